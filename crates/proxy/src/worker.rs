@@ -37,7 +37,7 @@ use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Row};
 use respool_connection::limits::HELD_AGE_US_MAX;
 use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
-use respool_route::{RouteScratch, Scratch};
+use respool_route::RouteScratch;
 use respool_wire::RequestDecoder;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -84,8 +84,8 @@ pub struct Worker<E> {
     pub(crate) admin: AdminState,
     pub(crate) seen: Samples,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) scratch: Scratch,
-    pub(crate) route_scratch: RouteScratch,
+    /// Room for plans. `None` while it is in use.
+    pub(crate) scratch: Option<Box<RouteScratch>>,
     /// Requests under each route.
     pub(crate) route_hits: Vec<u64>,
     /// An operator holds all requests back.
@@ -151,8 +151,7 @@ impl<E: Execute> Worker<E> {
             parking: Parking::default(),
             queries: Queries::default(),
             admin: AdminState::default(),
-            scratch: Scratch::default(),
-            route_scratch: RouteScratch::default(),
+            scratch: None,
             route_hits: Vec::new(),
             replica_turn: 0,
             is_all_paused: false,

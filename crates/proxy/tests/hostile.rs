@@ -70,6 +70,8 @@ mod settling;
 mod silences;
 #[path = "hostile/stalls.rs"]
 mod stalls;
+#[path = "hostile/stand_ins.rs"]
+mod stand_ins;
 mod support;
 #[path = "hostile/tracking.rs"]
 mod tracking;

@@ -32,7 +32,7 @@ pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };
 pub use plan::{Plan, PlanError, plan, plan_at_once};
-pub use routed::{KeyPlace, Place, RouteError, RouteScratch, Routed, plan_routed};
+pub use routed::{KeyPlace, Place, RouteError, RouteScratch, Routed};
 pub use routes::{Commands, DeadNode, Pool, PoolMode, Reads, Rewrite, Route, Routes, RoutesError, Subject, When};
 pub use scan::ScanStep;
 pub use split::{Part, Scratch};

@@ -1,5 +1,6 @@
 //! From a request to the nodes that have to answer it, under routes: as [`plan`](crate::plan()), with a pool for each key
-//! and new names for keys.
+//! and new names for keys. Where no routes are configured there is one, which leads everything to one pool as it came, so
+//! that is the same question.
 //!
 //! Keys are found by the row's specification alone, as everywhere. What a command does to keys that its arguments do not
 //! name cannot be renamed, so under a route that renames keys such commands are refused.
@@ -7,11 +8,11 @@
 use std::collections::BTreeMap;
 
 use respool_command::{Categories, Flags, KeyPosition, RequestPolicy, Row};
-use respool_wire::{Args, Encoder, Request, request_bulk, request_head};
+use respool_wire::{Args, ArgsBuf, Encoder, Request, request_bulk, request_head};
 
 use crate::node::NodeIndex;
 use crate::plan::{Plan, PlanError, plan};
-use crate::routes::{Routes, Subject, When};
+use crate::routes::{Pool, Rewrite, Routes, Subject, When};
 use crate::scan::ScanStep;
 use crate::split::{Layout, Part, Scratch};
 
@@ -50,7 +51,7 @@ pub enum RouteError {
     ToldApart(u32, u32),
 }
 
-/// Working memory for [`plan_routed`], made to be reused. It holds the parts and the new names of the latest plan.
+/// Working memory for [`Routes::plan`], made to be reused. It holds the parts and the new names of the latest plan.
 #[derive(Debug, Default)]
 pub struct RouteScratch {
     inner: Scratch,
@@ -88,7 +89,7 @@ impl RouteScratch {
         &self.inner
     }
 
-    /// The keys of the latest plan, with their names at the nodes, in the order in which the row names them.
+    /// The keys of the latest [`Routes::plan_keys`], with their names at the nodes, in the order in which the row names them.
     pub fn keys(&self, routes: &Routes, args: Args<'_>) -> Vec<KeyPlace> {
         let placed = self.inner.key_indexes().zip(&self.placed);
         let shown = placed.map(|(index, place)| {
@@ -103,21 +104,38 @@ impl RouteScratch {
     /// Appends the request of the latest [`Routed::One`] as its node is to get it.
     pub fn encode_one(&self, routes: &Routes, route: u16, args: Args<'_>, raw: Option<&[u8]>, out: &mut Vec<u8>) {
         let rewrite = &routes.route(route).rewrite;
-        if rewrite.is_none() || self.renamed.is_empty() {
-            return match raw {
-                Some(raw) => out.extend_from_slice(raw),
-                None => respool_wire::encode_request(out, args.iter()),
-            };
+        match raw {
+            _ if self.renames(rewrite) => {
+                request_head(out, args.len());
+                self.each_argument(rewrite, args, |arg| request_bulk(out, arg));
+            }
+            Some(raw) => out.extend_from_slice(raw),
+            None => respool_wire::encode_request(out, args.iter()),
         }
-        request_head(out, args.len());
+    }
+
+    /// The arguments of the latest [`Routed::One`] as its node is to get them. `None`: as they are.
+    pub fn renamed(&self, routes: &Routes, route: u16, args: Args<'_>) -> Option<ArgsBuf> {
+        let rewrite = &routes.route(route).rewrite;
+        let mut renamed = self.renames(rewrite).then(ArgsBuf::default)?;
+        self.each_argument(rewrite, args, |arg| _ = renamed.push(arg));
+        Some(renamed)
+    }
+
+    fn renames(&self, rewrite: &Rewrite) -> bool {
+        !rewrite.is_none() && !self.renamed.is_empty()
+    }
+
+    /// The arguments with the new names of keys.
+    fn each_argument(&self, rewrite: &Rewrite, args: Args<'_>, mut take: impl FnMut(&[u8])) {
         let mut renamed = self.renamed.iter().copied().peekable();
         let mut name = Vec::new();
         for (at, arg) in args.iter().enumerate() {
             if renamed.next_if(|next| *next as usize == at).is_some() {
                 rewrite.apply(arg, &mut name);
-                request_bulk(out, &name);
+                take(&name);
             } else {
-                request_bulk(out, arg);
+                take(arg);
             }
         }
     }
@@ -125,6 +143,14 @@ impl RouteScratch {
     /// Appends the request of one part.
     pub fn encode_part(&self, routes: &Routes, place: Place, part: Part<'_>, request: &Request<'_>, out: &mut Vec<u8>) {
         part.encode_as(request, &routes.route(place.route).rewrite, out);
+    }
+
+    /// Forgets the latest plan.
+    fn forget(&mut self) {
+        self.places.clear();
+        self.numbers.clear();
+        self.placed.clear();
+        self.renamed.clear();
     }
 
     /// Places every key that was found. Says whether any of them is renamed, and by which route.
@@ -157,40 +183,66 @@ impl RouteScratch {
     }
 }
 
-/// Decides where the request `args` goes. Looks at every key.
-pub fn plan_routed(
-    routes: &Routes,
-    subject: Subject<'_>,
-    args: Args<'_>,
-    scratch: &mut RouteScratch,
-) -> Result<Routed, RouteError> {
-    let row = subject.row;
-    scratch.places.clear();
-    scratch.numbers.clear();
-    scratch.placed.clear();
-    scratch.renamed.clear();
-    routes.candidates(subject, &mut scratch.candidates);
-    if !scratch.inner.find_keys(&row.keys, args) {
-        return plan_keyless(routes, row, args, scratch);
+impl Routes {
+    /// Decides where the request `args` goes. Where there is nothing to choose it looks at no more than [`plan`] does, and
+    /// knows nothing of keys afterwards but the parts of a split.
+    pub fn plan(&self, subject: Subject<'_>, args: Args<'_>, scratch: &mut RouteScratch) -> Result<Routed, RouteError> {
+        if !self.are_plain() {
+            return self.plan_keys(subject, args, scratch);
+        }
+        scratch.forget();
+        let pool = self.pool_of(0);
+        let planned = plan(subject.row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)?;
+        if planned == Plan::Split {
+            scratch.places.extend(pool.places().map(|node| Place { route: 0, node: node as u16 }));
+        }
+        Ok(planned.under(0, pool))
     }
-    let renaming = scratch.place_keys(routes, args);
-    let has_unnamed = scratch.inner.has_unnamed_keys();
-    if let Some(route) = renaming.filter(|_| has_unnamed || row.reply_names_keys) {
-        return Err(RouteError::Renamed(route));
+
+    /// The same, looking at every key: [`RouteScratch::keys`] has them until the next plan is made.
+    pub fn plan_keys(
+        &self,
+        subject: Subject<'_>,
+        args: Args<'_>,
+        scratch: &mut RouteScratch,
+    ) -> Result<Routed, RouteError> {
+        let row = subject.row;
+        scratch.forget();
+        self.candidates(subject, &mut scratch.candidates);
+        if !scratch.inner.find_keys(&row.keys, args) {
+            return plan_keyless(self, row, args, scratch);
+        }
+        let renaming = scratch.place_keys(self, args);
+        let has_unnamed = scratch.inner.has_unnamed_keys();
+        if let Some(route) = renaming.filter(|_| has_unnamed || row.reply_names_keys) {
+            return Err(RouteError::Renamed(route));
+        }
+        if has_unnamed && scratch.places.iter().any(|place| !self.pool_of(place.route).topology.is_single()) {
+            return Err(RouteError::Plan(PlanError::UnnamedKeys));
+        }
+        scratch.check_databases(self, subject, args)?;
+        if let [only] = scratch.places[..] {
+            return Ok(Routed::One(only));
+        }
+        if row.request_policy == RequestPolicy::SplitByKey
+            && let Some(routed) = scratch.split(row, args)
+        {
+            return Ok(routed);
+        }
+        Err(RouteError::Plan(scratch.cross_slot()))
     }
-    if has_unnamed && scratch.places.iter().any(|place| !routes.pool_of(place.route).topology.is_single()) {
-        return Err(RouteError::Plan(PlanError::UnnamedKeys));
+}
+
+impl Plan {
+    /// The same by the number of a route that leads to this pool.
+    fn under(self, route: u16, pool: &Pool) -> Routed {
+        match self {
+            Self::One(node) => Routed::One(Place { route, node: pool.place(node) as u16 }),
+            Self::Split => Routed::Split,
+            Self::All => Routed::All(route),
+            Self::Scan(step) => Routed::Scan(route, step),
+        }
     }
-    scratch.check_databases(routes, subject, args)?;
-    if let [only] = scratch.places[..] {
-        return Ok(Routed::One(only));
-    }
-    if row.request_policy == RequestPolicy::SplitByKey
-        && let Some(routed) = scratch.split(row, args)
-    {
-        return Ok(routed);
-    }
-    Err(RouteError::Plan(scratch.cross_slot()))
 }
 
 impl RouteScratch {
@@ -252,12 +304,9 @@ fn plan_keyless(routes: &Routes, row: &Row, args: Args<'_>, scratch: &mut RouteS
         }
     }
     let pool = routes.pool_of(route);
-    match plan(row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)? {
-        Plan::One(node) => Ok(Routed::One(Place { route, node: pool.place(node) as u16 })),
-        Plan::Scan(step) => Ok(Routed::Scan(route, step)),
-        // A request without keys is not split.
-        Plan::All | Plan::Split => Ok(Routed::All(route)),
-    }
+    let planned = plan(row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)?;
+    debug_assert!(planned != Plan::Split, "a request without keys is not split");
+    Ok(planned.under(route, pool))
 }
 
 impl RouteError {

@@ -262,6 +262,8 @@ pub struct Subject<'a> {
 pub struct Routes {
     pools: Box<[Pool]>,
     routes: Box<[Route]>,
+    /// See [`Self::are_plain`].
+    are_plain: bool,
 }
 
 /// Why routes and pools do not fit together: a mistake in the settings.
@@ -301,7 +303,7 @@ impl std::error::Error for RoutesError {}
 impl Routes {
     /// Everything goes to one pool.
     pub fn plain(pool: Pool) -> Self {
-        Self { pools: [pool].into(), routes: [Route::of_rest()].into() }
+        Self::of([pool].into(), [Route::of_rest()].into())
     }
 
     /// These routes, in this order, to these pools; what fits none of them goes to pool 0.
@@ -330,18 +332,25 @@ impl Routes {
         if routes.last().is_none_or(|last| !last.when.is_always()) {
             routes.push(Route::of_rest());
         }
-        Ok(Self { pools: pools.into(), routes: routes.into() })
+        Ok(Self::of(pools.into(), routes.into()))
+    }
+
+    fn of(pools: Box<[Pool]>, routes: Box<[Route]>) -> Self {
+        let mut this = Self { pools, routes, are_plain: false };
+        this.are_plain = match &this.routes[..] {
+            [only] => {
+                let changes = only.pool != 0 || !only.rewrite.is_none() || only.reads != Reads::Primary;
+                !changes && this.dead_node(0) == DeadNode::Error
+            }
+            _ => false,
+        };
+        this
     }
 
     /// Whether there is nothing to decide: everything goes to pool 0 as it came.
+    #[inline]
     pub fn are_plain(&self) -> bool {
-        match &self.routes[..] {
-            [only] => {
-                let changes = only.pool != 0 || !only.rewrite.is_none() || only.reads != Reads::Primary;
-                !changes && self.dead_node(0) == DeadNode::Error
-            }
-            _ => false,
-        }
+        self.are_plain
     }
 
     /// The pools.

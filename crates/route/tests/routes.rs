@@ -5,7 +5,7 @@ use std::sync::Arc;
 use respool_command::{Categories, Command, Row, StringCommand, all, resolve};
 use respool_route::{
     Commands, DeadNode, Node, Pool, Reads, Rewrite, Route, RouteError, RouteScratch, Routed, Routes, RoutesError, Rule,
-    Subject, Topology, When, plan_routed,
+    Subject, Topology, When,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness};
 
@@ -46,7 +46,7 @@ fn routed_as(text: &str, user: &str, database: u32, routes: &Routes) -> String {
     let subject = Subject { user, database, row: row(args) };
     let mut scratch = RouteScratch::default();
     let name = |route: u16| routes.route(route).name.to_string();
-    match plan_routed(routes, subject, args, &mut scratch) {
+    match routes.plan_keys(subject, args, &mut scratch) {
         Ok(Routed::One(place)) => {
             let mut out = Vec::new();
             scratch.encode_one(routes, place.route, args, None, &mut out);
@@ -189,7 +189,7 @@ fn no_key_keeps_its_name_under_a_route_that_renames() {
             let mut positions = respool_command::KeyPositions::new();
             let _ = row.keys.positions(args, &mut positions);
             let mut scratch = RouteScratch::default();
-            match plan_routed(&routes, Subject { user: "u", database: 0, row }, args, &mut scratch) {
+            match routes.plan_keys(Subject { user: "u", database: 0, row }, args, &mut scratch) {
                 Ok(Routed::One(place)) => {
                     let mut out = Vec::new();
                     scratch.encode_one(&routes, place.route, args, None, &mut out);
@@ -252,7 +252,7 @@ fn names_at_nodes_lead_back_to_those_who_know_them() {
                 let request: ArgsBuf = ["GET", key].into_iter().collect();
                 let args = request.as_args();
                 let mut scratch = RouteScratch::default();
-                let planned = plan_routed(&routes, Subject { user, database, row: row(args) }, args, &mut scratch);
+                let planned = routes.plan_keys(Subject { user, database, row: row(args) }, args, &mut scratch);
                 assert!(matches!(planned, Ok(Routed::One(_))));
                 let placed = scratch.keys(&routes, args).remove(0);
                 let route = placed.place.route;
@@ -381,5 +381,78 @@ fn what_is_about_no_key_is_not_refused_because_keys_are_renamed() {
     }
     for request in ["KEYS *", "RANDOMKEY", "DBSIZE", "FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SCAN 0"] {
         assert!(routed_as(request, "default", 0, &routes).starts_with("-ERR "), "{request}");
+    }
+}
+
+#[test]
+fn without_routes_both_ways_to_a_plan_agree() {
+    let routes = Routes::plain(pool("all", 0, 4));
+    assert!(routes.are_plain());
+    let requests = [
+        "GET a",
+        "SET a 1",
+        "MGET a b c d e",
+        "MGET a a",
+        "MSET a 1 b 2 c 3",
+        "DEL a b c",
+        "RENAME a b",
+        "RENAME a{x} b{x}",
+        "SUNION a b c",
+        "BLPOP a 0",
+        "BLPOP a b 0",
+        "EVAL x 2 a b",
+        "EVAL x 0",
+        "SORT a BY b_* GET c_*",
+        "SCAN 0",
+        "SCAN x",
+        "KEYS *",
+        "DBSIZE",
+        "FLUSHALL",
+        "PING",
+        "TIME",
+        "CONFIG GET x",
+        "INFO",
+        "RANDOMKEY",
+        "SWAPDB 0 1",
+        "XREAD STREAMS a b 0 0",
+        "XGROUP CREATE a g $",
+        "OBJECT ENCODING a",
+        "MEMORY USAGE a",
+        "SCRIPT LOAD x",
+        "COPY a b",
+        "COPY a b DB 3",
+        "MOVE a 1",
+        "GEORADIUS a 1 1 1 m STORE b",
+        "ZUNIONSTORE a 2 b c",
+        "TOUCH a b c",
+        "EXISTS a b",
+        "WAIT 1 0",
+        "LMPOP 2 a b LEFT",
+        "PFCOUNT a b",
+        "WATCH a b",
+    ];
+    for request in requests {
+        let args: ArgsBuf = request.split(' ').collect();
+        let args = args.as_args();
+        let subject = Subject { user: "u", database: 0, row: row(args) };
+        let plan = |with_keys: bool| {
+            let mut scratch = RouteScratch::default();
+            let planned = match with_keys {
+                true => routes.plan_keys(subject, args, &mut scratch),
+                false => routes.plan(subject, args, &mut scratch),
+            };
+            let encode = |place, part: respool_route::Part<'_>| {
+                let mut out = Vec::new();
+                scratch.encode_part(&routes, place, part, &Request::made(args), &mut out);
+                (place, words(&out))
+            };
+            let mut parts: Vec<_> = match planned {
+                Ok(Routed::Split) => scratch.parts().map(|(place, part)| encode(place, part)).collect(),
+                _ => Vec::new(),
+            };
+            parts.sort();
+            (planned, parts)
+        };
+        assert_eq!(plan(false), plan(true), "{request}");
     }
 }

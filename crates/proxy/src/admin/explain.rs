@@ -5,7 +5,7 @@
 use crate::config::Config;
 use crate::nodes::id::NodeId;
 use crate::pubsub::ChannelPlace;
-use crate::request::routing::nodes_of_all;
+use crate::request::target::nodes_of_all;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
@@ -114,7 +114,7 @@ impl<E: Execute> Worker<E> {
         }
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = RouteScratch::default();
-        let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
+        let planned = self.plan_keys(&routes, index, row, args, &mut scratch);
         let (plan, route, nodes, refusal) = match planned {
             Ok(Routed::One(place)) => {
                 ("one", Some(place.route), vec![self.choose_node(index, &routes, place, row)], None)

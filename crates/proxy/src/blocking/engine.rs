@@ -70,7 +70,7 @@ impl<E: Execute> Worker<E> {
         };
         let is_wanted = self.passes_reply(index);
         let words = Wording { args: request.args.iter().collect(), said: None };
-        let blocked = self.enter_queue(index, row, words, NodeId::at(0), Target::Client { asker, is_wanted });
+        let blocked = self.enter_queue(index, row, words, NodeId::at(0).into(), Target::Client { asker, is_wanted });
         if let Some(this) = self.blocking.requests.get_mut(blocked) {
             this.wait = Some(wait);
         }

@@ -31,7 +31,9 @@ pub(crate) mod request;
 use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
-use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival, timeout_us};
+use crate::blocking::request::{
+    BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, timeout_us,
+};
 use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::UNBLOCKS_AT_ONCE;
@@ -91,15 +93,16 @@ impl<E: Execute> Worker<E> {
         {
             return self.wait_everywhere(index, row, request, nodes);
         }
-        let (node, args) = match self.home(index, row, request) {
-            Ok(home) => home,
+        let target = match self.waiting_target(index, row, request.args) {
+            Ok(target) => target,
             Err(words) => return self.refuse(index, &words),
         };
+        self.note_target(&target, row);
         let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.passes_reply(index);
-        let is_renamed = !args.as_args().iter().eq(request.args.iter());
-        let said = is_renamed.then(|| request.args.iter().collect());
-        self.enqueue(index, row, Wording { args, said }, node, Target::Client { asker, is_wanted });
+        let at = WaitsAt::of(&target);
+        let words = Wording::of(request.args.iter().collect(), target);
+        self.enqueue(index, row, words, at, Target::Client { asker, is_wanted });
         if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
@@ -120,7 +123,7 @@ impl<E: Execute> Worker<E> {
         }
         for (part, node) in nodes.into_iter().enumerate() {
             let words = Wording { args: request.args.iter().collect(), said: None };
-            self.enqueue(index, row, words, node, Target::Part { gather, part: part as u16 });
+            self.enqueue(index, row, words, node.into(), Target::Part { gather, part: part as u16 });
         }
         if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
@@ -135,8 +138,8 @@ impl<E: Execute> Worker<E> {
         self.config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
     }
 
-    fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, node: NodeId, target: Target) {
-        let blocked = self.enter_queue(index, row, words, node, target);
+    fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, at: WaitsAt, target: Target) {
+        let blocked = self.enter_queue(index, row, words, at, target);
         self.begin_waiting(index, blocked);
     }
 
@@ -195,10 +198,11 @@ impl<E: Execute> Worker<E> {
         index: ClientId,
         row: &'static Row,
         words: Wording,
-        node: NodeId,
+        at: WaitsAt,
         target: Target,
     ) -> Handle {
         let Wording { args, said } = words;
+        let WaitsAt { node, stands_for } = at;
         let is_on_own = self.has_noloop_lanes(index);
         let arrived_us = self.now.mono_us;
         let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
@@ -215,6 +219,7 @@ impl<E: Execute> Worker<E> {
             client: session.id,
             protocol: session.protocol,
             node,
+            stands_for,
             class: self.lanes.base(session.class),
             row,
             args,

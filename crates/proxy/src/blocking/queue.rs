@@ -83,6 +83,8 @@ pub(crate) struct Blocking {
     pub(crate) nodes: PerNode<NodeQueue>,
     /// Those who wait at a node.
     pub(crate) sent: BTreeSet<Handle>,
+    /// Nodes in whose place requests wait at others, each once.
+    pub(crate) stood_for: Vec<NodeId>,
     /// When the time of those runs out who have no connection.
     deadlines: BTreeSet<(u64, Handle)>,
     /// When some of those who queue are tried again; `None`: nobody does.
@@ -127,6 +129,11 @@ impl Blocking {
             blocked.turn = self.turns;
         }
         blocked.due_us = blocked.deadline_us;
+        if let Some(home) = blocked.stands_for
+            && !self.stood_for.contains(&home)
+        {
+            self.stood_for.push(home);
+        }
         let (node, turn, due_us) = (blocked.node, blocked.turn, blocked.due_us);
         self.at(node).takers.enter(&blocked);
         let handle = self.requests.insert(blocked);

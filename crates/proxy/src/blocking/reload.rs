@@ -17,7 +17,7 @@
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
-use crate::blocking::request::{BlockedRequest, Release, State, Target, Wording, begins_at_arrival};
+use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival};
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
@@ -26,7 +26,7 @@ use crate::session::id::ClientId;
 use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
-use respool_wire::{ArgsBuf, ReplyKind, Request};
+use respool_wire::ReplyKind;
 
 impl<E: Execute> Worker<E> {
     /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
@@ -61,7 +61,12 @@ impl<E: Execute> Worker<E> {
                 State::Queued | State::Tried => moves.place_of(blocked.node),
             };
             debug_assert!(blocked.node != NodeId::NONE, "nodes at which somebody waits stay");
+            // Without the node that has its keys it is as if it belonged where it waits, unless other settings say otherwise.
+            blocked.stands_for =
+                blocked.stands_for.map(|home| moves.place_of(home)).filter(|home| *home != NodeId::NONE);
         }
+        let homes = self.blocking.stood_for.drain(..).map(|home| moves.place_of(home));
+        self.blocking.stood_for = homes.filter(|home| *home != NodeId::NONE).collect();
     }
 
     /// Asks those back who wait where their keys are not any more: their node has gone, or keys are placed or named in another
@@ -103,9 +108,34 @@ impl<E: Execute> Worker<E> {
             return true;
         }
         let (node, row, said) = (this.node, this.row, this.said.as_ref().unwrap_or(&this.args).clone());
-        let home = self.home(asker.session.index, row, &Request::made(said.as_args()));
-        let is_sent_as = |args: &ArgsBuf| self.blocking.requests.get(blocked).is_some_and(|this| this.args == *args);
-        home.is_ok_and(|(now, args)| now == node && is_sent_as(&args))
+        let Ok(target) = self.waiting_target(asker.session.index, row, said.as_args()) else { return false };
+        let args = target.args(said.as_args());
+        let is_sent_so = |this: &BlockedRequest| this.args.as_args().iter().eq(args.iter());
+        target.node == node && self.blocking.requests.get(blocked).is_some_and(is_sent_so)
+    }
+
+    /// Asks those back who wait at another node for one that is of use again: others write there from now on.
+    pub(crate) fn recall_from_stand_ins(&mut self) {
+        let Self { lanes, blocking, .. } = self;
+        let is_back = |home: NodeId| lanes.nodes.get(home).is_none_or(|node| !node.is_out());
+        let requests = blocking.requests.iter();
+        let astray = requests.filter(|(_, blocked)| blocked.stands_for.is_some_and(is_back));
+        let mut astray: Vec<(u64, Handle)> =
+            astray.filter_map(|(index, blocked)| Some((blocked.turn, blocking.requests.handle(index)?))).collect();
+        blocking.stood_for.retain(|home| !is_back(*home));
+        astray.sort_unstable_by_key(|(turn, _)| *turn);
+        for (_, blocked) in astray {
+            if let Some(this) = self.blocking.requests.get_mut(blocked) {
+                this.stands_for = None;
+            }
+            self.recall(blocked);
+        }
+    }
+
+    /// Whether a node is of use again for which requests wait elsewhere.
+    pub(crate) fn has_stood_in(&self) -> bool {
+        let is_back = |home: &NodeId| self.lanes.nodes.get(*home).is_none_or(|node| !node.is_out());
+        self.blocking.stood_for.iter().any(is_back)
     }
 
     fn recall(&mut self, blocked: Handle) {
@@ -146,30 +176,31 @@ impl<E: Execute> Worker<E> {
             return self.finish_blocked(blocked, ReplyKind::Error, &error_text::unblocked_by_change());
         }
         let denial = self.verdict_text(index, row, said.as_args()).map(String::into_bytes);
-        let home = denial.map_or_else(|| self.home(index, row, &Request::made(said.as_args())), Err);
-        let (node, args) = match home {
-            Ok(home) => home,
+        let target = denial.map_or_else(|| self.waiting_target(index, row, said.as_args()), Err);
+        let target = match target {
+            Ok(target) => target,
             Err(words) => {
                 let error = error_text::verbatim(&String::from_utf8_lossy(&words));
                 return self.finish_blocked(blocked, ReplyKind::Error, &error);
             }
         };
-        let said = (said != args).then_some(said);
-        self.enter_anew(index, blocked, Wording { args, said }, node);
+        let at = WaitsAt::of(&target);
+        self.enter_anew(index, blocked, Wording::of(said, target), at);
     }
 
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches nobody.
-    fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, node: NodeId) {
+    fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, at: WaitsAt) {
         let is_on_own = self.has_noloop_lanes(index);
         let Some(this) = self.blocking.remove(blocked) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = self.lanes.base(session.class);
         let Wording { args, said } = words;
+        let WaitsAt { node, stands_for } = at;
         let takes = taken_by(this.row, args.as_args(), session.database);
         let is_looked = this.is_looked && (this.node, this.class) == (node, class) && this.args == args;
         let this = BlockedRequest { state: State::Queued, release: None, released_us: None, asked: 0, ..this };
-        let again = BlockedRequest { node, class, args, said, takes, is_on_own, is_looked, ..this };
+        let again = BlockedRequest { node, stands_for, class, args, said, takes, is_on_own, is_looked, ..this };
         let again = self.blocking.enter(again);
         let known = session.pins_mut().blocked.iter_mut().find(|known| **known == blocked);
         if let Some(known) = known {

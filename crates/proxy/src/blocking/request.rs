@@ -32,6 +32,36 @@ pub(crate) struct Wording {
     pub(crate) said: Option<ArgsBuf>,
 }
 
+impl Wording {
+    /// A request that the client said so.
+    pub(crate) fn of(said: ArgsBuf, target: crate::request::target::Target) -> Self {
+        match target.renamed {
+            Some(args) => Self { args, said: Some(said) },
+            None => Self { args: said, said: None },
+        }
+    }
+}
+
+/// Where a request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaitsAt {
+    pub(crate) node: NodeId,
+    /// See [`BlockedRequest::stands_for`].
+    pub(crate) stands_for: Option<NodeId>,
+}
+
+impl WaitsAt {
+    pub(crate) fn of(target: &crate::request::target::Target) -> Self {
+        Self { node: target.node, stands_for: target.stands_for() }
+    }
+}
+
+impl From<NodeId> for WaitsAt {
+    fn from(node: NodeId) -> Self {
+        Self { node, stands_for: None }
+    }
+}
+
 /// How far a request that may wait has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -76,6 +106,8 @@ pub(crate) struct BlockedRequest {
     pub(crate) client: u64,
     pub(crate) protocol: Protocol,
     pub(crate) node: NodeId,
+    /// The node that has its keys, if that was down and this is another: it is asked back once that one is of use again.
+    pub(crate) stands_for: Option<NodeId>,
     pub(crate) class: LaneKeyId,
     pub(crate) row: &'static Row,
     /// As it is sent.
@@ -286,6 +318,7 @@ pub(crate) mod tests {
             client: 1,
             protocol: Protocol::Resp2,
             node: NodeId::at(0),
+            stands_for: None,
             class: LaneKeyId::PLAIN,
             row,
             args,

@@ -149,11 +149,12 @@ impl<E: Execute> Worker<E> {
         if session.reply_mode != ReplyMode::On {
             return None;
         }
-        let (node, args) = match self.home(index, row, request) {
-            Ok(home) => home,
+        let target = match self.target(index, row, request.args) {
+            Ok(target) => target,
             Err(words) => return Some(self.refuse(index, &words)),
         };
-        self.show_settings_of(index, node, args, terms)
+        self.note_target(&target, row);
+        self.show_settings_of(index, target.node, target.args(request.args).iter().collect(), terms)
     }
 
     /// One node shows settings, and nothing secret of them. `None`: no reply is wanted.

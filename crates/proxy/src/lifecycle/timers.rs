@@ -29,6 +29,9 @@ impl<E: Execute> Worker<E> {
         if self.blocking.next_due_us().is_some_and(|at| self.now.mono_us >= at) {
             self.come_due(Self::handle_blocked_deadlines);
         }
+        if self.has_stood_in() {
+            self.come_due(Self::recall_from_stand_ins);
+        }
         if self.scatters.words_due_us().is_some_and(|at| self.now.mono_us >= at) {
             self.come_due(Self::end_waits_for_words);
         }

@@ -5,16 +5,13 @@
 use crate::commands::config_get::shows_secrets;
 use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
-use crate::nodes::id::NodeId;
 use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
-use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
-use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
+use crate::session::{Asker, Flow, Pause, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
 use respool_connection::Input;
-use respool_route::{Plan, plan};
 use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
 /// How a run of requests ended.
@@ -240,9 +237,6 @@ impl<E: Execute> Worker<E> {
         if self.engine.is_some() {
             return self.execute(index, row, request);
         }
-        if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED)) {
-            return self.forward_routed(index, row, request);
-        }
         self.forward(index, row, request)
     }
 
@@ -292,65 +286,6 @@ impl<E: Execute> Worker<E> {
             }
             _ => flow,
         }
-    }
-
-    /// The nodes that have the keys answer.
-    #[inline]
-    fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.is_own_info(row) {
-            return self.info_of_nodes(index, row, request);
-        }
-        match plan(row, request.args, &self.config.topology, &mut self.scratch) {
-            Ok(Plan::One(node)) => self.forward_to(index, NodeId::of(node), request),
-            Ok(Plan::Split) => self.scatter(index, row, request, true),
-            Ok(Plan::All) => self.scatter(index, row, request, false),
-            Ok(Plan::Scan(step)) => self.scan(index, row, request, step, NodeId::of(step.node)),
-            Err(error) => {
-                self.answer(index, |reply| error.write(row, request.args, reply));
-                Flow::Next
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn forward_to(&mut self, index: ClientId, node: NodeId, request: &Request<'_>) -> Flow {
-        self.send_to(index, node, |out| match request.raw {
-            Some(raw) => out.extend_from_slice(raw),
-            None => respool_wire::encode_request(out, request.args.iter()),
-        })
-    }
-
-    /// One node answers what `write` appends.
-    #[inline]
-    pub(crate) fn send_to(&mut self, index: ClientId, node: NodeId, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
-        let own = match self.clients.sessions.at(index) {
-            Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
-                Ok(own) => own,
-                Err(flow) => return flow,
-            },
-            _ => None,
-        };
-        let Self { clients, lanes, config, now, .. } = self;
-        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let owner = if session.reply_mode == ReplyMode::On {
-            Owner::Client { index: index.number(), generation: handle.generation, seq: session.down.expect() }
-        } else {
-            session.reply_mode.pass();
-            Owner::Unanswered { index: index.number(), generation: handle.generation }
-        };
-        let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
-        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
-        self.is_busy = true;
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            if let Owner::Client { seq, .. } = owner {
-                self.clients.fail(handle, seq, &error);
-            }
-            return Flow::Next;
-        }
-        self.clients.note_sent(owner);
-        self.keep_pace(index, lane)
     }
 
     /// Goes on with a client's requests, unless it has asked for more than is being answered.

@@ -1,79 +1,69 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
 use crate::nodes::id::NodeId;
+use crate::pool::key::LaneKeyId;
+use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
-use respool_route::ScanStep;
-use respool_wire::Request;
+use respool_route::{RouteScratch, Routes, ScanStep};
+use respool_wire::{Args, Request};
+use std::sync::Arc;
 
 impl<E: Execute> Worker<E> {
-    /// Several nodes answer, each its part.
-    pub(crate) fn scatter(
+    /// Several nodes answer, each its part, under the names that its keys have there.
+    pub(super) fn fan_out(
         &mut self,
         index: ClientId,
         row: &'static Row,
+        routes: &Routes,
+        scratch: &RouteScratch,
         request: &Request<'_>,
-        is_split: bool,
     ) -> Flow {
-        self.counters.requests_split.add(1);
-        let chance = self.chance();
-        let joins = self.joins_of_scripts(row, request.args);
-        let Self { clients, lanes, scatters, scratch, config, now, .. } = self;
-        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let class = session.class;
-        let due = if session.reply_mode == ReplyMode::On {
-            let asker = Asker { session: handle, seq: session.down.expect() };
-            PartOwner::Joint(scatters.begin(asker, |gather| {
-                if is_split {
-                    return gather.begin_split(row, scratch);
-                }
-                gather.begin_all(row, request.args, config.topology.node_count(), chance);
-                gather.name_parts(|number| &config.nodes[number].name);
-                gather.join_each_by(joins);
-            }))
-        } else {
-            session.reply_mode.pass();
-            PartOwner::Unanswered(handle)
+        let Some((class, due)) = self.begin_parts(index, |gather| gather.begin_split(row, scratch.as_scratch())) else {
+            return Flow::Stop;
         };
-        let mut refused = Vec::new();
         let mut fullest = None;
-        if is_split {
-            for (number, part) in scratch.parts().enumerate() {
-                let lane = lanes.lane(config, NodeId::of(part.node), class);
-                let write = |out: &mut Vec<u8>| part.encode(request, out);
-                match lanes.send(lane, due.owner(number), config, *now, &mut clients.pool, write) {
-                    Ok(()) => clients.note_sent(due.owner(number)),
-                    Err(error) => refused.push((number, error)),
-                }
-                fullest = Some(lanes.fuller(fullest, lane));
-            }
-        } else {
-            for number in 0..config.topology.node_count() {
-                let lane = lanes.lane(config, NodeId::at(number), class);
-                let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, request.args.iter());
-                match lanes.send(lane, due.owner(number), config, *now, &mut clients.pool, write) {
-                    Ok(()) => clients.note_sent(due.owner(number)),
-                    Err(error) => refused.push((number, error)),
-                }
-                fullest = Some(lanes.fuller(fullest, lane));
-            }
+        for (number, (place, part)) in scratch.parts().enumerate() {
+            let node = self.choose_node(index, routes, place, row);
+            self.note_place(place, node, row);
+            let write = |out: &mut Vec<u8>| scratch.encode_part(routes, place, part, request, out);
+            let lane = self.send_part(node, class, due, number, write);
+            fullest = Some(self.lanes.fuller(fullest, lane));
         }
-        self.is_busy = true;
-        for (number, error) in refused {
-            self.counters.node_errors.add(1);
-            if let Some(gather) = due.joint() {
-                self.scatters.fail(gather, number as u16, &error, &mut self.clients);
-            }
+        self.keep_pace_of_all(index, fullest)
+    }
+
+    /// All of these nodes answer the same request.
+    pub(crate) fn fan_out_to_all(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        nodes: &[NodeId],
+        args: Args<'_>,
+    ) -> Flow {
+        let chance = self.chance();
+        let joins = self.joins_of_scripts(row, args);
+        let config = Arc::clone(&self.config);
+        let begin = |gather: &mut respool_route::Gather| {
+            gather.begin_all(row, args, nodes.len(), chance);
+            gather.name_parts(|part| &config.nodes[nodes[part].place()].name);
+            gather.join_each_by(joins);
+        };
+        let Some((class, due)) = self.begin_parts(index, begin) else { return Flow::Stop };
+        let mut fullest = None;
+        for (number, node) in nodes.iter().enumerate() {
+            let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());
+            let lane = self.send_part(*node, class, due, number, write);
+            fullest = Some(self.lanes.fuller(fullest, lane));
         }
         self.keep_pace_of_all(index, fullest)
     }
 
     /// One node, which stands at `node` in the list of all, answers with its keys and its cursor, which becomes the walk's.
-    pub(crate) fn scan(
+    pub(super) fn scan(
         &mut self,
         index: ClientId,
         row: &'static Row,
@@ -81,31 +71,54 @@ impl<E: Execute> Worker<E> {
         step: ScanStep,
         node: NodeId,
     ) -> Flow {
-        self.counters.requests_split.add(1);
-        let Self { clients, lanes, scatters, config, now, .. } = self;
-        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let lane = lanes.lane(config, node, session.class);
-        let due = if session.reply_mode == ReplyMode::On {
-            let asker = Asker { session: handle, seq: session.down.expect() };
-            PartOwner::Joint(scatters.begin(asker, |gather| gather.begin_scan(row, step)))
-        } else {
-            session.reply_mode.pass();
-            PartOwner::Unanswered(handle)
+        let Some((class, due)) = self.begin_parts(index, |gather| gather.begin_scan(row, step)) else {
+            return Flow::Stop;
         };
-        let write = |out: &mut Vec<u8>| step.encode(request.args, out);
-        let sent = lanes.send(lane, due.owner(0), config, *now, &mut clients.pool, write);
+        let lane = self.send_part(node, class, due, 0, |out| step.encode(request.args, out));
+        self.keep_pace_of_all(index, Some(lane))
+    }
+
+    /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.
+    fn begin_parts(
+        &mut self,
+        index: ClientId,
+        begin: impl FnOnce(&mut respool_route::Gather),
+    ) -> Option<(LaneKeyId, PartOwner)> {
+        self.counters.requests_split.add(1);
         self.is_busy = true;
+        let handle = self.clients.sessions.handle(index)?;
+        let session = self.clients.sessions.at_mut(index)?;
+        let class = session.class;
+        if session.reply_mode != ReplyMode::On {
+            session.reply_mode.pass();
+            return Some((class, PartOwner::Unanswered(handle)));
+        }
+        let asker = Asker { session: handle, seq: session.down.expect() };
+        Some((class, PartOwner::Joint(self.scatters.begin(asker, begin))))
+    }
+
+    /// Returns the lane that the part went to.
+    fn send_part(
+        &mut self,
+        node: NodeId,
+        class: LaneKeyId,
+        due: PartOwner,
+        number: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> LaneId {
+        let owner = due.owner(number);
+        let lane = self.lanes.lane(&self.config, node, class);
+        let sent = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write);
         match sent {
-            Ok(()) => self.clients.note_sent(due.owner(0)),
+            Ok(()) => self.clients.note_sent(owner),
             Err(error) => {
                 self.counters.node_errors.add(1);
                 if let Some(gather) = due.joint() {
-                    self.scatters.fail(gather, 0, &error, &mut self.clients);
+                    self.scatters.fail(gather, number as u16, &error, &mut self.clients);
                 }
             }
         }
-        self.keep_pace_of_all(index, Some(lane))
+        lane
     }
 
     /// A number that nobody can tell beforehand, for picking one of several. Not for secrets.

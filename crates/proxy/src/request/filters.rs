@@ -8,8 +8,8 @@
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
-use respool_command::{Command, Execute, Group, Lane, Row, TransactionsCommand, UnknownCommand, text as texts};
-use respool_wire::{Args, Request};
+use respool_command::{Command, Execute, Lane, Row, TransactionsCommand, UnknownCommand, text as texts};
+use respool_wire::Request;
 
 impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
@@ -53,9 +53,6 @@ impl<E: Execute> Worker<E> {
             SessionFlags::UNMET => self.ask_unmet(index, row, request.args),
             SessionFlags::RESTRICTED => self.ask_restricted(index, row, request.args),
             SessionFlags::LIMITED => self.ask_limited(index, request),
-            SessionFlags::ROUTED if is_routed(row, request.args) && self.engine.is_none() => {
-                (!self.is_own_info(row)).then(|| self.forward_routed(index, row, request))
-            }
             // Subscriptions have an order of their own, see `pubsub::pending`.
             SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
             SessionFlags::OVERTAKEN => self.settle_reload(index),
@@ -114,12 +111,6 @@ impl<E: Execute> Worker<E> {
         }
         self.refuse_unread(index, &words)
     }
-}
-
-/// Whether routes hold for a request as it is; those of scripts come to them later, and
-/// channels, which are no keys, where they are subscribed to and published on.
-fn is_routed(row: &Row, args: Args<'_>) -> bool {
-    row.lane(args) == Lane::Shared && row.group != Group::Pubsub
 }
 
 #[cfg(test)]

@@ -1,93 +1,216 @@
-//! The one node that a request belongs to that cannot be split, and the request as that node gets it.
+//! Which node answers a request: one question with one answer, whether or not routes are configured.
+//!
+//! ```text
+//!   user, database, row, keys --- Routes::plan ---> One | Split | All | Scan
+//!                                                    |
+//!        the node that has the keys, one of its replicas, or the node that stands in for it while it is down
+//! ```
+//!
+//! Where nothing is configured but nodes, there is one route, to all of them, and no other node is asked than the one that
+//! has the keys.
 
+use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
-use respool_command::{Execute, Row};
-use respool_route::{Plan, PlanError, Routed, plan};
-use respool_wire::{ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness};
+use respool_command::{Execute, RequestPolicy, Row};
+use respool_route::{DeadNode, Place, PlanError, Pool, Reads, RouteError, RouteScratch, Routed, Routes, Subject};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
 use std::sync::Arc;
 
-/// Why a request has no one node, as an error's words.
-fn words(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-    let mut line = Vec::new();
-    write(&mut Encoder::new(&mut line, Protocol::Resp2));
-    line.get(1..line.len().saturating_sub(2)).unwrap_or_default().to_vec()
+/// The node that answers a request as a whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) node: NodeId,
+    /// The request as the node gets it, if its keys have other names there.
+    pub(crate) renamed: Option<ArgsBuf>,
+    /// Where its keys are.
+    place: Place,
+}
+
+impl Target {
+    /// The request as the node gets it.
+    pub(crate) fn args<'a>(&'a self, said: Args<'a>) -> Args<'a> {
+        self.renamed.as_ref().map_or(said, ArgsBuf::as_args)
+    }
+
+    /// The node that has the keys, if another is asked in its place.
+    pub(crate) fn stands_for(&self) -> Option<NodeId> {
+        let home = NodeId::at(usize::from(self.place.node));
+        (home != self.node).then_some(home)
+    }
 }
 
 impl<E: Execute> Worker<E> {
-    /// Where a request goes as a whole, and its arguments there. `Err`: the words of the error.
-    pub(crate) fn home(
-        &mut self,
+    /// Decides where a client's request goes; the scratch knows the parts of a split.
+    pub(crate) fn plan(
+        &self,
+        routes: &Routes,
         index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Result<(NodeId, ArgsBuf), Vec<u8>> {
-        let args = request.args;
-        if self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::ROUTED)) {
-            return self.routed_home(index, row, request);
-        }
-        match plan(row, args, &self.config.topology, &mut self.scratch) {
-            Ok(Plan::One(node)) => Ok((NodeId::of(node), args.iter().collect())),
-            Ok(Plan::Split | Plan::All | Plan::Scan(_)) => Err(words(|e| PlanError::Unsupported.write(row, args, e))),
-            Err(error) => Err(words(|e| error.write(row, args, e))),
-        }
+        row: &Row,
+        args: Args<'_>,
+        scratch: &mut RouteScratch,
+    ) -> Result<Routed, RouteError> {
+        routes.plan(self.subject(index, row), args, scratch)
     }
 
-    /// Where routes lead a request that one node answers, and its arguments there; it counts as sent there. `None`: several
-    /// nodes answer, or none.
-    pub(crate) fn routed_way(
-        &mut self,
+    /// The same; the scratch knows all keys and their names at the nodes.
+    pub(crate) fn plan_keys(
+        &self,
+        routes: &Routes,
         index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<(NodeId, ArgsBuf)> {
-        let (args, routes) = (request.args, Arc::clone(&self.config.routes));
-        let mut scratch = std::mem::take(&mut self.route_scratch);
-        let planned = self.plan_routed(&routes, index, row, args, &mut scratch);
-        let mut bytes = Vec::new();
-        let node = match planned {
-            Ok(Routed::One(place)) => {
-                scratch.encode_one(&routes, place.route, args, request.raw, &mut bytes);
-                self.note_route(place.route);
-                Some(self.stand_in(index, &routes, place, row))
-            }
-            _ => None,
-        };
-        self.route_scratch = scratch;
-        self.take_turns();
-        let limits = RequestLimits::authenticated(Strictness::Strict);
-        match RequestDecoder::new().decode(&bytes, &limits) {
-            Ok(Step::Request(made)) => Some((node?, made.args.iter().collect())),
-            _ => None,
-        }
+        row: &Row,
+        args: Args<'_>,
+        scratch: &mut RouteScratch,
+    ) -> Result<Routed, RouteError> {
+        routes.plan_keys(self.subject(index, row), args, scratch)
     }
 
-    fn routed_home(
+    fn subject<'a>(&'a self, index: ClientId, row: &'a Row) -> Subject<'a> {
+        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
+        Subject { user: self.user_of(index), database, row }
+    }
+
+    /// Where a request goes that one node answers. Nothing is counted. `Err`: the words of the error.
+    pub(crate) fn target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, Vec<u8>> {
+        self.target_by(index, row, args, |this, routes, place| this.choose_node(index, routes, place, row))
+    }
+
+    /// The same for a request that waits at its node until others have sent something there: where their requests go.
+    pub(crate) fn waiting_target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, Vec<u8>> {
+        self.target_by(index, row, args, |this, routes, place| this.choose_waiting_node(index, routes, place))
+    }
+
+    fn target_by(
         &mut self,
         index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Result<(NodeId, ArgsBuf), Vec<u8>> {
-        let (args, routes) = (request.args, Arc::clone(&self.config.routes));
-        let mut scratch = std::mem::take(&mut self.route_scratch);
-        let home = match self.plan_routed(&routes, index, row, args, &mut scratch) {
+        row: &Row,
+        args: Args<'_>,
+        choose: impl FnOnce(&Self, &Routes, Place) -> NodeId,
+    ) -> Result<Target, Vec<u8>> {
+        let routes = Arc::clone(&self.config.routes);
+        let mut scratch = self.scratch.take().unwrap_or_default();
+        let target = match self.plan(&routes, index, row, args, &mut scratch) {
             Ok(Routed::One(place)) => {
-                let mut bytes = Vec::new();
-                scratch.encode_one(&routes, place.route, args, request.raw, &mut bytes);
-                let limits = RequestLimits::authenticated(Strictness::Strict);
-                match RequestDecoder::new().decode(&bytes, &limits) {
-                    Ok(Step::Request(made)) => Ok((NodeId::at(usize::from(place.node)), made.args.iter().collect())),
-                    _ => Err(words(|e| PlanError::Unsupported.write(row, args, e))),
-                }
+                let renamed = scratch.renamed(&routes, place.route, args);
+                Ok(Target { node: choose(self, &routes, place), renamed, place })
             }
             Ok(Routed::Split | Routed::All(_) | Routed::Scan(..)) => {
-                Err(words(|e| PlanError::Unsupported.write(row, args, e)))
+                Err(words(|reply| PlanError::Unsupported.write(row, args, reply)))
             }
-            Err(error) => Err(words(|e| error.write(&routes, row, args, e))),
+            Err(error) => Err(words(|reply| error.write(&routes, row, args, reply))),
         };
-        self.route_scratch = scratch;
-        home
+        self.scratch = Some(scratch);
+        target
     }
+
+    /// A request goes to its target: its route has one request more.
+    pub(crate) fn note_target(&mut self, target: &Target, row: &Row) {
+        self.note_place(target.place, target.node, row);
+        self.take_turns();
+    }
+
+    /// A request, or a part of one, goes to this node for the one in this place.
+    pub(super) fn note_place(&mut self, place: Place, node: NodeId, row: &Row) {
+        if NodeId::at(usize::from(place.node)) != node {
+            let is_read = reads_replicas(&self.config.routes, place, row);
+            let counter = if is_read { &self.counters.replica_reads } else { &self.counters.requests_moved };
+            counter.add(1);
+        }
+        self.note_route(place.route);
+    }
+
+    /// Counts a request under its route, where there are any to choose from.
+    pub(crate) fn note_route(&mut self, route: u16) {
+        if self.config.routes.are_plain() {
+            return;
+        }
+        let route = usize::from(route);
+        if self.route_hits.len() <= route {
+            self.route_hits.resize(route + 1, 0);
+        }
+        self.route_hits[route] += 1;
+    }
+
+    /// The next request is another replica's. Within one request the turn stays, so that the node that a client gets a
+    /// connection to is the one that is asked.
+    pub(super) fn take_turns(&mut self) {
+        self.replica_turn = self.replica_turn.wrapping_add(1);
+    }
+
+    /// Which node is asked in a place: the one that is there, a replica of it, or the one that stands in for it. A client that
+    /// watches keys is answered by the nodes that have them and by no other: what a
+    /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
+    pub(crate) fn choose_node(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> NodeId {
+        let node = NodeId::at(usize::from(place.node));
+        if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED)) {
+            return node;
+        }
+        let pool = routes.pool_of(place.route);
+        if reads_replicas(routes, place, row)
+            && let Some(replica) = self.live_replica(pool, node)
+        {
+            return replica;
+        }
+        if !self.lanes.nodes[node].is_out() {
+            return node;
+        }
+        let other = match routes.dead_node(place.route) {
+            DeadNode::Error => None,
+            DeadNode::Next => self.live_next(pool, node),
+            DeadNode::Replica if row.is_replica_readable => self.live_replica(pool, node),
+            DeadNode::Replica => None,
+        };
+        other.unwrap_or(node)
+    }
+
+    /// The same for a request that waits. It waits where others write, so no replica is asked.
+    fn choose_waiting_node(&self, index: ClientId, routes: &Routes, place: Place) -> NodeId {
+        let node = NodeId::at(usize::from(place.node));
+        let watches = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED));
+        if watches || !self.lanes.nodes[node].is_out() || routes.dead_node(place.route) != DeadNode::Next {
+            return node;
+        }
+        self.live_next(routes.pool_of(place.route), node).unwrap_or(node)
+    }
+
+    /// One of a node's replicas that are up, another each time.
+    fn live_replica(&self, pool: &Pool, node: NodeId) -> Option<NodeId> {
+        let replicas = pool.replicas_of(node.place());
+        let start = self.replica_turn as usize % replicas.len().max(1);
+        let (behind, before) = replicas.split_at(start.min(replicas.len()));
+        let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(usize::from(*replica)));
+        in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
+    }
+
+    /// The next node of the pool that is up.
+    fn live_next(&self, pool: &Pool, node: NodeId) -> Option<NodeId> {
+        let behind = NodeId::of_pool(pool).filter(|other| *other > node);
+        let mut in_turn = behind.chain(NodeId::of_pool(pool).filter(|other| *other < node));
+        in_turn.find(|other| !self.lanes.nodes[*other].is_out())
+    }
+}
+
+/// Whether a replica is asked for a request even while the node itself is up.
+fn reads_replicas(routes: &Routes, place: Place, row: &Row) -> bool {
+    routes.route(place.route).reads == Reads::Replica && row.is_replica_readable
+}
+
+/// The nodes that answer a request for all of them. Replicas are asked where a route reads from them and the command is
+/// about each node's own state.
+pub(crate) fn nodes_of_all(routes: &Routes, route: u16, row: &Row) -> Vec<NodeId> {
+    let pool = routes.pool_of(route);
+    let mut nodes: Vec<NodeId> = NodeId::of_pool(pool).collect();
+    if row.request_policy == RequestPolicy::AllNodes && routes.route(route).reads == Reads::Replica {
+        nodes.extend(pool.replicas.iter().flatten().map(|replica| NodeId::at(usize::from(*replica))));
+    }
+    nodes
+}
+
+/// The words of an error without what a reply adds to them.
+pub(crate) fn words(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut line = Vec::new();
+    write(&mut Encoder::new(&mut line, Protocol::Resp2));
+    error_text::words(&line).to_vec()
 }

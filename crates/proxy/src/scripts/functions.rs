@@ -95,7 +95,7 @@ impl<E: Execute> Worker<E> {
         if row.command != Command::Scripting(ScriptingCommand::Fcall) || self.engine.is_some() {
             return None;
         }
-        let (node, _) = self.home(index, row, &Request::made(args)).ok()?;
+        let node = self.target(index, row, args).ok()?.node;
         match self.functions.by_node.get(&node) {
             Some(Some(readonly)) if readonly.contains(&args.at(1).to_ascii_lowercase()) => {}
             Some(_) => return None,

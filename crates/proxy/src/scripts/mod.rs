@@ -21,10 +21,9 @@ use crate::pool::replace::Moves;
 use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
-use crate::session::{Asker, Flow, ReplyMode, SessionFlags};
+use crate::session::{Asker, Flow, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
-use respool_route::{Plan, plan};
 use respool_wire::{Args, ArgsBuf, Request, encode_request, request_bulk, request_head};
 use sha1::{Digest, Sha1};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -263,18 +262,9 @@ impl<E: Execute> Worker<E> {
         if session.reply_mode != ReplyMode::On {
             return self.pass_on(index, row, request);
         }
-        let (node, renamed) = if session.flags.has(SessionFlags::ROUTED) {
-            match self.routed_way(index, row, request) {
-                Some((node, renamed)) => (node, Some(renamed)),
-                None => return self.pass_on(index, row, request),
-            }
-        } else {
-            match plan(row, request.args, &self.config.topology, &mut self.scratch) {
-                Ok(Plan::One(node)) => (NodeId::of(node), None),
-                _ => return self.pass_on(index, row, request),
-            }
-        };
-        let args = renamed.as_ref().map_or(request.args, ArgsBuf::as_args);
+        let Ok(target) = self.target(index, row, request.args) else { return self.pass_on(index, row, request) };
+        self.note_target(&target, row);
+        let (node, args) = (target.node, target.args(request.args));
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
@@ -284,7 +274,7 @@ impl<E: Execute> Worker<E> {
             size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
         self.shared.ledger.account(0, accounted);
         let copied = args.iter().collect();
-        let (place, is_renamed) = (EvalshaRetryPlace::At(node), renamed.is_some());
+        let (place, is_renamed) = (EvalshaRetryPlace::At(node), target.renamed.is_some());
         let healing =
             EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
         let task = self.tasks.begin(InternalRequest::Heal(healing));
@@ -309,7 +299,10 @@ impl<E: Execute> Worker<E> {
         }
         let home = match place {
             EvalshaRetryPlace::At(node) => Some((node, args)),
-            EvalshaRetryPlace::AtItsKeys => self.home(asker.session.index, row, &Request::made(args.as_args())).ok(),
+            EvalshaRetryPlace::AtItsKeys => {
+                let target = self.target(asker.session.index, row, args.as_args()).ok();
+                target.map(|target| (target.node, target.renamed.unwrap_or(args)))
+            }
             EvalshaRetryPlace::Nowhere => None,
         };
         let Some((node, args)) = home else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };

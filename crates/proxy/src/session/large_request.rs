@@ -27,9 +27,7 @@ use crate::session::{Pause, ReplyMode, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
 use respool_connection::{Input, Seq};
-use respool_route::{Plan, Routed, plan};
-use respool_wire::{Begun, RequestError, RequestTail, Strictness, encode_request, request_head};
-use std::sync::Arc;
+use respool_wire::{Args, Begun, RequestError, RequestTail, Strictness, request_bulk, request_head};
 
 /// What a lane knows of the request that is being passed on over it.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +49,6 @@ const FIT: [SessionFlags; 5] = [
     SessionFlags::ROUTED,
     SessionFlags::TRACKING,
 ];
-
-/// Where a large request goes, and how it begins there.
-struct Destination {
-    node: NodeId,
-    head: Vec<u8>,
-}
 
 impl<E: Execute> Worker<E> {
     /// A client's request is arriving and is large: begins to pass it on, if that can be done.
@@ -82,8 +74,8 @@ impl<E: Execute> Worker<E> {
         let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
         let row = self.piecewise_row(index, &begun)?;
         self.settle_before(index)?;
-        let way = self.way_of(index, row, &begun)?;
-        let lane = self.own_lane(index, way.node)?;
+        let target = self.target(index, row, begun.args).ok()?;
+        let lane = self.own_lane(index, target.node)?;
         let mut tail = begun.tail.clone();
         let arriving = bytes.get(begun.at..)?;
         let (_, is_end) = tail.take(arriving, &self.config.request_limits).ok()?;
@@ -91,6 +83,8 @@ impl<E: Execute> Worker<E> {
         if !self.admits_pieces(index, bytes.len()) {
             return None;
         }
+        self.note_target(&target, row);
+        let head = head_of(target.args(begun.args), &begun);
         if self.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
             self.track_request(index, row, begun.args);
         }
@@ -102,7 +96,7 @@ impl<E: Execute> Worker<E> {
         let owner = Owner::Client { index: index.number(), generation: client.generation, seq };
         let this = &mut self.lanes[lane];
         this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
-            out.extend_from_slice(&way.head);
+            out.extend_from_slice(&head);
             out.extend_from_slice(arriving);
         });
         if let Some(dues) = this.beside.as_mut().and_then(|beside| beside.dues.as_mut()) {
@@ -137,34 +131,6 @@ impl<E: Execute> Worker<E> {
         let is_restricted = session.flags.has(SessionFlags::RESTRICTED);
         let is_permitted = || !row.keys.depend_on_options() && self.verdict_text(index, row, begun.args).is_none();
         (!is_restricted || is_permitted()).then_some(row)
-    }
-
-    /// Where a large request goes, with its head as the node is to get it.
-    fn way_of(&mut self, index: ClientId, row: &'static Row, begun: &Begun<'_>) -> Option<Destination> {
-        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::ROUTED) {
-            let Ok(Plan::One(node)) = plan(row, begun.args, &self.config.topology, &mut self.scratch) else {
-                return None;
-            };
-            let mut head = Vec::new();
-            encode_request(&mut head, begun.args.iter());
-            return Some(Destination { node: NodeId::of(node), head: head_of(&head, begun) });
-        }
-        let routes = Arc::clone(&self.config.routes);
-        let mut scratch = std::mem::take(&mut self.route_scratch);
-        let planned = self.plan_routed(&routes, index, row, begun.args, &mut scratch);
-        let way = match planned {
-            Ok(Routed::One(place)) => {
-                let mut head = Vec::new();
-                scratch.encode_one(&routes, place.route, begun.args, None, &mut head);
-                let node = self.stand_in(index, &routes, place, row);
-                self.note_route(place.route);
-                Some(Destination { node, head: head_of(&head, begun) })
-            }
-            _ => None,
-        };
-        self.route_scratch = scratch;
-        self.take_turns();
-        way
     }
 
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
@@ -340,11 +306,10 @@ impl<E: Execute> Worker<E> {
 }
 
 /// The head of a request, given one that has only those arguments that are known.
-fn head_of(known: &[u8], begun: &Begun<'_>) -> Vec<u8> {
-    let mut head = Vec::with_capacity(known.len() + 32);
+fn head_of(known: Args<'_>, begun: &Begun<'_>) -> Vec<u8> {
+    let mut head = Vec::new();
     request_head(&mut head, begun.total);
-    let arguments = known.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    head.extend_from_slice(known.get(arguments..).unwrap_or_default());
+    known.iter().for_each(|arg| request_bulk(&mut head, arg));
     head.extend_from_slice(format!("${}\r\n", begun.body).as_bytes());
     head
 }

@@ -39,7 +39,7 @@ use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::exec::ExecReply;
 use crate::transaction::multi_probe::{Multi, Then};
-use crate::transaction::queue::{Destination, QueuedCommands, Subjected};
+use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
 use respool_route::{PlanError, PoolMode, RouteError, RouteScratch};
@@ -262,9 +262,8 @@ impl<E: Execute> Worker<E> {
 
     fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
-        // Copied, because the block that is changed belongs to the same session.
-        let user = if is_routed { self.user_of(index).to_owned() } else { String::new() };
+        // Copied, because the block that is changed belongs to the same session. Without routes the user does not matter.
+        let user = if routes.are_plain() { String::new() } else { self.user_of(index).to_owned() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         if is_confidential(row) {
             self.note_secret();
@@ -272,11 +271,11 @@ impl<E: Execute> Worker<E> {
         let may_change = self.may_change(row, request.args);
         let is_script = self.engine.is_none() && matches!(row.command, Command::Scripting(_));
         let named = if is_script { self.scripts().named(row, request.args) } else { None };
-        let scratch = &mut self.route_scratch;
         let mut to = Destination {
-            routed: is_routed.then_some(Subjected { routes: &routes, user: &user, database, scratch }),
-            topology: &self.config.topology,
-            scratch: &mut self.scratch,
+            routes: &routes,
+            user: &user,
+            database,
+            scratch: self.scratch.get_or_insert_default(),
             limits: &self.config.lanes,
             has_engine: self.engine.is_some(),
         };
@@ -394,13 +393,9 @@ impl<E: Execute> Worker<E> {
         row: &'static Row,
         args: Args<'_>,
     ) -> Result<Vec<(NodeId, Vec<u8>)>, Vec<u8>> {
-        if !self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED)) {
-            let place = |key: &[u8]| (NodeId::of(self.config.topology.place(key)), key.to_vec());
-            return Ok(args.from(1).iter().map(place).collect());
-        }
         let routes = &self.config.routes;
         let mut scratch = RouteScratch::default();
-        match self.plan_routed(routes, index, row, args, &mut scratch) {
+        match self.plan_keys(routes, index, row, args, &mut scratch) {
             // Keys at several places are no fault here: each node watches its own.
             Ok(_) | Err(RouteError::Plan(PlanError::CrossSlot { .. })) => {
                 let keys = scratch.keys(routes, args).into_iter();

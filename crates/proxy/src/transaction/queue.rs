@@ -9,14 +9,13 @@ use crate::config::LaneLimits;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
+use crate::request::target::words;
 use crate::scripts::{Hash, NamedScript};
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
 };
-use respool_route::{
-    Plan, PlanError, PoolMode, RouteScratch, Routed, Routes, Scratch, Subject, Topology, plan, plan_routed,
-};
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, encode_request};
+use respool_route::{PlanError, PoolMode, RouteScratch, Routed, Routes, Subject};
+use respool_wire::{Args, ArgsBuf, Request, encode_request};
 use std::collections::BTreeSet;
 
 /// One queued request.
@@ -191,9 +190,10 @@ impl QueuedCommands {
             return Ok(());
         }
         let renamed = self.place(row, args, to)?;
-        match renamed.as_deref().or(request.raw) {
-            Some(bytes) => self.bytes.extend_from_slice(bytes),
-            None => encode_request(&mut self.bytes, args.iter()),
+        match (renamed, request.raw) {
+            (Some(renamed), _) => encode_request(&mut self.bytes, renamed.as_args().iter()),
+            (None, Some(raw)) => self.bytes.extend_from_slice(raw),
+            (None, None) => encode_request(&mut self.bytes, args.iter()),
         }
         self.for_node += 1;
         let end = self.bytes.len();
@@ -207,78 +207,44 @@ impl QueuedCommands {
         Ok(())
     }
 
-    /// All keys of a transaction are on one node; what has no key goes along. `Some`: the request as the node gets it.
+    /// All keys of a transaction are on one node; what has no key goes along. Under routes it stays in one pool as well.
+    /// `Some`: the request as the node gets it, where its keys have other names.
     fn place(
         &mut self,
         row: &'static Row,
         args: Args<'_>,
         to: &mut Destination<'_>,
-    ) -> Result<Option<Vec<u8>>, Vec<u8>> {
-        if to.routed.is_some() {
-            return self.place_routed(row, args, to);
+    ) -> Result<Option<ArgsBuf>, Vec<u8>> {
+        let Destination { routes, user, database, scratch, .. } = to;
+        if routes.are_plain() && is_anybodys(row, args) {
+            return Ok(None);
         }
-        self.place_plainly(row, args, to).map(|()| None)
-    }
-
-    fn place_plainly(&mut self, row: &'static Row, args: Args<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
-        if is_anybodys(row, args) {
-            return Ok(());
-        }
-        let node = match plan(row, args, to.topology, to.scratch) {
-            Ok(Plan::One(node)) => NodeId::of(node),
-            Ok(Plan::Split) => {
-                let mut keys = to.scratch.parts().filter_map(|part| part.keys.first().copied());
-                let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
-                return Err(words(PlanError::CrossSlot { first, second }, row, args));
-            }
-            Ok(Plan::All | Plan::Scan(_)) => return Err(error_text::block_on_all_nodes(row.full_name()).into()),
-            Err(error) => return Err(words(error, row, args)),
-        };
-        self.bind(node, row, args)
-    }
-
-    /// The same under routes: a transaction stays in one pool, and its keys may have other names there.
-    fn place_routed(
-        &mut self,
-        row: &'static Row,
-        args: Args<'_>,
-        to: &mut Destination<'_>,
-    ) -> Result<Option<Vec<u8>>, Vec<u8>> {
-        let Some(Subjected { routes, user, database, scratch }) = &mut to.routed else { return Ok(None) };
-        if row.command == Command::Connection(C::Select) {
+        if !routes.are_plain() && row.command == Command::Connection(C::Select) {
             return Err(error_text::SELECT_UNDER_ROUTES.into());
         }
-        let subject = Subject { user, database: *database, row };
-        let place = match plan_routed(routes, subject, args, scratch) {
+        let place = match routes.plan(Subject { user, database: *database, row }, args, scratch) {
             Ok(Routed::One(place)) => place,
             Ok(Routed::Split) => {
                 let mut keys = scratch.parts().filter_map(|(_, part)| part.keys.first().copied());
                 let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
-                return Err(words(PlanError::CrossSlot { first, second }, row, args));
+                return Err(words(|reply| PlanError::CrossSlot { first, second }.write(row, args, reply)));
             }
             Ok(Routed::All(_)) if is_anybodys(row, args) => return Ok(None),
             Ok(Routed::All(_) | Routed::Scan(..)) => return Err(error_text::block_on_all_nodes(row.full_name()).into()),
-            Err(error) => {
-                let mut line = Vec::new();
-                error.write(routes, row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
-                return Err(line.get(1..line.len().saturating_sub(2)).unwrap_or_default().to_vec());
-            }
+            Err(error) => return Err(words(|reply| error.write(routes, row, args, reply))),
         };
-        let pool = routes.route(place.route).pool;
-        if self.pool.is_some_and(|other| other != pool) {
-            return Err(error_text::BLOCK_IN_TWO_POOLS.into());
-        }
-        self.pool = Some(pool);
-        self.mode = self.mode.max(routes.route(place.route).pool_mode);
         let node = NodeId::at(usize::from(place.node));
-        self.keyless_node.get_or_insert(node);
-        self.bind(node, row, args)?;
-        let mut out = Vec::new();
-        let is_renamed = !routes.route(place.route).rewrite.is_none();
-        if is_renamed {
-            scratch.encode_one(routes, place.route, args, None, &mut out);
+        if !routes.are_plain() {
+            let route = routes.route(place.route);
+            if self.pool.is_some_and(|other| other != route.pool) {
+                return Err(error_text::BLOCK_IN_TWO_POOLS.into());
+            }
+            self.pool = Some(route.pool);
+            self.mode = self.mode.max(route.pool_mode);
+            self.keyless_node.get_or_insert(node);
         }
-        Ok(is_renamed.then_some(out))
+        self.bind(node, row, args)?;
+        Ok(scratch.renamed(routes, place.route, args))
     }
 
     /// A request with keys binds the block to their node.
@@ -293,7 +259,8 @@ impl QueuedCommands {
             Some(other) if other == node => Ok(()),
             Some(_) => {
                 let both: ArgsBuf = [self.key.as_slice(), key].into_iter().collect();
-                Err(words(PlanError::CrossSlot { first: 0, second: 1 }, row, both.as_args()))
+                let error = PlanError::CrossSlot { first: 0, second: 1 };
+                Err(words(|reply| error.write(row, both.as_args(), reply)))
             }
         }
     }
@@ -301,18 +268,19 @@ impl QueuedCommands {
 
 /// What decides where a request of a transaction goes, and how much there may be of it.
 pub(crate) struct Destination<'a> {
-    pub(crate) topology: &'a Topology,
-    pub(crate) scratch: &'a mut Scratch,
+    pub(crate) routes: &'a Routes,
+    /// The client's user and database, for routes that depend on them.
+    pub(crate) user: &'a str,
+    pub(crate) database: u32,
+    pub(crate) scratch: &'a mut RouteScratch,
     pub(crate) limits: &'a LaneLimits,
     pub(crate) has_engine: bool,
-    /// For sessions under routes.
-    pub(crate) routed: Option<Subjected<'a>>,
 }
 
 impl Destination<'_> {
     /// Who runs a request of a transaction.
     fn runner(&self, row: &Row, args: Args<'_>) -> Runner {
-        let is_only_node = self.topology.is_single() && self.routed.is_none();
+        let is_only_node = self.routes.are_plain() && self.routes.pool_of(0).topology.is_single();
         match row.lane(args) {
             _ if self.has_engine => Runner::Us,
             // What steers a node is part of a transaction if there is only one; of several we ask each. What is set for
@@ -325,14 +293,6 @@ impl Destination<'_> {
 
 fn is_about_settings(row: &Row) -> bool {
     row.command == Command::Server(ServerCommand::ConfigSet) || shows_secrets(row)
-}
-
-/// Whose routes hold, and where to find them.
-pub(crate) struct Subjected<'a> {
-    pub(crate) routes: &'a Routes,
-    pub(crate) user: &'a str,
-    pub(crate) database: u32,
-    pub(crate) scratch: &'a mut RouteScratch,
 }
 
 /// Whether any node can run a request of a transaction, whatever its row's policy is outside of one.
@@ -364,31 +324,27 @@ fn runner(row: &Row, args: Args<'_>) -> Runner {
     }
 }
 
-fn words(error: PlanError, row: &Row, args: Args<'_>) -> Vec<u8> {
-    let mut line = Vec::new();
-    error.write(row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
-    line.get(1..line.len().saturating_sub(2)).unwrap_or_default().to_vec()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use respool_route::{Node, Scheme};
+    use respool_route::{Node, Pool, Scheme, Topology};
+    use std::sync::Arc;
 
     struct Bench {
         queued: QueuedCommands,
-        topology: Topology,
-        scratch: Scratch,
+        routes: Routes,
+        scratch: RouteScratch,
         limits: LaneLimits,
     }
 
     impl Bench {
         fn new(nodes: usize) -> Self {
             let nodes = (0..nodes).map(|n| Node::new(format!("n{n}"))).collect();
+            let topology = Topology::new(Scheme::default(), nodes).expect("the nodes have names of their own");
             Self {
                 queued: QueuedCommands::default(),
-                topology: Topology::new(Scheme::default(), nodes).expect("the nodes have names of their own"),
-                scratch: Scratch::default(),
+                routes: Routes::plain(Pool::plain("main", Arc::new(topology))),
+                scratch: RouteScratch::default(),
                 limits: LaneLimits { transaction_commands_max: 5, transaction_bytes_max: 200, ..LaneLimits::default() },
             }
         }
@@ -397,8 +353,8 @@ mod tests {
             let args: ArgsBuf = words.iter().collect();
             let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
             let request = Request::made(args.as_args());
-            let Self { queued, topology, scratch, limits } = self;
-            let mut to = Destination { topology, scratch, limits, has_engine: false, routed: None };
+            let Self { queued, routes, scratch, limits } = self;
+            let mut to = Destination { routes, user: "", database: 0, scratch, limits, has_engine: false };
             queued.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))
         }
     }
@@ -406,9 +362,8 @@ mod tests {
     #[test]
     fn keys_of_two_nodes_are_named_and_spoil_the_block() {
         let mut bench = Bench::new(4);
-        let far = (0..100)
-            .map(|n| format!("k{n}"))
-            .find(|k| bench.topology.place(k.as_bytes()) != bench.topology.place(b"a"));
+        let topology = &bench.routes.pool_of(0).topology;
+        let far = (0..100).map(|n| format!("k{n}")).find(|k| topology.place(k.as_bytes()) != topology.place(b"a"));
         let far = far.expect("one of a hundred keys is elsewhere");
         bench.queue(&["SET", "a", "1"]).expect("nothing is in its way");
         bench.queue(&["PING"]).expect("it goes along");

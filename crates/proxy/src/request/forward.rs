@@ -1,0 +1,137 @@
+//! Sends a request to the node or the nodes that answer it.
+//!
+//! Which they are says [`crate::request::target`]. A session under routes pays for the choice with every request; without
+//! routes most requests are sent after one look at their row.
+
+use crate::nodes::id::NodeId;
+use crate::reply::owner::Owner;
+use crate::request::target::nodes_of_all;
+use crate::session::id::ClientId;
+use crate::session::{Flow, ReplyMode, SessionFlags};
+use crate::worker::Worker;
+use respool_command::{Execute, Row};
+use respool_route::{PoolMode, RouteScratch, Routed, Routes, plan_at_once};
+use respool_wire::Request;
+use std::sync::Arc;
+
+impl<E: Execute> Worker<E> {
+    /// The nodes that have the keys answer.
+    #[inline]
+    pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.is_own_info(row) {
+            return self.info_of_nodes(index, row, request);
+        }
+        if self.config.routes.are_plain()
+            && let Some(node) = plan_at_once(row, request.args, &self.config.topology)
+        {
+            return self.forward_to(index, NodeId::of(node), request);
+        }
+        self.forward_planned(index, row, request)
+    }
+
+    /// The same where one look at the row does not say which they are.
+    #[inline(never)]
+    fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        let routes = Arc::clone(&self.config.routes);
+        // Borrowed for the time of the call, which may change anything else of the worker.
+        let mut scratch = self.scratch.take().unwrap_or_default();
+        let planned = self.plan(&routes, index, row, request.args, &mut scratch);
+        let own = planned.as_ref().ok().and_then(|planned| self.own_planned(index, row, &routes, *planned, &scratch));
+        let flow = match (own, planned) {
+            (Some(flow), _) => flow,
+            (None, Ok(Routed::One(place))) => {
+                let node = self.choose_node(index, &routes, place, row);
+                self.note_place(place, node, row);
+                self.send_to(index, node, |out| {
+                    scratch.encode_one(&routes, place.route, request.args, request.raw, out);
+                })
+            }
+            (None, Ok(Routed::Split)) => self.fan_out(index, row, &routes, &scratch, request),
+            (None, Ok(Routed::All(route))) => {
+                self.note_route(route);
+                let nodes = nodes_of_all(&routes, route, row);
+                self.fan_out_to_all(index, row, &nodes, request.args)
+            }
+            (None, Ok(Routed::Scan(route, step))) => {
+                self.note_route(route);
+                let node = NodeId::at(routes.pool_of(route).place(step.node));
+                self.scan(index, row, request, step, node)
+            }
+            (None, Err(error)) => {
+                self.answer(index, |reply| error.write(&routes, row, request.args, reply));
+                Flow::Next
+            }
+        };
+        self.scratch = Some(scratch);
+        self.take_turns();
+        flow
+    }
+
+    #[inline]
+    pub(crate) fn forward_to(&mut self, index: ClientId, node: NodeId, request: &Request<'_>) -> Flow {
+        self.send_to(index, node, |out| match request.raw {
+            Some(raw) => out.extend_from_slice(raw),
+            None => respool_wire::encode_request(out, request.args.iter()),
+        })
+    }
+
+    /// One node answers what `write` appends.
+    #[inline]
+    pub(crate) fn send_to(&mut self, index: ClientId, node: NodeId, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
+        let own = match self.clients.sessions.at(index) {
+            Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
+                Ok(own) => own,
+                Err(flow) => return flow,
+            },
+            _ => None,
+        };
+        let Self { clients, lanes, config, now, .. } = self;
+        let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let owner = if session.reply_mode == ReplyMode::On {
+            Owner::Client { index: index.number(), generation: handle.generation, seq: session.down.expect() }
+        } else {
+            session.reply_mode.pass();
+            Owner::Unanswered { index: index.number(), generation: handle.generation }
+        };
+        let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
+        let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
+        self.is_busy = true;
+        if let Err(error) = sent {
+            self.counters.node_errors.add(1);
+            if let Owner::Client { seq, .. } = owner {
+                self.clients.fail(handle, seq, &error);
+            }
+            return Flow::Next;
+        }
+        self.clients.note_sent(owner);
+        self.keep_pace(index, lane)
+    }
+
+    /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
+    fn own_planned(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        routes: &Routes,
+        planned: Routed,
+        scratch: &RouteScratch,
+    ) -> Option<Flow> {
+        if routes.are_plain() {
+            // Whether a client has its own lanes to all nodes is known without its requests.
+            return None;
+        }
+        let wants = |worker: &Self, route: u16| worker.mode_under(index, route) == PoolMode::Session;
+        let nodes = match planned {
+            Routed::One(place) if wants(self, place.route) => vec![self.choose_node(index, routes, place, row)],
+            Routed::All(route) if wants(self, route) => nodes_of_all(routes, route, row),
+            Routed::Scan(route, step) if wants(self, route) => vec![NodeId::at(routes.pool_of(route).place(step.node))],
+            Routed::Split => {
+                let places = scratch.parts().map(|(place, _)| place).filter(|place| wants(self, place.route));
+                places.map(|place| self.choose_node(index, routes, place, row)).collect()
+            }
+            _ => return None,
+        };
+        if nodes.is_empty() { None } else { self.own_nodes(index, &nodes) }
+    }
+}

@@ -1,0 +1,120 @@
+//! Requests for a node that is down, which the next node of the pool takes (`dead_node = next`).
+
+use crate::NoEngine;
+use crate::bench::{Bench, requests};
+use crate::support::config;
+use respool_connection::ConnId;
+use respool_proxy::Config;
+use respool_route::{DeadNode, Pool, Routes};
+use std::sync::Arc;
+
+/// Two nodes, each of which takes what the other cannot.
+fn with_next() -> Config {
+    let mut config = config(2, 1);
+    let pool = Pool { dead_node: DeadNode::Next, ..Pool::plain("main", Arc::clone(&config.topology)) };
+    config.routes = Arc::new(Routes::plain(pool));
+    config
+}
+
+/// What nodes are asked, and not answered yet.
+struct Scene {
+    bench: Bench<NoEngine>,
+    client: ConnId,
+    /// A key of the first node.
+    key: String,
+    asked: Vec<(ConnId, String)>,
+}
+
+impl Scene {
+    /// The first node is down, as the worker knows.
+    fn new() -> Self {
+        let config = with_next();
+        let key = (0..100).map(|number| format!("k{number}"));
+        let key = key.into_iter().find(|key| config.topology.place(key.as_bytes()).get() == 0);
+        let key = key.expect("a hundred keys reach every node");
+        let mut bench = Bench::proxy(config);
+        let client = bench.accept();
+        bench.ask(client, &["GET", &key]);
+        bench.refuse_dials();
+        assert!(bench.heard(client).contains("node-0 is not available"));
+        Self { bench, client, key, asked: Vec::new() }
+    }
+
+    /// Time passes, dials to nodes succeed as far as these are there, and what nodes are asked is noted.
+    fn listen(&mut self, is_first_there: bool) {
+        for _ in 0..12 {
+            self.bench.pass(20_000);
+            let dialled = self.bench.dialling.clone();
+            let (fails, succeeds): (Vec<_>, Vec<_>) =
+                dialled.into_iter().partition(|conn| self.bench.node_of(*conn) == 0 && !is_first_there);
+            self.bench.connect_these(&succeeds);
+            assert!(self.bench.dialling.len() >= fails.len());
+            self.bench.refuse_dials();
+            for conn in self.bench.nodes.clone() {
+                self.bench.take_multi(conn);
+                let heard = requests(&self.bench.heard(conn));
+                if heard.first().is_some_and(|words| words == "MULTI") {
+                    // A look whether the element is there.
+                    assert_eq!(heard.last().map(|words| &**words), Some("EXEC"), "{heard:?}");
+                    self.bench.send(conn, b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n");
+                    continue;
+                }
+                for words in heard {
+                    match &*words {
+                        "CLIENT ID" => self.bench.send(conn, b":7\r\n"),
+                        "PING" => self.bench.send(conn, b"+PONG\r\n"),
+                        _ => self.asked.push((conn, words)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The connection on which a node was asked this. It is forgotten then.
+    fn was_asked(&mut self, node: usize, words: &str) -> Option<ConnId> {
+        let bench = &self.bench;
+        let at = self.asked.iter().position(|(conn, asked)| asked == words && bench.node_of(*conn) == node)?;
+        Some(self.asked.remove(at).0)
+    }
+}
+
+#[test]
+fn what_waits_for_a_dead_node_waits_where_others_push() {
+    let mut scene = Scene::new();
+    let (pop, push) = (format!("BLPOP {} 0", scene.key), format!("LPUSH {} x", scene.key));
+    let (client, other) = (scene.client, scene.bench.accept());
+    scene.bench.ask(client, &["BLPOP", &scene.key.clone(), "0"]);
+    scene.bench.ask(other, &["LPUSH", &scene.key.clone(), "x"]);
+    scene.listen(false);
+    assert!(scene.was_asked(1, &push).is_some(), "{:?}", scene.asked);
+    let waits = scene.was_asked(1, &pop).expect("it waits where the element is pushed");
+    scene.bench.send(waits, format!("*2\r\n${}\r\n{}\r\n$1\r\nx\r\n", scene.key.len(), scene.key).as_bytes());
+    assert!(scene.bench.heard(client).ends_with("$1\r\nx\r\n"));
+    let routes = scene.bench.answer(client, &["PROXY", "SHOW", "ROUTES"]);
+    assert!(routes.contains("requests\r\n:3\r\n"), "GET, BLPOP and LPUSH: {routes}");
+}
+
+#[test]
+fn what_waits_at_a_stand_in_goes_home_when_the_node_is_back() {
+    let mut scene = Scene::new();
+    let (pop, get) = (format!("BLPOP {} 0", scene.key), format!("GET {}", scene.key));
+    let (client, other) = (scene.client, scene.bench.accept());
+    scene.bench.ask(other, &["GET", &scene.key.clone()]);
+    scene.listen(false);
+    let shared = scene.was_asked(1, &get).expect("the stand-in is asked");
+    scene.bench.send(shared, b"$-1\r\n");
+    scene.bench.ask(client, &["BLPOP", &scene.key.clone(), "0"]);
+    scene.listen(false);
+    let waits = scene.was_asked(1, &pop).expect("the stand-in is asked");
+    scene.listen(false);
+    assert!(scene.was_asked(1, "CLIENT UNBLOCK 7").is_none(), "its node is still down");
+    scene.listen(true);
+    let unblock = scene.was_asked(1, "CLIENT UNBLOCK 7").expect("it is let go, once its node is back");
+    scene.bench.send(unblock, b":1\r\n");
+    scene.bench.send(waits, b"*-1\r\n");
+    scene.listen(true);
+    let waits = scene.was_asked(0, &pop).expect("it waits where it belongs");
+    assert_eq!(scene.bench.heard(client), "", "it knows nothing of all that");
+    scene.bench.send(waits, format!("*2\r\n${}\r\n{}\r\n$1\r\nx\r\n", scene.key.len(), scene.key).as_bytes());
+    assert!(scene.bench.heard(client).ends_with("$1\r\nx\r\n"));
+}

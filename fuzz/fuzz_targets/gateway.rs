@@ -10,8 +10,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Credentials, Service, ServiceAction};
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, WritePolicy};
+use respool_connection::{
+    Action, ConnId, Credentials, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WritePolicy,
+};
 use respool_proxy::{
     About, Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Ledger, Mail, NodeConfig, PoolMode,
     Reconnects, Shared, Timeouts, UserLimits, Worker, WorkerSetup,

@@ -2,8 +2,10 @@
 //!
 //! [`Downstream`] is the end that faces a client: it hands out places for replies and lets them leave in request order.
 //! [`Upstream`] is the end that faces a node: it shakes hands, keeps a ticket for every request that is owed a reply and
-//! gives each reply to its ticket. Neither knows a socket, a clock or a thread: bytes and the time are arguments, and what
-//! that.
+//! gives each reply to its ticket; [`Reconnect`] says when a lost one is dialled again. None of them knows a socket, a clock or
+//! a thread: bytes and the time are arguments, and what they want done is left in their outboxes or returned. [`Machine`] is
+//! how a loop drives what is built of them, and [`Service`] what a server needs beside that. Without a loop, a client is a page
+//! or two: see `examples/blocking_client.rs`.
 #![forbid(unsafe_code)]
 
 mod buffer;

@@ -16,7 +16,7 @@
 
 use std::time::Instant;
 
-use respool_command::{Execute, Millis, Row, SessionView, lookup};
+use respool_command::{Execute, Millis, Row, SessionView, lookup, resolve};
 use respool_engine::{Engine, EngineConfig};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -82,6 +82,8 @@ const KINDS: &[Kind] = &[
     #[cfg(feature = "scripting")]
     ("eval-cjson", |_| words(&["EVAL", "return cjson.encode(cjson.decode(ARGV[1]))", "0", &document()])),
     #[cfg(feature = "scripting")]
+    ("fcall-set", |number| words(&["FCALL", "set", "1", &key(number), "xxx"])),
+    #[cfg(feature = "scripting")]
     ("eval-hgetall", |_| words(&["EVAL", "return redis.call('hgetall', KEYS[1])", "1", "small"])),
 ];
 
@@ -129,6 +131,14 @@ impl Bench {
             bench.say(&words(&["HSET", "hash", &format!("field:{number}"), "value"]));
             bench.say(&words(&["SADD", "set", &format!("member:{number}")]));
             bench.say(&words(&["ZADD", "sorted", &number.to_string(), &format!("member:{number}")]));
+        }
+        if cfg!(feature = "scripting") {
+            let library =
+                "#!lua name=l\nredis.register_function('set', function(k, a) return redis.call('set', k[1], a[1]) end)";
+            bench.execute(
+                resolve(words(&["FUNCTION", "LOAD"]).as_args()).expect("it exists"),
+                &words(&["FUNCTION", "LOAD", library]),
+            );
         }
         bench.say(&words(&["HSET", "small", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5"]));
         bench

@@ -237,9 +237,19 @@ local function load_library(f)
     return ok, err
 end
 
+-- What is to be called: xpcall passes no arguments on, and a function calls no other.
+local called_function, called_keys, called_argv
+
+local function call_it()
+    local f, keys, argv = called_function, called_keys, called_argv
+    called_function, called_keys, called_argv = nil, nil, nil
+    return f(keys, argv)
+end
+
 local function call(f, keys_count, ...)
-    local keys, argv = split(keys_count, ...)
-    return raw_xpcall(function() return f(keys, argv) end, handle)
+    called_function = f
+    called_keys, called_argv = split(keys_count, ...)
+    return raw_xpcall(call_it, handle)
 end
 
 return eval_world, run, runs, function_world, load_library, call

@@ -13,7 +13,7 @@ use respool_command::{
     Command, ConnectionCommand, Flags, Outcome, Row, ScriptingCommand, ServerCommand, SessionView, resolve,
     text as texts,
 };
-use respool_wire::{Args, Encoder};
+use respool_wire::{Args, ArgsBuf, Encoder};
 
 use super::cache::{Cache, Hash, hash_of, parsed, written};
 use super::exchange::{Order, Raised, Report};
@@ -69,13 +69,13 @@ struct Running {
 /// What it is called in errors.
 enum Name {
     Script(Hash),
-    Function { name: Vec<u8>, command: Vec<Vec<u8>> },
+    Function { name: Vec<u8>, command: ArgsBuf },
 }
 
 /// A function under way, as `FUNCTION STATS` tells of it.
 pub(super) struct Called<'s> {
     pub(super) name: &'s [u8],
-    pub(super) command: &'s [Vec<u8>],
+    pub(super) command: Args<'s>,
     pub(super) duration_ms: u64,
 }
 
@@ -158,7 +158,7 @@ impl Scripts {
             return None;
         };
         let duration_ms = if self.clock.is_some() { now.saturating_sub(*started_ms) } else { looks * SCRIPT_SLICE_MS };
-        Some(Called { name, command, duration_ms })
+        Some(Called { name, command: command.as_args(), duration_ms })
     }
 
     /// Whether the script that runs should be left for others now.
@@ -337,7 +337,7 @@ fn call(
     // A fresh interpreter has to be brought the libraries first.
     desk.scripts.host()?;
     let order = Order::Call { name: name.to_ascii_lowercase(), keys, protocol: reply.protocol() };
-    let name = Name::Function { name, command: args.iter().map(<[u8]>::to_vec).collect() };
+    let name = Name::Function { name, command: args.iter().collect() };
     start(desk, Start { flags, is_readonly, order, name }, args, session)?;
     go_on(desk, reply)
 }

@@ -28,7 +28,7 @@ pub(super) type Way = Yielder<Order, Report>;
 /// Arguments of a script that go by Lua's stack.
 const STACKED_ARGUMENTS_MAX: usize = 100;
 
-/// Compiled scripts that are found without a look into Lua's table.
+/// Compiled scripts, and functions, that are found without a look into Lua's table.
 const AT_HAND_MAX: usize = 128;
 
 /// How scripts are called in errors.
@@ -97,6 +97,7 @@ struct World<'l> {
     compiled: Table,
     /// Some of them.
     at_hand: RefCell<BTreeMap<Hash, Function>>,
+    functions_at_hand: RefCell<BTreeMap<Vec<u8>, Function>>,
     tags: convert::Tags,
     /// Bytes that were left by the last full collection.
     needed_bytes: Cell<usize>,
@@ -174,6 +175,7 @@ impl<'l> World<'l> {
             compiled,
             tags: convert::Tags::new(lua)?,
             at_hand: RefCell::default(),
+            functions_at_hand: RefCell::default(),
             needed_bytes: Cell::new(lua.used_memory()),
         })
     }
@@ -189,15 +191,17 @@ impl<'l> World<'l> {
                     Report::Done(self.run(exchange, WayIn::Script, function, keys, protocol))
                 }
                 Order::Call { name, keys, protocol } => {
-                    let function = self.lua.create_string(name).and_then(|name| self.functions.raw_get(name));
+                    let function = self.function(name);
                     Report::Done(self.run(exchange, WayIn::Function, function, keys, protocol))
                 }
                 Order::Load(text) => Report::Compiled(self.load(exchange, &text)),
                 Order::Adopt => {
+                    self.functions_at_hand.borrow_mut().clear();
                     let adopt = |name: Value, function: Value| self.functions.raw_set(name, function);
                     Report::Compiled(self.registered.for_each(adopt).map_err(|error| why(&error)))
                 }
                 Order::Drop(names) => {
+                    self.functions_at_hand.borrow_mut().clear();
                     for name in names {
                         let _: Result<()> =
                             self.lua.create_string(name).and_then(|name| self.functions.raw_set(name, Value::Nil));
@@ -248,6 +252,20 @@ impl<'l> World<'l> {
             at_hand.clear();
         }
         at_hand.insert(hash, function.clone());
+        Ok(function)
+    }
+
+    /// The function of this name.
+    fn function(&self, name: Vec<u8>) -> Result<Function> {
+        if let Some(function) = self.functions_at_hand.borrow().get(&name) {
+            return Ok(function.clone());
+        }
+        let function: Function = self.functions.raw_get(self.lua.create_string(&name)?)?;
+        let mut at_hand = self.functions_at_hand.borrow_mut();
+        if at_hand.len() >= AT_HAND_MAX {
+            at_hand.clear();
+        }
+        at_hand.insert(name, function.clone());
         Ok(function)
     }
 

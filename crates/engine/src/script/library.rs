@@ -1,5 +1,6 @@
 //! Libraries of functions: what they are called, what they hold, and the texts that they are made of.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::shebang::{self, ScriptFlags};
@@ -67,7 +68,11 @@ impl Libraries {
 
     /// A function by its name in any case.
     pub(super) fn function(&self, name: &[u8]) -> Option<&Function> {
-        let library = self.by_name.get(self.owners.get(&name.to_ascii_lowercase())?)?;
+        let small = match name.iter().any(u8::is_ascii_uppercase) {
+            true => Cow::Owned(name.to_ascii_lowercase()),
+            false => Cow::Borrowed(name),
+        };
+        let library = self.by_name.get(self.owners.get(&*small)?)?;
         library.functions.iter().find(|function| function.name.eq_ignore_ascii_case(name))
     }
 

@@ -252,4 +252,19 @@ local function call(f, keys_count, ...)
     return raw_xpcall(call_it, handle)
 end
 
-return eval_world, run, runs, function_world, load_library, call
+local calls = {
+    function(f, ...)
+        called_function, called_keys, called_argv = f, {}, { ... }
+        return raw_xpcall(call_it, handle)
+    end,
+    function(f, a, ...)
+        called_function, called_keys, called_argv = f, { a }, { ... }
+        return raw_xpcall(call_it, handle)
+    end,
+    function(f, a, b, ...)
+        called_function, called_keys, called_argv = f, { a, b }, { ... }
+        return raw_xpcall(call_it, handle)
+    end,
+}
+
+return eval_world, run, runs, function_world, load_library, call, calls

@@ -62,7 +62,7 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
 }
 
 /// What is called.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum WayIn {
     Script,
     Function,
@@ -90,6 +90,8 @@ struct World<'l> {
     of_functions: Table,
     load_library: Function,
     call_function: Function,
+    /// The same for no key, one, two.
+    calls: Vec<Function>,
     /// Functions by their names in small letters: those that may be called, and those that a library has just registered.
     functions: Table,
     registered: Table,
@@ -158,8 +160,9 @@ impl<'l> World<'l> {
         host.raw_set("math", math)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name(PRELUDE);
         let names = lua.create_sequence_from(SAFE)?;
-        type Made = (Table, Function, Vec<Function>, Table, Function, Function);
-        let (of_eval, run, runs, of_functions, load_library, call_function): Made = prelude.call((host, names))?;
+        type Made = (Table, Function, Vec<Function>, Table, Function, Function, Vec<Function>);
+        let (of_eval, run, runs, of_functions, load_library, call_function, calls): Made =
+            prelude.call((host, names))?;
         *slot.borrow_mut() = Some(of_eval.clone());
         let (compiled, functions) = (lua.create_table()?, lua.create_table()?);
         Ok(Self {
@@ -170,6 +173,7 @@ impl<'l> World<'l> {
             of_functions,
             load_library,
             call_function,
+            calls,
             functions,
             registered,
             compiled,
@@ -311,12 +315,14 @@ impl<'l> World<'l> {
         let request = exchange.request.borrow();
         let args = request.as_args();
         let unlimited = Unlimited::for_bytes(self.lua, args.iter().map(|argument| argument.len() + 1).sum());
-        let long = if way_in == WayIn::Script { &self.run } else { &self.call_function };
+        let (long, short) = match way_in {
+            WayIn::Script => (&self.run, self.runs.get(keys)),
+            WayIn::Function => (&self.call_function, self.calls.get(keys)),
+        };
         // What goes by the stack is bounded by the binding; a script with more arguments has its tables made here.
         let called: (bool, Value) = if args.len() <= STACKED_ARGUMENTS_MAX {
             let mut values = MultiValue::with_capacity(args.len() + 2);
             values.push_back(Value::Function(function.clone()));
-            let short = self.runs.get(keys).filter(|_| way_in == WayIn::Script);
             if short.is_none() {
                 values.push_back(Value::Integer(keys as i64));
             }

@@ -2,6 +2,7 @@
 
 use crate::auth::users::AccessRules;
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
+use crate::nodes::id::{NodeId, NodeRange};
 use crate::reply::integrity::IntegrityTerms;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_route::{PoolMode, Routes, Topology};
@@ -209,4 +210,36 @@ pub struct Config {
     pub subscriptions: SubscriptionTerms,
     /// What is told about all users at once.
     pub access: AccessRules,
+}
+
+impl Config {
+    /// Whether a node is among those that are configured.
+    pub(crate) fn has_node(&self, node: NodeId) -> bool {
+        node.place() < self.nodes.len()
+    }
+
+    /// The nodes of the plain topology, in order.
+    pub(crate) fn topology_ids(&self) -> NodeRange {
+        NodeRange::first(self.topology.node_count())
+    }
+
+    /// The node that answers requests without keys.
+    pub(crate) fn default_node(&self) -> NodeId {
+        NodeId::of(self.topology.default_node())
+    }
+
+    /// All nodes that are configured, in order.
+    pub(crate) fn node_ids(&self) -> NodeRange {
+        NodeRange::first(self.nodes.len())
+    }
+
+    /// What is configured of a node, if it has not gone.
+    pub(crate) fn node(&self, node: NodeId) -> Option<&NodeConfig> {
+        self.nodes.get(node.place())
+    }
+
+    /// The node for which `is_meant` holds.
+    pub(crate) fn find_node(&self, is_meant: impl FnMut(&NodeConfig) -> bool) -> Option<NodeId> {
+        self.nodes.iter().position(is_meant).map(NodeId::at)
+    }
 }

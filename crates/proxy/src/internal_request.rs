@@ -9,7 +9,7 @@ use crate::commands::config_get::RedactedConfigGet;
 use crate::commands::ping::SubscriberPing;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::health_checks::Probe;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::lease::LaneReset;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
@@ -364,7 +364,7 @@ mod tests {
     fn a_reply_for_a_task_that_has_gone_is_swallowed() {
         let mut clients = Clients::new(Arc::new(Counters::default()));
         let mut tasks = InternalRequests::default();
-        let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
+        let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
         let first = tasks.begin(InternalRequest::Clean(LaneReset::new(lane, 1)));
         tasks.fail(first, 0, LostReply::Unknown, b"-ERR gone\r\n", &mut clients);
         assert_eq!(tasks.through.len(), 1);

@@ -39,7 +39,7 @@ use crate::internal_request::InternalRequests;
 use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};

@@ -16,7 +16,7 @@ use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
 use crate::error_text;
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;

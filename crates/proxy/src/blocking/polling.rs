@@ -7,7 +7,7 @@
 
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::transaction::multi_probe::{Multi, Then};

@@ -19,7 +19,7 @@ use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::replace::Moves;
 use crate::session::forced_disconnect::DisconnectLog;
 use crate::worker::Worker;

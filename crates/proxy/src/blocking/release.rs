@@ -9,7 +9,7 @@ use crate::blocking::request::{Release, State, begins_at_arrival};
 use crate::commands::client_query::Ids;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::slab::Handle;
 use crate::worker::Worker;

@@ -3,7 +3,7 @@
 use crate::blocking::fairness::Taken;
 use crate::commands::connection::integer;
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
@@ -306,13 +306,14 @@ fn score_text(value: &Value) -> Option<String> {
 pub(crate) mod tests {
     use super::*;
     use crate::session::id::ClientId;
+    use crate::slab::Slab;
     use respool_connection::Seq;
 
     pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
         let args: ArgsBuf = words.iter().collect();
         let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
         let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
-        let session = ClientId::handle(0, 0);
+        let session = Slab::<(), ClientId>::default().insert(());
         BlockedRequest {
             target: Target::Client { asker: Asker { session, seq: Seq(0) }, is_wanted: true },
             client: 1,

@@ -10,7 +10,7 @@
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, SessionFlags};

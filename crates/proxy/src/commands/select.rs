@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
 use crate::session::id::ClientId;

@@ -361,8 +361,8 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = match is_wanted {
-            true => Owner::Client { index: index.number(), generation: handle.generation, seq: session.down.expect() },
-            false => Owner::Unanswered { index: index.number(), generation: handle.generation },
+            true => Owner::Client { index, generation: handle.generation, seq: session.down.expect() },
+            false => Owner::Unanswered { index, generation: handle.generation },
         };
         let Self { lanes, clients, config, now, .. } = self;
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
@@ -681,7 +681,7 @@ mod tests {
     use crate::slab::Handle;
 
     fn link() -> Link {
-        let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
+        let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
         Link { node: NodeId::at(0), lane, has_agreed: false, partial: Vec::new(), is_cut: false }
     }
 

@@ -18,7 +18,7 @@ use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Prog
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;

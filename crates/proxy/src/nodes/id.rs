@@ -3,7 +3,6 @@
 //! Nodes that are configured come first, in the order of the settings; those that have gone stand behind them while they still owe
 //! something. This file alone knows that, and turns places of the settings into ids.
 
-use crate::config::{Config, NodeConfig};
 use respool_route::{NodeIndex, Pool};
 use std::fmt::{Display, Formatter};
 use std::ops::{Index, IndexMut, Range};
@@ -66,6 +65,11 @@ impl NodeRange {
         self.0.contains(&node.place())
     }
 
+    /// The first nodes, so many.
+    pub(crate) fn first(count: usize) -> Self {
+        Self(0..count)
+    }
+
     /// None at all.
     pub(crate) fn none() -> Self {
         Self(0..0)
@@ -78,38 +82,6 @@ impl Iterator for NodeRange {
     #[inline]
     fn next(&mut self) -> Option<NodeId> {
         self.0.next().map(NodeId::at)
-    }
-}
-
-impl Config {
-    /// Whether a node is among those that are configured.
-    pub(crate) fn has_node(&self, node: NodeId) -> bool {
-        node.place() < self.nodes.len()
-    }
-
-    /// The nodes of the plain topology, in order.
-    pub(crate) fn topology_ids(&self) -> NodeRange {
-        NodeRange(0..self.topology.node_count())
-    }
-
-    /// The node that answers requests without keys.
-    pub(crate) fn default_node(&self) -> NodeId {
-        NodeId::of(self.topology.default_node())
-    }
-
-    /// All nodes that are configured, in order.
-    pub(crate) fn node_ids(&self) -> NodeRange {
-        NodeRange(0..self.nodes.len())
-    }
-
-    /// What is configured of a node, if it has not gone.
-    pub(crate) fn node(&self, node: NodeId) -> Option<&NodeConfig> {
-        self.nodes.get(node.place())
-    }
-
-    /// The node for which `is_meant` holds.
-    pub(crate) fn find_node(&self, is_meant: impl FnMut(&NodeConfig) -> bool) -> Option<NodeId> {
-        self.nodes.iter().position(is_meant).map(NodeId::at)
     }
 }
 

@@ -15,7 +15,7 @@
 use crate::hooks::Event;
 use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::worker::Worker;

@@ -17,7 +17,7 @@ use crate::hooks::Event;
 use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use crate::worker::Worker;

@@ -11,7 +11,7 @@ use crate::observe::top_keys::{FrequentKeys, LargestKeys};
 use crate::pool::LaneUse;
 use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
-use crate::session::id::ClientId;
+use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};
 use respool_connection::InFlight;
@@ -95,7 +95,7 @@ impl<E: Execute> Worker<E> {
         let this = &self.lanes[lane];
         let asker = match this.up.tickets().front().copied() {
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation }) => {
-                Some(ClientId::handle(index, generation))
+                Some(Handle { index, generation })
             }
             _ => None,
         };

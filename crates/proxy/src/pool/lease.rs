@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;

@@ -5,7 +5,8 @@
 //! are used again once they have ended and the loop has been told.
 
 mod dial_queue;
-pub(crate) mod key;
+mod key;
+pub(crate) mod key_id;
 pub(crate) mod large_reply;
 pub(crate) mod lease;
 mod read_pacing;
@@ -24,7 +25,7 @@ use crate::nodes::kind::NodeMismatch;
 use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_queue::DialQueue;
-use crate::pool::key::{LaneKeyId, PerKey};
+use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::{LaneGrid, LaneTable};
 use crate::pool::table::{LaneHandle, LaneId};
@@ -40,6 +41,7 @@ use crate::transaction::multi_probe::Multi;
 use crate::workers::shared::Shared;
 use respool_connection::{BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Upstream, WritePolicy};
 use respool_wire::Protocol;
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 /// What a worker knows of one node.
@@ -249,7 +251,7 @@ pub(crate) struct LaneKey {
 /// All lanes of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    pub(crate) all: LaneTable,
+    pub(crate) all: LaneTable<Lane>,
     pub(crate) nodes: PerNode<Node>,
     classes: PerKey<LaneKey>,
     /// For each class, whose it is if it is one client's.
@@ -654,6 +656,22 @@ impl Lanes {
             this.is_listed = true;
             self.listed.push(lane);
         }
+    }
+}
+
+impl Index<LaneId> for Lanes {
+    type Output = Lane;
+
+    #[inline(always)]
+    fn index(&self, lane: LaneId) -> &Lane {
+        &self.all[lane]
+    }
+}
+
+impl IndexMut<LaneId> for Lanes {
+    #[inline(always)]
+    fn index_mut(&mut self, lane: LaneId) -> &mut Lane {
+        &mut self.all[lane]
     }
 }
 

@@ -23,6 +23,7 @@ use crate::pool::{Lane, LaneUse};
 use crate::reply::owner::Owner;
 use crate::session::Session;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::slab::Handle;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, Downstream, Upstream};
@@ -101,7 +102,7 @@ fn is_hungry(down: &Downstream, up: &Upstream<Owner>, reader: ClientHandle, enou
     let Some(Owner::Client { index, generation, seq }) = up.tickets().front().copied() else {
         return true;
     };
-    if ClientId::handle(index, generation) != reader {
+    if (Handle { index, generation }) != reader {
         return true;
     }
     let waiting = if down.is_next(seq) { down.output().len() } else { down.waiting_bytes() - down.output().len() };

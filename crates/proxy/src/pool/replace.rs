@@ -21,7 +21,7 @@
 use crate::config::{Config, NodeConfig};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::key::{LaneKeyId, PerKey};
+use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::table::{LaneGrid, LaneHandle, LaneId};
 use crate::pool::{Lane, LaneUse, Lanes, Node};
 use crate::session::id::ClientHandle;

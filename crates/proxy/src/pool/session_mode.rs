@@ -20,7 +20,7 @@ use crate::auth::quota::UserQuota;
 use crate::config::Config;
 use crate::error_text;
 use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};

@@ -4,8 +4,7 @@
 //! says of which of them it is.
 
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
-use crate::pool::{Lane, Lanes};
+use crate::pool::key_id::LaneKeyId;
 use crate::slab::Handle;
 use respool_connection::ConnId;
 use std::fmt::{Display, Formatter};
@@ -47,12 +46,18 @@ impl Display for LaneId {
 }
 
 /// All lanes of one worker in their places.
-#[derive(Debug, Default)]
-pub(crate) struct LaneTable(Vec<Lane>);
+#[derive(Debug)]
+pub(crate) struct LaneTable<L>(Vec<L>);
 
-impl LaneTable {
+impl<L> Default for LaneTable<L> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<L> LaneTable<L> {
     /// Puts a lane into a place of its own.
-    pub(super) fn push(&mut self, lane: Lane) -> LaneId {
+    pub(super) fn push(&mut self, lane: L) -> LaneId {
         let id = LaneId(self.0.len() as u32);
         self.0.push(lane);
         id
@@ -63,51 +68,51 @@ impl LaneTable {
         LaneId(self.0.len() as u32)
     }
 
-    pub(crate) fn get(&self, lane: LaneId) -> Option<&Lane> {
+    pub(crate) fn get(&self, lane: LaneId) -> Option<&L> {
         self.0.get(lane.0 as usize)
     }
 
     #[inline(always)]
-    pub(crate) fn get_mut(&mut self, lane: LaneId) -> Option<&mut Lane> {
+    pub(crate) fn get_mut(&mut self, lane: LaneId) -> Option<&mut L> {
         self.0.get_mut(lane.0 as usize)
     }
 
     /// All places that there are now.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = LaneId> + use<> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = LaneId> + use<L> {
         (0..self.0.len() as u32).map(LaneId)
     }
 
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Lane> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, L> {
         self.0.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Lane> {
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, L> {
         self.0.iter_mut()
     }
 
     /// All lanes with their places.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (LaneId, &L)> {
         self.ids().zip(&self.0)
     }
 
     /// The first lane for which `is_fit` holds.
-    pub(crate) fn position(&self, is_fit: impl FnMut(&Lane) -> bool) -> Option<LaneId> {
+    pub(crate) fn position(&self, is_fit: impl FnMut(&L) -> bool) -> Option<LaneId> {
         self.0.iter().position(is_fit).map(|place| LaneId(place as u32))
     }
 }
 
-impl Index<LaneId> for LaneTable {
-    type Output = Lane;
+impl<L> Index<LaneId> for LaneTable<L> {
+    type Output = L;
 
     #[inline(always)]
-    fn index(&self, lane: LaneId) -> &Lane {
+    fn index(&self, lane: LaneId) -> &L {
         &self.0[lane.0 as usize]
     }
 }
 
-impl IndexMut<LaneId> for LaneTable {
+impl<L> IndexMut<LaneId> for LaneTable<L> {
     #[inline(always)]
-    fn index_mut(&mut self, lane: LaneId) -> &mut Lane {
+    fn index_mut(&mut self, lane: LaneId) -> &mut L {
         &mut self.0[lane.0 as usize]
     }
 }
@@ -160,21 +165,5 @@ impl LaneGrid {
         let start = class.place() * self.nodes;
         let cells = self.cells.get(start..start + self.nodes).unwrap_or_default();
         cells.iter().copied().filter(|lane| *lane != LaneId::NONE)
-    }
-}
-
-impl Index<LaneId> for Lanes {
-    type Output = Lane;
-
-    #[inline(always)]
-    fn index(&self, lane: LaneId) -> &Lane {
-        &self.all[lane]
-    }
-}
-
-impl IndexMut<LaneId> for Lanes {
-    #[inline(always)]
-    fn index_mut(&mut self, lane: LaneId) -> &mut Lane {
-        &mut self.all[lane]
     }
 }

@@ -19,7 +19,7 @@
 use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
@@ -36,7 +36,7 @@ use respool_connection::WritePolicy;
 fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
-            ClientId::handle(index, generation) == client
+            Handle { index, generation } == client
         }
         Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }) == Some(client),
         Owner::Task { task, generation, .. } => {
@@ -85,7 +85,7 @@ impl<E: Execute> Worker<E> {
         let class = self.lanes.sharing(session.class);
         for node in self.lanes.nodes.ids() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
-            let is_its = |owner: &Owner| matches!(*owner, Owner::Client { index, generation, .. } if ClientId::handle(index, generation) == client);
+            let is_its = |owner: &Owner| matches!(*owner, Owner::Client { index, generation, .. } if (Handle { index, generation }) == client);
             let is_owed_soon = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX).any(is_its);
             if is_owed_soon {
                 self.claim_lane(lane, client);

@@ -19,7 +19,7 @@ use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};

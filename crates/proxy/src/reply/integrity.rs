@@ -270,6 +270,8 @@ impl UnprovedReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::id::ClientId;
+    use crate::slab::{Handle, Slab};
 
     const TERMS: IntegrityTerms = IntegrityTerms { every: 1, run: 0, held_bytes: 1024 };
 
@@ -395,7 +397,9 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_not_wanted_counts_once_it_is_whole() {
-        let client = Owner::Unanswered { index: 1, generation: 1 };
+        let mut clients = Slab::<(), ClientId>::default();
+        let Handle { index, generation } = clients.insert(());
+        let client = Owner::Unanswered { index, generation };
         let mut proof = proof(TERMS);
         assert!(!proof.note(b"a") && !proof.note(b"b"));
         let told = |proof: &mut EchoCheck| {

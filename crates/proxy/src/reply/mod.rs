@@ -14,7 +14,7 @@ use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::owner::Owner;
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
-use crate::session::id::{ClientHandle, ClientId};
+use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::tracking::{ChangeSource, LostListener};
@@ -26,7 +26,7 @@ use respool_connection::{Event, Fault, Shake};
 fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Option<ClientHandle> {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
-            Some(ClientId::handle(index, generation))
+            Some(Handle { index, generation })
         }
         Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }),
         Owner::Task { task, generation, .. } => tasks.asker(Handle { index: task, generation }),
@@ -47,14 +47,14 @@ pub(crate) fn refuse(
         clients.note_late(client_of(owner, scatters, tasks));
     }
     match owner {
-        Owner::Client { index, generation, seq } => clients.fail(ClientId::handle(index, generation), seq, error),
+        Owner::Client { index, generation, seq } => clients.fail(Handle { index, generation }, seq, error),
         Owner::Part { gather, generation, part } => {
             scatters.fail(Handle { index: gather, generation }, part, error, clients);
         }
         Owner::Task { task, generation, step } => {
             tasks.fail(Handle { index: task, generation }, step, loss, error, clients);
         }
-        Owner::Unanswered { index, generation } => clients.end_unanswered(ClientId::handle(index, generation), 0),
+        Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }, 0),
         Owner::Nobody => {}
     }
 }
@@ -96,11 +96,11 @@ impl<E: Execute> Worker<E> {
                 Ok(Some(event)) => match event {
                     Event::Reply { ticket: Owner::Client { index, generation, seq }, bytes, .. } => {
                         was_awaited = true;
-                        clients.feed_at_once(ClientId::handle(index, generation), seq, bytes, true);
+                        clients.feed_at_once(Handle { index, generation }, seq, bytes, true);
                     }
                     Event::Piece { ticket: &Owner::Client { index, generation, seq }, bytes } => {
                         was_awaited = true;
-                        let client = ClientId::handle(index, generation);
+                        let client = Handle { index, generation };
                         clients.feed_at_once(client, seq, bytes, false);
                         part_for = Some(client);
                     }
@@ -130,7 +130,7 @@ impl<E: Execute> Worker<E> {
                     }
                     Event::Reply { ticket: Owner::Unanswered { index, generation }, bytes, .. } => {
                         counters.replies_swallowed.add(1);
-                        clients.end_unanswered(ClientId::handle(index, generation), bytes.len());
+                        clients.end_unanswered(Handle { index, generation }, bytes.len());
                     }
                     Event::Reply { ticket: Owner::Nobody, .. } => counters.replies_swallowed.add(1),
                 },
@@ -200,7 +200,7 @@ impl<E: Execute> Worker<E> {
             Some(Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation })
                 if this.up.is_old() =>
             {
-                Some(ClientId::handle(index, generation))
+                Some(Handle { index, generation })
             }
             _ => None,
         };

@@ -12,7 +12,6 @@ use crate::reply::owner::Owner;
 use crate::reply::refuse;
 use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::worker::Worker;
@@ -113,7 +112,7 @@ impl ReplySinks<'_> {
     fn deliver(&mut self, owner: Owner, kind: Option<ReplyKind>, reply: &[u8]) -> bool {
         match (owner, kind) {
             (Owner::Client { index, generation, seq }, kind) => {
-                self.clients.feed(ClientId::handle(index, generation), seq, reply, kind.is_some());
+                self.clients.feed(Handle { index, generation }, seq, reply, kind.is_some());
             }
             (Owner::Part { gather, generation, part }, Some(kind)) => {
                 self.scatters.feed(Handle { index: gather, generation }, part, kind, reply, self.clients);
@@ -124,7 +123,7 @@ impl ReplySinks<'_> {
             }
             (Owner::Unanswered { index, generation }, Some(_)) => {
                 self.counters.replies_swallowed.add(1);
-                self.clients.end_unanswered(ClientId::handle(index, generation), reply.len());
+                self.clients.end_unanswered(Handle { index, generation }, reply.len());
             }
             (Owner::Nobody, Some(_)) => self.counters.replies_swallowed.add(1),
             // Only what goes to a client is passed on in pieces.
@@ -229,7 +228,7 @@ impl<E: Execute> Worker<E> {
                 break Some(Fault::Unsolicited);
             }
             if is_large && let Owner::Client { index, generation, .. } = owner {
-                part_for = Some(ClientId::handle(index, generation));
+                part_for = Some(Handle { index, generation });
             }
         };
         if let Some(proof) = &mut beside.proof {

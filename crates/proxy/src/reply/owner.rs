@@ -1,5 +1,6 @@
 //! What the ticket of a request at a node stands for.
 
+use crate::session::id::ClientId;
 use respool_connection::{Seq, Ticket};
 
 /// Whose request a ticket stands for. Handles carry a generation: a handle whose owner has gone meets another generation
@@ -9,7 +10,7 @@ pub(crate) enum Owner {
     /// A request of a client as a whole.
     Client {
         /// The client's place in the worker's table.
-        index: u32,
+        index: ClientId,
         /// Which client of those that had the place.
         generation: u32,
         /// The reply's place among the client's replies.
@@ -36,7 +37,7 @@ pub(crate) enum Owner {
     /// A request of a client that wants no reply: the reply is swallowed, and the client counts one less.
     Unanswered {
         /// The client's place in the worker's table.
-        index: u32,
+        index: ClientId,
         /// Which client of those that had the place.
         generation: u32,
     },

@@ -1,7 +1,7 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::id::ClientId;

@@ -56,7 +56,7 @@ impl<E: Execute> Worker<E> {
         let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.upstream_queue))?;
         session.last_row = Some(row);
         let (outstanding, window) = (session.down.outstanding(), session.credit.window());
-        let owner = Owner::Client { index: index.number(), generation, seq: session.down.expect() };
+        let owner = Owner::Client { index, generation, seq: session.down.expect() };
         lane.up.send(owner, now.mono_us, &mut clients.pool, |out| out.extend_from_slice(raw));
         let has_much = lane.up.queued_bytes() > config.budgets.queue_soft() || outstanding > window;
         if !lane.is_listed {

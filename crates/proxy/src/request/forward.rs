@@ -89,10 +89,10 @@ impl<E: Execute> Worker<E> {
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = if session.reply_mode == ReplyMode::On {
-            Owner::Client { index: index.number(), generation: handle.generation, seq: session.down.expect() }
+            Owner::Client { index, generation: handle.generation, seq: session.down.expect() }
         } else {
             session.reply_mode.pass();
-            Owner::Unanswered { index: index.number(), generation: handle.generation }
+            Owner::Unanswered { index, generation: handle.generation }
         };
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);

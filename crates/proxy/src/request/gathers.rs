@@ -58,7 +58,7 @@ impl PartOwner {
     pub(crate) fn owner(self, part: usize) -> Owner {
         match self {
             Self::Joint(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
-            Self::Unanswered(Handle { index, generation }) => Owner::Unanswered { index: index.number(), generation },
+            Self::Unanswered(Handle { index, generation }) => Owner::Unanswered { index, generation },
         }
     }
 

@@ -22,7 +22,7 @@
 //! second, which is made for that: there the node can say that it is busy.
 
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
-use crate::pool::key::{LaneKeyId, PerKey};
+use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::{Lane, LaneUse, Lanes};
 use crate::session::id::ClientId;

@@ -324,8 +324,7 @@ impl<E: Execute> Worker<E> {
         if let Some(large) = clients.sessions.get_mut(asker.session).and_then(|session| session.large.as_deref_mut()) {
             large.note_detour(node);
         }
-        let owner =
-            Owner::Client { index: asker.session.index.number(), generation: asker.session.generation, seq: asker.seq };
+        let owner = Owner::Client { index: asker.session.index, generation: asker.session.generation, seq: asker.seq };
         let request = |out: &mut Vec<u8>| with_script(row, args.as_args(), &script, out);
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, request);
         if let Err(error) = sent {

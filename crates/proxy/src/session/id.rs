@@ -26,18 +26,6 @@ impl ClientId {
     pub(crate) fn conn(self) -> ConnId {
         ConnId::client(self.0)
     }
-
-    /// The client that a ticket is of.
-    #[inline(always)]
-    pub(crate) fn handle(number: u32, generation: u32) -> ClientHandle {
-        Handle { index: Self(number), generation }
-    }
-
-    /// The number, as tickets have it.
-    #[inline(always)]
-    pub(crate) fn number(self) -> u32 {
-        self.0
-    }
 }
 
 impl SlabIndex for ClientId {

@@ -93,7 +93,7 @@ impl<E: Execute> Worker<E> {
         let session = self.clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
         let seq = session.down.expect();
-        let owner = Owner::Client { index: index.number(), generation: client.generation, seq };
+        let owner = Owner::Client { index, generation: client.generation, seq };
         let this = &mut self.lanes[lane];
         this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
             out.extend_from_slice(&head);

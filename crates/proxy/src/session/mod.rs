@@ -14,7 +14,7 @@ pub(crate) mod table;
 
 use crate::admin::HeldTime;
 use crate::auth::quota::UserQuota;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::large_reply::Large;
 use crate::pubsub::Subscriber;
 use crate::request::unknown_command::LearningBudget;

@@ -10,7 +10,7 @@ use crate::reply::owner::Owner;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Asker, Pause, Session};
-use crate::slab::Slab;
+use crate::slab::{Handle, Slab};
 use respool_connection::{BufferPool, Seq};
 use respool_wire::Encoder;
 use std::collections::VecDeque;
@@ -148,7 +148,7 @@ impl Clients {
     /// A request was queued for a node. If its reply is not wanted, its client counts it until the node has answered.
     pub(crate) fn note_sent(&mut self, owner: Owner) {
         if let Owner::Unanswered { index, generation } = owner
-            && let Some(session) = self.sessions.get_mut(ClientId::handle(index, generation))
+            && let Some(session) = self.sessions.get_mut(Handle { index, generation })
         {
             session.down.note_unanswered();
         }

@@ -27,7 +27,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::nodes::id::{NodeId, NodeRange, PerNode};
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneEnd, LaneKey, LaneUse};

@@ -13,7 +13,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX, TRIALS_MAX};
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};

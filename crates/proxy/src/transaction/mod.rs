@@ -29,7 +29,7 @@ use crate::dedicated::Dedicated;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::nodes::id::NodeId;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;

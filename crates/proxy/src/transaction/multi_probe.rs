@@ -14,7 +14,7 @@
 
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientHandle;
@@ -224,7 +224,7 @@ mod tests {
     use crate::slab::Handle;
 
     fn trial(replies: &[&[u8]]) -> (Progress, bool) {
-        let lane = Handle { index: LaneTable::default().next_id(), generation: 0 };
+        let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
         let mut trial =
             Trial { lane, then: Then::Nothing, has_begun: false, is_over: false, refusal: None, is_late: false };
         let mut progress = Progress::Waits;

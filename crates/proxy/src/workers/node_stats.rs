@@ -3,7 +3,7 @@
 //! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
 
 use crate::nodes::id::PerNode;
-use crate::pool::key::LaneKeyId;
+use crate::pool::key_id::LaneKeyId;
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Phase;

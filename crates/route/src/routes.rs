@@ -340,7 +340,7 @@ impl Routes {
         this.are_plain = match &this.routes[..] {
             [only] => {
                 let changes = only.pool != 0 || !only.rewrite.is_none() || only.reads != Reads::Primary;
-                !changes && this.dead_node(0) == DeadNode::Error
+                !changes && only.pool_mode.is_none() && this.dead_node(0) == DeadNode::Error
             }
             _ => false,
         };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use respool_command::{Categories, Command, Row, StringCommand, all, resolve};
 use respool_route::{
-    Commands, DeadNode, Node, Pool, Reads, Rewrite, Route, RouteError, RouteScratch, Routed, Routes, RoutesError, Rule,
-    Subject, Topology, When,
+    Commands, DeadNode, Node, Pool, PoolMode, Reads, Rewrite, Route, RouteError, RouteScratch, Routed, Routes,
+    RoutesError, Rule, Subject, Topology, When,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness};
 
@@ -229,6 +229,23 @@ fn a_pool_knows_its_replicas_and_its_policy() {
     let routes = Routes::new(vec![pool], routes).expect("they fit");
     assert_eq!((routes.dead_node(0), routes.dead_node(1)), (DeadNode::Replica, DeadNode::Next));
     assert!(!routes.are_plain() && Routes::plain(self::pool("a", 0, 1)).are_plain());
+}
+
+#[test]
+fn a_route_for_all_that_sets_something_is_not_plain() {
+    let all = || route("all", 0, When::default());
+    let changes: [Route; 4] = [
+        Route { pool_mode: Some(PoolMode::Session), ..all() },
+        Route { dead_node: Some(DeadNode::Next), ..all() },
+        Route { reads: Reads::Replica, ..all() },
+        Route { rewrite: Rewrite { add: b"x".as_slice().into(), ..Rewrite::default() }, ..all() },
+    ];
+    for route in changes {
+        let shown = format!("{route:?}");
+        let routes = Routes::new(vec![pool("a", 0, 1)], vec![route]).expect("it is a route");
+        assert!(!routes.are_plain(), "{shown}");
+    }
+    assert!(Routes::new(vec![pool("a", 0, 1)], vec![all()]).expect("it is a route").are_plain());
 }
 
 /// Whatever a route makes of a key, it is found again under the name that led there, by clients that the route may lead.

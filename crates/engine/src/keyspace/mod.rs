@@ -5,6 +5,7 @@
 
 mod blocked;
 mod database;
+mod edited;
 mod expiry;
 mod fields;
 mod journal;
@@ -25,6 +26,7 @@ pub(crate) use blocked::Blocked;
 use blocked::BlockedRequests;
 pub(crate) use database::Database;
 use database::{Deadlines, Expiring, second_of};
+pub(crate) use edited::Edited;
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
@@ -72,44 +74,6 @@ pub(crate) enum Form {
 
 /// A key holds something else than a string.
 pub(crate) struct NotAString;
-
-/// What an edit of a value says, and whether it has changed anything: one that has not is none to those who want to know.
-pub(crate) struct Edited<R> {
-    said: R,
-    is_change: bool,
-}
-
-impl<R> Edited<R> {
-    /// What the edit says.
-    pub(crate) fn said(self) -> R {
-        self.said
-    }
-
-    /// The value has changed.
-    pub(crate) fn change(said: R) -> Self {
-        Self { said, is_change: true }
-    }
-
-    /// The value has changed if `is_change` says so.
-    pub(crate) fn when(is_change: bool, said: R) -> Self {
-        Self { said, is_change }
-    }
-}
-
-impl<R, E> Edited<Result<R, E>> {
-    /// The value has changed unless `edit` fails.
-    pub(crate) fn attempt(edit: impl FnOnce() -> Result<R, E>) -> Self {
-        let said = edit();
-        Self { is_change: said.is_ok(), said }
-    }
-}
-
-impl Edited<usize> {
-    /// So many elements have come or gone.
-    pub(crate) fn count(count: usize) -> Self {
-        Self { said: count, is_change: count > 0 }
-    }
-}
 
 /// A key that is there.
 #[derive(Clone, Copy)]

@@ -20,7 +20,7 @@ pub enum Endpoint {
         port: u16,
         /// The name that the node's certificate must have.
         server_name: String,
-        /// Which of the loop's TLS settings hold: whom we trust, and what we show.
+        /// Which of the loop's TLS settings hold: the authorities that are trusted, and the certificate that is shown.
         profile: String,
     },
     /// A unix socket.

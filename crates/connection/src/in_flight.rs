@@ -2,7 +2,7 @@
 //!
 //! A batch's bytes are kept as they were written: the outbox's buffer is set aside instead of going back to the pool, so
 //! nothing is copied and a request costs nothing; a batch costs a place in a queue. Batches that are large, or were
-//! not written at once, are not kept: their requests are answered all the same, and nobody knows them.
+//! not written at once, are not kept: their requests are answered all the same, and not known.
 
 use crate::buffer::occupied_bytes;
 use crate::limits::RECORDED_BATCHES_MAX;

@@ -70,7 +70,7 @@ impl Input {
         self.decoder.wipe();
     }
 
-    /// Overwrites everything: nobody will read on.
+    /// Overwrites everything: it is not read on.
     pub fn wipe(&mut self) {
         self.consume(self.len());
         self.wipe_consumed();

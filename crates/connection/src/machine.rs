@@ -123,8 +123,8 @@ pub enum Action<ServiceAction> {
 /// Who is worth waking up for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
-    /// Whoever comes first.
-    Anybody,
+    /// Whatever comes first.
+    Anything,
     /// Nodes. While replies of some that answer promptly are outstanding, what clients send would only be held back for them,
     /// so they need not be looked at.
     Nodes {
@@ -136,7 +136,7 @@ pub enum Awaits {
         /// Not for longer, on the monotonic clock of [`Now`].
         until_us: u64,
     },
-    /// Clients that are expected to send at any moment, and for whom bytes are being held back. The loop lets others run and
+    /// Clients that are expected to send at any moment, while bytes are held back for them. The loop lets others run and
     /// looks again without waiting.
     Clients,
 }
@@ -217,7 +217,7 @@ pub trait Machine {
 
     /// Who is worth waking up for.
     fn awaits(&self) -> Awaits {
-        Awaits::Anybody
+        Awaits::Anything
     }
 
     /// The loop cannot look again soon, or has given clients their chance to send: nothing is held back for them any longer.

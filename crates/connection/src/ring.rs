@@ -306,7 +306,7 @@ impl Ring {
         let open = self.is_head_open.then_some(Seq(self.head));
         let Some(seq) = after.filter(is_outstanding).or(open) else { return write(out) };
         let behind = self.behind.get_or_insert_default();
-        // Whoever waits already for a later place keeps the order of pushes: this one joins it.
+        // A push that already waits for a later place keeps the order: this one joins it.
         let is_joining = |last: &Seq| last.0.wrapping_sub(self.head) >= seq.0.wrapping_sub(self.head);
         if behind.back().is_none_or(|(last, _)| !is_joining(last)) {
             behind.push_back((seq, Vec::new()));

@@ -1,6 +1,6 @@
 //! Slow start: how much a node that has just come back is sent.
 //!
-//! A node that was away has cold caches, and everybody who waited for it comes at once. What may be written grows with the
+//! A node that was away has cold caches, and all clients that waited for it come at once. What may be written grows with the
 //! square of the time since it came back; what may not be written yet waits in the outbox, whose budget then holds clients
 //! back as it does for any slow node. No request is refused for it.
 

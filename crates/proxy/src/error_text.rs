@@ -41,7 +41,7 @@ pub(crate) fn too_large_to_prove(node: &str) -> Vec<u8> {
     broken_off(node, &"sent a reply that is too large to be proved")
 }
 
-/// An operator lets nobody send to the node.
+/// An operator has drained the node.
 pub(crate) fn drained(node: &str) -> Vec<u8> {
     error(format!("node {node} is not available: it was drained by an operator; the command was not sent"))
 }
@@ -184,7 +184,7 @@ pub(crate) fn block_on_all_nodes(name: &str) -> String {
 pub(crate) const WATCHED_ELSEWHERE: &str = "CROSSSLOT Watched keys and the transaction's keys are on different nodes, or in \
      different databases or protocols; the transaction was not executed";
 
-/// A client subscribes to more than anybody should.
+/// A client subscribes to more than a client may.
 pub(crate) const TOO_MANY_SUBSCRIPTIONS: &str = "ERR too many subscriptions of one connection";
 
 /// Under routes, a client has subscribed as so many users and in so many databases that it would be slow to find out what
@@ -195,7 +195,7 @@ pub(crate) const TOO_MANY_SCOPES: &str =
 /// What follows a setting of ours that was named beside others. Those may be the nodes'.
 pub(crate) const SET_ALONE: &str = "') - it is a setting of the proxy and has to be set alone";
 
-/// A client tracks more prefixes than anybody should.
+/// A client tracks more prefixes than a client may.
 pub(crate) const TOO_MANY_PREFIXES: &str = "ERR too many prefixes of one connection";
 
 /// The node is too old to tell of changed keys.
@@ -249,7 +249,7 @@ pub(crate) fn no_node_for_database(database: u32) -> Vec<u8> {
 /// What a client gets whose `SELECT` could not be done, for everything that a database matters to.
 pub(crate) const NO_DATABASE: &str = "ERR no database is selected since the last SELECT could not be done: SELECT again, RESET \
      or reconnect; the command was not sent";
-/// What a client gets that could not be let in as the user that it named.
+/// The reply to a client that could not become the user that it named.
 pub(crate) const NO_USER: &str = "NOAUTH Authentication required: the last AUTH could not be done; authenticate again, RESET \
      or reconnect; the command was not sent";
 /// What a client gets that could not be given the protocol that it named.
@@ -270,8 +270,8 @@ pub(crate) const SELECT_UNDER_ROUTES: &[u8] = b"ERR SELECT inside MULTI is not s
 pub(crate) const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 /// What a client gets that connects while the process holds as many bytes as it may.
 pub(crate) const OUT_OF_MEMORY: &[u8] = b"-ERR the proxy holds as many bytes as it may; try again later\r\n";
-/// What a client gets whom the program around the proxy does not let in.
-pub(crate) const NOT_ADMITTED: &[u8] = b"-ERR this client is not let in\r\n";
+/// The reply to a client that the program around the proxy refuses.
+pub(crate) const NOT_ADMITTED: &[u8] = b"-ERR connection refused by policy\r\n";
 
 /// `CONFIG SET` of what every server has for itself, where there are several: what follows the setting's name.
 pub(crate) const SET_OF_ONE: &str =
@@ -286,7 +286,7 @@ pub(crate) const DRAINING: &[u8] = b"-ERR the server is shutting down\r\n";
 /// What a client gets from elsewhere while the default user needs no password.
 pub(crate) const PROTECTED: &[u8] = b"-DENIED Respool is running in protected mode: the default user needs no password, so \
      only clients of this machine are accepted. Set a password (requirepass, an ACL file or a [users.default] table), or \
-     turn protected_mode off if nobody else can reach this address.\r\n";
+     turn protected_mode off if no other machine can reach this address.\r\n";
 /// What a client gets whose user has all its connections.
 pub(crate) const TOO_MANY_OF_USER: &str = "ERR max number of clients of this user reached";
 /// What a client gets whose user would be one too many with connections to nodes of its own.

@@ -1,4 +1,4 @@
-//! What the proxy tells whoever it is part of, and what it asks of it. A pure crate can neither log nor end a process.
+//! What the proxy tells the program around it, and what it asks of it. A pure crate can neither log nor end a process.
 
 use respool_command::{Categories, Row};
 use respool_connection::Peer;
@@ -80,7 +80,7 @@ pub enum Event {
         /// The worker's number.
         worker: usize,
     },
-    /// A client was not let in.
+    /// A client was refused.
     ClientRefused {
         /// Its address.
         address: String,
@@ -165,7 +165,7 @@ impl Hooks {
         Self { on_demand: Some(Box::new(on_demand)), ..self }
     }
 
-    /// Has `on_accept` asked whether somebody who connected may come in.
+    /// Has `on_accept` asked whether a client that connected is accepted.
     #[must_use]
     pub fn on_accept(self, on_accept: impl Fn(&Peer) -> bool + Send + Sync + 'static) -> Self {
         Self { on_accept: Some(Box::new(on_accept)), ..self }
@@ -203,7 +203,7 @@ impl Hooks {
         }
     }
 
-    /// `false`: nobody does such things here.
+    /// `false`: nothing does such things here.
     pub(crate) fn demand(&self, demand: ProcessAction) -> bool {
         self.on_demand.as_ref().map(|on_demand| on_demand(demand)).is_some()
     }

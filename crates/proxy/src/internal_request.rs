@@ -82,9 +82,9 @@ pub(crate) enum Progress {
 /// Why a reply will not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LostReply {
-    /// The request never left: it may be sent again, to anybody.
+    /// The request never left: it may be sent again, to any node.
     Unsent,
-    /// It left, at least in part: nobody knows what became of it.
+    /// It left, at least in part: its outcome is not known.
     Unknown,
     /// The same, and the connection is still there: the reply comes late, or never.
     Late,

@@ -150,7 +150,7 @@ pub const DIALS_AT_ONCE_MAX: usize = 32;
 pub const REDIAL_BURST: u64 = 16;
 
 /// Nodes whose attempts the governor remembers; beyond it those of further ones are not spaced out by it, but by the pauses of
-/// each worker alone. As many as anybody has behind one process, several times over.
+/// each worker alone. Several times as many as stand behind one process.
 pub const GOVERNED_NODES_MAX: usize = 4096;
 
 /// A shared connection that ends before it is so old is not dialled again without a pause, in microseconds: it might end at
@@ -275,7 +275,7 @@ pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;
 pub const SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 1_000_000;
 
 /// Users and databases as which one client may subscribe under routes before it has given all up. Each is looked through
-/// for every channel that it names; nobody needs more than a few.
+/// for every channel that it names; no client needs more than a few.
 pub const SCOPES_PER_CLIENT_MAX: usize = 16;
 
 /// Channels that a client's requests may name while its earlier ones wait for nodes; then those are answered first.
@@ -327,7 +327,7 @@ pub const AGREEMENT_US_MIN: u64 = 5_000_000;
 /// whole; a longer one is cut.
 pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Queued requests that one node is tried with at once, three commands for each: everybody else's requests to the node come
+/// Queued requests that one node is tried with at once, three commands for each: all other requests to the node come
 /// behind them.
 pub const TRIES_AT_ONCE: usize = 8;
 

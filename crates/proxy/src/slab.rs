@@ -1,7 +1,7 @@
 //! A dense table whose places are reused, with handles that notice.
 //!
-//! A handle is a place and a generation. Whoever keeps the handle of something that has gone finds nobody in its place,
-//! never somebody else: this is what makes a late reply to a client that left harmless.
+//! A handle is a place and a generation. The handle of something that was removed finds nothing in its place,
+//! never its successor: this is what makes a late reply to a client that left harmless.
 
 use crate::limits::SLAB_KEPT_PLACES;
 use std::cmp::Reverse;

@@ -210,7 +210,7 @@ impl<E: Execute> Worker<E> {
         self.decoder = Some(decoder);
     }
 
-    /// Overwrites what was read. Between two turns nobody needs it.
+    /// Overwrites what was read. It is not needed between two turns.
     pub(crate) fn wipe_reads(&mut self) {
         self.has_read_secret = false;
         respool_wire::wipe(&mut self.read_buffer);
@@ -679,7 +679,7 @@ impl<E: Execute> Machine for Worker<E> {
         } else if self.lanes.is_gathering {
             Awaits::Crowd { until_us: self.clients.crowd.until_us() }
         } else {
-            self.patient_until_us().map_or(Awaits::Anybody, |until_us| Awaits::Nodes { until_us })
+            self.patient_until_us().map_or(Awaits::Anything, |until_us| Awaits::Nodes { until_us })
         }
     }
 
@@ -764,7 +764,7 @@ impl<E: Execute> Service for Worker<E> {
         let allowance = session.details.allowance.clone();
         let handle = self.clients.sessions.insert(session);
         if self.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
-            // To nodes it would be somebody else.
+            // To nodes it would be another user.
             self.drop_client(handle.index);
             self.counters.clients_refused.add(1);
             return Err(error_text::TOO_MANY_SPEAKERS_COME);

@@ -1,4 +1,4 @@
-//! Peers that ask for more than they may have, or answer as no node should: what it costs, and whom.
+//! Peers that ask for more than they may have, or answer as no node should: what it costs, and which client.
 
 #[path = "support/bench.rs"]
 mod bench;

@@ -1,7 +1,7 @@
 //! A seeded world of subscribers: two workers, two nodes that die and come back, clients in both dialects that subscribe, give
 //! up, publish, read slowly or vanish. Checked in each client's stream, in order: every acknowledgement is the one for the
 //! request whose turn it is and shows the right count; no message comes before its channel was acknowledged or after it was
-//! given up; the messages of a channel come in order and once. When all is calm again, everybody gets what they subscribe
+//! given up; the messages of a channel come in order and once. When all is calm again, every client gets what it subscribes
 //! to, and nodes know of nothing else. Meanwhile routes come, change and go: channels move between pools and get other names
 //! there, and those who subscribe notice nothing but what they miss on the way. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
 
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// What a node has to be told because somebody subscribes to this.
+    /// What a node has to be told because a client subscribes to this.
     fn wanted_of(&self, node: usize, (kind, name): &Name) -> Vec<Name> {
         if name.starts_with("__") || *kind == "p" && self.routes == 0 {
             return vec![(kind, name.clone())];
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// Somebody who does not go through the proxy publishes, where the channel lives.
+    /// A client that does not go through the proxy publishes, where the channel lives.
     fn publish_at_node(&mut self) {
         let channel = CHANNELS[self.chance.below(CHANNELS.len())];
         // Nodes speak of their own keys themselves.
@@ -569,7 +569,7 @@ impl World {
             self.delivered += 1;
             return;
         }
-        let Some(asked) = client.asked.front_mut() else { panic!("nobody asked for {shown}") };
+        let Some(asked) = client.asked.front_mut() else { panic!("{shown} was not asked for") };
         match asked {
             Asked::Change { .. } if is_refusal(reply) => self.refused += 1,
             Asked::Change { word, kind, names, is_begin } => {
@@ -680,7 +680,7 @@ fn subscribers_get_what_they_subscribe_to_and_nothing_else() {
         for client in world.clients.values() {
             assert!(client.asked.is_empty(), "seed {seed}: {:?} waits for {:?}", client.worker, client.asked);
         }
-        // Each node knows of what somebody subscribes to and belongs to it, once per worker.
+        // Each node knows of what clients subscribe to and belongs to it, once per worker.
         for worker in 0..WORKERS {
             for node in 0..NODES {
                 let own = world.clients.values().filter(|c| c.worker == worker);
@@ -692,7 +692,7 @@ fn subscribers_get_what_they_subscribe_to_and_nothing_else() {
             }
         }
         world.turn_quietly();
-        // One more message of each channel reaches everybody once.
+        // One more message of each channel reaches each subscriber once.
         for kind in ["", "s"] {
             for channel in &CHANNELS[..5] {
                 let (node, name) = world.place(channel);
@@ -715,7 +715,7 @@ fn subscribers_get_what_they_subscribe_to_and_nothing_else() {
 }
 
 impl World {
-    /// A turn in which nodes give all they have, clients read, and nobody does anything new.
+    /// A turn in which nodes give all they have, clients read, and nothing new is done.
     fn turn_quietly(&mut self) {
         for _ in 0..6 {
             self.now_us += 100;

@@ -1,5 +1,5 @@
 //! A seeded world around one worker: clients that pipeline in arbitrary chunks, stop reading or vanish; nodes that answer
-//! late and in pieces, die and come back, or send what nobody asked for. Whatever happens, every reply that a client gets
+//! late and in pieces, die and come back, or send what was not asked for. Whatever happens, every reply that a client gets
 //! must be the one to the request whose turn it is, or an error that says that a node failed. Nothing here knows a socket
 //! or a clock, so a seed that fails fails again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test world`.
 //!
@@ -94,7 +94,7 @@ impl NodeEnd {
 enum Fate {
     /// They are late, and die now and then.
     Rough,
-    /// They also send what nobody asked for.
+    /// They also send what was not asked for.
     Rogue,
     /// Their connections break at every moment, and clients do little but transactions.
     Deadly,
@@ -235,14 +235,14 @@ impl World {
                 continue;
             }
             if self.worker.read_buffer(ConnId::upstream(lane)).is_none() {
-                // Whoever it belongs to does not read.
+                // Its client does not read.
                 continue;
             }
             let Some(end) = self.lanes.get_mut(&lane) else { continue };
             // Amid a reply whatever comes is a part of it.
             let is_between = !end.is_mid_reply && end.said.is_idle();
             if self.fate == Fate::Rogue && !is_calm && is_between && self.chance.one_in(200) {
-                // Bytes that are no RESP at any time; a reply too many where nobody is owed one.
+                // Bytes that are no RESP at any time; a reply too many where none is owed.
                 let is_idle = end.received.is_empty() && end.to_send.is_empty() && !self.parked.has(end.id);
                 let rogue: &[u8] = if is_idle { b"+ROGUE\r\n" } else { b"\x16\x03\x01HTTP" };
                 if end.is_unread || self.worker.read_buffer(ConnId::upstream(lane)).is_none() {
@@ -711,7 +711,7 @@ fn every_reply_goes_to_its_request_whatever_happens() {
     assert!(answered > 3 * failed && failed > 0, "{answered} answered, {failed} failed: too kind or too cruel a world");
     assert!(passed > 50, "{passed} requests were passed on in pieces");
     assert!(claimed > 10, "{claimed} connections were taken out of sharing");
-    assert!(served > 0 && taken_back > 0, "{served} served, {taken_back} taken back: nobody waited");
+    assert!(served > 0 && taken_back > 0, "{served} served, {taken_back} taken back: no client waited");
 }
 
 #[test]

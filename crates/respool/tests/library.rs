@@ -59,7 +59,7 @@ fn hooks_say_who_comes_in_and_what_may_be_done() {
     assert!(client.ask("FLUSHALL").expect("a reply").starts_with("-NOPERM"));
 
     is_open.store(0, Ordering::SeqCst);
-    assert_eq!(client_of(&server).read_to_close().expect("an end"), b"-ERR this client is not let in\r\n");
+    assert_eq!(client_of(&server).read_to_close().expect("an end"), b"-ERR connection refused by policy\r\n");
     wait_until("the refusal is told", Duration::from_secs(10), || Ok(refused.load(Ordering::SeqCst) == 1))
         .expect("it is");
     assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n", "a connected client stays");

@@ -11,12 +11,13 @@ mod hazards;
 mod pages;
 mod purity;
 mod text;
+mod words;
 
 use clap::Args;
 
 use crate::{Outcome, codegen};
 
-/// Check what no compiler checks: edges between crates, purity, uses of the wall clock, lengths of files and folders, circles of
+/// Check what no compiler checks: edges between crates, purity, uses of the wall clock, lengths of files and folders, words, circles of
 /// imports, leftovers, dead links, tests that are named and not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
@@ -27,6 +28,7 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         ("purity", purity::check()),
         ("uses of the wall clock", clocks::check()),
         ("texts", text::check()),
+        ("words of comments and pages", words::check()),
         ("folders of the proxy", folders::check()),
         ("circles of imports", circles::check()),
         ("links and sources that pages name", pages::check()),

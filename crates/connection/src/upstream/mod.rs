@@ -51,7 +51,7 @@ pub enum Phase {
 pub enum Fault {
     /// Its bytes are not RESP, or exceed a limit.
     Malformed(ReplyError),
-    /// It sent a reply that nobody is owed.
+    /// It sent a reply that was not asked for.
     Unsolicited,
     /// Its replies are not those to its requests.
     OutOfStep,

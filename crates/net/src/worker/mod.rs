@@ -239,7 +239,7 @@ impl<M: Service> Worker<M> {
     /// without another one. Returns whether to look without waiting.
     fn wait(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
         let timeout_us = match self.machine.awaits() {
-            Awaits::Anybody => {
+            Awaits::Anything => {
                 self.glance.begin();
                 return Ok(false);
             }
@@ -633,7 +633,7 @@ impl<M: Service> Worker<M> {
         match action {
             ServiceAction::Post { worker, mail } => {
                 if let Some(postbox) = self.workers.get(worker) {
-                    // A worker that has ended answers nobody; who asked has its own deadline.
+                    // A worker that has ended does not answer; the asker has its own deadline.
                     postbox.post(mail);
                 }
             }

@@ -1,6 +1,6 @@
 //! `PROXY EXPLAIN`: what would be done with a command, without doing it.
 //!
-//! Asks whoever would decide: the rows, the routes, the placement. Nothing is decided here a second time.
+//! Asks the parts that decide: the rows, the routes, the placement. Nothing is decided here a second time.
 
 use crate::config::Config;
 use crate::nodes::id::NodeId;

@@ -1,7 +1,7 @@
 //! What an operator has done to nodes: `PROXY PAUSE`, `RESUME`, `DRAIN` and `RECONNECT`.
 //!
 //! A paused node's requests wait with their clients, which are not read meanwhile; a drained node gets none, and what
-//! becomes of them is for the route to say. Sessions know of a pause by a rare state, so nobody pays for it otherwise. What
+//! becomes of them is for the route to say. Sessions know of a pause by a flag, so it costs nothing otherwise. What
 //! holds until it is taken back is written down in [`crate::admin::operator_state`].
 
 use crate::admin::AdminQuery;
@@ -22,7 +22,7 @@ use respool_wire::Args;
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     what: NodeAction,
-    /// Nobody named: all nodes.
+    /// None named: all nodes.
     nodes: Vec<String>,
     /// What the reply to it waits for.
     pub(super) until: Option<Until>,
@@ -156,7 +156,7 @@ impl<E: Execute> Worker<E> {
         let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
         let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
         self.unmark_held(indexes.len());
-        // Whoever has to wait on finds out when its request is read again.
+        // A client that has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
         self.go_on_waiting();
     }

@@ -268,7 +268,7 @@ impl<E: Execute> Worker<E> {
         (String::new(), String::new())
     }
 
-    /// What clients hold that is not everybody's.
+    /// What clients hold that is not shared.
     fn show_pins(&self) -> Vec<Line> {
         let line = |pin: crate::transaction::PinLine| -> Line {
             vec![

@@ -19,7 +19,7 @@ pub(crate) enum SlowlogOrder {
     Reset,
 }
 
-/// How many are shown if nobody says, as in Redis.
+/// How many are shown by default, as in Redis.
 const SHOWN: usize = 10;
 
 impl<E: Execute> Worker<E> {

@@ -1,6 +1,6 @@
 //! AUTH and ACL: answered here, for all workers.
 //!
-//! A change of users is made once and told to every worker; whoever asked for it is answered when all of them go by it.
+//! A change of users is made once and told to every worker; the client that asked for it is answered when all of them go by it.
 
 use crate::session::id::ClientId;
 use respool_access::{ChangeError, Users, answer, file};

@@ -27,7 +27,7 @@ use crate::session::refused_state::WantedState;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::worker::Worker;
 
-/// Why a client was not let in as somebody else.
+/// Why a client did not become another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoginError {
     /// The name or password is wrong, or the user may not log in.
@@ -54,7 +54,7 @@ impl LoginError {
 }
 
 impl<E: Execute> Worker<E> {
-    /// The name of a client's user, for routes and people. One that is no text is nobody that settings could name.
+    /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
     pub(crate) fn user_of(&self, index: ClientId) -> &str {
         let name = self.clients.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
         std::str::from_utf8(name).unwrap_or("\u{fffd}")
@@ -68,7 +68,7 @@ impl<E: Execute> Worker<E> {
             && self.user_of_certificate(peer).is_none()
     }
 
-    /// The user that a client's certificate has let in. A user without passwords gets in in no other way.
+    /// The user that a client's certificate names. It is the only way to become a user without passwords.
     fn user_of_certificate(&self, peer: &Peer) -> Option<&Arc<User>> {
         self.users.user(peer.identity.as_ref()?.as_bytes()).filter(|user| user.is_enabled())
     }
@@ -93,8 +93,8 @@ impl<E: Execute> Worker<E> {
         true
     }
 
-    /// What a client may send, if it is less than everybody may.
-    pub(crate) fn stranger_limits(&self, index: ClientId) -> Option<RequestLimits> {
+    /// What a client may send, if it is less than others may.
+    pub(crate) fn unauthenticated_limits(&self, index: ClientId) -> Option<RequestLimits> {
         let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
         is_stranger.then_some(RequestLimits {
             unauth_elements_max: wire_limits::UNAUTH_ELEMENTS_MAX,
@@ -103,7 +103,7 @@ impl<E: Execute> Worker<E> {
         })
     }
 
-    /// Whether a stranger has been answered more than it may leave unread. It is disconnected.
+    /// Whether an unauthenticated client leaves more unread than it may. It is disconnected.
     pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return true };
         let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
@@ -172,7 +172,7 @@ impl<E: Execute> Worker<E> {
             return Verdict::Refused(words);
         }
         let runs_script = row.categories.has(Categories::SCRIPTING) && !row.keys.is_none();
-        // A user whom nodes know by its own name is judged by them.
+        // Nodes check a user that has its own name there.
         let is_known = || self.allowances.get(user.name()).is_some_and(|a| a.limits.node_credentials.is_some());
         if runs_script && !self.config.access.trusts_scripts && !is_known() {
             return Verdict::Refused(error_text::SCRIPT_UNTRUSTED);
@@ -230,7 +230,7 @@ impl<E: Execute> Worker<E> {
         self.shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
     }
 
-    /// Lets a client in as somebody, who it then is. `command` is how it asked, for the log.
+    /// Makes a client a user. `command` is how it asked, for the log.
     pub(crate) fn authenticate(
         &mut self,
         index: ClientId,
@@ -247,18 +247,18 @@ impl<E: Execute> Worker<E> {
         let entered = self.become_user(index, &user);
         match entered {
             Ok(()) => self.note_met(index, &[WantedState::User]),
-            // What it has sent behind this is for that user, and for nobody else.
+            // What it has sent behind this is for that user, and for no other.
             Err(_) => self.note_unmet(index, WantedState::User),
         }
         entered
     }
 
-    /// Makes a client somebody, whatever it was.
+    /// Makes a client a user, whatever it was.
     pub(crate) fn become_user(&mut self, index: ClientId, user: &Arc<User>) -> Result<(), LoginError> {
         let allowance = self.allowances.get(user.name()).cloned();
         let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
         let was_it = !session.flags.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
-        // Who is not let in stays who it was, to nodes as well.
+        // A client that is refused stays the user it was, to nodes as well.
         let enters = allowance.as_ref().filter(|_| !was_it);
         if enters.is_some_and(|allowance| !allowance.enter()) {
             self.counters.refused_by_user_limit.add(1);
@@ -311,7 +311,7 @@ impl<E: Execute> Worker<E> {
         self.has_speakers = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
     }
 
-    /// Makes a client what everybody is at first.
+    /// Makes a client what every client is at first.
     pub(crate) fn forget_user(&mut self, index: ClientId) {
         let now_us = self.now.mono_us;
         let default = Arc::clone(self.users.default_user());
@@ -358,22 +358,22 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: whoever
+    /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: each that
     /// comes too early is paused again. Returns whether any was.
     pub(crate) fn check_permits(&mut self) -> bool {
         let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
-        let (mut strangers, mut throttled) = (Vec::new(), Vec::new());
+        let (mut unauthenticated, mut throttled) = (Vec::new(), Vec::new());
         for (index, session) in self.clients.sessions.iter() {
             let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED);
             if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
-                strangers.push(index);
+                unauthenticated.push(index);
             }
             if session.pause.has(Pause::RATE) {
                 throttled.push(index);
             }
         }
-        self.counters.auth_timeouts.add(strangers.len() as u64);
-        strangers.into_iter().for_each(|index| self.close_client(index));
+        self.counters.auth_timeouts.add(unauthenticated.len() as u64);
+        unauthenticated.into_iter().for_each(|index| self.close_client(index));
         let is_throttled = !throttled.is_empty();
         throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::RATE));
         is_throttled
@@ -426,7 +426,7 @@ impl<E: Execute> Worker<E> {
                 muted.push((index, Arc::clone(new)));
             }
             if !self.speak_as(index, allowance.as_deref()) {
-                // To nodes it would be somebody else.
+                // To nodes it would be another user.
                 gone.push(index);
             }
         }
@@ -439,7 +439,7 @@ impl<E: Execute> Worker<E> {
         changed.into_iter().for_each(|index| self.spoil_transaction(index));
         for index in gone {
             if asker == Some(index) {
-                // It is nobody now, should anything still be asked of it.
+                // It has no user now, should anything still be asked of it.
                 if let Some(session) = self.clients.sessions.at_mut(index) {
                     session.leave_user();
                     session.flags.add(SessionFlags::UNAUTHENTICATED);
@@ -552,7 +552,7 @@ impl Session {
         }
     }
 
-    /// It is nobody any more: counted out of its user's connections.
+    /// It has no user any more: counted out of its user's connections.
     pub(crate) fn leave_user(&mut self) {
         if let Some(allowance) = self.details.allowance.take() {
             allowance.leave();

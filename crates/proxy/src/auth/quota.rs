@@ -1,14 +1,14 @@
 //! How much one user may ask for: connections, requests and bytes in a second. Counted for the whole process.
 //!
-//! Requests and bytes are leaky buckets that hold one second's worth. Whoever asks for more is not refused but read later,
-//! as somebody whose node is busy: its own pipeline waits, and nobody else.
+//! Requests and bytes are leaky buckets that hold one second's worth. A client that asks for more is not refused but read later,
+//! like one whose node is busy: its own pipeline waits, and no other.
 
 use respool_connection::Credentials;
 use respool_route::PoolMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What one user may ask for, and whom nodes take it for; `None` is without bound, and as everybody.
+/// Limits of one user, and its credentials at nodes; `None` is without bound, or shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserLimits {
     /// Connections at a time.
@@ -19,7 +19,7 @@ pub struct UserLimits {
     pub bytes_per_second: Option<u64>,
     /// Connections to nodes that its clients have to themselves at a time.
     pub private_connections: Option<usize>,
-    /// For how long they have them to themselves; `None`: as everybody's.
+    /// For how long they have them to themselves; `None`: as the settings say for all.
     pub pool_mode: Option<PoolMode>,
     /// What nodes are told instead of what they are configured with: there the user has connections of its own.
     pub node_credentials: Option<Arc<Credentials>>,

@@ -1,9 +1,9 @@
 //! What clients say in confidence, overwritten once it has been read.
 //!
-//! Passwords come with AUTH and HELLO, with ACL SETUSER and CONFIG SET, and with whatever else somebody sends who mistakes
+//! Passwords come with AUTH and HELLO, with ACL SETUSER and CONFIG SET, and with whatever else a client sends that mistakes
 //! us for something. They lie in the buffer of all reads, in a client's own input if a request came in pieces, in the
 //! decoder's text if it was inline, and in a transaction until EXEC. Reads after it would write over most of that sooner or
-//! later; whoever deals with such a request sees to it that it is now, and nobody else pays for it: the worker writes a
+//! later; the handler of such a request overwrites it at once, and no other request pays for it: the worker writes a
 //! letter to itself. What is sent to nodes in the proxy's own name is overwritten where it is written from, in
 //! `respool-connection`.
 
@@ -45,7 +45,7 @@ pub(crate) fn is_confidential(row: &Row) -> bool {
 }
 
 impl<E: Execute> Worker<E> {
-    /// The request that is being read may hold a secret. It is overwritten as soon as nobody reads it any more.
+    /// The request that is being read may hold a secret. It is overwritten as soon as it is not read any more.
     #[cold]
     pub(crate) fn note_secret(&mut self) {
         if !std::mem::replace(&mut self.has_read_secret, true) {

@@ -1,7 +1,7 @@
 //! Who may do what, as all workers of a process know it: the users in force, what each may ask for, and who was refused.
 //!
 //! Workers hold the snapshot of users that they saw last and are told when there is another one. One writer at a time makes
-//! the next one. The locks here are taken when somebody changes users, logs in or is refused, never on behalf of a request
+//! the next one. The locks here are taken when users are changed, or a client logs in or is refused, never on behalf of a request
 //! that is allowed.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub trait AclStore: fmt::Debug + Send + Sync {
     /// What the system says.
     fn write_acl_file(&self, text: &[u8]) -> Result<(), String>;
 
-    /// Fills `out` with bytes that nobody can guess.
+    /// Fills `out` with unpredictable bytes.
     ///
     /// # Errors
     /// What the system says.
@@ -70,7 +70,7 @@ pub struct AccessRules {
 }
 
 impl Default for AccessRules {
-    /// Everybody may come, without end.
+    /// Every client may connect, without a limit.
     fn default() -> Self {
         Self { is_protected: false, auth_deadline_us: u64::MAX, trusts_scripts: true }
     }
@@ -139,7 +139,7 @@ impl Access {
         Ok(())
     }
 
-    /// The users as they are written down now, whoever else is in force.
+    /// The users as they are in the file now, whichever are in force.
     pub fn note_written(&self, users: Users) {
         *lock(&self.saved) = Arc::new(users);
     }
@@ -188,7 +188,7 @@ impl Access {
     }
 }
 
-/// What is guarded is replaced as a whole, so it is sound even if somebody panicked meanwhile.
+/// What is guarded is replaced as a whole, so it is sound even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

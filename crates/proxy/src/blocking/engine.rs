@@ -2,7 +2,7 @@
 //!
 //! The engine owns which keys are waited for and watched, and the order in which parked requests are served. Here is what it
 //! cannot know: which client a parked request belongs to, its timeout, and when a request or transaction has ended, so that
-//! those are served whom it made ready.
+//! the clients that it made ready are served.
 
 use crate::blocking::request::{Release, Target, Wording};
 use crate::nodes::id::NodeId;
@@ -131,7 +131,7 @@ impl<E: Execute> Worker<E> {
         Some(outcome)
     }
 
-    /// A request has been run for a session: those are served whom it made ready, unless it is part of a transaction.
+    /// A request has been run for a session: the clients that it made ready are served, unless it is part of a transaction.
     pub(crate) fn serve_after(&mut self, index: ClientId) {
         if self.parking.waits.is_empty() {
             return;

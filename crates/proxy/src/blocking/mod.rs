@@ -283,8 +283,8 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A connection of the blocking lane that nobody waits on. If there is none, one is dialled for each in the queue, as
-    /// long as there may be more: whichever is ready first is for who came first, so nobody overtakes while they are.
+    /// A free connection of the blocking lane. If there is none, one is dialled for each in the queue, as
+    /// long as there may be more: whichever is ready first is for the request that came first, so none overtakes meanwhile.
     fn free_connection(&mut self, node: NodeId, class: LaneKeyId) -> Result<Found, Vec<u8>> {
         let Self { blocking, lanes, config, .. } = self;
         let list = blocking.at(node);
@@ -319,7 +319,7 @@ impl<E: Execute> Worker<E> {
             unblocks: 0,
             id: None,
         });
-        // It is made for somebody, whose request reaches the node together with this question.
+        // It is made for a request, which reaches the node together with this question.
         self.ask_number(handle);
         Ok(Found::Coming)
     }
@@ -622,7 +622,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Looks after those who wait at nodes. Returns whether anybody is to be looked after again.
+    /// Checks requests that wait at nodes. Returns whether any has to be checked again.
     pub(crate) fn check_queues(&mut self) -> bool {
         let now_us = self.now.mono_us;
         let due_us = self.lag.due_us(now_us, self.config.timeouts.response_us);
@@ -648,7 +648,7 @@ impl<E: Execute> Worker<E> {
         requests.len() > sent.len() || sent.iter().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
     }
 
-    /// A node says nothing any more: nobody waits for it any longer.
+    /// A node does not answer any more: waiting requests end.
     pub(crate) fn end_waiting(&mut self, node: NodeId) {
         let lanes: Vec<LaneHandle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
         for lane in lanes {

@@ -101,7 +101,7 @@ impl NodeQuery {
                 self.reply.get_or_insert_with(|| (kind, reply.to_vec()));
                 Progress::Through
             }
-            // The transaction may still be open: the connection is of no use to whoever is tried next.
+            // The transaction may still be open: the connection is of no use to the next request that is tried.
             _ => {
                 let kept = || if kind.is_error() { reply.to_vec() } else { error_text::blocked_in_doubt() };
                 self.reply.get_or_insert_with(|| (ReplyKind::Error, kept()));

@@ -1,9 +1,9 @@
-//! Connections on which it is looked whether what somebody queues to wait for is there already: one for each node and class with
+//! Connections on which queued requests are tried, in case what they wait for is there already: one for each node and class with
 //! a queue, borrowed from the private ones and given back with the end of the queue.
 //!
 //! A look is the request between MULTI and EXEC, where nothing waits. It is not sent before the node has been seen to take MULTI
 //! on that connection, and never on one that others use: if the node ceases to take MULTI in just that moment, the request
-//! waits there for its shortest time and holds up nobody.
+//! waits there for its shortest time and holds up no other.
 
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::id::NodeId;
@@ -66,7 +66,7 @@ impl<E: Execute> Worker<E> {
         self.lanes[lane].multi.is_taken().then_some(lane)
     }
 
-    /// Nobody queues for a node any more: the connections on which they were tried are for others.
+    /// No request queues for a node any more: the connections on which they were tried are for others.
     pub(crate) fn stop_looking(&mut self, node: NodeId) {
         let list = self.blocking.at(node);
         if list.queue.is_empty() {

@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) lane: LaneHandle,
-    /// Somebody waits on it.
+    /// A client waits on it.
     pub(crate) is_taken: bool,
-    /// It is being dialled: whoever is first in the queue once it is ready gets it.
+    /// It is being dialled: the first in the queue once it is ready gets it.
     pub(crate) is_coming: bool,
-    /// How often the node has been asked to let whoever waits on it go, and has not answered. It may do so only now, and
+    /// How often the node has been asked to unblock the client that waits on it, and has not answered. It may do so only now, and
     /// would let the next one go.
     pub(crate) unblocks: u16,
     /// The node's number for it, by which it can be unblocked.
@@ -46,7 +46,7 @@ pub(crate) struct NodeQueue {
     pub(crate) looks: Vec<Look>,
     /// Whose turn it is to be tried, or who comes next.
     next_try: u64,
-    /// Who was tried last: before the node has answered that, nobody else is.
+    /// The request that was tried last: before the node has answered that, no other is.
     tried: Option<Handle>,
 }
 
@@ -87,13 +87,13 @@ pub(crate) struct Blocking {
     pub(crate) stood_for: Vec<NodeId>,
     /// When the time of those runs out who have no connection.
     deadlines: BTreeSet<(u64, Handle)>,
-    /// When some of those who queue are tried again; `None`: nobody does.
+    /// When some of those in the queue are tried again; `None`: the queue is empty.
     try_at_us: Option<u64>,
     turns: u64,
 }
 
 impl Blocking {
-    /// How many places in queues are taken, and on how many connections somebody waits.
+    /// How many places in queues are taken, and on how many connections a client waits.
     pub(crate) fn waiting(&self) -> [usize; 2] {
         let taken = |list: &NodeQueue| list.connections.iter().filter(|connection| connection.is_taken).count();
         [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
@@ -114,7 +114,7 @@ impl Blocking {
         each.find(|(_, connection)| connection.lane == lane)
     }
 
-    /// A node has answered whether it has let go whoever waited on a connection. Returns the node, if the connection is
+    /// A node has answered whether it has unblocked the client that waited on a connection. Returns the node, if the connection is
     /// still there.
     pub(crate) fn end_unblock(&mut self, lane: LaneHandle) -> Option<NodeId> {
         let (node, connection) = self.find_connection(lane)?;
@@ -212,7 +212,7 @@ impl Blocking {
         overdue.into_iter().map(|(_, blocked)| blocked).collect()
     }
 
-    /// Somebody is in a queue: now and then some are tried.
+    /// A queue is not empty: now and then some of it are tried.
     pub(crate) fn begin_trying(&mut self, now_us: u64) {
         self.try_at_us.get_or_insert(now_us + TRY_US);
     }

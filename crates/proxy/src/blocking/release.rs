@@ -140,7 +140,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Nobody knows whether the node has let a request go, or will: its connection must not serve anybody else.
+    /// Whether the node has unblocked a request, or will, is not known: its connection must not serve others.
     pub(super) fn give_up_unblock(&mut self, blocked: Handle, lane: LaneHandle) {
         self.give_up_waiting(blocked);
         if let Some(place) = self.lanes.find(lane) {
@@ -169,7 +169,7 @@ impl<E: Execute> Worker<E> {
         released
     }
 
-    /// Lets everybody go who waits: the worker is about to end.
+    /// Ends all waiting requests: the worker is about to end.
     pub(crate) fn unblock_all(&mut self) {
         let all: Vec<u32> = self.blocking.requests.iter().map(|(index, _)| index).collect();
         for index in all {

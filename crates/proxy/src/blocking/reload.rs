@@ -7,7 +7,7 @@
 //!   [waits at node] -- CLIENT UNBLOCK, and the node says nil ------->       |  its node is paused: queued there until RESUME
 //!        |   '-- the node has taken something: the client gets it           '- keys on several nodes, no right any more,
 //!        |                                                                     `XREAD $`: an error
-//!        '-- the node does not answer: its connection is closed, the client hears that nobody knows
+//!        '-- the node does not answer: its connection is closed, the client hears that the outcome is unknown
 //! ```
 //!
 //! The node is asked to let a request go instead of its connection being closed, because only the node knows whether the request
@@ -38,7 +38,7 @@ impl<E: Execute> Worker<E> {
         for (before, mut list) in lists.into_entries() {
             let connections = std::mem::take(&mut list.connections);
             let looks = std::mem::take(&mut list.looks);
-            // Where nobody waits and no connection is left there is nothing to keep.
+            // Without waiting requests and connections there is nothing to keep.
             if moves.place_of(before) != NodeId::NONE {
                 *self.blocking.at(moves.place_of(before)) = list;
             }
@@ -60,7 +60,7 @@ impl<E: Execute> Worker<E> {
                 State::Sent(lane) => moves.place_on(blocked.node, lane),
                 State::Queued | State::Tried => moves.place_of(blocked.node),
             };
-            debug_assert!(blocked.node != NodeId::NONE, "nodes at which somebody waits stay");
+            debug_assert!(blocked.node != NodeId::NONE, "nodes at which a request waits stay");
             // Without the node that has its keys it is as if it belonged where it waits, unless other settings say otherwise.
             blocked.stands_for =
                 blocked.stands_for.map(|home| moves.place_of(home)).filter(|home| *home != NodeId::NONE);
@@ -89,7 +89,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A node is drained: nobody waits there any longer.
+    /// A node is drained: requests that wait there end.
     pub(crate) fn recall_blocked_from(&mut self, node: NodeId) {
         let requests = &self.blocking.requests;
         let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
@@ -189,7 +189,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
-    /// before reaches nobody.
+    /// before reaches no client.
     fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, at: WaitsAt) {
         let is_on_own = self.has_noloop_lanes(index);
         let Some(this) = self.blocking.remove(blocked) else { return };

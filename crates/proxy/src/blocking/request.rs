@@ -252,7 +252,7 @@ impl BlockedRequest {
         self.deadline_us.is_some() || timeout.is_some_and(is_zero)
     }
 
-    /// The request that undoes a reply which nobody got, if it took anything away. What was moved is where it was to go,
+    /// The request that undoes a reply that was not delivered, if it took anything away. What was moved is where it was to go,
     /// and what a group has read is still owed to its reader.
     pub(crate) fn undo(&self, reply: &[u8]) -> Option<ArgsBuf> {
         let Ok(Value::Array(parts)) = Value::parse(reply) else { return None };

@@ -1,6 +1,6 @@
 //! CLIENT PAUSE: all clients of the process hold their requests back for a while, or only those that would change data.
 //!
-//! Every session gets a mark, so that nobody pays for a pause that is not; a request that has to wait stays unread in its
+//! Every session gets a flag, so that a pause costs nothing while there is none; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
 use crate::admin::operator_state::KeptClientPause;
@@ -133,7 +133,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A request during a pause. Whoever ends the pause is always heard, and so is the console.
+    /// A request during a pause. A request that ends the pause is always read, and so is the console.
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let hold = self.client_pause?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);

@@ -16,7 +16,7 @@ impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
     pub(crate) fn answer_locally(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         match row.command {
-            // Whoever sees what nodes are asked is to see this, too, as at a server.
+            // A client that monitors nodes sees this, too, as at a server.
             Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
             | Command::Server(ServerCommand::Time)
                 if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether nodes are to be asked what we could answer, because somebody else sees what they are asked. Not if one of them
+    /// Whether nodes are to be asked what we could answer, because a client monitors what they are asked. Not if one of them
     /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
     fn is_to_be_seen(&self, index: ClientId) -> bool {
@@ -174,7 +174,7 @@ impl<E: Execute> Worker<E> {
         self.leave_states(index);
         self.forget_user(index);
         self.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
-        // Only for a user whom nodes know by its own name may there be no room.
+        // Only for a user with its own name at the nodes may there be no room.
         let is_plain = self.reclass(index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.reply_mode = Default::default();

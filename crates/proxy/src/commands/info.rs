@@ -96,7 +96,7 @@ impl<E: Execute> Worker<E> {
             "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\ntracking_clients:{}\r\n",
             self.shared.ledger.clients(),
             self.config.clients_max,
-            // Whoever counts on a client that waits, counts on the node knowing of it.
+            // Where a waiting client is counted on, the node has to know of it.
             self.shared
                 .sum(|c| c.blocked_clients.value())
                 .saturating_sub(self.shared.sum(|c| c.blocked_dialling.value())),

@@ -11,7 +11,7 @@
 //!                          '---- RESET, client leaves: closed
 //! ```
 //!
-//! Nothing is passed on before the node has agreed, and nothing of anybody else's ever goes over such a connection: it is
+//! Nothing is passed on before the node has agreed, and nothing of other clients ever goes over such a connection: it is
 //! closed in the end, never lent again. To a replica the node's bytes pass as they come, and it gets nothing else; what it
 //! says is still read request by request, so that it may do no more than its user. MONITOR shows the lines of all nodes,
 //! each whole; the client may go on asking for what is not about keys, as it may in Redis.
@@ -262,7 +262,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A request of a session with connections of its own for good. `None`: it is done as everybody's.
+    /// A request of a session with connections of its own for good. `None`: it is done as any other.
     pub(crate) fn while_dedicated(
         &mut self,
         index: ClientId,
@@ -298,7 +298,7 @@ impl<E: Execute> Worker<E> {
         self.keep_pace(index, lane)
     }
 
-    /// A connection to a node that will be nobody else's. `Err` is what the client is told instead.
+    /// A connection to a node for one client. `Err` is what the client is told instead.
     fn link(&mut self, index: ClientId, node: NodeId, purpose: LaneUse) -> Result<Link, Vec<u8>> {
         let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
         let lane = self.lend(index, node, lend)?;
@@ -336,7 +336,7 @@ impl<E: Execute> Worker<E> {
         }
         let is_silent = |option: &[u8]| option.eq_ignore_ascii_case(b"ACK") || option.eq_ignore_ascii_case(b"GETACK");
         if args.from(1).iter().step_by(2).any(is_silent) && args.len() % 2 == 1 {
-            // Only a replica that follows acknowledges; of anybody else Redis takes no notice.
+            // Only a replica that follows acknowledges; Redis ignores all others.
             return Flow::Next;
         }
         let known = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
@@ -515,7 +515,7 @@ impl<E: Execute> Worker<E> {
         self.pass_to_client(reader, bytes);
     }
 
-    /// A node refuses. A replica may have another way to ask; whoever wanted to see all nodes sees none.
+    /// A node refuses. A replica may have another way to ask; a client that wanted to see all nodes sees none.
     fn refuse_dedicated(&mut self, reader: ClientHandle, error: &[u8]) {
         let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated_mut() else { return };
@@ -603,7 +603,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Everybody who has connections for good is to leave: the worker ends, or its nodes are others now.
+    /// Every client with dedicated connections has to leave: the worker ends, or its nodes are others now.
     pub(crate) fn end_all_dedicated(&mut self) {
         self.end_dedicated_where(|_| true);
     }
@@ -616,7 +616,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// The session is as everybody's from now on (RESET).
+    /// The session is like any other from now on (RESET).
     pub(crate) fn leave_dedicated(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let dedicated = session.pins.as_mut().and_then(|pins| pins.dedicated.take());

@@ -3,7 +3,7 @@
 //!
 //! Written one by one, each of their requests costs a wake-up, a write and a read at the node. A network card in that place
 //! delays its interrupts while packets come fast; so does this. A request may wait for a small part of the time that
-//! its own client let pass since it asked before, and only if several others can be expected by then. Whoever asks again at
+//! its own client let pass since it asked before, and only if several others can be expected by then. A client that asks again at
 //! once is not made to wait, and neither is who waits already; a few clients are never a crowd, however fast they are.
 
 use crate::limits::{CROWD_PART, CROWD_WINDOW_US, GATHERED_MIN};
@@ -15,7 +15,7 @@ pub(crate) struct ArrivalRate {
     pause_us: u64,
     /// The first of the requests that wait in this turn does so no longer.
     until_us: u64,
-    /// The usual time between two requests, whoever asks, in microseconds, as far as it is known.
+    /// The usual time between two requests, of any client, in microseconds, as far as it is known.
     interval_us: u64,
     /// Since when requests are being counted for the next interval, and how many there had been by then.
     counted_us: u64,
@@ -39,7 +39,7 @@ impl ArrivalRate {
     #[inline]
     pub(crate) fn may_wait(&mut self, since_us: u64, now_us: u64, most_us: u64, asked: u64) -> bool {
         let part_us = (self.pause_us / CROWD_PART).min(most_us);
-        // Nobody who asks again at once pays for looking at the others.
+        // A client that asks again at once does not pay for checking the others.
         if part_us == 0 {
             return false;
         }

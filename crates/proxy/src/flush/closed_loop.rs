@@ -20,7 +20,7 @@ pub(crate) struct ClientPace {
 #[derive(Debug)]
 pub(crate) struct ExpectedClients {
     count: usize,
-    /// Whoever is awaited in an earlier period has not come in time.
+    /// A client that is awaited in an earlier period has not come in time.
     period: u32,
 }
 
@@ -61,10 +61,10 @@ impl ExpectedClients {
         pace.awaited_in = 0;
     }
 
-    /// Whoever has not come by now is not awaited any longer.
+    /// Clients that have not come by now are not awaited any longer.
     pub(crate) fn give_up(&mut self) {
         self.count = 0;
-        // Never 0, which stands for nobody.
+        // Never 0, which stands for none.
         self.period = self.period.wrapping_add(1).max(1);
     }
 }

@@ -1,9 +1,9 @@
 //! The end of a worker: at once when the process is told to end, later when another process goes on with its listeners.
 //!
 //! ```text
-//!   serving --Retire--> retiring: nobody is accepted, whoever is there is served as ever
-//!      |                   |  nobody is there any more, or the drain's time is over
-//!      +-----Drain---------+--> draining: nobody is read; who is owed nothing is told to go, between two replies
+//!   serving --Retire--> retiring: none is accepted, those that are there are served as ever
+//!      |                   |  no client is there any more, or the drain's time is over
+//!      +-----Drain---------+--> draining: none is read; a client that is owed nothing is closed, between two replies
 //!                                  |  no client is there any more, and nodes have answered all that they were sent;
 //!                                  |  or the drain's time is over (again)
 //!                                  +--> the worker ends
@@ -29,7 +29,7 @@ pub(crate) struct DrainProgress {
 }
 
 impl<E: Execute> Worker<E> {
-    /// From now on nobody is accepted; those who are there are served until the drain's time is over.
+    /// From now on no client is accepted; those that are there are served until the drain's time is over.
     pub(crate) fn begin_retirement(&mut self) {
         if self.retirement.until_us.is_none() && self.drain_until_us.is_none() {
             let since_us = self.now.mono_us;
@@ -45,7 +45,7 @@ impl<E: Execute> Worker<E> {
         self.retirement.until_us.is_some()
     }
 
-    /// From now on nobody is accepted, what has been asked is still answered, and then the worker ends.
+    /// From now on no client is accepted, what has been asked is still answered, and then the worker ends.
     pub(crate) fn begin_drain(&mut self) {
         if self.drain_until_us.is_none() {
             self.drain_until_us = Some(self.now.mono_us + self.config.timeouts.drain_us);
@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
             self.end_all_dedicated();
             self.end_waits();
             self.is_busy = true;
-            // A client that is read on is never owed nothing. What it has sent and nobody has begun with is not done at all.
+            // A client that is read on is never owed nothing. What it has sent and what was not begun is not done at all.
             let all: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
             for index in all {
                 self.ask_for_what_was_read(index);
@@ -91,7 +91,7 @@ impl<E: Execute> Worker<E> {
             self.go_on_draining();
         } else if let Some(until_us) = self.retirement.until_us {
             self.is_busy = true;
-            // Whoever was accepted at the last moment may still be on the way here from another worker.
+            // A client that was accepted at the last moment may still be on the way here from another worker.
             let is_left_alone =
                 self.clients.sessions.is_empty() && self.now.mono_us >= self.retirement.since_us + RETIRE_US_MIN;
             if is_left_alone || self.now.mono_us >= until_us {

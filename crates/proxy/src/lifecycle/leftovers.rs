@@ -6,7 +6,7 @@ use crate::worker::Worker;
 use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
-    /// Everything that somebody still waits for or has to himself, by kind, with how much of it there is.
+    /// Everything that is still waited for or held, by kind, with how much of it there is.
     pub fn remains(&self) -> Vec<(&'static str, usize)> {
         let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, KeyOwner::Client(_))).count();
         let lanes = self.lanes.all.iter();
@@ -22,8 +22,8 @@ impl<E: Execute> Worker<E> {
             ("requests that may wait", self.blocking.requests.len()),
             ("elements to put back", self.blocking.returns.len()),
             ("places in queues", queued),
-            ("connections on which somebody waits", taken),
-            ("keys of an engine that somebody waits for", self.awaited_keys()),
+            ("connections on which a client waits", taken),
+            ("keys of an engine that a client waits for", self.awaited_keys()),
             ("queries that workers have not answered", self.queries.len()),
             ("orders whose reply waits", self.admin.waits()),
             ("subscribers", self.subscriptions.remains()),

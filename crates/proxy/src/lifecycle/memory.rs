@@ -1,4 +1,4 @@
-//! When the process holds more bytes than it may: first nobody new is accepted and nothing more is read, which is enough
+//! When the process holds more bytes than it may: first no new client is accepted and nothing more is read, which is enough
 //! for clients that take their replies; then the largest client of all workers is disconnected, and the next largest.
 //!
 //! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,

@@ -1,4 +1,4 @@
-//! What waits for nodes, in the account of the process: the queues of all connections, whoever uses them, and the tables
+//! What waits for nodes, in the account of the process: the queues of all connections, whatever uses them, and the tables
 //! that grow with them.
 //!
 //! A queue is looked at where it has just not been written, or not to its end, so requests that leave in their turn are

@@ -1,4 +1,4 @@
-//! What the proxy counts. Every worker has counters of its own, written by it alone and summed by whoever reads.
+//! What the proxy counts. Every worker has counters of its own, written by it alone and summed by readers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -118,7 +118,7 @@ counters! {
     dials_expired: Total,
     /// Ready connections to nodes that were lost.
     upstream_losses: Total,
-    /// Replies that nobody was waiting for. Each ended its connection.
+    /// Replies that were not waited for. Each ended its connection.
     unsolicited_replies: Total,
     /// Connections to nodes that were given up because their replies were not those to their requests.
     integrity_faults: Total,
@@ -173,11 +173,11 @@ counters! {
     push_lanes: Gauge,
     /// Pairs of client and channel, pattern or sharded channel, that are subscribed now.
     subscriptions: Gauge,
-    /// Channels that somebody subscribes to, in each worker.
+    /// Channels with a subscriber, in each worker.
     pubsub_channels: Gauge,
-    /// Patterns that somebody subscribes to, in each worker.
+    /// Patterns with a subscriber, in each worker.
     pubsub_patterns: Gauge,
-    /// Sharded channels that somebody subscribes to, in each worker.
+    /// Sharded channels with a subscriber, in each worker.
     pubsub_shard_channels: Gauge,
     /// Subscriptions that a node refused.
     subscriptions_refused: Total,

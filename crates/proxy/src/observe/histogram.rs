@@ -1,4 +1,4 @@
-//! How often each duration occurred: written by one worker, read by anybody, never locked.
+//! How often each duration occurred: written by one worker, read by any, never locked.
 //!
 //! The ranges grow with the durations, four to each doubling, so that a figure read from them is right to about a tenth.
 //! Made here because the well-known histograms want either a lock or a writer that can be moved, and a fixed table of

@@ -2,7 +2,7 @@
 //!
 //! Once for each read from a node, two numbers are compared: how long its first reply was waited for, and a countdown. Only
 //! if one of them says so is the request looked up that the reply belongs to, among the batches that the connection keeps
-//! until they are answered. A request that nobody looks at costs nothing.
+//! until they are answered. A request that is not sampled costs nothing.
 
 use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
 use crate::observe::histogram::Histogram;
@@ -36,7 +36,7 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Whether anybody wants to know the requests that replies belong to.
+    /// Whether the requests that replies belong to are needed.
     pub(crate) fn is_anything_seen(&self) -> bool {
         self.slow_us != u64::MAX || self.sample_every > 0
     }

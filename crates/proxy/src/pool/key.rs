@@ -1,7 +1,7 @@
-//! Classes of lanes that nobody is in any more: their numbers are given to others when they run out.
+//! Classes of lanes without a client: their numbers are given to others when they run out.
 //!
 //! A worker has so many classes and so many names at nodes. What a client asks for once, be it a database that no node has,
-//! must not cost one of them for good: otherwise whoever goes through all databases has everybody refused for ever.
+//! must not cost one of them for good: otherwise a client that goes through all databases has all others refused for ever.
 
 use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
@@ -20,7 +20,7 @@ impl Lanes {
         none
     }
 
-    /// The lanes of a class, if all of them can be closed without anybody noticing.
+    /// The lanes of a class, if all of them can be closed without a client noticing.
     fn spare_lanes(&self, class: LaneKeyId) -> Option<Vec<LaneId>> {
         let is_spare = |place: LaneId, lane: &Lane| {
             let is_free = match lane.purpose {
@@ -44,7 +44,7 @@ impl<E: Execute> Worker<E> {
         })
     }
 
-    /// The number of whoever speaks to nodes under this name. `None`: there are as many as there may be, and all do.
+    /// The number of the node user of this name. `None`: there are as many as there may be, and all do.
     pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
         self.lanes.speaker(credentials).or_else(|| {
             self.clear_classes();
@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
     /// For each class, whether some client is in it, or waits for what it has asked there.
     pub(crate) fn used_classes(&self) -> PerKey<bool> {
         let mut is_used = self.lanes.no_class();
-        // Everybody begins in the first.
+        // Every client begins in the first.
         is_used[LaneKeyId::PLAIN] = true;
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
         let of_blocked = self.blocking.requests.iter().map(|(_, blocked)| blocked.class);
@@ -68,7 +68,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn clear_classes(&mut self) {
         for (class, is_used) in self.used_classes().into_entries() {
-            if is_used || !matches!(self.lanes.owners[class], KeyOwner::Everybody) {
+            if is_used || !matches!(self.lanes.owners[class], KeyOwner::Shared) {
                 continue;
             }
             let classes: Vec<LaneKeyId> = self.lanes.script_classes_of(class).chain([class]).collect();
@@ -81,7 +81,7 @@ impl<E: Execute> Worker<E> {
                 self.close_lane(lane);
             }
             self.lanes.script_classes.forget(class);
-            classes.into_iter().for_each(|class| self.lanes.owners[class] = KeyOwner::Nobody);
+            classes.into_iter().for_each(|class| self.lanes.owners[class] = KeyOwner::Free);
         }
     }
 }

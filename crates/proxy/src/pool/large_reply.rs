@@ -1,6 +1,6 @@
 //! Clients that fetch large replies: for a while they have connections of their own, so that others do not wait behind theirs.
 //!
-//! A reply cannot be cut in two, so while a large one crosses a shared connection everybody else's replies from that node
+//! A reply cannot be cut in two, so while a large one crosses a shared connection all other replies from that node
 //! stand behind it, and its bytes have to be held for as long as its client takes to read them. The size is known only once
 //! the reply begins to come. Then the connection itself is taken out of sharing, see [`crate::pool::unshare`]; where that cannot be, the
 //! client has another one for its next request, since who has fetched one large reply is likely to fetch the next.
@@ -193,7 +193,7 @@ impl<E: Execute> Worker<E> {
             self.end_own(other);
         }
         let Ok(lane) = self.private_for(index, node) else {
-            // None is to be had: it goes as everybody's do.
+            // None is to be had: it goes on a shared one.
             self.large(index).and_then(|large| large.way_to(node)).iter_mut().for_each(|way| way.uses_shared = true);
             return Ok(None);
         };

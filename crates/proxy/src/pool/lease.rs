@@ -101,7 +101,7 @@ impl Lanes {
         self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count()
     }
 
-    /// Lends a private connection that nobody has had before.
+    /// Lends a new private connection.
     pub(crate) fn lend_new(
         &mut self,
         config: &Config,
@@ -143,7 +143,7 @@ impl Lanes {
         let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;
         self.all[lane].lent = None;
         if has_room {
-            // Whoever had it may have tasks that are through and not concluded: those must not give it back once more.
+            // Its former holder may have requests that are through and not concluded: those must not give it back once more.
             let this = &mut self.all[lane];
             this.generation = this.generation.wrapping_add(1);
             self.warm.push(lane);
@@ -172,7 +172,7 @@ impl<E: Execute> Worker<E> {
         Ok(lane)
     }
 
-    /// Takes a private connection back from whoever had it. What is still owed on it goes to its owners first.
+    /// Takes a private connection back from its holder. What is still owed on it goes to its owners first.
     pub(crate) fn give_back(&mut self, lane: LaneHandle, dirt: ResetNeeded) {
         let Some(place) = self.lanes.find(lane) else { return };
         let this = &self.lanes[place];
@@ -182,7 +182,7 @@ impl<E: Execute> Worker<E> {
         }
         // A client's own stays with it; what the node knew has ended with the connection.
         let stays = this.purpose == LaneUse::Own;
-        // Half a request must not become the beginning of somebody else's.
+        // Half a request must not become the beginning of another's.
         if !this.up.is_ready() || this.sending.is_some() {
             if !stays {
                 self.close_lane(place);
@@ -248,7 +248,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Closes a lane that is nobody's. Whoever is still owed something on it hears that it was given up.
+    /// Closes a lane without a holder. Owners of outstanding replies hear that it was given up.
     pub(crate) fn close_lane(&mut self, lane: LaneId) {
         if !matches!(self.lanes[lane].up.phase(), Phase::Idle) {
             self.close_upstream(lane);
@@ -323,7 +323,7 @@ pub(crate) mod tests {
         let again = lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("one is warm");
         assert_eq!(again.index, first.index);
         assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
-        assert!(lanes.shared.is_empty(), "nobody waits for their replies");
+        assert!(lanes.shared.is_empty(), "their replies are not waited for");
     }
 
     #[test]
@@ -342,7 +342,7 @@ pub(crate) mod tests {
         let third =
             lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_eq!(third.index, first.index);
-        assert_eq!(lanes.find(first), None, "it is somebody else's");
+        assert_eq!(lanes.find(first), None, "it is another's");
         assert_eq!(lanes.find(third), Some(first.index));
         assert_eq!(lanes.lane(&config, NodeId::at(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
     }

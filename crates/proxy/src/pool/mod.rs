@@ -1,6 +1,6 @@
 //! All connections of one worker to nodes: which request shares which, when they are dialled, and when they end.
 //!
-//! A shared lane is named by its node and its class: the database and the dialect that everybody on it shares. Lanes for
+//! A shared lane is named by its node and its class: the database and the dialect that all its clients share. Lanes for
 //! other purposes stand in the same table of places, outside the table of classes, and are known by handles: their places
 //! are used again once they have ended and the loop has been told.
 
@@ -55,7 +55,7 @@ pub(crate) struct Node {
     pub(crate) told: NodeConfig,
     /// An operator holds requests to it back.
     pub(crate) is_paused: bool,
-    /// An operator lets nobody send to it.
+    /// An operator has drained it.
     pub(crate) is_drained: bool,
     /// Round trips, once one was measured.
     pub(crate) latency: Option<Arc<Histogram>>,
@@ -110,7 +110,7 @@ impl Node {
 /// What a lane is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneUse {
-    /// Everybody's requests.
+    /// Requests of all clients.
     Shared,
     /// One client's at a time, see [`crate::pool::lease`].
     Private,
@@ -244,7 +244,7 @@ impl Lane {
 pub(crate) struct LaneKey {
     pub(crate) database: u32,
     pub(crate) protocol: Protocol,
-    /// Who is speaking to the nodes: 0 for whom each node is configured with, else one of the speakers, counted from 1.
+    /// The node user: 0 for the credentials that each node is configured with, else one of the speakers, counted from 1.
     pub(crate) speaker: u16,
 }
 
@@ -281,7 +281,7 @@ pub(crate) struct Lanes {
     pub(crate) shared: Vec<LaneId>,
     /// Clients' own lanes to nodes that have gone, as far as they still owe something.
     pub(crate) left: Vec<LaneId>,
-    /// Private lanes that are clean and lent to nobody.
+    /// Private lanes that are clean and free.
     pub(crate) warm: Vec<LaneId>,
     /// For each class, since when no client has been in it; 0 if one is.
     pub(crate) unused_since_us: PerKey<u64>,
@@ -299,7 +299,7 @@ impl Lanes {
         Self {
             nodes: PerNode::new(config.nodes.iter().map(Node::new)),
             classes: PerKey::new(plain),
-            owners: PerKey::new(KeyOwner::Everybody),
+            owners: PerKey::new(KeyOwner::Shared),
             table: LaneGrid::new(1, config.nodes.len()),
             entropy: entropy | 1,
             ..Self::default()
@@ -308,20 +308,20 @@ impl Lanes {
 
     /// The number of the class with this state. `None`: the worker has as many as it may.
     pub(crate) fn class(&mut self, class: LaneKey) -> Option<LaneKeyId> {
-        let is_known = |(c, owner): (&LaneKey, &KeyOwner)| *c == class && matches!(owner, KeyOwner::Everybody);
+        let is_known = |(c, owner): (&LaneKey, &KeyOwner)| *c == class && matches!(owner, KeyOwner::Shared);
         if let Some(known) = self.classes.ids().find(|known| is_known((&self.classes[*known], &self.owners[*known]))) {
             return Some(known);
         }
-        let count = self.owners.iter().filter(|owner| matches!(owner, KeyOwner::Everybody)).count();
+        let count = self.owners.iter().filter(|owner| matches!(owner, KeyOwner::Shared)).count();
         if count >= CLASSES_MAX {
             return None;
         }
-        self.put_class(class, KeyOwner::Everybody)
+        self.put_class(class, KeyOwner::Shared)
     }
 
     /// Takes a number for a class.
     pub(crate) fn put_class(&mut self, class: LaneKey, owner: KeyOwner) -> Option<LaneKeyId> {
-        if let Some(free) = self.owners.position(|owner| matches!(owner, KeyOwner::Nobody)) {
+        if let Some(free) = self.owners.position(|owner| matches!(owner, KeyOwner::Free)) {
             self.classes[free] = class;
             self.owners[free] = owner;
             return Some(free);
@@ -342,7 +342,7 @@ impl Lanes {
         self.classes[class] = state;
     }
 
-    /// The number of whoever speaks under this name. `None`: there are as many as there may be.
+    /// The number of the node user of this name. `None`: there are as many as there may be.
     pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
         let Some(credentials) = credentials else { return Some(0) };
         let known = self.speakers.iter().position(|known| known == credentials);
@@ -352,7 +352,7 @@ impl Lanes {
                 self.speakers.push(Arc::clone(credentials));
                 self.speakers.len() - 1
             }
-            // Nobody speaks so any more.
+            // No class has this node user any more.
             None => {
                 let free = (0..self.speakers.len()).find(|place| !self.is_spoken_for(*place as u16 + 1))?;
                 self.speakers[free] = Arc::clone(credentials);
@@ -366,7 +366,7 @@ impl Lanes {
     /// Whether some class has this speaker.
     fn is_spoken_for(&self, speaker: u16) -> bool {
         let classes = self.classes.iter().zip(self.owners.iter());
-        classes.filter(|(_, owner)| !matches!(owner, KeyOwner::Nobody)).any(|(class, _)| class.speaker == speaker)
+        classes.filter(|(_, owner)| !matches!(owner, KeyOwner::Free)).any(|(class, _)| class.speaker == speaker)
     }
 
     /// Who speaks to nodes for a class.
@@ -615,7 +615,7 @@ impl Lanes {
         }
     }
 
-    /// The next number that nobody can tell beforehand.
+    /// The next random number.
     pub(crate) fn next_chance(&mut self) -> u64 {
         self.entropy ^= self.entropy << 13;
         self.entropy ^= self.entropy >> 7;

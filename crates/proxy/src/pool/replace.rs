@@ -208,7 +208,7 @@ impl Lanes {
         self.shared.iter().copied().filter(move |lane| self.all[*lane].node == node)
     }
 
-    /// Private lanes of a node that nobody has are of no use any more.
+    /// Free private lanes of a node are of no use any more.
     fn let_warm_go(&mut self, node: NodeId) {
         let is_its = |lane: &LaneId| self.all[*lane].node == node;
         let gone: Vec<LaneId> = self.warm.iter().copied().filter(is_its).collect();
@@ -447,7 +447,7 @@ impl<E: Execute> Worker<E> {
                 LaneUse::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {
                     self.close_lane(lane)
                 }
-                // Nobody waits on it, and nobody is to wait on a connection to where the node was before.
+                // It is free, and no request may wait on a connection to the former address.
                 LaneUse::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
                 LaneUse::Leaving => {
                     is_busy = true;
@@ -499,9 +499,9 @@ mod tests {
         let mut left = Vec::new();
         for _ in 0..MANY {
             let class = LaneKey { database: 1, ..lanes.state_of(LaneKeyId::PLAIN) };
-            let class = lanes.put_class(class, KeyOwner::Everybody).expect("there are numbers for so many");
+            let class = lanes.put_class(class, KeyOwner::Shared).expect("there are numbers for so many");
             let lane = lanes.lane(&config, NodeId::at(0), class);
-            lanes.push(lane, Owner::Nobody, Now::default(), &mut pool, |out| out.push(b'x'));
+            lanes.push(lane, Owner::Discard, Now::default(), &mut pool, |out| out.push(b'x'));
             lanes.leave(lane);
             left.push(lane);
             let behind = lanes.lane(&config, NodeId::at(0), class);

@@ -11,9 +11,9 @@
 //!                                                           acknowledged: warm; anything owed or in doubt: closed
 //! ```
 //!
-//! Such a client is in a class of lanes that nobody else is in. Whatever its requests are, they look for their lanes by
-//! class, so they find the client's own, in order, and nobody pays for the question. What it watches is watched there. A
-//! class that owns some nodes alone, because only some routes are in this mode, shares the others with everybody; then the
+//! Such a client is in a class of lanes of its own. Whatever its requests are, they look for their lanes by
+//! class, so they find the client's own, in order, and the question costs nothing. What it watches is watched there. A
+//! class that owns some nodes alone, because only some routes are in this mode, shares the others; then the
 //! move to an own connection waits until all before it is answered, as every move does.
 
 use crate::auth::quota::UserQuota;
@@ -38,14 +38,14 @@ use std::sync::Arc;
 /// Whose a class of lanes is.
 #[derive(Debug)]
 pub(crate) enum KeyOwner {
-    /// Everybody's with the same database, dialect and name at the nodes.
-    Everybody,
+    /// Shared by all clients with the same database, dialect and name at the nodes.
+    Shared,
     /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
     Scripts { beside: LaneKeyId },
     /// One client's.
     Client(Box<Owner>),
-    /// Nobody's: the number is free.
-    Nobody,
+    /// The number is free.
+    Free,
 }
 
 /// A client with lanes of its own.
@@ -69,7 +69,7 @@ impl Owner {
 }
 
 impl Lanes {
-    /// The class that everybody is in whose database, dialect and name are the same.
+    /// The shared class of the same database, dialect and name.
     pub(crate) fn base(&self, class: LaneKeyId) -> LaneKeyId {
         self.without_scripts(self.sharing(class))
     }
@@ -78,7 +78,7 @@ impl Lanes {
     pub(crate) fn sharing(&self, class: LaneKeyId) -> LaneKeyId {
         match &self.owners[class] {
             KeyOwner::Client(owner) => owner.base,
-            KeyOwner::Everybody | KeyOwner::Scripts { .. } | KeyOwner::Nobody => class,
+            KeyOwner::Shared | KeyOwner::Scripts { .. } | KeyOwner::Free => class,
         }
     }
 
@@ -373,7 +373,7 @@ impl<E: Execute> Worker<E> {
         self.restart_noloop(index);
     }
 
-    /// A client shares with everybody from now on, unless its mode says otherwise. Nothing of it is outstanding.
+    /// A client shares connections from now on, unless its mode says otherwise. Nothing of it is outstanding.
     pub(crate) fn stop_owning(&mut self, index: ClientId) {
         if self.is_to_own_all(index) {
             self.give_back_all(index);
@@ -394,7 +394,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A client shares with everybody from now on.
+    /// A client shares connections from now on.
     fn leave_own(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let (class, mut pins) = (session.class, session.pins.take());
@@ -423,7 +423,7 @@ impl<E: Execute> Worker<E> {
             let client = owner.session;
             self.resume_left_of(client);
         }
-        self.lanes.owners[class] = KeyOwner::Nobody;
+        self.lanes.owners[class] = KeyOwner::Free;
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
     }
 
@@ -448,7 +448,7 @@ impl<E: Execute> Worker<E> {
             let lanes = &self.lanes;
             let is_own = |lane: LaneHandle| lanes.find(lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
             watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
-            // Whoever watched there must not execute as if it still did.
+            // A client that watched there must not execute as if it still did.
             if !watches.is_empty() {
                 pins.failure = crate::transaction::WatchFailure::Unseen;
             }
@@ -463,7 +463,7 @@ impl<E: Execute> Worker<E> {
             this.class = base;
             this.reader = None;
             if std::mem::take(&mut this.is_waiting) {
-                // The node is asked to let the request go, and says what it has taken. Nobody has it afterwards.
+                // The node is asked to let the request go, and says what it has taken. No client has it afterwards.
                 this.purpose = LaneUse::Blocking;
                 this.is_stale = true;
                 continue;
@@ -500,13 +500,13 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn read_on(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
         if std::mem::take(&mut this.is_unread) {
-            // It was silent because nobody listened.
+            // It was silent because it was not read.
             this.up.note_heard(self.now.mono_us);
             self.actions.push_back(Action::Resume { conn: lane.conn() });
         }
     }
 
-    /// What a client's own lanes to nodes that have gone still owe is read on, by the client or by nobody.
+    /// What a client's own lanes to nodes that have gone still owe is read on, for the client or to be discarded.
     #[cold]
     fn resume_left_of(&mut self, client: ClientHandle) {
         self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));

@@ -43,7 +43,7 @@ fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &Inter
             let task = Handle { index: task, generation };
             !tasks.has(task) || tasks.asker(task) == Some(client)
         }
-        Owner::Nobody => true,
+        Owner::Discard => true,
     }
 }
 
@@ -166,7 +166,7 @@ impl<E: Execute> Worker<E> {
             let is_due = |owner: &Owner| !is_for(*owner, client, scatters, tasks) && !tasks.follows(*owner);
             this.up.expire_where(due_us, is_due, |owner| {
                 late.push(owner);
-                if tasks.may_follow(owner) { owner } else { Owner::Nobody }
+                if tasks.may_follow(owner) { owner } else { Owner::Discard }
             });
         }
         if !late.is_empty() {

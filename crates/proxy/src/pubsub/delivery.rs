@@ -1,7 +1,7 @@
 //! The way of a message to the clients that subscribe.
 //!
 //! A small message for a client that keeps up is copied into its outbox, where it shares a write with whatever else is there.
-//! For a client that does not, messages wait in its backlog: there every message is one piece of memory, whoever waits for
+//! For a client that does not, messages wait in its backlog: there every message is one piece of memory, however many wait for
 //! it, and moves into the outbox as that empties. A client whose outbox and backlog pass the mark has shown that it
 //! cannot keep up; what then happens to it is a setting.
 
@@ -39,7 +39,7 @@ impl Message {
         Self { rest: rest.into(), ledger: Arc::clone(ledger) }
     }
 
-    /// What it counts for whom it waits for.
+    /// What it counts for each client that it waits for.
     fn waiting_bytes(&self) -> usize {
         self.rest.len() + 1 + WAITING_BYTES
     }

@@ -5,7 +5,7 @@
 //!   client 2 --SUBSCRIBE news---> [registry] -- [book] -----------------------> node   one push lane per node
 //!   client 3 --PSUBSCRIBE n*---/  who, what     told?  <----------------------- node
 //!                                     |                 acknowledged: the waits behind it are over
-//!      [outbox] <-- [backlog] <-------'                 message: to everybody who subscribes, as it came
+//!      [outbox] <-- [backlog] <-------'                 message: to all subscribers, as it came
 //! ```
 //!
 //! A channel lives where a key of its name would, a pattern on every node, and so do the channels by which nodes speak of
@@ -57,7 +57,7 @@ pub(crate) struct Subscriber {
     pub(crate) id: u32,
     /// Numbers of channels by kind.
     sets: [IdTable<()>; 3],
-    /// Under routes, as whom and in which databases it has subscribed.
+    /// Under routes, as which user and in which databases it has subscribed.
     scopes: Vec<Scope>,
     /// Those of them that it has not been told of yet, if any, each with the number of the request that began it: it gets no
     /// messages of theirs.
@@ -185,7 +185,7 @@ pub(crate) struct Subscriptions {
     pub(crate) is_routed: bool,
     /// Invalidations for clients that others named in their place.
     pub(crate) redirected: Vec<Redirected>,
-    /// What the engine in this process has changed, and for whom.
+    /// What the engine in this process has changed, and for which client.
     pub(crate) changed: Vec<Changed>,
     /// Pairs of client and channel.
     pairs: usize,
@@ -257,7 +257,7 @@ impl Subscriptions {
         }
     }
 
-    /// Enters a subscription of somebody that had it not.
+    /// Enters a subscription that the client had not.
     fn join(&mut self, config: &Config, subscriber: u32, kind: Kind, id: u32) {
         self.pairs += 1;
         if self.registries[kind as usize].join(id, subscriber) {

@@ -108,7 +108,7 @@ impl<E: Execute> Worker<E> {
         self.counters.push_lanes.set(self.counters.push_lanes.value() + 1);
     }
 
-    /// A push lane is gone. Whoever waits for it goes on waiting if it was there: it will be again, or time runs out.
+    /// A push lane is gone. Waiting requests go on waiting if it was there: it will be again, or their time ends.
     pub(crate) fn lose_push_lane(&mut self, lane: LaneId, was_ready: bool, error: &[u8]) {
         let node = self.lanes[lane].node;
         let this = &mut self.subscriptions;
@@ -316,7 +316,7 @@ impl<E: Execute> Worker<E> {
         self.account_subscriptions();
     }
 
-    /// When this has to run next, if anything is to be done without anybody's doing.
+    /// When this has to run next, if anything is due by time alone.
     #[inline]
     pub(crate) fn subscriptions_due_us(&self) -> Option<u64> {
         let this = &self.subscriptions;
@@ -367,7 +367,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether anybody subscribes to anything that a node has to know of.
+    /// Whether there is a subscription that a node has to know of.
     pub(super) fn is_push_lane_wanted(&self, node: NodeId) -> bool {
         let is_wanted = self.subscriptions.books[node].is_wanted() || self.subscriptions.is_tracking_wanted;
         self.drain_until_us.is_none() && is_wanted

@@ -1,6 +1,6 @@
 //! Other nodes or pools that channels live in: every node is told anew what it has to send.
 //!
-//! A subscription is never given up for it; what is published while connections are made anew reaches nobody through the
+//! A subscription is never given up for it; what is published while connections are made anew reaches no client through the
 //! nodes that changed, as when a node returns.
 
 use super::NodeLedger;
@@ -12,7 +12,7 @@ use crate::worker::Worker;
 use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
-    /// Ends all push lanes, because channels will be elsewhere. Whoever waits for a node's word is told to try again.
+    /// Ends all push lanes, because channels will be elsewhere. A client that waits for an acknowledgement is told to try again.
     pub(crate) fn end_push_lanes(&mut self) {
         for node in self.subscriptions.lanes.ids() {
             self.forget_push_lane(node);

@@ -31,7 +31,7 @@ use respool_route::{Led, Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
 use std::borrow::Cow;
 
-/// By whom and where a channel was subscribed to: bytes in front of its name. Empty without routes.
+/// By which user and where a channel was subscribed to: bytes in front of its name. Empty without routes.
 pub(super) type Scope = Box<[u8]>;
 
 /// Bytes of a scope's length.
@@ -108,7 +108,7 @@ fn is_about_keys(pattern: &[u8]) -> bool {
     pattern.starts_with(b"__key")
 }
 
-/// A channel that a request names, for whoever wants to show where it is.
+/// A channel that a request names, for showing where it is.
 #[derive(Debug)]
 pub(crate) struct ChannelPlace {
     pub(crate) name: Box<[u8]>,
@@ -206,7 +206,7 @@ pub(super) struct MessageSource<'a> {
 }
 
 impl Subscriber {
-    /// Remembers as whom and where the client subscribes. `false`: there are too many others.
+    /// Remembers as which user and where the client subscribes. `false`: there are too many others.
     pub(super) fn take_scope(&mut self, scope: &Scope) -> bool {
         if scope.is_empty() || self.scopes.contains(scope) {
             return true;
@@ -355,7 +355,7 @@ impl Subscriptions {
         }
     }
 
-    /// Channels are elsewhere than before, or nodes know of none: all are to be told anew, and nobody has been told.
+    /// Channels are elsewhere than before, or nodes know of none: all nodes are told again, and none has been told.
     pub(super) fn begin_all(&mut self, config: &Config, clients: &mut Clients) {
         let is_routed = is_routed(config);
         self.forget_departures();
@@ -419,7 +419,7 @@ impl Subscriptions {
         }
     }
 
-    /// Other routes to the same pools hold: nodes are told what differs. Whoever waits for a channel that is elsewhere now is
+    /// Other routes to the same pools hold: nodes are told what differs. A client that waits for a channel that is elsewhere now is
     /// told to ask again.
     pub(super) fn take_routes(&mut self, old: &Config, new: &Config, error: &[u8], clients: &mut Clients) {
         if self.at_nodes.is_none() || old.routes.routes() == new.routes.routes() {

@@ -42,7 +42,7 @@ impl Verb {
 /// One whole reply or push of a node, as far as subscriptions care.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
-    /// A message for everybody who subscribes to `name`, which is the pattern for one that came by a pattern.
+    /// A message for all subscribers of `name`, which is the pattern for one that came by a pattern.
     Message { kind: Kind, name: &'a [u8] },
     /// The node has done what it was told about `name`. No name: there was nothing to give up.
     Done { kind: Kind, verb: Verb, name: Option<&'a [u8]> },

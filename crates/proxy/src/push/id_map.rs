@@ -27,7 +27,7 @@ impl SeededHash {
 }
 
 /// No number that is ever kept.
-const NOBODY: u32 = u32::MAX;
+const NO_ID: u32 = u32::MAX;
 
 /// The first block of memory, in entries.
 const FIRST_ENTRIES: usize = 4;
@@ -42,7 +42,7 @@ pub(crate) struct IdTable<V> {
 
 impl<V: Copy + Default> Default for IdTable<V> {
     fn default() -> Self {
-        Self { slots: Box::default(), only: (NOBODY, V::default()), len: 0 }
+        Self { slots: Box::default(), only: (NO_ID, V::default()), len: 0 }
     }
 }
 
@@ -67,7 +67,7 @@ impl<V: Copy + Default> IdTable<V> {
     #[inline]
     pub(crate) fn get(&self, id: u32, mix: SeededHash) -> Option<V> {
         if self.slots.is_empty() {
-            return (self.only.0 == id && id != NOBODY).then_some(self.only.1);
+            return (self.only.0 == id && id != NO_ID).then_some(self.only.1);
         }
         self.place(id, mix).ok().map(|place| self.slots[place].1)
     }
@@ -79,7 +79,7 @@ impl<V: Copy + Default> IdTable<V> {
 
     /// Gives `id` a value. Returns whether it had none.
     pub(crate) fn insert(&mut self, id: u32, value: V, mix: SeededHash) -> bool {
-        debug_assert_ne!(id, NOBODY, "tables are kept far below 2^32 entries");
+        debug_assert_ne!(id, NO_ID, "tables are kept far below 2^32 entries");
         if self.slots.is_empty() {
             if self.len == 0 || self.only.0 == id {
                 let is_new = self.len == 0;
@@ -120,7 +120,7 @@ impl<V: Copy + Default> IdTable<V> {
         loop {
             at = if at + 1 == capacity { 0 } else { at + 1 };
             let next = self.slots[at].0;
-            if next == NOBODY {
+            if next == NO_ID {
                 break;
             }
             // An entry moves up unless its home lies behind the hole.
@@ -131,7 +131,7 @@ impl<V: Copy + Default> IdTable<V> {
                 hole = at;
             }
         }
-        self.slots[hole].0 = NOBODY;
+        self.slots[hole].0 = NO_ID;
         self.len -= 1;
         if self.len() * 4 < capacity {
             self.resize((self.len() * 2).max(FIRST_ENTRIES), mix);
@@ -142,7 +142,7 @@ impl<V: Copy + Default> IdTable<V> {
     /// All entries, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, V)> + '_ {
         let only = (self.slots.is_empty() && self.len == 1).then_some(self.only);
-        only.into_iter().chain(self.slots.iter().copied().filter(|(id, _)| *id != NOBODY))
+        only.into_iter().chain(self.slots.iter().copied().filter(|(id, _)| *id != NO_ID))
     }
 
     /// All numbers, in no order.
@@ -162,7 +162,7 @@ impl<V: Copy + Default> IdTable<V> {
         loop {
             match self.slots[place].0 {
                 found if found == id => return Ok(place),
-                NOBODY => return Err(place),
+                NO_ID => return Err(place),
                 _ => place = if place + 1 == self.slots.len() { 0 } else { place + 1 },
             }
         }
@@ -175,7 +175,7 @@ impl<V: Copy + Default> IdTable<V> {
             old.iter().for_each(|entry| (self.only, self.len) = (entry, 1));
             return;
         }
-        self.slots = vec![(NOBODY, V::default()); capacity].into();
+        self.slots = vec![(NO_ID, V::default()); capacity].into();
         for (id, value) in old.iter() {
             if let Err(place) = self.place(id, mix) {
                 self.slots[place] = (id, value);
@@ -196,7 +196,7 @@ impl<V> Iterator for Ids<V> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
-        self.only.take().or_else(|| self.rest.by_ref().map(|(id, _)| id).find(|id| *id != NOBODY))
+        self.only.take().or_else(|| self.rest.by_ref().map(|(id, _)| id).find(|id| *id != NO_ID))
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) enum Refusal {
     Channel(Kind, u32),
     /// To tell of changed keys.
     Tracking,
-    /// Nothing that anybody waits for, or one of several channels, which are now told of one by one.
+    /// Nothing that is waited for, or one of several channels, which are now told of one by one.
     Nothing,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct NodeLedger {
     told: [IdTable<u32>; 3],
     ledger: VecDeque<ExpectedAck>,
     tracking: Tracking,
-    /// Somebody wants to hear of changed keys.
+    /// A client tracks keys.
     is_tracking_wanted: bool,
     /// Orders written on this connection.
     written: u64,
@@ -223,7 +223,7 @@ impl NodeLedger {
         self.wanted > 0
     }
 
-    /// Somebody began to subscribe to a channel, or nobody does any more. Without a connection there is nothing to note:
+    /// A channel got its first subscriber, or lost its last. Without a connection there is nothing to note:
     /// the next one is told everything.
     pub(crate) fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
         let is_noted = match kind {
@@ -263,7 +263,7 @@ impl NodeLedger {
         }
     }
 
-    /// Everybody who waits for this node; nobody does afterwards.
+    /// Takes all that wait for this node.
     pub(crate) fn take_pending(&mut self) -> Vec<Handle> {
         let mut all = std::mem::take(&mut self.unwritten);
         all.append(&mut self.unwritten_patterns);

@@ -1,6 +1,6 @@
 //! Who subscribes to what, for channels of one kind.
 //!
-//! A channel has a number as long as somebody needs it; clients and nodes are told of by numbers, so that the name lies in
+//! A channel has a number as long as it is needed; clients and nodes are told of by numbers, so that the name lies in
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
 
 use super::id_map::{IdTable, SeededHash};
@@ -12,7 +12,7 @@ use std::hash::Hasher;
 struct Channel {
     name: Box<[u8]>,
     hash: u32,
-    /// Who must not forget its number although nobody subscribes: commands that nodes have not acknowledged, replies not made.
+    /// Who must not forget its number although there is no subscriber: commands that nodes have not acknowledged, replies not made.
     holds: u32,
     subscribers: IdTable<()>,
 }
@@ -25,15 +25,15 @@ pub(crate) struct Registry {
     is_scoped: bool,
     channels: Vec<Channel>,
     free: Vec<u32>,
-    /// Numbers of channels by the hash of their names; `NOBODY` where there is none.
+    /// Numbers of channels by the hash of their names; `NO_ID` where there is none.
     index: Vec<u32>,
-    /// Channels that somebody subscribes to.
+    /// Channels with a subscriber.
     active: usize,
     /// Bytes of names and records.
     bytes: usize,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_ID: u32 = u32::MAX;
 
 /// Records whose memory is given back only if there are more of them free than in use and than this.
 const FREE_MAX: usize = 4096;
@@ -55,7 +55,7 @@ impl Registry {
         SeededHash(self.seed as u32)
     }
 
-    /// Channels that somebody subscribes to.
+    /// Channels with a subscriber.
     pub(crate) fn len(&self) -> usize {
         self.active
     }
@@ -74,7 +74,7 @@ impl Registry {
         let mut place = hash as usize & (self.index.len() - 1);
         loop {
             let id = self.index[place];
-            if id == NOBODY {
+            if id == NO_ID {
                 return None;
             }
             let channel = &self.channels[id as usize];
@@ -85,7 +85,7 @@ impl Registry {
         }
     }
 
-    /// The number of a channel; a new one if it has none. It lasts while somebody subscribes or holds it.
+    /// The number of a channel; a new one if it has none. It lasts while it is subscribed to or held.
     pub(crate) fn intern(&mut self, name: &[u8]) -> u32 {
         if let Some(id) = self.find(name) {
             return id;
@@ -170,13 +170,13 @@ impl Registry {
         self.forget(id);
     }
 
-    /// All channels that somebody subscribes to, in the order of their numbers, from `first` on.
+    /// All channels with a subscriber, in the order of their numbers, from `first` on.
     pub(crate) fn active_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let all = self.channels.iter().enumerate().skip(first as usize);
         all.filter(|(_, channel)| !channel.subscribers.is_empty()).map(|(id, _)| id as u32)
     }
 
-    /// Gives a channel's number away if nobody needs it any more.
+    /// Frees a channel's number if it is not needed any more.
     fn forget(&mut self, id: u32) {
         let channel = &self.channels[id as usize];
         if channel.holds > 0 || !channel.subscribers.is_empty() {
@@ -192,7 +192,7 @@ impl Registry {
     }
 
     fn hash(&self, name: &[u8]) -> u32 {
-        // SipHash behind a secret prefix: its state is unknown to whoever chooses the name.
+        // SipHash behind a secret prefix: its state is unknown to a peer that chooses the name.
         let mut hasher = std::hash::DefaultHasher::new();
         hasher.write_u64(self.seed);
         hasher.write(name);
@@ -206,7 +206,7 @@ impl Registry {
     fn enter(&mut self, id: u32) {
         let mask = self.index.len() - 1;
         let mut place = self.channels[id as usize].hash as usize & mask;
-        while self.index[place] != NOBODY {
+        while self.index[place] != NO_ID {
             place = (place + 1) & mask;
         }
         self.index[place] = id;
@@ -223,7 +223,7 @@ impl Registry {
         loop {
             at = (at + 1) & mask;
             let next = self.index[at];
-            if next == NOBODY {
+            if next == NO_ID {
                 break;
             }
             let home = self.channels[next as usize].hash as usize & mask;
@@ -232,12 +232,12 @@ impl Registry {
                 hole = at;
             }
         }
-        self.index[hole] = NOBODY;
+        self.index[hole] = NO_ID;
     }
 
     fn rebuild(&mut self, capacity: usize) {
-        let old = std::mem::replace(&mut self.index, vec![NOBODY; capacity]);
-        old.into_iter().filter(|id| *id != NOBODY).for_each(|id| self.enter(id));
+        let old = std::mem::replace(&mut self.index, vec![NO_ID; capacity]);
+        old.into_iter().filter(|id| *id != NO_ID).for_each(|id| self.enter(id));
     }
 }
 
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// T-HASH: whoever finds names that share a place in one process has found nothing for the next.
+    /// T-HASH: a peer that finds names that share a place in one process has found nothing for the next.
     #[test]
     fn names_that_collide_for_one_key_do_not_for_another() {
         let place = |registry: &Registry, name: &str| registry.hash(name.as_bytes()) as usize & 1023;

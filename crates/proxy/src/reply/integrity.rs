@@ -1,13 +1,13 @@
 //! Integrity mode: proof that the replies of a shared connection are whose the tickets say.
 //!
 //! A node that leaves a reply out, or sends one too many, shifts all replies behind it, and what follows looks like RESP all
-//! the same. So requests are sealed: behind a run of them goes an ECHO of a number that nobody else knows, and their replies
+//! the same. So requests are sealed: behind a run of them goes an ECHO of an unpredictable number, and their replies
 //! are held until it has come back in its place.
 //!
 //! ```text
 //!   sent      [a][b][c][ECHO 71][d][e][ECHO 72]
 //!   answered  [a][b][c][71]                       in its place: a, b and c leave
-//!             [a][c][71]                          too early: a reply is missing    -- the connection ends, and whoever
+//!             [a][c][71]                          too early: a reply is missing    -- the connection ends, and each
 //!             [a][x][b][c]                        no echo: one is too many         -- is owed something gets an error
 //! ```
 //!
@@ -215,7 +215,7 @@ impl EchoCheck {
         // A request without a reply is counted: of one that is arriving its ticket tells, and only of a whole one this.
         let is_counted = matches!(owner, Owner::Unanswered { .. });
         if self.held.last().is_none_or(|last| last.kind.is_some()) {
-            let owner = if is_counted { Owner::Nobody } else { owner };
+            let owner = if is_counted { Owner::Discard } else { owner };
             self.held.push(UnprovedReply { owner, kind: None, start: at, end: at, is_too_large: false });
         }
         let Some(last) = self.held.last_mut() else { return };
@@ -247,10 +247,10 @@ impl EchoCheck {
         (self.held, self.bytes) = (held, bytes);
     }
 
-    /// Whoever waits for what is held waits no longer.
+    /// Clients that wait for what is held wait no longer.
     pub(crate) fn give_up(&mut self, mut each: impl FnMut(Owner)) {
         for held in &mut self.held {
-            each(std::mem::replace(&mut held.owner, Owner::Nobody));
+            each(std::mem::replace(&mut held.owner, Owner::Discard));
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
     }
 
     fn simple(proof: &mut EchoCheck, reply: &[u8]) -> Verdict {
-        proof.take(Owner::Nobody, Some(ReplyKind::Simple), reply)
+        proof.take(Owner::Discard, Some(ReplyKind::Simple), reply)
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(proof.end_batch(), None, "nothing has been queued since");
         assert_eq!(simple(&mut proof, b"+1\r\n"), Verdict::Kept);
         assert_eq!(simple(&mut proof, b"+2\r\n"), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
+        assert_eq!(proof.take(Owner::Discard, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
         let (held, bytes) = proof.held();
         let replies: Vec<&[u8]> = held.iter().map(|held| held.reply(&bytes)).collect();
         assert_eq!(replies, [b"+1\r\n", b"+2\r\n"]);
@@ -310,7 +310,7 @@ mod tests {
         missing.note(b"b");
         let number = missing.end_batch().expect("two are checked");
         assert_eq!(simple(&mut missing, b"+2\r\n"), Verdict::Kept);
-        assert_eq!(missing.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::OutOfStep);
+        assert_eq!(missing.take(Owner::Discard, Some(ReplyKind::Bulk), &mark(number)), Verdict::OutOfStep);
         let mut more = proof(TERMS);
         more.note(b"a");
         more.end_batch();
@@ -320,7 +320,7 @@ mod tests {
         refused.note(b"a");
         refused.end_batch();
         simple(&mut refused, b"+1\r\n");
-        assert_eq!(refused.take(Owner::Nobody, Some(ReplyKind::Error), b"-BUSY\r\n"), Verdict::Unproved);
+        assert_eq!(refused.take(Owner::Discard, Some(ReplyKind::Error), b"-BUSY\r\n"), Verdict::Unproved);
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(proof.end_batch(), None);
         assert_eq!(simple(&mut proof, b"+b\r\n"), Verdict::Pass);
         assert_eq!(simple(&mut proof, b"+c\r\n"), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
+        assert_eq!(proof.take(Owner::Discard, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
         let (held, bytes) = proof.held();
         proof.release(held, bytes);
         assert_eq!(simple(&mut proof, b"+d\r\n"), Verdict::Pass);
@@ -363,12 +363,12 @@ mod tests {
         proof.note(b"a");
         proof.note(b"b");
         let number = proof.end_batch().expect("two are checked");
-        assert_eq!(proof.take(Owner::Nobody, None, b"$6\r\nab"), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), b"cdef\r\n"), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, None, &[b'x'; 1000]), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, None, &[b'x'; 1000]), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), b"x\r\n"), Verdict::Kept);
-        assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
+        assert_eq!(proof.take(Owner::Discard, None, b"$6\r\nab"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Discard, Some(ReplyKind::Bulk), b"cdef\r\n"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Discard, None, &[b'x'; 1000]), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Discard, None, &[b'x'; 1000]), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Discard, Some(ReplyKind::Bulk), b"x\r\n"), Verdict::Kept);
+        assert_eq!(proof.take(Owner::Discard, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
         let (held, bytes) = proof.held();
         assert_eq!(held[0].reply(&bytes), b"$6\r\nabcdef\r\n");
         assert!(!held[0].is_too_large && held[1].is_too_large);
@@ -385,7 +385,7 @@ mod tests {
                 Some(number) => {
                     checked += 1;
                     assert_eq!(simple(&mut proof, b"+1\r\n"), Verdict::Kept);
-                    assert_eq!(proof.take(Owner::Nobody, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
+                    assert_eq!(proof.take(Owner::Discard, Some(ReplyKind::Bulk), &mark(number)), Verdict::Proved);
                     let (held, bytes) = proof.held();
                     proof.release(held, bytes);
                 }
@@ -409,8 +409,8 @@ mod tests {
         };
         proof.take(client, Some(ReplyKind::Simple), b"+PONG\r\n");
         proof.take(client, None, b"$6\r\nab");
-        assert_eq!(told(&mut proof), [client, Owner::Nobody], "of the second its ticket tells");
+        assert_eq!(told(&mut proof), [client, Owner::Discard], "of the second its ticket tells");
         proof.take(client, Some(ReplyKind::Bulk), b"cdef\r\n");
-        assert_eq!(told(&mut proof), [Owner::Nobody, client]);
+        assert_eq!(told(&mut proof), [Owner::Discard, client]);
     }
 }

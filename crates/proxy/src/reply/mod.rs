@@ -30,11 +30,11 @@ fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Opt
         }
         Owner::Part { gather, generation, .. } => scatters.asker(Handle { index: gather, generation }),
         Owner::Task { task, generation, .. } => tasks.asker(Handle { index: task, generation }),
-        Owner::Nobody => None,
+        Owner::Discard => None,
     }
 }
 
-/// Gives an error to whoever is owed a reply.
+/// Gives an error to the owner of a reply.
 pub(crate) fn refuse(
     owner: Owner,
     loss: LostReply,
@@ -55,7 +55,7 @@ pub(crate) fn refuse(
             tasks.fail(Handle { index: task, generation }, step, loss, error, clients);
         }
         Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }, 0),
-        Owner::Nobody => {}
+        Owner::Discard => {}
     }
 }
 
@@ -132,7 +132,7 @@ impl<E: Execute> Worker<E> {
                         counters.replies_swallowed.add(1);
                         clients.end_unanswered(Handle { index, generation }, bytes.len());
                     }
-                    Event::Reply { ticket: Owner::Nobody, .. } => counters.replies_swallowed.add(1),
+                    Event::Reply { ticket: Owner::Discard, .. } => counters.replies_swallowed.add(1),
                 },
             }
         };
@@ -259,7 +259,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A lane's connection is gone. Everybody who was owed a reply hears of it, and the lane may be dialled anew.
+    /// A lane's connection is gone. Every owner of an outstanding reply hears of it, and the lane may be dialled anew.
     pub(crate) fn end_lane(&mut self, lane: LaneId, ending: LaneEnd) {
         if self.is_asked_in_vain(lane, &ending) || self.falls_back(lane, &ending) {
             return;
@@ -313,7 +313,7 @@ impl<E: Execute> Worker<E> {
         let (sent, unsent) = (error_text::broken_off(name, &cause), error_text::not_sent(name, &cause));
         self.end_beside(lane, &sent);
         for (owner, was_sent) in orphans {
-            self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
+            self.counters.node_errors.add(u64::from(owner != Owner::Discard));
             let (loss, error) = if was_sent { (LostReply::Unknown, &sent) } else { (LostReply::Unsent, &unsent) };
             refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
         }
@@ -369,7 +369,7 @@ impl<E: Execute> Worker<E> {
         this.up.expire(due_us, |owner| {
             counters.timeouts.add(1);
             refuse(owner, LostReply::Late, &error, clients, scatters, tasks);
-            if tasks.follows(owner) { owner } else { Owner::Nobody }
+            if tasks.follows(owner) { owner } else { Owner::Discard }
         });
         this.late_since_us.get_or_insert(now.mono_us);
         if this.beside.is_some() {

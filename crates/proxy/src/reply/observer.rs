@@ -107,7 +107,7 @@ struct ReplySinks<'a> {
 }
 
 impl ReplySinks<'_> {
-    /// Gives whoever is owed a reply what has come of it; `kind` if that is the end of it. `false`: it cannot be for whom
+    /// Gives the owner of a reply what has come of it; `kind` if that is the end of it. `false`: it cannot be for the owner that
     /// the tickets say.
     fn deliver(&mut self, owner: Owner, kind: Option<ReplyKind>, reply: &[u8]) -> bool {
         match (owner, kind) {
@@ -125,7 +125,7 @@ impl ReplySinks<'_> {
                 self.counters.replies_swallowed.add(1);
                 self.clients.end_unanswered(Handle { index, generation }, reply.len());
             }
-            (Owner::Nobody, Some(_)) => self.counters.replies_swallowed.add(1),
+            (Owner::Discard, Some(_)) => self.counters.replies_swallowed.add(1),
             // Only what goes to a client is passed on in pieces.
             (_, None) => {}
         }
@@ -133,7 +133,7 @@ impl ReplySinks<'_> {
     }
 
     fn refuse(&mut self, owner: Owner, error: &[u8]) {
-        self.counters.node_errors.add(u64::from(owner != Owner::Nobody));
+        self.counters.node_errors.add(u64::from(owner != Owner::Discard));
         refuse(owner, LostReply::Unknown, error, self.clients, self.scatters, self.tasks);
     }
 
@@ -160,7 +160,7 @@ impl ReplySinks<'_> {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Bytes have come from a node of whose lane more is known. Gives what is wrong with them, and whether anybody waited.
+    /// Bytes have come from a node of whose lane more is known. Gives what is wrong with them, and whether it was waited for.
     #[cold]
     pub(crate) fn take_beside(&mut self, lane: LaneId, bytes: &[u8]) -> (Option<Fault>, bool) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, shared, .. } = self;
@@ -203,7 +203,7 @@ impl<E: Execute> Worker<E> {
                 None => (Cow::Borrowed(bytes), end),
             };
             let is_large = end.is_none();
-            was_awaited |= !matches!(owner, Owner::Nobody | Owner::Unanswered { .. });
+            was_awaited |= !matches!(owner, Owner::Discard | Owner::Unanswered { .. });
             let word = beside.proof.as_mut().map_or(Verdict::Pass, |proof| proof.take(owner, kind, &reply));
             let is_in_step = match (word, &mut beside.proof) {
                 (Verdict::Proved | Verdict::Unproved, Some(proof)) => {
@@ -214,7 +214,7 @@ impl<E: Execute> Worker<E> {
                     is_in_step
                 }
                 (Verdict::OutOfStep, _) => {
-                    // Its ticket has gone: nobody else would tell.
+                    // Its ticket is gone: nothing else would tell.
                     takers.refuse(owner, &error_text::broken_off(node, &Fault::OutOfStep));
                     break Some(Fault::OutOfStep);
                 }
@@ -250,12 +250,12 @@ impl<E: Execute> Worker<E> {
         let Some(proof) = lanes[lane].beside.as_mut().and_then(|beside| beside.proof.as_mut()) else { return };
         let mut takers = ReplySinks { clients, scatters, tasks, counters };
         proof.give_up(|owner| {
-            counters.timeouts.add(u64::from(owner != Owner::Nobody));
+            counters.timeouts.add(u64::from(owner != Owner::Discard));
             takers.refuse(owner, error);
         });
     }
 
-    /// A lane of which more is known has ended: whoever waited for the proof of a reply gets an error instead.
+    /// A lane of which more is known has ended: owners of unproved replies get an error instead.
     #[cold]
     pub(crate) fn end_beside(&mut self, lane: LaneId, error: &[u8]) {
         let Self { lanes, clients, scatters, tasks, counters, shared, .. } = self;

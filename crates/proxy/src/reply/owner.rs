@@ -42,18 +42,18 @@ pub(crate) enum Owner {
         generation: u32,
     },
     /// The reply is swallowed.
-    Nobody,
+    Discard,
 }
 
 impl Ticket for Owner {
     fn tombstone() -> Self {
-        Self::Nobody
+        Self::Discard
     }
 
     /// What a client gets as it is passes through. Parts and tasks read their replies whole.
     #[inline]
     fn takes_pieces(&self) -> bool {
-        matches!(self, Self::Client { .. } | Self::Unanswered { .. } | Self::Nobody)
+        matches!(self, Self::Client { .. } | Self::Unanswered { .. } | Self::Discard)
     }
 }
 

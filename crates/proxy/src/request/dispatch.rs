@@ -88,8 +88,8 @@ impl<E: Execute> Worker<E> {
         let mut used = 0;
         let mut plain = 0;
         // What a client may send before it has said who it is; it may say so in the midst of these bytes.
-        let mut strangers = self.stranger_limits(index);
-        let mut bounds = RequestBounds::from(strangers.as_ref().unwrap_or(&self.config.request_limits));
+        let mut unauthenticated = self.unauthenticated_limits(index);
+        let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.config.request_limits));
         let mut way = self.plain_way(index);
         let halt = loop {
             let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
@@ -107,11 +107,12 @@ impl<E: Execute> Worker<E> {
                     match self.handle_request(index, &request) {
                         Flow::Next => {
                             used += consumed;
-                            if strangers.is_some() {
-                                strangers = self.stranger_limits(index);
+                            if unauthenticated.is_some() {
+                                unauthenticated = self.unauthenticated_limits(index);
                             }
                             // Any request that is not plain may have changed the limits.
-                            bounds = RequestBounds::from(strangers.as_ref().unwrap_or(&self.config.request_limits));
+                            bounds =
+                                RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.config.request_limits));
                             way = self.plain_way(index);
                         }
                         Flow::Pause => {
@@ -232,7 +233,7 @@ impl<E: Execute> Worker<E> {
         is_refused
     }
 
-    /// Whoever has the data answers.
+    /// The engine or the nodes answer.
     pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.engine.is_some() {
             return self.execute(index, row, request);

@@ -121,7 +121,7 @@ impl<E: Execute> Worker<E> {
         lane
     }
 
-    /// A number that nobody can tell beforehand, for picking one of several. Not for secrets.
+    /// A random number for picking one of several. Not for secrets.
     pub(crate) fn chance(&self) -> u64 {
         let mixed = (self.now.mono_us ^ self.lanes.entropy_of_all().rotate_left(32))
             .wrapping_add(self.counters.requests.value());

@@ -17,7 +17,7 @@ use respool_wire::{Encoder, Request};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plain {
     /// There are none: something about the client is rare.
-    Nobody,
+    Neither,
     /// Nodes.
     Nodes,
     /// The engine in this process.
@@ -31,7 +31,7 @@ impl<E: Execute> Worker<E> {
             Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => {
                 if self.engine.is_some() { Plain::Engine } else { Plain::Nodes }
             }
-            _ => Plain::Nobody,
+            _ => Plain::Neither,
         }
     }
 
@@ -39,7 +39,7 @@ impl<E: Execute> Worker<E> {
     #[inline(always)]
     pub(crate) fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         match way {
-            Plain::Nobody => None,
+            Plain::Neither => None,
             Plain::Nodes => self.forward_plain(index, request),
             Plain::Engine => self.execute_plain(index, request),
         }

@@ -12,7 +12,7 @@ use respool_command::{Command, Execute, Lane, Row, TransactionsCommand, UnknownC
 use respool_wire::Request;
 
 impl<E: Execute> Worker<E> {
-    /// Asks the states that a session is in about one of its requests. `None`: it goes on as everybody's do.
+    /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
     #[cold]
     pub(crate) fn handle_special(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         if self.is_amid_names(index) {
@@ -87,7 +87,7 @@ impl<E: Execute> Worker<E> {
         if is_limited { self.ask_limited(index, request) } else { None }
     }
 
-    /// Refuses a request of whose command nobody knows.
+    /// Refuses a request with an unknown command.
     #[cold]
     pub(crate) fn refuse_unknown(&mut self, index: ClientId, unknown: UnknownCommand, request: &Request<'_>) -> Flow {
         if let Some(flow) = self.is_early(index, request) {

@@ -38,14 +38,14 @@ const NAME_BYTES_MAX: usize = 32;
 pub(crate) struct LearntCommands {
     rows: Arc<BTreeMap<String, &'static Row>>,
     /// Names that a node did not know, and until when that is taken for granted.
-    nobodys: BTreeMap<String, u64>,
+    unknown: BTreeMap<String, u64>,
 }
 
 /// What is known of a name.
 enum LearntCommand {
     Row(&'static Row),
     /// A node has said that there is no such command.
-    Nobodys,
+    Unknown,
     /// Nothing yet.
     Nothing,
 }
@@ -55,8 +55,8 @@ impl LearntCommands {
         if let Some(row) = self.rows.get(name) {
             return LearntCommand::Row(row);
         }
-        if self.nobodys.get(name).is_some_and(|until_us| now_us < *until_us) {
-            LearntCommand::Nobodys
+        if self.unknown.get(name).is_some_and(|until_us| now_us < *until_us) {
+            LearntCommand::Unknown
         } else {
             LearntCommand::Nothing
         }
@@ -75,14 +75,14 @@ impl LearntCommands {
 
     /// Remembers that a node does not know a name. Of too many the one that would be asked for again first is forgotten.
     fn note_unknown(&mut self, name: &str, now_us: u64) {
-        self.nobodys.retain(|_, until_us| now_us < *until_us);
-        if self.nobodys.len() >= NOBODYS_MAX
+        self.unknown.retain(|_, until_us| now_us < *until_us);
+        if self.unknown.len() >= NOBODYS_MAX
             && let Some(first) =
-                self.nobodys.iter().min_by_key(|(_, until_us)| **until_us).map(|(name, _)| name.clone())
+                self.unknown.iter().min_by_key(|(_, until_us)| **until_us).map(|(name, _)| name.clone())
         {
-            self.nobodys.remove(&first);
+            self.unknown.remove(&first);
         }
-        self.nobodys.insert(name.to_owned(), now_us + LEARN_AGAIN_US);
+        self.unknown.insert(name.to_owned(), now_us + LEARN_AGAIN_US);
     }
 }
 
@@ -253,7 +253,7 @@ impl<E: Execute> Worker<E> {
         let learner = self.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
         let words = match (known, outcome) {
-            (LearntCommand::Nobodys, _) | (_, Some((_, Outcome::Unknown))) => {
+            (LearntCommand::Unknown, _) | (_, Some((_, Outcome::Unknown))) => {
                 return Err(self.refuse_unknown(index, unknown, request));
             }
             (_, Some((_, Outcome::Full))) => error_text::learnt_enough(&full_name(&name)),
@@ -438,7 +438,7 @@ mod tests {
         let mut learnt = LearntCommands::default();
         let now_us = 1_000_000_000;
         learnt.note_unknown("N1", now_us);
-        assert!(matches!(learnt.find("N1", now_us), LearntCommand::Nobodys));
+        assert!(matches!(learnt.find("N1", now_us), LearntCommand::Unknown));
         assert!(matches!(learnt.find("N2", now_us), LearntCommand::Nothing));
         assert!(matches!(learnt.find("N1", now_us + LEARN_AGAIN_US), LearntCommand::Nothing));
         learnt.note_row("N3", lookup(b"GET").expect("it has a row"));
@@ -461,10 +461,10 @@ mod tests {
         for number in 0..2 * NOBODYS_MAX as u64 {
             learnt.note_unknown(&format!("A{number}"), number);
         }
-        assert_eq!(learnt.nobodys.len(), NOBODYS_MAX);
+        assert_eq!(learnt.unknown.len(), NOBODYS_MAX);
         assert!(matches!(
             learnt.find(&format!("A{}", 2 * NOBODYS_MAX - 1), 2 * NOBODYS_MAX as u64),
-            LearntCommand::Nobodys
+            LearntCommand::Unknown
         ));
         for number in 0..LEARNT_MAX {
             assert!(!learnt.is_full());

@@ -52,7 +52,7 @@ impl<E: Execute> Worker<E> {
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         this.pause.add(Pause::ORDER);
-        // Whoever has a name of its own at the nodes may do there what that name may.
+        // A user with its own name at the nodes may do there what that name may.
         let (own, protocol) = (this.class, this.protocol);
         let class = LaneKey { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
         let class = self.class_of(class).unwrap_or(own);

@@ -306,7 +306,7 @@ impl<E: Execute> Worker<E> {
             EvalshaRetryPlace::Nowhere => None,
         };
         let Some((node, args)) = home else { return self.clients.feed(asker.session, asker.seq, &refusal, true) };
-        // If the client has gone, its lanes may be somebody else's, and nobody waits for the script.
+        // If the client has gone, its lanes may be another client's, and the script is not waited for.
         let Some(session) = self.clients.sessions.get(asker.session) else { return };
         self.counters.scripts_healed.add(1);
         let (class, is_last) = (session.class, session.down.is_last(asker.seq));
@@ -317,7 +317,7 @@ impl<E: Execute> Worker<E> {
             clients.feed(asker.session, asker.seq, &refusal, true);
             let load = |out: &mut Vec<u8>| encode_request(out, [&b"SCRIPT"[..], b"LOAD", &script].into_iter());
             // If that cannot be sent, the next one to run the script asks again.
-            let _ = lanes.send(lane, Owner::Nobody, config, *now, &mut clients.pool, load);
+            let _ = lanes.send(lane, Owner::Discard, config, *now, &mut clients.pool, load);
             return;
         }
         // The connection that the reply came over may be the client's own by now.

@@ -66,7 +66,7 @@ impl Pause {
     pub(crate) const PRESSURE: Self = Self(16);
     /// The client will be closed once its replies are written: nothing more is read of it.
     pub(crate) const CLOSING: Self = Self(32);
-    /// Requests are held back: somebody has paused all clients, or an operator a node.
+    /// Requests are held back: a client has paused all clients, or an operator a node.
     pub(crate) const HELD: Self = Self(64);
     /// A node is being asked for the command.
     pub(crate) const LEARNING: Self = Self(128);
@@ -196,7 +196,7 @@ impl SessionFlags {
     }
 }
 
-/// What is looked at only when somebody asks, kept out of the way of what every request touches.
+/// What is looked at rarely, kept out of the way of what every request touches.
 #[derive(Debug, Default)]
 pub(crate) struct SessionDetails {
     pub(crate) peer: Peer,
@@ -205,7 +205,7 @@ pub(crate) struct SessionDetails {
     pub(crate) lib_version: Box<str>,
     pub(crate) connected_us: u64,
     pub(crate) is_no_evict: bool,
-    /// Who it is; `None` is the default user, or nobody yet.
+    /// Its user; `None` is the default user, or none yet.
     pub(crate) user: Option<Arc<User>>,
     /// What its user may ask for, if that is bounded. It counts among that user's connections.
     pub(crate) allowance: Option<Arc<UserQuota>>,

@@ -1,4 +1,4 @@
-//! Changes that the engine in this process makes: for whom it made each is known, so NOLOOP needs nothing more.
+//! Changes that the engine in this process makes: the client of each is known, so NOLOOP needs nothing more.
 //!
 //! What has changed is asked of the engine behind each request, and clients are told behind the reply; of what a transaction
 //! changes, behind the reply to the whole.

@@ -27,7 +27,7 @@ pub struct Redirected {
     keys: Option<Vec<Box<[u8]>>>,
 }
 
-/// Whom a client named in its place has gone.
+/// The client that another named in its place has gone.
 #[derive(Clone, Copy, Debug)]
 pub struct LostRedirect {
     session: ClientHandle,
@@ -165,7 +165,7 @@ fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Tells those to forget everything who have read something while nobody told of changes.
+    /// Tells clients to forget everything that have read something while no node told of changes.
     pub(crate) fn settle_doubts(&mut self) {
         self.part();
         for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
@@ -210,7 +210,7 @@ impl<E: Execute> Worker<E> {
         self.clients.list(to.session.index);
     }
 
-    /// Whom a client named in its place has gone.
+    /// The client that another named in its place has gone.
     pub(crate) fn break_redirection(&mut self, broken: LostRedirect) {
         let LostRedirect { session: of, id } = broken;
         let Some(session) = self.clients.sessions.get_mut(of) else { return };

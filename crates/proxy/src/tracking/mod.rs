@@ -6,13 +6,13 @@
 //!
 //! ```text
 //!   GET k --> remembered, before it is sent --> node
-//!                    |                           |  somebody changes k
+//!                    |                           |  a client changes k
 //!   invalidate k <---'<-- behind the reply <-----'  on the push lane
 //! ```
 //!
 //! A key is remembered before its reading leaves, and an invalidation never overtakes the reply to a reading that is under
 //! way: what a client stores, it is told of later. In doubt (a lane was lost, or is not there) clients are told to forget
-//! everything. Which of several clients on a shared connection made a change cannot be known: whoever is not to hear of its
+//! everything. Which of several clients on a shared connection made a change cannot be known: a client that must not hear of its
 //! own has connections to itself, see [`crate::tracking::noloop`].
 
 pub(crate) mod engine_changes;
@@ -255,7 +255,7 @@ pub(crate) struct TrackingOptions {
 }
 
 impl Subscriber {
-    /// Whether somebody remembers what it may have read since it tracks.
+    /// Whether what it may have read since it tracks is remembered.
     pub(crate) fn has_read(&self) -> bool {
         let tracking = self.tracking.as_ref();
         tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
@@ -596,7 +596,7 @@ impl<E: Execute> Worker<E> {
         let is_spent = was_marked && !tracking.is_marked;
         tracking.spent_by = if is_spent { self.counters.requests.value() } else { 0 };
         if has_noloop || tracking.mode == Mode::Broadcast {
-            // What is read nodes remember, or nobody has to.
+            // What is read is remembered by nodes, or need not be.
             if !is_told && (is_exec || reads(row)) {
                 self.subscriptions.tracked.doubtful.push(handle);
             }

@@ -6,7 +6,7 @@
 //! ```text
 //!   itself         client === own lane === node    CLIENT TRACKING ON NOLOOP, in the handshake; told between the replies
 //!   another one    client === own lane === node    CLIENT TRACKING ON REDIRECT 7 NOLOOP
-//!                             listener --- node    its number is 7: told here, and passed on to whom the client has named
+//!                             listener --- node    its number is 7: told here, and passed on to the client that it has named
 //!
 //!   CLIENT TRACKING ON --> [dialled] -- all nodes have said OK --> [told] -- OFF, RESET, leaving --> closed
 //!                              |  ^                                  |
@@ -291,7 +291,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A node tells of changes from now on. `false`: nobody has waited for that.
+    /// A node tells of changes from now on. `false`: that was not waited for.
     fn note_told_of(&mut self, index: ClientId, node: NodeId) -> bool {
         let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
         let Some(pending) = noloop.pending else { return false };
@@ -310,7 +310,7 @@ impl<E: Execute> Worker<E> {
         for node in self.nodes_read(index) {
             let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
             if mended.is_err() && self.lanes.nodes[node].takes_no_dial(self.class_at_node(index), self.now) {
-                // Nobody waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
+                // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
                 self.note_told_of(index, node);
             } else {
                 result = result.and(mended);
@@ -398,7 +398,7 @@ impl<E: Execute> Worker<E> {
         Ok(())
     }
 
-    /// Whether an own lane may be closed without anybody's missing anything.
+    /// Whether an own lane may be closed without a client missing anything.
     fn is_replaceable(&self, lane: LaneId) -> bool {
         let this = &self.lanes[lane];
         this.is_settled() && !this.is_waiting && !self.is_watched_on(lane)
@@ -438,7 +438,7 @@ impl<E: Execute> Worker<E> {
             let Some(lane) = lane else { continue };
             let mut push = |words: &[&[u8]]| {
                 let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
-                self.lanes.push(lane, Owner::Nobody, self.now, &mut self.clients.pool, write);
+                self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, write);
             };
             if has_passed {
                 push(&[b"PING"]);
@@ -494,7 +494,7 @@ impl<E: Execute> Worker<E> {
         }
         match refusal {
             Some(error) => self.fail_noloop(reader, error),
-            // It is not there: nobody waits for it, and everything is to be forgotten when it is back.
+            // It is not there: no client waits for it, and everything is to be forgotten when it is back.
             None => _ = self.note_told_of(reader.index, node),
         }
     }
@@ -634,7 +634,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
-        self.lanes.push(lane, Owner::Nobody, self.now, &mut self.clients.pool, ping);
+        self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, ping);
         self.is_busy = true;
     }
 

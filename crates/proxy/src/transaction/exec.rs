@@ -51,14 +51,14 @@ pub(crate) struct Exec {
     /// The connection that it was sent on.
     sent_on: Option<LaneHandle>,
     node: NodeId,
-    /// Somebody has to look at the reply: some requests are ours, or a database was selected.
+    /// The reply has to be read: some requests are ours, or a database was selected.
     is_read: bool,
     /// What the node said where it should have said OK or QUEUED.
     refusal: Option<Vec<u8>>,
     reply: Option<Vec<u8>>,
     /// MULTI was not refused.
     has_begun: bool,
-    /// Nobody knows what state its connection is in, or there is none.
+    /// The state of its connection is not known, or there is none.
     is_lost: bool,
     /// The node refused MULTI before anything else was sent.
     is_refused: bool,
@@ -159,7 +159,7 @@ impl Exec {
         Progress::Waits
     }
 
-    /// No node answers a transaction so. What the client would get, and everybody behind it, is somebody else's.
+    /// No node answers a transaction so. The client, and all behind it, would get replies of others.
     fn doubt(&mut self, clients: &mut Clients) -> Progress {
         self.is_lost = true;
         self.answer(&error_text::exec_in_doubt(), clients);
@@ -414,7 +414,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Somebody holds requests back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
+    /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
         let TransactionState { queued: Some(queued), watches, .. } =
@@ -496,7 +496,7 @@ impl<E: Execute> Worker<E> {
         flow
     }
 
-    /// Puts a whole block into the outbox of its lane: nothing of anybody else's comes between.
+    /// Puts a whole block into the outbox of its lane: nothing of other clients comes between.
     pub(crate) fn send_exec(&mut self, exec: Exec) {
         let class = self.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
         self.shared.ledger.account(0, exec.queued.held_bytes());
@@ -535,7 +535,7 @@ impl<E: Execute> Worker<E> {
         // EXEC answers for its requests as they are, so what they need has to be there before.
         for named in missing {
             let load = |out: &mut Vec<u8>| say(&[b"SCRIPT", b"LOAD", &named.script])(out);
-            lanes.push(lane, Owner::Nobody, *now, &mut clients.pool, load);
+            lanes.push(lane, Owner::Discard, *now, &mut clients.pool, load);
         }
         let mut push = |step: u16, write: &mut dyn FnMut(&mut Vec<u8>)| {
             let owner: Owner = InternalRequests::owner(task, step);

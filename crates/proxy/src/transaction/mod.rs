@@ -17,7 +17,7 @@
 //!
 //! Nothing moves between connections while replies are outstanding: WATCH, and EXEC on a private connection, wait until
 //! everything before them has been answered, and what comes behind them waits for their replies. A private connection
-//! belongs to the session, then to the task that executes on it, then to the clean-up, and to nobody else meanwhile.
+//! belongs to the session, then to the task that executes on it, then to the clean-up, and to no other meanwhile.
 
 pub(crate) mod exec;
 pub(crate) mod multi_probe;
@@ -222,7 +222,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A request of a session that is queueing. `None`: it is not queued but done as everybody's.
+    /// A request of a session that is queueing. `None`: it is not queued but done as any other.
     pub(crate) fn while_queueing(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match row.command {
             Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => None,

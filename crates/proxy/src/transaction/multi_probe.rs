@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A block is sent in one piece, MULTI, requests and EXEC. If the node refuses MULTI (its user may not, the command is renamed,
-//! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up everybody
+//! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up all
 //! on the connection. So the first block on a connection waits for a round trip. WATCH tries in its own round trip.
 
 use crate::error_text;
@@ -59,7 +59,7 @@ impl Multi {
 /// What is to be done once it is known.
 #[derive(Debug)]
 pub(crate) enum Then {
-    /// Nothing: it is known for whoever needs it next.
+    /// Nothing: it is known for the next request that needs it.
     Nothing,
     /// A block is sent, or refused.
     Send(Box<Exec>),

@@ -1,4 +1,4 @@
-//! What workers tell each other of their connections to nodes, so that whoever asks one of them hears of all.
+//! What workers tell each other of their connections to nodes, so that each of them knows of all.
 //!
 //! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
 
@@ -35,7 +35,7 @@ impl NodeStats {
         }
     }
 
-    /// In one word: some worker reaches it, nobody has tried, or it failed whoever tried last.
+    /// In one word: some worker reaches it, none has tried, or it failed the worker that tried last.
     pub(crate) fn state(self) -> &'static str {
         match (self.connections > 0, self.is_down) {
             (true, _) => "up",
@@ -90,7 +90,7 @@ impl<E: Execute> Worker<E> {
             }
             let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);
             if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
-                // Whoever failed a moment ago is not dialled, and tried again at the next look.
+                // A node that failed a moment ago is not dialled, and tried again at the next check.
                 let _ = self.lanes.prepare(lane, &self.config, self.now);
             }
         }

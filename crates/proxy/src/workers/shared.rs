@@ -52,7 +52,7 @@ pub struct Shared {
     pub access: Arc<Access>,
     /// What is measured, by kind and name, each by one worker.
     measured: Mutex<Vec<Measured>>,
-    /// Whom rare events are told to, and demands of operators.
+    /// The hooks for rare events and demands of operators.
     pub hooks: Hooks,
 }
 
@@ -63,7 +63,7 @@ pub struct NodeReach {
     pub name: String,
     /// Connections of all workers to it.
     pub connections: usize,
-    /// `up`, `idle` (nobody has tried) or `down`.
+    /// `up`, `idle` (no worker has tried) or `down`.
     pub state: &'static str,
     /// Whether it is connected, or refuses only the proxy's own credentials where users have others.
     pub is_there: bool,

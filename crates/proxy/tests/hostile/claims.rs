@@ -132,7 +132,7 @@ fn who_waits_behind_a_client_that_does_not_read_is_told_in_time() {
     pair.read_all(&left);
     assert_eq!(pair.bench.heard(pair.slow).len(), large.len());
     assert_eq!(pair.bench.heard(pair.other), "", "what comes late is swallowed");
-    assert!(pair.bench.closed.is_empty(), "nobody is cut off");
+    assert!(pair.bench.closed.is_empty(), "no client is cut off");
     // The connection goes on as its reader's.
     pair.bench.ask(pair.slow, &["GET", "next"]);
     pair.bench.send(pair.shared, b"$1\r\nn\r\n");
@@ -182,7 +182,7 @@ fn a_client_that_leaves_amid_a_large_reply_takes_none_along() {
     pair.bench.send(pair.shared, &[&large[100_000..], b"+OK\r\n"].concat());
     assert_eq!(pair.bench.heard(pair.other), "+OK\r\n");
     pair.wait(300_000);
-    assert_eq!(pair.bench.closed, [pair.shared], "it is nobody's any more");
+    assert_eq!(pair.bench.closed, [pair.shared], "no client has it any more");
     let other = pair.other;
     pair.bench.turn(|worker| worker.handle_broken(other, "gone"));
     assert_eq!(pair.bench.worker.remains(), []);

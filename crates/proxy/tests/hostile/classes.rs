@@ -1,4 +1,4 @@
-//! Databases, dialects and names at nodes: whoever shares a connection shares all three, whatever becomes of the others.
+//! Databases, dialects and names at nodes: clients that share a connection share all three, whatever becomes of the others.
 
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
@@ -77,7 +77,7 @@ fn who_is_not_let_in_as_somebody_is_not_taken_for_it_by_nodes() {
     assert_eq!(bench.answer(first, &["AUTH", "ann", "secret"]), "+OK\r\n");
     let refusal = bench.answer(second, &["AUTH", "ann", "secret"]);
     assert_eq!(refusal, "-ERR max number of clients of this user reached\r\n");
-    assert!(bench.answer(second, &["GET", "key"]).starts_with("-NOAUTH"), "it asked to be somebody else");
+    assert!(bench.answer(second, &["GET", "key"]).starts_with("-NOAUTH"), "it asked to be another user");
     assert_eq!(bench.answer(second, &["RESET"]), "+RESET\r\n");
     assert_eq!(bench.answer(second, &["ACL", "WHOAMI"]), "$7\r\ndefault\r\n");
     bench.ask(second, &["GET", "key"]);

@@ -1,4 +1,4 @@
-//! Requests of a crowd wait for each other for a moment; nobody else's do.
+//! Requests of a crowd wait for each other for a moment; no others do.
 
 use crate::bench::{Bench, request};
 use crate::support::{NoEngine, config};

@@ -1,12 +1,12 @@
 //! A node whose replies are shifted: where some request's reply cannot be one to it, the connection ends before the next
-//! reply reaches somebody else.
+//! reply reaches another client.
 
 use crate::bench::{Bench, requests};
 use crate::support::config;
 use respool_connection::Machine;
 
 /// Two clients of one node: `first` asks for `words`, and behind that `second` for a key. Then the node sends `replies`, one
-/// of which is nobody's. What both are answered.
+/// of which has no owner. What both are answered.
 fn after(words: &[&[&str]], replies: &[u8]) -> (String, String) {
     let mut bench = Bench::proxy(config(1, 1));
     let (first, second) = (bench.accept(), bench.accept());

@@ -54,7 +54,7 @@ fn who_closes_its_side_behind_replconf_is_answered() {
     let node = *bench.connect().first().expect("it is still asked");
     bench.send(node, b"+OK\r\n");
     assert_eq!((bench.heard(client).as_str(), bench.closed.contains(&client)), ("+OK\r\n", true));
-    assert!(bench.closed.contains(&node), "what the node was told of it is nobody else's");
+    assert!(bench.closed.contains(&node), "what the node was told of it is no other client's");
     assert_eq!(bench.worker.remains(), []);
 }
 

@@ -150,7 +150,7 @@ fn what_has_to_be_read_as_a_whole_and_does_not_fit_is_not_kept() {
             bench.send(node, &[b'v'; 100_000]);
         }
         let held = bench.shared.ledger.held_bytes();
-        assert!(held < 2 << 20, "{held} bytes are held for nobody");
+        assert!(held < 2 << 20, "{held} bytes are held for no client");
         assert!(bench.closed.is_empty());
     }
 }

@@ -13,7 +13,7 @@ use respool_proxy::{Config, Mail, UserLimits};
 
 const MANY: usize = 60_000;
 
-/// Room for many replies that nobody reads at once.
+/// Room for many replies that are not read at once.
 fn roomy(nodes: usize) -> Config {
     let mut config = config(nodes, 1);
     config.budgets.client_output_soft = 64 << 20;

@@ -1,4 +1,4 @@
-//! Nodes that refuse MULTI, or do not end a transaction with EXEC: nothing of a block runs outside of one, and nobody else's
+//! Nodes that refuse MULTI, or do not end a transaction with EXEC: nothing of a block runs outside of one, and no other client's
 //! requests become part of it.
 
 use crate::NoEngine;
@@ -173,7 +173,7 @@ fn a_node_that_ceases_to_take_multi_is_asked_before_the_next_block() {
     assert_eq!(bench.heard(client), ABORTED);
     ask_all(&mut bench, client, BLOCK);
     assert_eq!(said(&mut bench, node), ["MULTI", "EXEC"]);
-    // If the requests are done one by one nevertheless, nobody can say that they are not.
+    // If the requests are done one by one nevertheless, it cannot be told that they are not.
     bench.send(node, b"+OK\r\n*0\r\n");
     assert_eq!(said(&mut bench, node).len(), 4);
     bench.send(node, format!("{NOPERM}:1\r\n:2\r\n-ERR EXEC without MULTI\r\n").as_bytes());
@@ -279,7 +279,7 @@ fn the_connection_to_look_on_is_given_back_with_the_end_of_the_queue() {
     bench.turn(|worker| worker.handle_broken(client, "reset"));
     bench.wait(limits::TRY_US);
     bench.turn(|_| ());
-    // Somebody else has it next.
+    // Another client has it next.
     let other = bench.accept();
     bench.ask(other, &["WATCH", "k"]);
     assert_eq!(said(&mut bench, looking), ["WATCH k"]);

@@ -1,4 +1,4 @@
-//! Whoever has been told that there is nothing to wait for is waited for by nobody.
+//! Nothing is kept for a client that has been told that there is nothing to wait for.
 
 use crate::bench::Bench;
 use crate::support::config;

@@ -59,7 +59,7 @@ fn what_others_ask_is_not_behind_a_script() {
         bench.send(apart[0], b":1\r\n$1\r\nm\r\n");
         assert_eq!(bench.heard(runner), ":1\r\n$1\r\nm\r\n");
         bench.ask(runner, &["GET", "again"]);
-        assert_eq!(said(&mut bench, shared), ["GET again"], "with everybody, once nothing is owed");
+        assert_eq!(said(&mut bench, shared), ["GET again"], "on the shared one, once nothing is owed");
     }
 }
 
@@ -371,7 +371,7 @@ fn in_a_pause_of_writes_a_function_is_held_to_what_its_node_says_of_it() {
     assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]), "+OK\r\n");
     bench.ask(client, &["FCALL", "reads", "0"]);
     bench.ask(other, &["FCALL", "writes", "0"]);
-    assert_eq!(said(&mut bench, shared), ["FUNCTION LIST"], "once, whoever asks");
+    assert_eq!(said(&mut bench, shared), ["FUNCTION LIST"], "once, for all that ask");
     bench.send(shared, &functions("reads"));
     let apart = bench.connect()[0];
     assert_eq!(said(&mut bench, apart), ["FCALL_RO reads 0"], "which the node would refuse if it wrote after all");

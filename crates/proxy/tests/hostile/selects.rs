@@ -259,7 +259,7 @@ fn who_is_not_let_in_as_somebody_does_nothing_as_somebody_else() {
     let refusal = "-ERR max number of clients of this user reached\r\n";
     let heard = pipeline(&mut bench, second, &[&["AUTH", "ann", "secret"], &["SET", "k", "v"], &["MULTI"], &["EXEC"]]);
     assert_eq!(heard, [refusal, no_user, no_user, no_user].concat());
-    // A wrong password is what a server refuses, too, and helps nobody.
+    // A wrong password is what a server refuses, too, and helps no client.
     assert!(bench.answer(second, &["AUTH", "ann", "wrong"]).starts_with("-WRONGPASS"));
     assert_eq!(bench.answer(second, &["GET", "k"]), no_user);
     bench.turn(|worker| worker.handle_broken(first, "reset"));
@@ -287,7 +287,7 @@ fn a_select_that_comes_too_late_is_refused_and_hangs_nobody() {
     bench.shared.access.set_limits([(b"ann".as_slice().into(), limits)].into_iter());
     let config = Config { databases: 1_000, ..config(1, 1) };
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config))));
-    // Somebody takes the last one.
+    // Another client takes the last one.
     let last = bench.accept();
     bench.ask(last, &["SELECT", "900"]);
     let conns = std::mem::take(&mut bench.dialling);

@@ -50,7 +50,7 @@ fn requests_are_late_and_the_connection_stays_in_step() {
     assert!(bench.heard(client).starts_with("-ERR node node-0 did not answer"));
     bench.ask(client, &["GET", "other"]);
     bench.send(node, b"$1\r\na\r\n$1\r\nb\r\n");
-    assert_eq!(bench.heard(client), "$1\r\nb\r\n", "the late reply is nobody's");
+    assert_eq!(bench.heard(client), "$1\r\nb\r\n", "the late reply is discarded");
     assert!(bench.closed.is_empty());
     // The kernel reports the end of the connection (`node_tcp_user_timeout`).
     bench.ask(client, &["GET", "third"]);

@@ -115,7 +115,7 @@ const EXECUTED: &str = "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n";
 const UNWATCHED: &str = "+OK\r\n+QUEUED\r\n-ERR the connection on which keys were watched is lost; the transaction was not \
      executed\r\n";
 
-/// A client that has read the error does not think that it watches; from a pool it may be somebody else's by then.
+/// A client that has read the error does not think that it watches; from a pool it may be another client's by then.
 #[test]
 fn a_watch_that_failed_does_not_spoil_the_next_transaction() {
     let (mut bench, client, [dead, living]) = half_alive();

@@ -40,7 +40,7 @@ pub(crate) fn settle<T, E: Execute>(
             has_written = true;
             write(this, conn);
         }
-        // Looking for output may have brought up something to do.
+        // Looking for output may have produced something to do.
         match worker(this).poll_action() {
             Some(action) => act(this, action),
             None if !has_written => return,

@@ -1,7 +1,7 @@
 //! Commands that wait, in the seeded world.
 //!
 //! A key says what becomes of who waits for it: `now` has an element, `later` gets one some time, `never` gets none. Elements
-//! name their key, and keys their client, so whoever gets another's is found out.
+//! name their key, and keys their client, so a client that gets another's is found out.
 
 use super::{Chance, Client, Expected, value_of};
 use respool_wire::{Args, encode_request};
@@ -84,7 +84,7 @@ impl Parked {
                 let seconds: f64 = String::from_utf8_lossy(args.at(2)).parse().expect("timeouts are numbers");
                 let deadline_us = (seconds > 0.0).then(|| now_us + (seconds * 1e6) as u64);
                 let element = key.ends_with(b"later").then(|| element_of(key));
-                assert!(element.is_some() || deadline_us.is_some(), "nobody waits for ever for nothing");
+                assert!(element.is_some() || deadline_us.is_some(), "no client waits for ever for nothing");
                 self.waiting.insert(id, Parking { element, deadline_us });
                 None
             }

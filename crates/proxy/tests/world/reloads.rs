@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-/// What a client may be told where other settings came between its requests: never somebody else's reply.
+/// What a client may be told where other settings came between its requests: never another client's reply.
 pub(super) fn may_be(expected: &Expected, reply: &[u8]) -> bool {
     let is_of_block = matches!(expected, Expected::Own(right) if right == b"+QUEUED\r\n");
     let said = |words: &[&str]| words.iter().any(|words| reply.starts_with(words.as_bytes()));

@@ -14,11 +14,11 @@ pub(super) struct State {
     block: Option<(Option<String>, Vec<Vec<u8>>)>,
     /// Whose keys are watched.
     watcher: Option<String>,
-    /// Somebody has changed one of them.
+    /// Another client has changed one of them.
     is_stale: bool,
 }
 
-/// Whom a key belongs to.
+/// The client that a key belongs to.
 fn owner(key: &[u8]) -> String {
     let key = String::from_utf8_lossy(key);
     let name = key.trim_start_matches('{').split(':').next().expect("a key begins with its client's name");

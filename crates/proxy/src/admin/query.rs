@@ -85,8 +85,8 @@ impl<E: Execute> Worker<E> {
         missing: usize,
     ) {
         match query {
-            AdminQuery::Order(order) if let Some(until) = order.until => match missing {
-                0 => self.begin_settling(asker, order, until),
+            AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
+                0 => self.begin_settling(asker, order, *until),
                 _ => self.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
             },
             _ => self.clients.reply(asker, |reply| query.reply(answer, reply)),

@@ -2,7 +2,7 @@
 //!
 //! The page names tests by functions. `behaviour::x` is a file of the binary's behaviour tests and `behaviour::x::y` a
 //! test in it; a path is one within `crates` or within the binary's crate; a name that stands alone belongs to the file
-//! named last in the same row.
+//! named last for the same hazard. Hazards are headings of the third level, and the list below each has its tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,18 +27,24 @@ pub(super) fn check() -> Vec<String> {
 
 fn complaints_about(text: &str, root: &Path, verbs: &[String]) -> Vec<String> {
     let mut complaints = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
-        let mut complain = |name: &str, why: &str| complaints.push(format!("{PAGE}:{}: {name}: {why}", number + 1));
-        for (name, _) in spans(line).iter().filter(|(name, _)| name.starts_with("RESPOOL_")) {
+    // The file that was named last in the same hazard.
+    let mut file: Option<PathBuf> = None;
+    for (number, text) in statements(text) {
+        let mut complain = |name: &str, why: &str| complaints.push(format!("{PAGE}:{number}: {name}: {why}"));
+        let tests = match &text {
+            Statement::Hazard => {
+                file = None;
+                continue;
+            }
+            Statement::Tests(tests) => tests,
+        };
+        for (name, _) in spans(tests).iter().filter(|(name, _)| name.starts_with("RESPOOL_")) {
             let variable = name.split('=').next().unwrap_or_default();
             if !is_read(variable, root) {
                 complain(name, "nothing reads it");
             }
         }
-        // The tests are what a row ends with.
-        let last = line.trim_end_matches('|').rsplit_once(" | ").map_or("", |(_, last)| last);
-        let mut file: Option<PathBuf> = None;
-        for (name, before) in spans(last).into_iter().filter(|(name, _)| !name.starts_with("RESPOOL_")) {
+        for (name, before) in spans(tests).into_iter().filter(|(name, _)| !name.starts_with("RESPOOL_")) {
             let (named, test) = match name.strip_prefix("behaviour::") {
                 Some(path) => {
                     let (module, test) = path.split_once("::").map_or((path, None), |(file, test)| (file, Some(test)));
@@ -70,6 +76,39 @@ fn complaints_about(text: &str, root: &Path, verbs: &[String]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// What the page says of tests.
+enum Statement {
+    /// A hazard begins.
+    Hazard,
+    /// Its tests, or an environment variable that tests read.
+    Tests(String),
+}
+
+/// The hazards with the lists of their tests, and what tables begin with if it is an environment variable, each with the
+/// number of its line.
+fn statements(text: &str) -> Vec<(usize, Statement)> {
+    let mut statements = Vec::new();
+    let mut is_hazard = false;
+    for (number, line) in text.lines().enumerate().map(|(at, line)| (at + 1, line)) {
+        if line.starts_with('#') {
+            is_hazard = line.starts_with("### ");
+            statements.push((number, Statement::Hazard));
+        } else if let Some(variable) = line.strip_prefix("| ").filter(|row| row.starts_with("`RESPOOL_")) {
+            let names = variable.split(" | ").next().unwrap_or_default();
+            statements.push((number, Statement::Tests(names.to_owned())));
+        } else if is_hazard && let Some(tests) = line.strip_prefix("* ") {
+            statements.push((number, Statement::Tests(tests.to_owned())));
+        } else if is_hazard
+            && let Some(rest) = line.strip_prefix("  ")
+            && let Some((_, Statement::Tests(tests))) = statements.last_mut()
+        {
+            tests.push(' ');
+            tests.push_str(rest);
+        }
+    }
+    statements
 }
 
 /// What stands between backticks, and what stands before it.
@@ -134,25 +173,31 @@ mod tests {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             fs::write(root.join(path), text).unwrap();
         }
-        let complaints = |row: &str| complaints_about(row, root, &["attribution".to_owned()]);
+        let complaints = |tests: &str| {
+            let page =
+                if tests.starts_with('|') { tests.to_owned() } else { format!("### A hazard\n\nNever.\n\n{tests}") };
+            complaints_about(&page, root, &["attribution".to_owned()])
+        };
         for good in [
-            "| a hazard | never | `behaviour::order::in_order`, `tests/tls.rs`: `shakes_hands` |",
-            "| a hazard | `wire/src/reply.rs`: `reads`; `behaviour::order`: `in_order` |",
-            "| a hazard | fuzz target `keys`, by hand `cargo xtask attribution`, with `RESPOOL_N=20` |",
-            "| `RESPOOL_N=20` | does something, as in `tests/tls.rs` |",
+            "* `behaviour::order::in_order`, `tests/tls.rs`: `shakes_hands`",
+            "* `wire/src/reply.rs`: `reads`\n* `behaviour::order`:\n  `in_order`",
+            "* fuzz target `keys`, by hand `cargo xtask attribution`, with `RESPOOL_N=20`",
+            "| `RESPOOL_N=20` | does something, as in `tests/nothing.rs` |",
             "prose about `behaviour::nothing`",
+            "## Elsewhere\n\n* `behaviour::nothing`",
         ] {
             assert_eq!(complaints(good), Vec::<String>::new(), "{good}");
         }
         for (bad, why) in [
-            ("| a hazard | `behaviour::order::out_of_order` |", "no such test"),
-            ("| a hazard | `behaviour::order::no_test` |", "no such test"),
-            ("| a hazard | `behaviour::disorder::in_order` |", "no such file"),
-            ("| a hazard | `wire/src/reply.rs`: `reads`, `in_order` |", "no such test"),
-            ("| a hazard | `tests/nothing.rs` |", "no such file"),
-            ("| a hazard | `in_order` |", "of which file?"),
-            ("| a hazard | fuzz target `locks` |", "no such file"),
-            ("| a hazard | `cargo xtask attributions` |", "no such verb"),
+            ("* `behaviour::order::out_of_order`", "no such test"),
+            ("* `behaviour::order::no_test`", "no such test"),
+            ("* `behaviour::disorder::in_order`", "no such file"),
+            ("* `wire/src/reply.rs`: `reads`,\n  `in_order`", "no such test"),
+            ("* `tests/nothing.rs`", "no such file"),
+            ("* `in_order`", "of which file?"),
+            ("* `behaviour::order`\n\n### Another hazard\n\n* `in_order`", "of which file?"),
+            ("* fuzz target `locks`", "no such file"),
+            ("* `cargo xtask attributions`", "no such verb"),
             ("| `RESPOOL_M=20` | does nothing |", "nothing reads it"),
         ] {
             let found = complaints(bad);

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use respool::frontend::{Program, Translation, rmux};
-use respool::settings::config::Understood;
+use respool::settings::config::Resolved;
 use respool::settings::row::Value;
-use respool::settings::{Faults, Said, Setting, file, resolve};
+use respool::settings::{Faults, RawSettings, Setting, file, resolve};
 
 fuzz_target!(|input: (u8, &str)| {
     let (kind, text) = input;
@@ -49,7 +49,7 @@ fn no_secret(_: &Path) -> io::Result<String> {
 }
 
 /// What was understood, written as flags, means the same.
-fn read_again(said: &Said, understood: &Understood) {
+fn read_again(said: &RawSettings, understood: &Resolved) {
     let [values] = &understood.values[..] else { return };
     let statements = said.top.iter().chain(said.pools.iter().flat_map(|pool| &pool.statements));
     let mut texts = statements.flat_map(|statement| &statement.texts);
@@ -57,7 +57,7 @@ fn read_again(said: &Said, understood: &Understood) {
     if texts.any(|text| text.text.contains(',')) {
         return;
     }
-    let mut again = Said::default();
+    let mut again = RawSettings::default();
     for (setting, value) in Setting::ALL.iter().zip(values) {
         match (setting.row().is_secret(), value) {
             (true, Value::Absent) => {}

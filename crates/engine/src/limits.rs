@@ -94,6 +94,10 @@ pub(crate) const SCRIPT_SLICE_COMMANDS: u32 = 256;
 /// Milliseconds after which others are told that a script runs, unless configured otherwise: Redis's `busy-reply-threshold`.
 pub(crate) const SCRIPT_BUSY_AFTER_MS: u64 = 5_000;
 
+/// Bytes of the arguments of one command that a script runs: twice what it can hold, since it may name a string again and again.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_REQUEST_BYTES_MAX: usize = 2 * SCRIPT_MEMORY_BYTES_MAX;
+
 /// Bytes of one line that a script writes to the log: Redis's `LOG_MAX_LEN`.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_LOG_BYTES_MAX: usize = 1024;

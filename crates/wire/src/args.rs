@@ -131,6 +131,11 @@ impl ArgsBuf {
         self.spans.clear();
     }
 
+    /// Bytes that it has room for without more memory, arguments and their places together.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
+    }
+
     /// No arguments yet, and room for so many of so many bytes in all: nothing of them is copied while they come.
     pub fn with_room(arguments: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(arguments) }

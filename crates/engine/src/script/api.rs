@@ -15,6 +15,7 @@ use super::memory::Unlimited;
 use super::raise::{self, throw};
 use super::text;
 use super::vm::Way;
+use crate::limits::{SCRIPT_LOG_BYTES_MAX, SCRIPT_REQUEST_BYTES_MAX};
 use respool_wire::Protocol;
 
 /// The version that scripts are told.
@@ -82,10 +83,15 @@ fn log_function<'s, 'e>(scope: &'s Scope<'s, 'e>, way: &'e Way) -> Result<Functi
         let Some(level) = ScriptLogLevel::of(to_integer(number)) else {
             return refuse("ERR Invalid debug level.");
         };
+        // No more of each than a line may have, and no more of them: one string may be named thousands of times.
         let mut words = Vec::new();
-        for value in values.iter().skip(1) {
+        for value in values.iter().skip(1).take(SCRIPT_LOG_BYTES_MAX) {
             if let Value::String(_) | Value::Integer(_) | Value::Number(_) = value {
-                words.extend(lua.coerce_string(value.clone())?.map(|word| word.as_bytes().to_vec()));
+                let word = lua.coerce_string(value.clone())?;
+                words.extend(word.map(|word| {
+                    let word = word.as_bytes();
+                    word[..word.len().min(SCRIPT_LOG_BYTES_MAX)].to_vec()
+                }));
             }
         }
         way.suspend(Report::Log(level, log::line(words.iter().map(Vec::as_slice))));
@@ -298,6 +304,10 @@ enum Answered {
 fn fill(exchange: &Exchange, values: &MultiValue) -> std::result::Result<(), &'static str> {
     if values.is_empty() {
         return Err(text::NO_ARGUMENTS);
+    }
+    let lengths = values.iter().map(|value| if let Value::String(text) = value { text.as_bytes().len() } else { 0 });
+    if lengths.sum::<usize>() > SCRIPT_REQUEST_BYTES_MAX {
+        return Err(text::LARGE_ARGUMENTS);
     }
     let mut request = exchange.request.borrow_mut();
     request.clear();

@@ -10,7 +10,7 @@ use super::arguments::{Given, as_number};
 use super::convert::set_text;
 use super::memory::Unlimited;
 use super::raise;
-use crate::limits::JSON_DEPTH_MAX;
+use crate::limits::{JSON_DEPTH_MAX, SCRIPT_STRING_BYTES_MAX};
 use crate::script::numbers::{general, read_number};
 
 /// What scripts have set. It stays set for others, as in Redis.
@@ -207,6 +207,10 @@ impl Writing<'_> {
     }
 
     fn value(&mut self, value: &Value, depth: i64) -> Result<()> {
+        // A table may be in itself many times over.
+        if self.out.len() > SCRIPT_STRING_BYTES_MAX {
+            return Err(mlua::Error::MemoryError(String::new()));
+        }
         match value {
             Value::String(text) => self.string(&text.as_bytes()),
             Value::Integer(number) => self.number(value, *number as f64)?,

@@ -4,6 +4,7 @@ use mlua::{Lua, MultiValue, Result, Table, Value};
 
 use super::arguments::Given;
 use super::raise;
+use crate::limits::SCRIPT_STRING_BYTES_MAX;
 
 /// How deep values are written; what is deeper becomes nil, as in Redis.
 const DEPTH_MAX: usize = 16;
@@ -45,6 +46,10 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
 }
 
 fn write(value: &Value, depth: usize, out: &mut Vec<u8>) -> Result<()> {
+    // A table may be in itself many times over.
+    if out.len() > SCRIPT_STRING_BYTES_MAX {
+        return Err(mlua::Error::MemoryError(String::new()));
+    }
     match value {
         Value::String(text) => {
             let text = text.as_bytes();

@@ -5,7 +5,7 @@ use respool_wire::{DoubleText, Encoder, Protocol};
 
 use super::arguments::to_integer;
 use super::text;
-use crate::limits::SCRIPT_REPLY_DEPTH_MAX;
+use crate::limits::{REPLY_BYTES_MAX, SCRIPT_REPLY_DEPTH_MAX};
 use crate::number::integer::{self, IntegerText};
 
 /// Reads replies that the engine has written, one after the other.
@@ -178,6 +178,10 @@ struct Writing<'a, 'o> {
 
 impl Writing<'_, '_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<()> {
+        // A table may be in itself many times over.
+        if self.reply.position() > REPLY_BYTES_MAX {
+            return Err(mlua::Error::MemoryError(String::new()));
+        }
         match value {
             Value::String(text) => self.reply.bulk(&text.as_bytes()),
             Value::Integer(number) => self.reply.integer(*number),

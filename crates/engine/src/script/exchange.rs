@@ -61,6 +61,9 @@ pub(super) struct Raised {
     pub(super) place: Option<(String, i64)>,
 }
 
+/// Bytes that a buffer may keep from one script to the next.
+pub(super) const BUFFER_BYTES_KEPT: usize = 64 * 1024;
+
 /// Buffers between the vm and the engine, which never use them at once.
 #[derive(Default)]
 pub(super) struct Exchange {
@@ -80,4 +83,14 @@ pub(super) struct Exchange {
     pub(super) vm_bytes: Cell<usize>,
     /// Coroutines that it has made since the last look.
     pub(super) coroutines: Cell<u32>,
+}
+
+impl Exchange {
+    /// Gives back what large commands have left, once a script has ended.
+    pub(super) fn give_memory_back(&self) {
+        let mut request = self.request.borrow_mut();
+        if request.capacity() > BUFFER_BYTES_KEPT {
+            *request = ArgsBuf::default();
+        }
+    }
 }

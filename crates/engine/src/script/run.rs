@@ -16,7 +16,7 @@ use respool_command::{
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use super::cache::{Cache, Hash, hash_of, parsed, written};
-use super::exchange::{Order, Raised, Report};
+use super::exchange::{BUFFER_BYTES_KEPT, Order, Raised, Report};
 use super::functions;
 use super::help;
 use super::host::Host;
@@ -422,6 +422,7 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
             Some(Report::Done(Ok(()))) => {
                 desk.scripts.running = None;
                 if let Some(host) = &desk.scripts.host {
+                    host.exchange.give_memory_back();
                     let mut answer = host.exchange.answer.borrow_mut();
                     reply.raw(&answer);
                     if answer.capacity() > BUFFER_BYTES_KEPT {
@@ -432,6 +433,9 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
             }
             Some(Report::Done(Err(raised))) => {
                 let ended = desk.scripts.running.take();
+                if let Some(host) = &desk.scripts.host {
+                    host.exchange.give_memory_back();
+                }
                 return Err(Fault::Written(told(raised, ended.map(|running| running.name))));
             }
             Some(Report::Ready | Report::Compiled(_)) | None => {
@@ -443,9 +447,6 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
         }
     }
 }
-
-/// Bytes that a buffer may keep from one script to the next.
-const BUFFER_BYTES_KEPT: usize = 64 * 1024;
 
 /// What a client is told of an error in a script.
 fn told(raised: Raised, name: Option<Name>) -> Vec<u8> {

@@ -2,6 +2,7 @@
 
 pub(super) const NO_ARGUMENTS: &str = "ERR Please specify at least one argument for this redis lib call";
 pub(super) const BAD_ARGUMENTS: &str = "ERR Lua redis lib command arguments must be strings or integers";
+pub(super) const LARGE_ARGUMENTS: &str = "ERR Lua redis lib command arguments are too large";
 pub(super) const UNKNOWN_COMMAND: &str = "ERR Unknown Redis command called from script";
 pub(super) const WRONG_ARITY: &str = "ERR Wrong number of args calling Redis command from script";
 pub(super) const NOT_FROM_SCRIPT: &str = "ERR This Redis command is not allowed from script";

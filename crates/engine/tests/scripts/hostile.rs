@@ -156,11 +156,16 @@ fn memory_is_bounded() {
         "local t = {} while true do t[#t + 1] = redis.call('echo', string.rep('x', 60000) .. #t) end",
         "local t, s = {}, '[' .. string.rep('[],', 5000) .. '1]' while true do t[#t + 1] = cjson.decode(s) end",
         "local t = {} while true do t[#t + 1] = redis.call('command', 'info', 'get', 'set') end",
+        "local s, t = string.rep('x', 1e6), {} for i = 1, 7900 do t[i] = s end return redis.call('echo', unpack(t))",
+        "local s, t = string.rep('x', 1e6), {} for i = 1, 1000 do t[i] = s end return cjson.encode(t)",
+        "local s, t = string.rep('x', 1e6), {} for i = 1, 1000 do t[i] = s end return cmsgpack.pack(t)",
     ] {
         let reply = hostile.eval(script);
         assert!(reply.starts_with('-'), "{script}: {}", &reply[..reply.len().min(100)]);
         assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n");
     }
+    let many = "local s, t = string.rep('x', 1e7), {} for i = 1, 7900 do t[i] = s end redis.log(3, unpack(t)) return 1";
+    assert_eq!(hostile.eval(many), ":1\r\n", "no more is taken of it than a line has");
     // What is caught is let go.
     assert_eq!(hostile.eval("return select(2, pcall(string.rep, 'x', 1e10))"), "$17\r\nnot enough memory\r\n");
 }

@@ -323,6 +323,12 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let id = session.id;
+        // What is watched is forgotten with the question, so nothing may put EXEC off behind it.
+        let is_watching_here = session.pins.as_ref().is_some_and(|pins| pins.local_watch.is_some());
+        if is_watching_here && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
             self.discard_queued(index);
             self.answer(index, |reply| reply.null_array());

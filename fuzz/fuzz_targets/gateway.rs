@@ -14,8 +14,8 @@ use respool_connection::{
     Action, ConnId, Credentials, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WritePolicy,
 };
 use respool_proxy::{
-    About, Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Ledger, Mail, NodeConfig, PoolMode,
-    Reconnects, Shared, Timeouts, UserLimits, Worker, WorkerSetup,
+    Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Mail, NodeConfig, PoolMode, ProcessBudget,
+    ProcessFacts, Reconnects, Shared, Timeouts, UserLimits, Worker, WorkerSetup,
 };
 use respool_route::{DeadNode, Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use respool_wire::{Args, Encoder, ReplyError, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step};
@@ -598,7 +598,7 @@ impl ClientEnd {
 
 fuzz_target!(|script: &[u8]| {
     let [shape, script @ ..] = script else { return };
-    let shared = Shared::new(1, 0, About::default(), Arc::new(Ledger::default())).with_access(users());
+    let shared = Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())).with_access(users());
     let shared = Arc::new(shared);
     let setup = WorkerSetup {
         config: Arc::new(config(*shape & 127)),

@@ -144,8 +144,13 @@ impl<E: Execute> Worker<E> {
         if query.is_large() && self.settle_before(index).is_none() {
             return Flow::Again;
         }
+        let is_large = query.is_large();
         let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
         self.counters.requests_local.add(1);
+        if is_large && asker.is_none() {
+            // It only shows something, and its client takes no reply: without one nothing would hold a pipeline of them back.
+            return Flow::Next;
+        }
         let is_closing = |worker: &Self| worker.clients.sessions.at(index).is_some_and(|s| s.pause.has(Pause::CLOSING));
         let was_closing = is_closing(self);
         let client = self.clients.sessions.handle(index);

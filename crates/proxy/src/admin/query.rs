@@ -28,7 +28,7 @@ pub(crate) struct AdminAnswer {
 impl AdminQuery {
     /// Whether the reply may be large, so that a client's next request waits for it.
     pub(crate) fn is_large(&self) -> bool {
-        !matches!(self, Self::Order(_))
+        !matches!(self, Self::Order(_) | Self::Slowlog(SlowlogOrder::Reset))
     }
 
     pub(crate) fn join(&self, all: &mut AdminAnswer, one: AdminAnswer) {

@@ -169,3 +169,27 @@ fn letters_that_cross_leave_all_workers_with_the_same_pause() {
     bench.turn(|_| ());
     assert_eq!(requests(&bench.heard(node)), ["SET k 2", "GET k"]);
 }
+
+/// A client that takes no reply is not held back by its own queries, so none is put to the workers for it.
+#[test]
+fn what_only_shows_something_is_not_made_for_who_takes_no_reply() {
+    let mut bench = Bench::<NoEngine>::of_many(Config { allows_admin: true, ..config(1, 1) }, 4, Arc::default());
+    let client = bench.accept();
+    for shows in [&["CLIENT", "LIST"][..], &["PROXY", "SHOW", "CLIENTS"], &["PROXY", "SLOWLOG", "GET"]] {
+        bench.ask(client, &["CLIENT", "REPLY", "OFF"]);
+        bench.posted.clear();
+        bench.ask(client, shows);
+        assert_eq!(bench.posted.len(), 0, "{shows:?}");
+        bench.ask(client, &["CLIENT", "REPLY", "ON"]);
+        bench.ask(client, shows);
+        assert_eq!(bench.posted.len(), 3, "{shows:?}");
+        bench.wait(10_000_000);
+        bench.turn(|_| ());
+        bench.turn(|_| ());
+        bench.heard(client);
+    }
+    bench.ask(client, &["CLIENT", "REPLY", "OFF"]);
+    bench.posted.clear();
+    bench.ask(client, &["PROXY", "SLOWLOG", "RESET"]);
+    assert_eq!(bench.posted.len(), 3, "it does something");
+}

@@ -205,16 +205,22 @@ impl InternalRequests {
         })
     }
 
-    /// Whether a block is to run on a lane, or not all of it has left (`is_unsent`). If so the lane is the block's, as one that is lent
-    /// for a transaction, and is given back with its reply.
-    pub(crate) fn bind_blocks_to(&mut self, lane: LaneHandle, is_unsent: bool) -> bool {
+    /// Whether a block is to run on a lane, or has not been answered there: a node drops what it has not read of a connection that is
+    /// closed. If so the lane is the block's, as one that is lent for a transaction, and is given back with its reply.
+    pub(crate) fn bind_blocks_to(&mut self, lane: LaneHandle) -> bool {
         let tasks = self.running.iter_mut().map(|(_, task)| task).chain(&mut self.through);
         let bound = tasks.map(|task| match task {
             InternalRequest::Trial(trial) => trial.bind_to(lane),
-            InternalRequest::Exec(exec) if is_unsent => exec.bind_to(lane),
+            InternalRequest::Exec(exec) => exec.bind_to(lane),
             _ => false,
         });
         bound.fold(false, |is_any, is_bound| is_any | is_bound)
+    }
+
+    /// Whether a block that has not been answered runs on a private connection.
+    pub(crate) fn has_block_on(&self, lane: LaneHandle) -> bool {
+        let tasks = self.running.iter().map(|(_, task)| task).chain(&self.through);
+        tasks.into_iter().any(|task| matches!(task, InternalRequest::Exec(exec) if exec.waits_on(lane)))
     }
 
     /// Who is owed the reply to a task's request number `step`.

@@ -491,10 +491,10 @@ impl<E: Execute> Worker<E> {
     /// is here. The connection counts among those that are lent for transactions; if there are too many, it ends.
     fn keeps_block(&mut self, lane: LaneId) -> bool {
         let (handle, this) = (self.lanes.handle(lane), &self.lanes[lane]);
-        let (is_unsent, is_owed) = (this.up.queued_bytes() > 0, this.is_owed() || !self.tasks.through.is_empty());
+        let is_owed = this.is_owed() || !self.tasks.through.is_empty();
         // The lane itself is among those that are counted.
         let has_room = self.lanes.count_lent(this.node) <= self.config.lanes.private_max;
-        is_owed && has_room && self.tasks.bind_blocks_to(handle, is_unsent)
+        is_owed && has_room && self.tasks.bind_blocks_to(handle)
     }
 
     pub(crate) fn read_on(&mut self, lane: LaneId) {

@@ -112,6 +112,11 @@ impl Exec {
         self.private == Some(lane)
     }
 
+    /// Whether it runs on this private connection, and has not been answered.
+    pub(crate) fn waits_on(&self, lane: LaneHandle) -> bool {
+        self.runs_on(lane) && !self.is_answered
+    }
+
     /// It has the connection to itself from now on that it was to share with its client's other requests.
     pub(crate) fn take_for_itself(&mut self, lane: LaneHandle) {
         self.private = Some(lane);
@@ -644,8 +649,11 @@ impl<E: Execute> Worker<E> {
         let Some(place) = self.lanes.find(lane) else { return };
         // EXEC ends both the transaction and the watching, whatever it answers; unless something was answered that no
         // node should answer.
+        let is_clean = !exec.is_refused && !exec.queued.has_select;
         if exec.is_lost {
             self.close_lane(place);
+        } else if is_clean && self.tasks.has_block_on(lane) {
+            // A client that has vanished had sent several. The last of them gives it back.
         } else if exec.is_refused {
             self.give_back(lane, ResetNeeded { is_watching: exec.is_watching, ..ResetNeeded::default() });
         } else {

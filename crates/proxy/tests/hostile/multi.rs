@@ -310,13 +310,15 @@ fn a_transaction_runs_although_its_client_has_gone_while_multi_was_tried() {
 enum Vanishes {
     WhileItIsDialled,
     WhileMultiIsTried,
+    /// The node has not read it, maybe: what it has not read of a connection that is closed it drops.
+    WhenItIsWritten,
 }
 
 #[test]
 fn a_block_is_executed_though_its_client_has_vanished() {
     let select: &[&[&str]] = &[&["MULTI"], &["INCR", "n"], &["SELECT", "1"], &["EXEC"]];
     for mode in [PoolMode::Multiplex, PoolMode::Transaction, PoolMode::Session] {
-        for when in [Vanishes::WhileItIsDialled, Vanishes::WhileMultiIsTried] {
+        for when in [Vanishes::WhileItIsDialled, Vanishes::WhileMultiIsTried, Vanishes::WhenItIsWritten] {
             for block in [BLOCK, select] {
                 let mut bench =
                     Bench::proxy(Config { lanes: LaneLimits { mode, ..LaneLimits::default() }, ..config(1, 1) });
@@ -342,6 +344,10 @@ fn a_block_is_executed_though_its_client_has_vanished() {
                 bench.send(conn, b"+OK\r\n*0\r\n");
                 let words: Vec<String> = block.iter().map(|words| words.join(" ")).collect();
                 assert_eq!(said(&mut bench, conn), words, "{mode:?} {when:?}");
+                if when == Vanishes::WhenItIsWritten {
+                    bench.cut(client);
+                }
+                assert!(!bench.closed.contains(&conn), "{mode:?} {when:?}");
                 bench.send(conn, b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n+OK\r\n");
                 let back: &[&str] = if block == select { &["SELECT 0"] } else { &[] };
                 assert_eq!(said(&mut bench, conn), back, "{mode:?} {when:?}");

@@ -556,6 +556,10 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn end_turn(&mut self) {
         self.lanes.is_filling = false;
+        if self.engine.is_some() {
+            // What a request that was refused, or a client that ended itself, has made ready.
+            self.serve_ready();
+        }
         if self.lanes.may_go_on {
             self.lanes.let_go_on();
         }

@@ -112,7 +112,8 @@ impl<E: Execute> Worker<E> {
             return;
         }
         // The number is about to come, as long as other answers may take, and the timers ask again.
-        let is_late = self.now.mono_us.saturating_sub(since_us) > self.config.timeouts.response_us;
+        let due_us = self.lag.due_us(self.now.mono_us, self.config.timeouts.response_us);
+        let is_late = due_us.is_some_and(|due_us| since_us <= due_us);
         let Some(id) = id.filter(|_| asked < UNBLOCKS_MAX) else {
             if asked >= UNBLOCKS_MAX || is_late {
                 self.give_up_waiting(blocked);

@@ -74,6 +74,8 @@ impl<E: Execute> Worker<E> {
     /// Whether a request of a client that closes its side has had the time to be answered if it could be.
     fn release_of(&self, blocked: Handle) -> Release {
         let arrived_us = self.blocking.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
+        // A stall of the event loop is no time in which it could have been answered.
+        let arrived_us = self.lag.attended_us(arrived_us);
         let has_waited = self.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
         if has_waited { Release::Vanished } else { Release::HalfClosed }
     }

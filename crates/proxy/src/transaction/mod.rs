@@ -20,6 +20,7 @@
 //! belongs to the session, then to the task that executes on it, then to the clean-up, and to no other meanwhile.
 
 pub(crate) mod exec;
+pub(crate) mod exec_reply;
 pub(crate) mod multi_probe;
 mod queue;
 
@@ -37,7 +38,7 @@ use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
-use crate::transaction::exec::ExecReply;
+use crate::transaction::exec_reply::ExecReply;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::worker::Worker;

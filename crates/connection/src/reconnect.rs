@@ -96,7 +96,7 @@ impl DialRate {
     }
 }
 
-/// What is to be done for a connection.
+/// What a connection needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialAdvice {
     /// It is dialled now; [`Reconnect::note_ready`] or [`Reconnect::note_lost`] follows.
@@ -132,7 +132,7 @@ impl Reconnect {
         Self { terms, ..Self::default() }
     }
 
-    /// What is to be done now, on the monotonic clock in microseconds.
+    /// What is due at `now_us`, on the monotonic clock in microseconds.
     pub fn poll(&mut self, now_us: u64) -> DialAdvice {
         if self.state != State::Idle {
             return DialAdvice::Nothing;

@@ -29,7 +29,7 @@ pub enum Mail {
     Retire,
     /// End at once.
     Stop,
-    /// To oneself: secrets have been read, and are to be overwritten.
+    /// To oneself: secrets have been read and must be overwritten.
     Wipe,
     /// A client is told of changed keys in the place of another.
     Redirected(Box<Redirected>),
@@ -57,7 +57,7 @@ pub(crate) enum Query {
     Admin(AdminQuery),
     Clients(ClientQuery),
     Pubsub(PubsubQuery),
-    /// Which worker has the client that is to be told of changed keys.
+    /// Which worker has the client that receives invalidations of another.
     Redirect(RedirectSearch),
 }
 

@@ -436,10 +436,7 @@ impl World {
             }
             // A worker alone writes to itself at most.
             Action::Service(ServiceAction::Post { worker: 0, mail }) => self.worker.handle_mail(mail),
-            Action::Service(ServiceAction::Post { .. })
-            | Action::Service(ServiceAction::StopAccepting)
-            | Action::Finish { .. }
-            | Action::Service(ServiceAction::Exit) => {
+            Action::Service(_) | Action::Finish { .. } => {
                 panic!("{action:?} was not to be expected")
             }
         }

@@ -8,7 +8,7 @@ use crate::limits::{
 use crate::{Outbox, Ticket};
 
 impl<T: Ticket, O: Outbox> Upstream<T, O> {
-    /// Whether bytes are to be written at the end of this turn.
+    /// Whether bytes are written at the end of this turn.
     #[inline]
     pub fn wants_write(&self, now_us: u64) -> bool {
         match self.phase {

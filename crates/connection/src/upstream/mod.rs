@@ -351,7 +351,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         Some(queued_us.max(self.last_reply_us))
     }
 
-    /// The request that is to be answered next.
+    /// The request that is answered next.
     pub fn in_flight(&self) -> Option<InFlight<'_>> {
         self.recorder.as_ref()?.front(self.tickets.oldest_batch(), self.tickets.oldest_us()?)
     }
@@ -367,7 +367,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.ramp = Some(Box::new(Ramp::begin(now_us, length_us)));
     }
 
-    /// Whether it is sent only so much. Then [`Self::go_on_slowly`] is to be called before it is asked what is to be written.
+    /// Whether it is sent only so much. Then [`Self::go_on_slowly`] comes before the output is taken.
     #[inline]
     pub fn is_slow(&self) -> bool {
         self.ramp.is_some()

@@ -10,7 +10,7 @@ pub(super) struct ReplyReader {
     pub(super) scanner: ReplyScanner,
     /// The beginning of a reply that has not fully arrived.
     pub(super) partial: Vec<u8>,
-    /// The bytes in `partial` have been delivered and are to be forgotten.
+    /// The bytes in `partial` have been delivered and are dropped next.
     pub(super) is_partial_spent: bool,
     /// The beginning of the reply in progress has been delivered already.
     pub(super) is_streaming: bool,

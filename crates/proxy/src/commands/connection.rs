@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Whether nodes are to be asked what we could answer, because a client monitors what they are asked. Not if one of them
+    /// Whether requests that could be answered here are forwarded to nodes, because a client monitors what they are asked. Not if one of them
     /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
     fn is_to_be_seen(&self, index: ClientId) -> bool {

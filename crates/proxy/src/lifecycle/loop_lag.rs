@@ -1,4 +1,4 @@
-//! Turns of the event loop that begin late: the process was not scheduled, was stopped, or a turn took long. No node is to be
+//! Turns of the event loop that begin late: the process was not scheduled, was stopped, or a turn took long. Nodes are not
 //! blamed for that.
 //!
 //! A turn has one time, that of its beginning. What a turn writes, it writes later than that; and what has come meanwhile is read

@@ -104,7 +104,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A dial has reached an address. Returns whether its name may have been resolved before the node's name was found to lead
-    /// elsewhere, so that it is to be resolved again before anything is sent. While the former address is in use, so is a
+    /// elsewhere; then it is resolved again before anything is sent. While the former address is in use, so is a
     /// connection to it that is made late.
     pub(crate) fn is_outdated(&mut self, lane: LaneId) -> bool {
         let this = &self.lanes[lane];

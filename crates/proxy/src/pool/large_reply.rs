@@ -193,7 +193,7 @@ impl<E: Execute> Worker<E> {
             self.end_own(other);
         }
         let Ok(lane) = self.private_for(index, node) else {
-            // None is to be had: it goes on a shared one.
+            // None is free: it goes on a shared one.
             self.large(index).and_then(|large| large.way_to(node)).iter_mut().for_each(|way| way.uses_shared = true);
             return Ok(None);
         };

@@ -494,7 +494,7 @@ impl<E: Execute> Worker<E> {
         }
         match refusal {
             Some(error) => self.fail_noloop(reader, error),
-            // It is not there: no client waits for it, and everything is to be forgotten when it is back.
+            // It is not there: no client waits for it, and all stored keys are invalid when it is back.
             None => _ = self.note_told_of(reader.index, node),
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct RedirectSearch {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Looks for the client that is to be told in a client's place.
+    /// Looks for the client to which a client redirects its invalidations.
     pub(super) fn search_redirect(&mut self, index: ClientId, seq: Seq, search: RedirectSearch) {
         let Some(session) = self.clients.sessions.handle(index) else { return };
         self.is_busy = true;

@@ -177,3 +177,26 @@ fn what_queues_to_wait_is_asked_behind_a_stall() {
     bench.send(look, b"+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n");
     assert_eq!(bench.heard(client), "*-1\r\n");
 }
+
+/// Its request was read in the turn before the stall, and could not be answered earlier.
+#[test]
+fn a_client_that_closes_its_side_before_a_stall_gets_its_element() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "q", "0"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b":7\r\n");
+    assert_eq!(requests(&bench.heard(lane)), ["CLIENT ID", "BLPOP q 0"]);
+    let element = "*2\r\n$1\r\nq\r\n$1\r\nx\r\n";
+    bench.send(lane, element.as_bytes());
+    assert_eq!(bench.heard(client), element);
+    bench.ask(client, &["BLPOP", "q", "0"]);
+    assert_eq!(requests(&bench.heard(lane)), ["BLPOP q 0"]);
+    bench.stall(STALL_US);
+    bench.turn(|worker| {
+        worker.handle_hung_up(client);
+        worker.handle_ended(client);
+    });
+    bench.send(lane, element.as_bytes());
+    assert_eq!(bench.heard(client), element);
+}

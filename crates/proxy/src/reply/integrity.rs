@@ -44,6 +44,7 @@ struct Run {
 /// A reply that waits for its proof.
 #[derive(Debug)]
 pub(crate) struct UnprovedReply {
+    /// [`Owner::Discard`] while it is arriving.
     pub(crate) owner: Owner,
     /// `None` while it is arriving.
     pub(crate) kind: Option<ReplyKind>,
@@ -212,14 +213,18 @@ impl EchoCheck {
 
     fn keep(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) {
         let at = self.bytes.len();
-        // A request without a reply is counted: of one that is arriving its ticket tells, and only of a whole one this.
-        let is_counted = matches!(owner, Owner::Unanswered { .. });
         if self.held.last().is_none_or(|last| last.kind.is_some()) {
-            let owner = if is_counted { Owner::Discard } else { owner };
-            self.held.push(UnprovedReply { owner, kind: None, start: at, end: at, is_too_large: false });
+            self.held.push(UnprovedReply {
+                owner: Owner::Discard,
+                kind: None,
+                start: at,
+                end: at,
+                is_too_large: false,
+            });
         }
         let Some(last) = self.held.last_mut() else { return };
-        if is_counted && kind.is_some() {
+        // Whose a reply is that is still arriving, its ticket tells: its owner gets one answer, from one of the two.
+        if kind.is_some() {
             last.owner = owner;
         }
         last.kind = kind;
@@ -247,7 +252,7 @@ impl EchoCheck {
         (self.held, self.bytes) = (held, bytes);
     }
 
-    /// Clients that wait for what is held wait no longer.
+    /// Owners of whole replies that are held wait no longer.
     pub(crate) fn give_up(&mut self, mut each: impl FnMut(Owner)) {
         for held in &mut self.held {
             each(std::mem::replace(&mut held.owner, Owner::Discard));

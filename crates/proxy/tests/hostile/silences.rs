@@ -1,10 +1,10 @@
 //! Nodes that owe replies and are silent, with `node_silence_timeout` off.
 
 use crate::NoEngine;
-use crate::bench::{Bench, requests};
+use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::ConnId;
-use respool_proxy::{Config, Timeouts};
+use respool_proxy::{Config, IntegrityTerms, Timeouts};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -79,4 +79,29 @@ fn a_connection_that_leaves_is_not_waited_for_without_end() {
     bench.heard(new);
     bench.ask(client, &["GET", "third"]);
     assert_eq!(requests(&bench.heard(new)), ["GET third"]);
+}
+
+#[test]
+fn a_reply_that_arrives_slowly_is_answered_once_where_replies_are_proved() {
+    let integrity = IntegrityTerms { every: 1, run: 0, held_bytes: 1 << 20 };
+    let mut bench = Bench::proxy(Config { integrity, ..config(1, 1) });
+    let client = bench.accept();
+    bench.send(client, &[request(&["GET", "whole"]), request(&["GET", "slow"]), request(&["GET", "last"])].concat());
+    let node = bench.connect()[0];
+    bench.send(node, b"$1\r\nw\r\n$200000\r\n");
+    for _ in 0..3 {
+        bench.send(node, &[b's'; 60_000]);
+    }
+    bench.wait(600_000);
+    bench.turn(|_| ());
+    let told = bench.heard(client);
+    assert_eq!(told.matches("did not answer").count(), 1, "the second is arriving, and the third behind it");
+    bench.cut(node);
+    assert_eq!(bench.heard(client).matches("-ERR node").count(), 2);
+    bench.ask(client, &["GET", "next"]);
+    let node = bench.connect()[0];
+    let asked = bench.heard(node);
+    let seal = &asked[asked.find("$24\r\nrespool:").expect("replies are proved")..];
+    bench.send(node, format!("$1\r\nn\r\n{seal}").as_bytes());
+    assert_eq!(bench.heard(client), "$1\r\nn\r\n");
 }

@@ -1,7 +1,8 @@
 //! Which server was silent when: over an own connection to each, one small request is sent after the other.
 //!
 //! An error that no fault explains is the proxy's, the server's or the machine's doing. A server that did not answer here either
-//! at that time was silent for everything else that asked it.
+//! at that time was silent for everything else that asked it. A pause between two requests that took long is the machine's: this
+//! process was not scheduled either.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ const NOTED_MIN: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 struct Silences {
     over: Vec<(Instant, Instant)>,
+    /// Pauses between requests that were that much longer than they were to be.
+    overslept: Vec<(Instant, Duration)>,
     /// A request is under way since then.
     asked: Option<Instant>,
 }
@@ -67,7 +70,10 @@ impl Watch {
     /// How long each server of these nodes was silent at most between then and now.
     pub(super) fn told(&self, nodes: Nodes, since: Instant) -> String {
         let of_nodes = self.subjects.iter().filter(|subject| subject.nodes.meets(nodes));
-        let each = of_nodes.map(|subject| format!("{} for {} ms", subject.name, subject.longest(since).as_millis()));
+        let each = of_nodes.map(|subject| {
+            let (longest, overslept) = (subject.longest(since), subject.overslept(since));
+            format!("{} for {} ms, this process for {} ms", subject.name, longest.as_millis(), overslept.as_millis())
+        });
         each.collect::<Vec<_>>().join(", ")
     }
 }
@@ -91,7 +97,12 @@ impl Subject {
                 silences.over.push((asked, Instant::now()));
             }
             drop(silences);
+            let slept = Instant::now();
             thread::sleep(INTERVAL);
+            let overslept = slept.elapsed().saturating_sub(INTERVAL);
+            if overslept >= NOTED_MIN {
+                self.silences.lock().expect("no client panics").overslept.push((Instant::now(), overslept));
+            }
         }
     }
 
@@ -100,5 +111,12 @@ impl Subject {
         let silences = self.silences.lock().expect("no client panics");
         let over = silences.over.iter().rev().take_while(|(_, end)| *end >= since).map(|(begin, end)| *end - *begin);
         over.chain(silences.asked.map(|asked| asked.elapsed())).max().unwrap_or_default()
+    }
+
+    /// The longest time that this process was not scheduled for, of which a part is after then.
+    fn overslept(&self, since: Instant) -> Duration {
+        let silences = self.silences.lock().expect("no client panics");
+        let since_then = silences.overslept.iter().rev().take_while(|(end, _)| *end >= since);
+        since_then.map(|(_, overslept)| *overslept).max().unwrap_or_default()
     }
 }

@@ -12,6 +12,9 @@
 //!
 //! So deadlines are not checked in a turn that begins late, but in the one behind it, which does not wait; and what began in a turn
 //! that a stall followed counts as begun at the stall's end. A worker that is always late checks them in every other turn.
+//!
+//! A stall may be one of the whole machine, and of nodes on it. So the longest stall while a request was outstanding is no part of
+//! its age. It is one stall and not all of them, so that requests to a silent node end although a worker is always late.
 
 use crate::limits::STALLS_MAX;
 use std::collections::VecDeque;
@@ -22,6 +25,8 @@ struct Stall {
     /// The beginning of the turn before it.
     since_us: u64,
     until_us: u64,
+    /// How long after the latest time that it was expected at the turn began.
+    lost_us: u64,
 }
 
 /// What a worker knows of its own lateness.
@@ -55,7 +60,8 @@ impl LoopLag {
         if self.stalls.len() >= STALLS_MAX {
             self.stalls.pop_front();
         }
-        self.stalls.push_back(Stall { since_us: before_us, until_us: now_us });
+        let lost_us = now_us.saturating_sub(self.late_at_us);
+        self.stalls.push_back(Stall { since_us: before_us, until_us: now_us, lost_us });
         self.is_put_off = !self.was_put_off;
     }
 
@@ -79,14 +85,21 @@ impl LoopLag {
         self.late_at_us = late_at_us;
     }
 
-    /// What began then or before is older than `age_us`; `None`: nothing is.
+    /// What began then or before is older than `age_us`, leaving out the longest stall since then; `None`: nothing is.
     pub(crate) fn due_us(&self, now_us: u64, age_us: u64) -> Option<u64> {
-        let due_us = now_us.checked_sub(age_us)?;
-        match self.stall_at(due_us) {
+        let mut due_us = now_us.checked_sub(age_us)?;
+        let mut longest_us = 0;
+        let mut began_us = None;
+        for stall in self.stalls.iter().rev() {
+            if due_us >= stall.until_us {
+                break;
+            }
+            longest_us = longest_us.max(stall.lost_us);
+            due_us = now_us.checked_sub(age_us.saturating_add(longest_us))?;
             // What began with the turn that was followed by this stall is as old as its end.
-            Some(stall) => stall.since_us.checked_sub(1),
-            None => Some(due_us),
+            began_us = Some(stall.since_us);
         }
+        began_us.map_or(Some(due_us), |began_us| began_us.checked_sub(1).map(|before_us| before_us.min(due_us)))
     }
 
     /// The time at which something that was to be done then could be done.
@@ -126,6 +139,34 @@ mod tests {
         assert_eq!(lag.due_us(10_000, 3_000), Some(7_000));
         assert_eq!(lag.due_us(10_000, 600), Some(8_999));
         assert_eq!((lag.attended_us(999), lag.attended_us(1_000), lag.attended_us(8_000)), (999, 5_000, 8_000));
+    }
+
+    #[test]
+    fn the_longest_stall_is_no_part_of_an_age() {
+        let mut lag = LoopLag::default();
+        let mut stall = |since_us, late_at_us, until_us| {
+            lag.plan(late_at_us);
+            lag.note(since_us, until_us);
+        };
+        stall(1_000, 1_100, 1_200);
+        stall(2_000, 2_100, 4_100);
+        stall(5_000, 5_100, 5_400);
+        assert_eq!(lag.due_us(6_000, 500), Some(5_500), "nothing was late since then");
+        assert_eq!(lag.due_us(6_000, 700), Some(4_999), "began with the turn before the stall");
+        assert_eq!(lag.due_us(6_000, 1_000), Some(4_700), "300 lost");
+        assert_eq!(lag.due_us(6_000, 1_700), Some(1_999), "2,000 lost, what was lost in shorter stalls counts");
+        assert_eq!(lag.due_us(6_000, 2_400), Some(1_600));
+        assert_eq!(lag.due_us(6_000, 3_500), Some(500));
+    }
+
+    #[test]
+    fn a_request_ends_although_every_turn_is_late() {
+        let mut lag = LoopLag::default();
+        for turn in 1..200 {
+            lag.plan(turn * 30 - 18);
+            lag.note((turn - 1) * 30, turn * 30);
+        }
+        assert_eq!(lag.due_us(199 * 30, 250), Some(190 * 30 - 1));
     }
 
     #[test]

@@ -57,6 +57,33 @@ fn what_came_during_a_stall_is_read_before_deadlines_count() {
 }
 
 #[test]
+fn a_stall_of_the_machine_takes_no_time_from_its_nodes() {
+    let (mut bench, client, node) = connected();
+    bench.ask(client, &["GET", "key"]);
+    for _ in 0..4 {
+        bench.wait(25_000);
+        bench.turn(|_| ());
+    }
+    bench.stall(STALL_US);
+    for _ in 0..12 {
+        bench.turn(|_| ());
+        assert_eq!(bench.heard(client), "", "the node did not run either, and goes on now");
+        bench.wait(25_000);
+    }
+    bench.send(node, b"$1\r\nx\r\n");
+    assert_eq!(bench.heard(client), "$1\r\nx\r\n");
+    bench.ask(client, &["GET", "key"]);
+    bench.wait(100_000);
+    bench.turn(|_| ());
+    bench.stall(STALL_US);
+    bench.turn(|_| ());
+    bench.turn(|_| ());
+    bench.wait(450_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), LATE, "it has had its time before the stall and behind it");
+}
+
+#[test]
 fn many_replies_of_a_stall_are_read_in_several_turns() {
     let budgets = Budgets { client_output_soft: 64 << 20, client_output_hard: 128 << 20, ..config(1, 1).budgets };
     let mut bench = Bench::proxy(Config { budgets, ..config(1, 1) });

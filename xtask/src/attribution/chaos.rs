@@ -10,10 +10,13 @@ use std::{fmt, fs, io, thread};
 use respool_testkit::{Client, RedisServer, Respool, Rng};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::faults::Nodes;
+use super::layout::{COPIES, MOVED, NODES, Nodes};
 use super::ledger::{BACK, LEFT};
 use super::states::{COPIED, GUEST, OWNER};
-use super::{COPIES, MOVED, NODES, WARM, World};
+use super::world::World;
+
+/// Clean connections that Respool keeps for clients that need one to themselves, for each worker, node and purpose.
+pub(super) const WARM: usize = 2;
 
 /// The stream of random numbers that belongs to the faults; clients have their own numbers.
 const PART: u64 = u64::MAX;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use respool_testkit::{Rng, Stream, reply_length, request};
 
-use super::World;
 use super::conversation::{Meanwhile, is_aside};
 use super::model::{Model, Span, Step, Verdict};
 use super::states::{OWNER, State};
 use super::tally::Tally;
+use super::world::World;
 
 /// A reply that takes longer never comes.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
@@ -88,7 +88,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
     let client = number + 1_000_000 * behaviour as u64;
     let mut rng = Rng::part(world.seed, client);
     let is_owner = number.is_multiple_of(OWNER_ONCE_IN);
-    let mut model = Model::new(client, is_owner, Arc::clone(&world.layout));
+    let mut model = Model::new(client, is_owner, Arc::clone(&world.layout), Arc::clone(&world.states));
     let mut tally = Tally::default();
     let piece = vec![0; READ_BYTES].into_boxed_slice();
     let mut connection = Connection {
@@ -120,7 +120,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
                     large <= 1 || !matches!(step, Step::State { state: State::Large, .. })
                 });
                 let mut reading = reading(&mut rng);
-                let is_listed = world.layout.states.contains(&State::Endless);
+                let is_listed = world.states.contains(&State::Endless);
                 let is_hostile = behaviour != Behaviour::WarmUp;
                 let is_doubtful = |step: &Step| is_hostile || step.waits() || step.state() == Some(State::Large);
                 if matches!(reading, Reading::HalfClosed) && !is_listed && steps.iter().any(is_doubtful) {
@@ -131,7 +131,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
                     Reading::HalfClosed if rng.once_in(2) => Some(State::Endless),
                     _ => None,
                 };
-                if let Some(state) = leave.filter(|state| world.layout.states.contains(state)) {
+                if let Some(state) = leave.filter(|state| world.states.contains(state)) {
                     steps.push(model.leave(state));
                     tally.entered(state);
                 }

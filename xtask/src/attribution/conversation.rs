@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use respool_testkit::{elements, reply_length, request};
 
-use super::faults::{Faults, Nodes};
+use super::faults::Faults;
+use super::layout::Nodes;
 use super::ledger::{Fate, Id, Ledger};
 
 /// What a request gets.

@@ -3,32 +3,12 @@
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
+use super::layout::Nodes;
 use super::ledger::Fate;
 use super::watch::Watch;
 
 /// After its end a fault is still to be felt: what waited for its deadline is told, and lanes are dialled with pauses.
 const GRACE: Duration = Duration::from_millis(1_500);
-
-/// A set of nodes, by their numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Nodes(pub(super) u16);
-
-impl Nodes {
-    pub(super) const NONE: Nodes = Nodes(0);
-    pub(super) const ALL: Nodes = Nodes(u16::MAX);
-
-    pub(super) fn one(node: usize) -> Nodes {
-        Nodes(1 << node)
-    }
-
-    pub(super) fn and(self, other: Nodes) -> Nodes {
-        Nodes(self.0 | other.0)
-    }
-
-    pub(super) fn meets(self, other: Nodes) -> bool {
-        self.0 & other.0 != 0
-    }
-}
 
 /// After an order to go on has been answered, other workers may hold requests back for so long: it reaches them as a message,
 /// and a pause by the clock ends with the timers of each.

@@ -11,12 +11,14 @@ mod chaos;
 mod client;
 mod conversation;
 mod faults;
+mod layout;
 mod ledger;
 mod log;
 mod model;
 mod states;
 mod tally;
 mod watch;
+mod world;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,23 +27,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
 use clap::Args;
-use respool_testkit::{Address, RedisServer, Respool, TempDir, proc_stats, wait_until};
+use respool_testkit::{RedisServer, Respool, TempDir, proc_stats, wait_until};
 
-use self::chaos::{Chaos, Form};
+use self::chaos::{Chaos, Form, WARM};
 use self::client::Behaviour;
-use self::faults::{Faults, Nodes};
+use self::faults::Faults;
+use self::layout::{COPIES, Layout, MOVED, NODES, Nodes};
 use self::ledger::{Ledger, ServerLog};
 use self::states::State;
 use self::tally::Tally;
 use self::watch::Watch;
+use self::world::World;
 use crate::Outcome;
 use crate::binary::Binary;
 
-const NODES: usize = 4;
-/// The node that another server takes the place of, now and then.
-const MOVED: usize = NODES - 1;
-/// The number of the node that has a replica, which has the next one.
-const COPIES: usize = NODES;
 /// What a server needs beside its log to be troubled by orders.
 const SERVER_ARGUMENTS: [&str; 2] = ["--enable-debug-command", "yes"];
 /// Names that are tried to find some on every node.
@@ -58,10 +57,8 @@ const WARM_UP_DIVISOR: u64 = 5;
 /// Memory that may stay with the allocator beyond the base: a share of the base and a constant.
 const RESIDENT_SHARE_MAX: f64 = 1.25;
 const RESIDENT_EXTRA_MAX: u64 = 8 << 20;
-/// Clean connections that Respool keeps for those who need one to themselves, for each worker, node and purpose: waiting,
-/// and watching keys or being in pool mode `session`, this for each database and dialect: two, and one.
-/// So many more descriptors than at the base may be open.
-const WARM: usize = 2;
+/// So many more descriptors than at the base may be open: clean connections are kept for each worker, node and purpose, which are
+/// waiting, and watching keys or being in pool mode `session`, this for each database and dialect: two, and one.
 const WARM_DESCRIPTORS_MAX: usize = (NODES + 2) * WORKERS * WARM * (1 + 3);
 const WORKERS: usize = 2;
 /// From so many requests on every kind of trouble and every state of a session has to occur.
@@ -98,43 +95,6 @@ pub(crate) struct Options {
     only: Vec<String>,
 }
 
-/// What all clients know of the nodes, and what they do.
-#[derive(Debug)]
-struct Layout {
-    /// A tag for each node whose keys are there.
-    tags: Vec<String>,
-    /// States that clients enter.
-    states: Vec<State>,
-    /// Some keys are in a pool of their own, with a replica.
-    is_routed: bool,
-}
-
-impl Layout {
-    #[cfg(test)]
-    fn for_tests() -> Layout {
-        let tags = (0..=NODES).map(|node| format!("t{node}")).collect();
-        Layout { tags, states: State::ALL.to_vec(), is_routed: true }
-    }
-}
-
-/// What all clients and the one who makes trouble share.
-struct World {
-    seed: u64,
-    /// Nothing happens to the nodes.
-    is_calm: bool,
-    addresses: [Address; 2],
-    /// Requests answered or given up so far; the schedule of faults follows it.
-    requests_done: AtomicU64,
-    /// The last process has been told to end.
-    is_ending: AtomicBool,
-    /// How often a node was replaced by another server: its keys are other ones then.
-    moves: AtomicU64,
-    layout: Arc<Layout>,
-    faults: Faults,
-    tally: Mutex<Tally>,
-    ledger: Mutex<Ledger>,
-}
-
 pub(crate) fn run(options: &Options) -> Outcome {
     let seed = options.seed.unwrap_or_else(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 % 1_000_000_000)
@@ -161,8 +121,8 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let form = Form::new(is_routed, options.default_dial_rate);
     fs::write(&settings_file, chaos::settings(&servers, form))?;
     let mut respool = start_respool(options, &settings_file)?;
-    let states = states(options, is_routed)?;
-    let layout = Arc::new(Layout { tags: tags(&respool, &servers)?, states, is_routed });
+    let states: Arc<[State]> = states(options, is_routed)?.into();
+    let layout = Arc::new(Layout { tags: tags(&respool, &servers)?, is_routed });
     let node_of = |server: usize| if server == NODES + 2 { MOVED } else { server };
     let of_nodes = servers.iter().enumerate().map(|(number, server)| (server, Nodes::one(node_of(number))));
     let world = World {
@@ -172,7 +132,8 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         requests_done: AtomicU64::new(0),
         is_ending: AtomicBool::new(false),
         moves: AtomicU64::new(0),
-        layout: Arc::clone(&layout),
+        layout,
+        states: Arc::clone(&states),
         faults: Faults::new((0..NODES + 2).map(|node| format!("node{node}")).collect(), Watch::new(of_nodes)),
         tally: Mutex::new(Tally::default()),
         ledger: Mutex::new(Ledger::default()),
@@ -200,7 +161,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         complaints.push(format!("{} writes are not what clients were told", audit.complaints));
     }
     if !options.calm && requests >= COMPLETE_REQUESTS_MIN {
-        complaints.extend(tally.missing(&layout.states));
+        complaints.extend(tally.missing(&states));
         complaints.extend(summary.missing());
     }
     if !complaints.is_empty() {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use respool_testkit::{Rng, reply_length};
 
 use super::conversation::{Conversation, Meanwhile, Outcome};
-use super::faults::Nodes;
+use super::layout::{Layout, MOVED, NODES, Nodes};
 use super::ledger::{Fate, Id, Ledger};
 use super::states::State;
-use super::{Layout, MOVED, NODES};
 
 /// Keys that a client uses at a time; enough that all nodes have some.
 pub(super) const KEYS: usize = 16;
@@ -138,6 +137,7 @@ pub(super) struct Span<'f> {
 pub(super) struct Model {
     client: u64,
     layout: Arc<Layout>,
+    states: Arc<[State]>,
     /// Part of every key's name: with a new one all keys are known to be missing.
     generation: u64,
     seq: u64,
@@ -152,10 +152,10 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(client: u64, keeps_user: bool, layout: Arc<Layout>) -> Model {
+    pub(super) fn new(client: u64, keeps_user: bool, layout: Arc<Layout>, states: Arc<[State]>) -> Model {
         let keys = vec![Key::default(); KEYS];
         let ledger = Ledger::default();
-        Model { client, layout, generation: 0, seq: 0, keys, is_uncertain: false, keeps_user, moves: 0, ledger }
+        Model { client, layout, states, generation: 0, seq: 0, keys, is_uncertain: false, keeps_user, moves: 0, ledger }
     }
 
     /// Goes on with fresh keys if a request of unknown outcome may still change the present ones, or if a node was replaced by
@@ -187,7 +187,7 @@ impl Model {
 
     fn state(&self, rng: &mut Rng) -> State {
         loop {
-            let state = State::any(rng, &self.layout.states);
+            let state = State::any(rng, &self.states);
             if state.suits(self.keeps_user) {
                 return state;
             }
@@ -503,7 +503,11 @@ mod tests {
     impl Bench {
         fn new(client: u64) -> Bench {
             let faults = Faults::new((0..NODES).map(|node| format!("node{node}")).collect(), Watch::default());
-            Bench { model: Model::new(client, false, Arc::new(Layout::for_tests())), faults, moves: 0 }
+            Bench {
+                model: Model::new(client, false, Arc::new(Layout::for_tests()), State::ALL.into()),
+                faults,
+                moves: 0,
+            }
         }
 
         fn check(&mut self, step: &Step, reply: &[u8]) -> Verdict {

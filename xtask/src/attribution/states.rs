@@ -8,9 +8,8 @@
 use respool_testkit::Rng;
 
 use super::conversation::{Conversation, Line, Wanted, bulk, locally, quietly, say};
-use super::faults::Nodes;
+use super::layout::{COPIES, Layout, MOVED, NODES, Nodes};
 use super::ledger::{Id, counter_key, queue_key};
-use super::{COPIES, Layout, MOVED, NODES};
 
 /// The user of [`State::Guest`], whose rules the settings of the run say, and its password.
 pub(super) const GUEST: [&str; 2] = ["guest", "welcome"];

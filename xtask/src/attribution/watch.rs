@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use respool_testkit::{Address, Client, RedisServer};
 
-use super::faults::Nodes;
+use super::layout::Nodes;
 
 /// Requests are so far apart.
 const INTERVAL: Duration = Duration::from_millis(10);

@@ -23,7 +23,7 @@ const CIRCLES_MAX: [(&str, usize); 11] = [
     ("crates/route", 2),
     ("crates/testkit", 1),
     ("crates/wire", 1),
-    ("xtask", 6),
+    ("xtask", 2),
 ];
 
 /// Names of modules, the root of the crate not among them.

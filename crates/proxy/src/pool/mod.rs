@@ -18,6 +18,7 @@ mod unshare;
 use crate::auth::quota::QuotaGuard;
 use crate::commands::select::Selecting;
 use crate::config::{Config, NodeConfig};
+use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::CLASSES_MAX;
 use crate::nodes::health_state::NodeHealth;
 use crate::nodes::id::{NodeId, PerNode};
@@ -216,6 +217,15 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// What was written then or before has not been answered in time; `None`: all was.
+    pub(crate) fn due_us(&self, lag: &LoopLag, now_us: u64, response_us: u64) -> Option<u64> {
+        let due_us = lag.due_us(now_us, response_us)?;
+        // Replies that came during a stall are read in several turns, for which they have as much time again. A reply that is
+        // large keeps others waiting as ever.
+        let is_catching_up = self.filled_us == now_us && self.up.streamed_bytes() == 0 && lag.was_late_since(due_us);
+        if is_catching_up { due_us.checked_sub(response_us) } else { Some(due_us) }
+    }
+
     /// Whether nothing is queued on it and no reply is owed.
     pub(crate) fn is_settled(&self) -> bool {
         self.up.queued_bytes() == 0 && self.up.tickets().is_empty()

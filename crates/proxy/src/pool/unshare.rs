@@ -162,7 +162,7 @@ impl<E: Execute> Worker<E> {
         let this = &mut lanes.all[lane];
         let Some(client) = this.reader else { return };
         let mut late = Vec::new();
-        if let Some(due_us) = lag.due_us(now.mono_us, config.timeouts.response_us) {
+        if let Some(due_us) = this.due_us(lag, now.mono_us, config.timeouts.response_us) {
             let is_due = |owner: &Owner| !is_for(*owner, client, scatters, tasks) && !tasks.follows(*owner);
             this.up.expire_where(due_us, is_due, |owner| {
                 late.push(owner);

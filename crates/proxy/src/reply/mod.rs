@@ -353,13 +353,8 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn expire_requests(&mut self, lane: LaneId) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, lag, .. } = self;
         let this = &mut lanes.all[lane];
-        let Some(due_us) = lag.due_us(now.mono_us, config.timeouts.response_us) else { return };
+        let Some(due_us) = this.due_us(lag, now.mono_us, config.timeouts.response_us) else { return };
         if this.is_paced() && this.flowed_us > due_us {
-            return;
-        }
-        // Replies that came during a stall are read in several turns. One that is large keeps others waiting as ever.
-        let is_catching_up = this.filled_us == now.mono_us && lag.was_late_since(due_us);
-        if is_catching_up && this.up.streamed_bytes() == 0 {
             return;
         }
         if this.up.tickets().oldest_live_us().is_none_or(|oldest| oldest > due_us) {

@@ -118,6 +118,36 @@ fn many_replies_of_a_stall_are_read_in_several_turns() {
 }
 
 #[test]
+fn replies_are_late_although_every_turn_is_and_brings_more() {
+    let budgets = Budgets { client_output_soft: 64 << 20, client_output_hard: 128 << 20, ..config(1, 1).budgets };
+    let mut bench = Bench::proxy(Config { budgets, ..config(1, 1) });
+    let (client, count) = (bench.accept(), 100_000);
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(client);
+    bench.send(client, &request(&["GET", "key"]).repeat(count));
+    let count = requests(&bench.heard(node)).len();
+    let replies = format!("$600\r\n{}\r\n", "x".repeat(600)).repeat(count).into_bytes();
+    let mut unread = &replies[..];
+    for stalled_us in (0..=2_000_000).step_by(100_000) {
+        bench.stall(100_000);
+        bench.turn(|worker| {
+            let buffer = worker.read_buffer(node).expect("it is read");
+            let taken = unread.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&unread[..taken]);
+            worker.handle_read(node, taken);
+            unread = &unread[taken..];
+        });
+        let heard = bench.heard(client);
+        if heard.contains(LATE) {
+            return assert!((1_000_000..1_300_000).contains(&stalled_us), "after {stalled_us} us");
+        }
+    }
+    panic!("{} bytes of replies were never late", unread.len());
+}
+
+#[test]
 fn a_worker_that_is_always_late_keeps_deadlines_nevertheless() {
     let (mut bench, client, _) = connected();
     bench.ask(client, &["GET", "key"]);

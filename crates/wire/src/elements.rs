@@ -24,6 +24,44 @@ pub fn elements(reply: &[u8]) -> Option<Elements<'_>> {
     }
 }
 
+/// A complete reply, taken apart by one level.
+#[derive(Clone, Debug)]
+pub enum Part<'a> {
+    /// A reply without elements: what it says, without its head and line ends.
+    Leaf(ReplyKind, &'a [u8]),
+    /// A reply with elements.
+    Aggregate(Elements<'a>),
+}
+
+/// Takes a complete reply apart; an attribute before it is skipped. `None` if it is not complete.
+///
+/// ```
+/// # use respool_wire::{Part, ReplyKind, part};
+/// assert!(matches!(part(b"$3\r\nabc\r\n"), Some(Part::Leaf(ReplyKind::Bulk, b"abc"))));
+/// assert!(matches!(part(b"*1\r\n:1\r\n"), Some(Part::Aggregate(walk)) if walk.declared() == 1));
+/// assert!(part(b"$3\r\nab").is_none());
+/// ```
+pub fn part(reply: &[u8]) -> Option<Part<'_>> {
+    match token(reply).ok()? {
+        (Token::Leaf { kind, text, .. }, _) => Some(Part::Leaf(kind, text)),
+        (Token::Open { kind, elements }, rest) => {
+            Some(Part::Aggregate(Elements { kind, declared: elements, left: elements, rest }))
+        }
+        (Token::Attribute { elements }, rest) => match token(skip(rest, elements).ok()?).ok()? {
+            (Token::Leaf { kind, text, .. }, _) => Some(Part::Leaf(kind, text)),
+            (Token::Open { kind, elements }, rest) => {
+                Some(Part::Aggregate(Elements { kind, declared: elements, left: elements, rest }))
+            }
+            (Token::Attribute { .. }, _) => None,
+        },
+    }
+}
+
+/// The first of several complete replies, and what follows it. `None` if it is not complete.
+pub fn split_reply(replies: &[u8]) -> Option<(&[u8], &[u8])> {
+    split_element(replies).ok()
+}
+
 /// The elements of one aggregate: slices that are each a complete reply with its attribute, if it has one. A map gives key,
 /// value, key, value. Ends early if the reply was not complete after all.
 #[derive(Clone, Debug)]

@@ -230,6 +230,43 @@ pub fn request_bulk(out: &mut Vec<u8>, arg: &[u8]) {
     string(out, b'$', arg);
 }
 
+/// The head of a request or of one of its arguments, for a request that is not written into a `Vec`.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    text: [u8; HEAD_BYTES_MAX],
+    length: usize,
+}
+
+impl Head {
+    /// The head of a request of so many elements, its name among them.
+    pub fn request(elements: usize) -> Self {
+        Self::of(b'*', elements)
+    }
+
+    /// The head of an argument of so many bytes; they follow, and CR LF.
+    #[inline]
+    pub fn argument(length: usize) -> Self {
+        Self::of(b'$', length)
+    }
+
+    #[inline]
+    fn of(of: u8, count: usize) -> Self {
+        let mut text = [0; HEAD_BYTES_MAX];
+        text[0] = of;
+        let digits = Digits::unsigned(count as u64);
+        let end = 1 + digits.as_bytes().len();
+        text[1..end].copy_from_slice(digits.as_bytes());
+        text[end..end + 2].copy_from_slice(b"\r\n");
+        Self { text, length: end + 2 }
+    }
+
+    /// As it is written.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+}
+
 #[inline]
 fn string(out: &mut Vec<u8>, of: u8, bytes: &[u8]) {
     out.reserve(bytes.len() + HEAD_BYTES_MAX + 2);
@@ -361,5 +398,7 @@ mod tests {
         request_head(&mut out, 12);
         request_bulk(&mut out, b"0123456789\r");
         assert_eq!(out, b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n*12\r\n$11\r\n0123456789\r\r\n");
+        assert_eq!(Head::request(3).as_bytes(), b"*3\r\n");
+        assert_eq!(Head::argument(usize::MAX).as_bytes(), format!("${}\r\n", usize::MAX).as_bytes());
     }
 }

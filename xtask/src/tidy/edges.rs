@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::command;
 
 /// What each crate may build on, lowest level first. Whatever those build on is allowed as well.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("respool-wire", &[]),
     ("respool-command", &["respool-wire"]),
     ("respool-connection", &["respool-wire"]),
@@ -14,6 +14,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("respool-engine", &["respool-command"]),
     ("respool-proxy", &["respool-connection", "respool-access", "respool-route"]),
     ("respool-net", &["respool-connection"]),
+    ("respool-client", &["respool-connection", "respool-route"]),
     ("respool", &["respool-proxy", "respool-net", "respool-engine"]),
     ("respool-testkit", &["respool-command"]),
     ("xtask", &["respool", "respool-testkit"]),

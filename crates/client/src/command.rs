@@ -1,0 +1,251 @@
+//! A request before it is sent: its arguments, encoded by the caller.
+//!
+//! A short request lies in the command itself, so that it costs no allocation; a large value that is [`Bytes`] is kept and not
+//! copied.
+
+use crate::ToArgs;
+use crate::limits::{INLINE_BYTES, KEPT_BYTES_MIN};
+use bytes::Bytes;
+use respool_wire::Head;
+use std::fmt;
+
+/// A request. Made by [`cmd`], sent by [`Client::call`](crate::Client::call).
+#[derive(Clone)]
+pub struct Command {
+    text: Text,
+    arguments: usize,
+    /// Values that are not copied, each with the place in `text` that it stands at.
+    kept: Vec<(usize, Bytes)>,
+    kept_bytes: usize,
+    /// Where the first key stands in `text`, if it was marked.
+    key: Option<(usize, usize)>,
+    may_repeat: bool,
+}
+
+/// A request by its name. A name of two words is two arguments.
+///
+/// ```
+/// use respool_client::cmd;
+///
+/// let set = cmd("SET").key("greeting").arg("hello").arg("EX").arg(60);
+/// assert_eq!(set.arguments(), 5);
+/// assert_eq!(cmd("CONFIG GET").arg("maxmemory").arguments(), 3);
+/// ```
+pub fn cmd(name: &str) -> Command {
+    let mut command = Command {
+        text: Text::Inline { bytes: [0; INLINE_BYTES], length: 0 },
+        arguments: 0,
+        kept: Vec::new(),
+        kept_bytes: 0,
+        key: None,
+        may_repeat: false,
+    };
+    for word in name.split(' ') {
+        command.push(word.as_bytes());
+    }
+    command
+}
+
+impl Command {
+    /// Adds what `value` stands for: one argument, several or none.
+    #[must_use]
+    pub fn arg(mut self, value: impl ToArgs) -> Self {
+        value.write_args(&mut self);
+        self
+    }
+
+    /// As [`Self::arg`], for keys. Marked keys say where a request goes whose command is not known.
+    #[must_use]
+    pub fn key(mut self, key: impl ToArgs) -> Self {
+        let start = self.text.as_slice().len();
+        key.write_args(&mut self);
+        if self.key.is_none() && self.text.as_slice().len() > start {
+            self.key = Some((start, self.text.as_slice().len()));
+        }
+        self
+    }
+
+    /// The request may be executed twice: it is sent again when it is not known whether it was executed.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.may_repeat = true;
+        self
+    }
+
+    /// Adds one argument.
+    #[inline]
+    pub fn push(&mut self, argument: &[u8]) {
+        self.arguments += 1;
+        self.text.append(&[Head::argument(argument.len()).as_bytes(), argument, b"\r\n"]);
+    }
+
+    /// Adds one argument, which is kept and not copied if it is large.
+    pub fn push_bytes(&mut self, argument: &Bytes) {
+        if argument.len() < KEPT_BYTES_MIN {
+            return self.push(argument);
+        }
+        self.arguments += 1;
+        self.text.append(&[Head::argument(argument.len()).as_bytes()]);
+        self.kept.push((self.text.as_slice().len(), argument.clone()));
+        self.kept_bytes += argument.len();
+        self.text.append(&[b"\r\n"]);
+    }
+
+    /// Adds one argument as it prints.
+    pub fn push_display(&mut self, argument: impl fmt::Display) {
+        let mut printed = Printed { bytes: [0; PRINTED_BYTES], length: 0 };
+        match fmt::write(&mut printed, format_args!("{argument}")) {
+            Ok(()) => self.push(&printed.bytes[..printed.length]),
+            Err(_) => self.push(argument.to_string().as_bytes()),
+        }
+    }
+
+    /// How many arguments there are, the name among them.
+    pub fn arguments(&self) -> usize {
+        self.arguments
+    }
+
+    /// Whether it may be executed twice, as its caller says.
+    pub fn is_idempotent(&self) -> bool {
+        self.may_repeat
+    }
+
+    /// The bytes of the request without its head.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.as_slice().len() + self.kept_bytes
+    }
+
+    /// The request's name, for errors and for finding its row.
+    pub(crate) fn name(&self) -> &[u8] {
+        first_argument(self.text.as_slice()).0
+    }
+
+    /// The words by which the request's row is found: its name, and the argument behind it.
+    pub(crate) fn words(&self) -> (&[u8], &[u8]) {
+        let (name, rest) = first_argument(self.text.as_slice());
+        let start = self.text.as_slice().len() - rest.len();
+        let value = rest.iter().position(|&byte| byte == b'\n').map_or(start, |end| start + end + 1);
+        let is_kept = self.kept.first().is_some_and(|(place, _)| *place == value);
+        let second = if self.arguments > 1 && !is_kept { first_argument(rest).0 } else { b"" };
+        (name, second)
+    }
+
+    /// The request in order: parts to copy, and values to keep.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&[u8], Option<&Bytes>)> {
+        let text = self.text.as_slice();
+        let starts = std::iter::once(0).chain(self.kept.iter().map(|(place, _)| *place));
+        let ends = self.kept.iter().map(|(place, value)| (*place, Some(value))).chain([(text.len(), None)]);
+        starts.zip(ends).map(|(start, (end, value))| (&text[start..end], value))
+    }
+}
+
+/// The first argument of an encoded list of arguments, and what follows it.
+fn first_argument(text: &[u8]) -> (&[u8], &[u8]) {
+    let Some(end) = text.iter().position(|&byte| byte == b'\r') else { return (b"", b"") };
+    let length = std::str::from_utf8(text.get(1..end).unwrap_or_default()).ok().and_then(|digits| digits.parse().ok());
+    let rest = text.get(end + 2..).unwrap_or_default();
+    let (argument, rest) = rest.split_at_checked(length.unwrap_or(0)).unwrap_or((b"", b""));
+    (argument, rest.get(2..).unwrap_or_default())
+}
+
+impl fmt::Debug for Command {
+    /// Name and size alone: arguments may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = String::from_utf8_lossy(self.name());
+        f.debug_struct("Command").field("name", &name).field("arguments", &self.arguments).finish_non_exhaustive()
+    }
+}
+
+/// Bytes that lie in place while they are few.
+#[derive(Clone)]
+enum Text {
+    Inline { bytes: [u8; INLINE_BYTES], length: usize },
+    Heap(Vec<u8>),
+}
+
+impl Text {
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline { bytes, length } => &bytes[..*length],
+            Self::Heap(bytes) => bytes,
+        }
+    }
+
+    #[inline]
+    fn append(&mut self, parts: &[&[u8]]) {
+        let more: usize = parts.iter().map(|part| part.len()).sum();
+        if let Self::Inline { bytes, length } = self {
+            if *length + more <= INLINE_BYTES {
+                for part in parts {
+                    bytes[*length..*length + part.len()].copy_from_slice(part);
+                    *length += part.len();
+                }
+                return;
+            }
+            let mut heap = Vec::with_capacity((*length + more).max(2 * INLINE_BYTES));
+            heap.extend_from_slice(&bytes[..*length]);
+            *self = Self::Heap(heap);
+        }
+        if let Self::Heap(heap) = self {
+            parts.iter().for_each(|part| heap.extend_from_slice(part));
+        }
+    }
+}
+
+/// Bytes that the longest printed number takes.
+const PRINTED_BYTES: usize = 64;
+
+/// A printed value on the stack.
+struct Printed {
+    bytes: [u8; PRINTED_BYTES],
+    length: usize,
+}
+
+impl fmt::Write for Printed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let place = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(command: &Command) -> Vec<u8> {
+        let mut out = Head::request(command.arguments()).as_bytes().to_vec();
+        for (text, kept) in command.parts() {
+            out.extend_from_slice(text);
+            out.extend_from_slice(kept.map_or(&[][..], |value| value));
+        }
+        out
+    }
+
+    #[test]
+    fn a_request_is_encoded_whatever_its_size() {
+        for size in [0, 1, 50, INLINE_BYTES, KEPT_BYTES_MIN - 1, KEPT_BYTES_MIN, 3 * KEPT_BYTES_MIN] {
+            let value = Bytes::from(vec![b'v'; size]);
+            let command = cmd("SET").key("k").arg(&value).arg("EX").arg(10);
+            let mut expected = Vec::new();
+            respool_wire::encode_request(&mut expected, [&b"SET"[..], b"k", &value, b"EX", b"10"].into_iter());
+            assert_eq!(encoded(&command), expected);
+            assert_eq!(command.bytes() + Head::request(5).as_bytes().len(), expected.len());
+            assert_eq!(command.words(), (&b"SET"[..], &b"k"[..]));
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_kept_argument_are_not_looked_for() {
+        let command = cmd("X").arg(Bytes::from(vec![0; KEPT_BYTES_MIN])).arg("y");
+        assert_eq!(command.words(), (&b"X"[..], &b""[..]));
+    }
+
+    #[test]
+    fn arguments_are_not_printed() {
+        let shown = format!("{:?}", cmd("AUTH").arg("secret"));
+        assert!(shown.contains("AUTH") && !shown.contains("secret"), "{shown}");
+    }
+}

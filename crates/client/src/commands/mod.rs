@@ -1,0 +1,1 @@
+//! Typed commands: a method for each, made from the command table.

@@ -1,0 +1,199 @@
+//! What can go wrong with a call, and whether its request was executed.
+
+use crate::Reply;
+use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// No byte of it was given to the kernel: it was not executed and will not be.
+    NotSent,
+    /// It was sent, at least in part, and no reply came: it was executed, or will be, or not.
+    MaybeExecuted,
+    /// The server has replied to it.
+    Replied,
+}
+
+/// An error of a call.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    outcome: Outcome,
+    command: String,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The server answered with an error.
+    Server(ServerError),
+    /// The reply is not of the type that was asked for.
+    Decode(DecodeError),
+    /// The call's time was over.
+    Timeout,
+    /// The connection was lost, or could not be made; how.
+    Lost(Arc<str>),
+    /// The server refused the handshake; its words.
+    Refused(Arc<str>),
+    /// More requests or bytes wait than may, and the client does not wait for room.
+    Overloaded,
+    /// The client was closed.
+    Closed,
+    /// The request cannot be sent on a connection that others use; why.
+    Unfit(&'static str),
+    /// A transaction was not executed because a watched key had changed.
+    Conflict,
+    /// The address or a setting cannot be used; why.
+    Config(Arc<str>),
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, outcome: Outcome) -> Self {
+        Self(Box::new(Inner { kind, outcome, command: String::new() }))
+    }
+
+    pub(crate) fn config(text: impl Into<Arc<str>>) -> Self {
+        Self::new(ErrorKind::Config(text.into()), Outcome::NotSent)
+    }
+
+    /// The name of the request's command.
+    #[must_use]
+    pub(crate) fn of(mut self, command: &[u8]) -> Self {
+        if self.0.command.is_empty() {
+            self.0.command = String::from_utf8_lossy(command).into_owned();
+        }
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// Whether the request was executed.
+    pub fn outcome(&self) -> Outcome {
+        self.0.outcome
+    }
+
+    /// The name of the request's command; empty if it is an error of no request.
+    pub fn command(&self) -> &str {
+        &self.0.command
+    }
+
+    /// The server's error, if it is one.
+    pub fn server(&self) -> Option<&ServerError> {
+        match &self.0.kind {
+            ErrorKind::Server(error) | ErrorKind::Decode(DecodeError::Server(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether the call's time was over.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Timeout)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, outcome, command } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("outcome", outcome).field("command", command).finish()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.command.is_empty() {
+            write!(f, "{}: ", self.0.command)?;
+        }
+        match &self.0.kind {
+            ErrorKind::Server(error) => write!(f, "{error}")?,
+            ErrorKind::Decode(error) => write!(f, "{error}")?,
+            ErrorKind::Timeout => f.write_str("no reply in time")?,
+            ErrorKind::Lost(how) => write!(f, "connection lost: {how}")?,
+            ErrorKind::Refused(words) => write!(f, "handshake refused: {words}")?,
+            ErrorKind::Overloaded => f.write_str("too much waits for this connection already")?,
+            ErrorKind::Closed => f.write_str("the client is closed")?,
+            ErrorKind::Unfit(why) => f.write_str(why)?,
+            ErrorKind::Conflict => f.write_str("a watched key has changed")?,
+            ErrorKind::Config(why) => f.write_str(why)?,
+        }
+        match self.0.outcome {
+            Outcome::NotSent if !matches!(self.0.kind, ErrorKind::Config(_)) => f.write_str(" (not sent)"),
+            Outcome::MaybeExecuted => f.write_str(" (may have been executed)"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An error that a server has answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerError(Bytes);
+
+impl ServerError {
+    pub(crate) fn new(text: Bytes) -> Self {
+        Self(text)
+    }
+
+    /// Its first word, as `ERR`, `WRONGTYPE`, `MOVED`.
+    pub fn code(&self) -> &str {
+        let end = self.0.iter().position(|&byte| byte == b' ').unwrap_or(self.0.len());
+        std::str::from_utf8(&self.0[..end]).unwrap_or_default()
+    }
+
+    /// All of it, the code included.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+/// Why a reply is not of the type that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// It is of another kind.
+    Wrong {
+        /// What was asked for.
+        expected: &'static str,
+        /// What came.
+        found: &'static str,
+    },
+    /// It is of the right kind, and not this.
+    Invalid(&'static str),
+    /// An element of it is an error.
+    Server(ServerError),
+}
+
+impl DecodeError {
+    /// `reply` is not what was `expected`. For implementations of [`FromReply`](crate::FromReply).
+    pub fn wrong(expected: &'static str, reply: &Reply) -> Self {
+        Self::Wrong { expected, found: reply.kind() }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong { expected, found } => write!(f, "the reply is not {expected}: it is of kind {found}"),
+            Self::Invalid(what) => write!(f, "the reply is not {what}"),
+            Self::Server(error) => write!(f, "an element of the reply is an error: {error}"),
+        }
+    }
+}

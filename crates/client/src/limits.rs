@@ -1,0 +1,20 @@
+//! Every bound of this crate, with its reason.
+
+/// Bytes of a request that lie in its [`Command`](crate::Command): GET and SET of short keys and values.
+pub const INLINE_BYTES: usize = 128;
+
+/// The smallest [`Bytes`](bytes::Bytes) that is written from where it lies, in bytes. A smaller one is copied, which costs less than a
+/// segment more in a write.
+pub const KEPT_BYTES_MIN: usize = respool_connection::limits::SEGMENT_BYTES_MIN;
+
+/// Bytes that one read of a socket takes at most.
+pub const READ_BYTES: usize = 64 * 1024;
+
+/// Requests that may wait for replies on one connection, by default. Those whose callers have left count until they are answered.
+pub const REQUESTS_MAX: usize = 100_000;
+
+/// Bytes of requests that may wait to be written, by default.
+pub const QUEUED_BYTES_MAX: usize = 64 << 20;
+
+/// Requests of one batch or transaction.
+pub const BATCH_MAX: usize = 100_000;

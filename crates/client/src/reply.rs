@@ -1,0 +1,183 @@
+//! A reply as the caller gets it.
+//!
+//! What has no elements is one small value. An aggregate is kept as the node wrote it, in one piece of memory, and taken apart when
+//! it is read.
+
+use crate::ServerError;
+use bytes::Bytes;
+use respool_wire::{Part, ReplyKind, part, split_reply};
+
+/// A reply. RESP2 and RESP3 give the same wherever they mean the same.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// Nothing: a null of either dialect.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A boolean of RESP3.
+    Boolean(bool),
+    /// A double of RESP3.
+    Double(f64),
+    /// A status, as `OK`.
+    Status(Bytes),
+    /// A string of any bytes. A verbatim string comes without its format.
+    Bulk(Bytes),
+    /// The digits of an integer of any size.
+    BigNumber(Bytes),
+    /// An error of the server's.
+    Error(ServerError),
+    /// An array or a push.
+    Array(Elements),
+    /// A set.
+    Set(Elements),
+    /// A map: key, value, key, value.
+    Map(Elements),
+}
+
+/// The elements of an aggregate, in the order in which they were sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Elements {
+    bytes: Bytes,
+    left: u64,
+}
+
+impl Reply {
+    /// Whether it is a null.
+    pub fn is_null(&self) -> bool {
+        *self == Self::Null
+    }
+
+    /// What it is, for errors of conversion.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Integer(_) => "integer",
+            Self::Boolean(_) => "boolean",
+            Self::Double(_) => "double",
+            Self::Status(_) => "status",
+            Self::Bulk(_) => "string",
+            Self::BigNumber(_) => "big number",
+            Self::Error(_) => "error",
+            Self::Array(_) => "array",
+            Self::Set(_) => "set",
+            Self::Map(_) => "map",
+        }
+    }
+
+    /// A complete reply that is copied. An integer, a null and the usual statuses cost no memory, everything else one allocation.
+    pub(crate) fn copied(bytes: &[u8]) -> Option<Self> {
+        match part(bytes)? {
+            Part::Leaf(kind, text) => Self::leaf(kind, text, Bytes::copy_from_slice),
+            Part::Aggregate(walk) => {
+                Some(Self::aggregate(walk.kind(), Bytes::copy_from_slice(walk.rest()), walk.declared()))
+            }
+        }
+    }
+
+    /// A complete reply in memory of its own, which is not copied.
+    pub(crate) fn owned(bytes: &Bytes) -> Option<Self> {
+        match part(bytes)? {
+            Part::Leaf(kind, text) => Self::leaf(kind, text, |text| bytes.slice_ref(text)),
+            Part::Aggregate(walk) => Some(Self::aggregate(walk.kind(), bytes.slice_ref(walk.rest()), walk.declared())),
+        }
+    }
+
+    fn leaf(kind: ReplyKind, text: &[u8], keep: impl Fn(&[u8]) -> Bytes) -> Option<Self> {
+        let scalar = || std::str::from_utf8(text).ok();
+        Some(match kind {
+            ReplyKind::Bulk => Self::Bulk(keep(text)),
+            ReplyKind::Simple => Self::Status(match text {
+                b"OK" => Bytes::from_static(b"OK"),
+                b"QUEUED" => Bytes::from_static(b"QUEUED"),
+                b"PONG" => Bytes::from_static(b"PONG"),
+                text => keep(text),
+            }),
+            ReplyKind::Integer => Self::Integer(scalar()?.parse().ok()?),
+            ReplyKind::NullBulk | ReplyKind::NullArray | ReplyKind::Null => Self::Null,
+            ReplyKind::Boolean => Self::Boolean(text == b"t"),
+            ReplyKind::Double => Self::Double(scalar()?.parse().ok()?),
+            ReplyKind::BigNumber => Self::BigNumber(keep(text)),
+            ReplyKind::Verbatim => Self::Bulk(keep(text.get(4..)?)),
+            ReplyKind::Error | ReplyKind::BlobError => Self::Error(ServerError::new(keep(text))),
+            ReplyKind::Array | ReplyKind::Map | ReplyKind::Set | ReplyKind::Push => return None,
+        })
+    }
+
+    fn aggregate(kind: ReplyKind, bytes: Bytes, left: u64) -> Self {
+        let elements = Elements { bytes, left };
+        match kind {
+            ReplyKind::Map => Self::Map(elements),
+            ReplyKind::Set => Self::Set(elements),
+            _ => Self::Array(elements),
+        }
+    }
+
+    /// The elements of an aggregate of any kind.
+    pub fn into_elements(self) -> Result<Elements, Self> {
+        match self {
+            Self::Array(elements) | Self::Set(elements) | Self::Map(elements) => Ok(elements),
+            other => Err(other),
+        }
+    }
+}
+
+impl Elements {
+    /// How many are left; a pair of a map counts twice.
+    pub fn declared(&self) -> u64 {
+        self.left
+    }
+}
+
+impl Iterator for Elements {
+    type Item = Reply;
+
+    fn next(&mut self) -> Option<Reply> {
+        self.left = self.left.checked_sub(1)?;
+        let (first, rest) = split_reply(&self.bytes)?;
+        let rest = rest.len();
+        let first = self.bytes.slice_ref(first);
+        self.bytes = self.bytes.slice(self.bytes.len() - rest..);
+        Reply::owned(&first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_taken_apart() {
+        let bulk = |text: &'static str| Reply::Bulk(Bytes::from_static(text.as_bytes()));
+        for (bytes, expected) in [
+            (&b"+OK\r\n"[..], Reply::Status(Bytes::from_static(b"OK"))),
+            (b"+other\r\n", Reply::Status(Bytes::from_static(b"other"))),
+            (b":-7\r\n", Reply::Integer(-7)),
+            (b"$3\r\na\r\n\r\n", bulk("a\r\n")),
+            (b"$-1\r\n", Reply::Null),
+            (b"*-1\r\n", Reply::Null),
+            (b"_\r\n", Reply::Null),
+            (b"#t\r\n", Reply::Boolean(true)),
+            (b",1.5\r\n", Reply::Double(1.5)),
+            (b"=7\r\ntxt:abc\r\n", bulk("abc")),
+            (b"(123\r\n", Reply::BigNumber(Bytes::from_static(b"123"))),
+            (b"-ERR no\r\n", Reply::Error(ServerError::new(Bytes::from_static(b"ERR no")))),
+            (b"|1\r\n+a\r\n+b\r\n:1\r\n", Reply::Integer(1)),
+        ] {
+            assert_eq!(Reply::copied(bytes), Some(expected.clone()));
+            assert_eq!(Reply::owned(&Bytes::from_static(bytes)), Some(expected));
+        }
+    }
+
+    #[test]
+    fn elements_come_in_order_and_nest() {
+        let reply = Reply::copied(b"*3\r\n:1\r\n%1\r\n+a\r\n*0\r\n$1\r\nx\r\n").unwrap();
+        let elements: Vec<Reply> = reply.into_elements().unwrap().collect();
+        assert_eq!(elements[0], Reply::Integer(1));
+        assert_eq!(elements[2], Reply::Bulk(Bytes::from_static(b"x")));
+        let Reply::Map(pair) = elements[1].clone() else { panic!("{elements:?}") };
+        assert_eq!(pair.declared(), 2);
+        let pair: Vec<Reply> = pair.collect();
+        assert!(matches!(&pair[..], [Reply::Status(_), Reply::Array(none)] if none.declared() == 0));
+    }
+}

@@ -1,0 +1,181 @@
+//! What can be an argument of a request.
+
+use crate::Command;
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// A value that stands for one argument, several or none.
+///
+/// Texts, bytes and numbers are one argument; slices, arrays, vectors and sets as many as they have elements; a pair or a map entry is
+/// two; an [`Option`] one or none.
+///
+/// ```
+/// use respool_client::cmd;
+///
+/// assert_eq!(cmd("DEL").arg(["a", "b", "c"]).arguments(), 4);
+/// assert_eq!(cmd("MSET").arg([("a", 1), ("b", 2)]).arguments(), 5);
+/// assert_eq!(cmd("SPOP").arg("key").arg(Some(3)).arguments(), 3);
+/// assert_eq!(cmd("SET").arg("key").arg(b"bytes").arguments(), 3);
+/// ```
+pub trait ToArgs {
+    /// Adds the arguments to `command`.
+    fn write_args(&self, command: &mut Command);
+
+    /// Adds those of a slice. For `u8` it is one argument: bytes.
+    #[doc(hidden)]
+    fn write_slice(values: &[Self], command: &mut Command)
+    where
+        Self: Sized,
+    {
+        values.iter().for_each(|value| value.write_args(command));
+    }
+}
+
+impl ToArgs for str {
+    #[inline]
+    fn write_args(&self, command: &mut Command) {
+        command.push(self.as_bytes());
+    }
+}
+
+impl ToArgs for String {
+    #[inline]
+    fn write_args(&self, command: &mut Command) {
+        command.push(self.as_bytes());
+    }
+}
+
+impl ToArgs for Bytes {
+    fn write_args(&self, command: &mut Command) {
+        command.push_bytes(self);
+    }
+}
+
+impl ToArgs for u8 {
+    fn write_args(&self, command: &mut Command) {
+        command.push_display(self);
+    }
+
+    #[inline]
+    fn write_slice(values: &[Self], command: &mut Command) {
+        command.push(values);
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {
+        $(impl ToArgs for $number {
+            fn write_args(&self, command: &mut Command) {
+                command.push_display(self);
+            }
+        })*
+    };
+}
+
+numbers!(i8, i16, i32, i64, i128, isize, u16, u32, u64, u128, usize, f32, f64);
+
+impl ToArgs for bool {
+    fn write_args(&self, command: &mut Command) {
+        command.push(if *self { b"1" } else { b"0" });
+    }
+}
+
+impl ToArgs for char {
+    fn write_args(&self, command: &mut Command) {
+        command.push(self.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+/// No argument.
+impl ToArgs for () {
+    fn write_args(&self, _: &mut Command) {}
+}
+
+impl<T: ToArgs> ToArgs for [T] {
+    #[inline]
+    fn write_args(&self, command: &mut Command) {
+        T::write_slice(self, command);
+    }
+}
+
+impl<T: ToArgs, const N: usize> ToArgs for [T; N] {
+    #[inline]
+    fn write_args(&self, command: &mut Command) {
+        T::write_slice(self, command);
+    }
+}
+
+impl<T: ToArgs> ToArgs for Vec<T> {
+    #[inline]
+    fn write_args(&self, command: &mut Command) {
+        T::write_slice(self, command);
+    }
+}
+
+impl<T: ToArgs> ToArgs for Option<T> {
+    fn write_args(&self, command: &mut Command) {
+        if let Some(value) = self {
+            value.write_args(command);
+        }
+    }
+}
+
+macro_rules! pointers {
+    ($($pointer:ty),*) => {
+        $(impl<T: ToArgs + ?Sized> ToArgs for $pointer {
+            #[inline]
+            fn write_args(&self, command: &mut Command) {
+                (**self).write_args(command);
+            }
+        })*
+    };
+}
+
+pointers!(&T, &mut T, Box<T>, Arc<T>);
+
+impl<T: ToArgs + ToOwned + ?Sized> ToArgs for Cow<'_, T> {
+    fn write_args(&self, command: &mut Command) {
+        (**self).write_args(command);
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident),*))*) => {
+        $(impl<$($name: ToArgs),*> ToArgs for ($($name,)*) {
+            #[allow(non_snake_case, reason = "one name for a type and its value")]
+            fn write_args(&self, command: &mut Command) {
+                let ($($name,)*) = self;
+                $($name.write_args(command);)*
+            }
+        })*
+    };
+}
+
+tuples!((A)(A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F));
+
+impl<T: ToArgs, S: BuildHasher> ToArgs for HashSet<T, S> {
+    fn write_args(&self, command: &mut Command) {
+        self.iter().for_each(|value| value.write_args(command));
+    }
+}
+
+impl<T: ToArgs> ToArgs for BTreeSet<T> {
+    fn write_args(&self, command: &mut Command) {
+        self.iter().for_each(|value| value.write_args(command));
+    }
+}
+
+impl<K: ToArgs, V: ToArgs, S: BuildHasher> ToArgs for HashMap<K, V, S> {
+    fn write_args(&self, command: &mut Command) {
+        self.iter().for_each(|pair| pair.write_args(command));
+    }
+}
+
+impl<K: ToArgs, V: ToArgs> ToArgs for BTreeMap<K, V> {
+    fn write_args(&self, command: &mut Command) {
+        self.iter().for_each(|pair| pair.write_args(command));
+    }
+}

@@ -1,14 +1,14 @@
 //! The answers of `COMMAND` and its subcommands: the rows, told in RESP.
 //!
-//! Names, arity, flags, keys, categories and tips are those of Redis, in its order and types. Summaries are ours; free-text
-//! notes, histories and argument grammars are not told.
+//! Names, arity, flags, keys, categories, tips and arguments are those of Redis, in its order and types. Summaries are ours,
+//! and of complexities the formula is told; free-text notes and histories are not.
 
 use respool_wire::{Args, Encoder};
 
 use crate::limits::NAMES_ASKED_MAX;
 use crate::{
-    Begin, Categories, Command, Find, Flags, KeyAccess, KeyPositions, KeySpec, Row, ServerCommand, all, glob, listed,
-    lookup_full, resolve, text,
+    Argument, ArgumentKind, Arguments, Begin, Categories, Command, Find, Flags, KeyAccess, KeyPositions, KeySpec,
+    Repeat, Row, ServerCommand, all, glob, listed, lookup_full, resolve, text,
 };
 
 /// Answers a request of the `COMMAND` family and returns true; leaves any other row's request alone and returns false. The
@@ -158,12 +158,23 @@ fn docs(names: Args<'_>, learnt: Learnt<'_>, reply: &mut Encoder<'_>) {
 fn row_docs(row: &Row, reply: &mut Encoder<'_>) {
     reply.bulk(row.full_name().as_bytes());
     let has_flags = row.is_internal || row.deprecation.is_some();
-    let fields =
-        3 + usize::from(has_flags) + 2 * usize::from(row.deprecation.is_some()) + usize::from(row.is_container());
+    let usage = row.usage();
+    let has_complexity = !usage.complexity.is_empty();
+    let arguments = usage.arguments();
+    let has_arguments = arguments.clone().next().is_some();
+    let fields = 3
+        + usize::from(has_complexity)
+        + usize::from(has_flags)
+        + 2 * usize::from(row.deprecation.is_some())
+        + usize::from(has_arguments)
+        + usize::from(row.is_container());
     reply.map(fields);
     text_field("summary", row.doc, reply);
     text_field("since", row.since, reply);
     text_field("group", row.group.name(), reply);
+    if has_complexity {
+        text_field("complexity", usage.complexity, reply);
+    }
     if has_flags {
         reply.bulk(b"doc_flags");
         reply.set(usize::from(row.deprecation.is_some()) + usize::from(row.is_internal));
@@ -178,10 +189,66 @@ fn row_docs(row: &Row, reply: &mut Encoder<'_>) {
         text_field("deprecated_since", deprecation.since, reply);
         text_field("replaced_by", deprecation.replaced_by, reply);
     }
+    if has_arguments {
+        reply.bulk(b"arguments");
+        argument_list(arguments, reply);
+    }
     if row.is_container() {
         reply.bulk(b"subcommands");
         reply.map(row.subcommands.len());
         row.subcommands.iter().for_each(|row| row_docs(row, reply));
+    }
+}
+
+fn argument_list(arguments: Arguments, reply: &mut Encoder<'_>) {
+    reply.array(arguments.count());
+    arguments.for_each(|argument| argument_docs(&argument, reply));
+}
+
+fn argument_docs(argument: &Argument, reply: &mut Encoder<'_>) {
+    let texts = [("token", argument.token), ("since", argument.since), ("deprecated_since", argument.deprecated_since)];
+    let flags = [
+        (argument.is_optional, "optional"),
+        (argument.repeat != Repeat::Once, "multiple"),
+        (argument.repeat == Repeat::ManyWithToken, "multiple_token"),
+    ];
+    let flags = flags.iter().filter(|(is_set, _)| *is_set);
+    let (kind, parts) = match argument.kind {
+        ArgumentKind::String => ("string", None),
+        ArgumentKind::Integer => ("integer", None),
+        ArgumentKind::Double => ("double", None),
+        ArgumentKind::Key => ("key", None),
+        ArgumentKind::Pattern => ("pattern", None),
+        ArgumentKind::UnixTime => ("unix-time", None),
+        ArgumentKind::Token => ("pure-token", None),
+        ArgumentKind::OneOf(parts) => ("oneof", Some(parts)),
+        ArgumentKind::Block(parts) => ("block", Some(parts)),
+    };
+    let has_flags = flags.clone().next().is_some();
+    let fields = 2
+        + usize::from(argument.key_spec.is_some())
+        + texts.iter().filter(|(_, text)| text.is_some()).count()
+        + usize::from(has_flags)
+        + usize::from(parts.is_some());
+    reply.map(fields);
+    text_field("name", &argument.told_name(), reply);
+    text_field("type", kind, reply);
+    if let Some(spec) = argument.key_spec {
+        field("key_spec_index", spec.into(), reply);
+    }
+    for (name, text) in texts {
+        if let Some(text) = text {
+            text_field(name, text, reply);
+        }
+    }
+    if has_flags {
+        reply.bulk(b"flags");
+        reply.set(flags.clone().count());
+        flags.for_each(|(_, name)| reply.simple(name));
+    }
+    if let Some(parts) = parts {
+        reply.bulk(b"arguments");
+        argument_list(parts, reply);
     }
 }
 

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Owns: the rows (`src/table/`, a file per group), finding a row by name ([`lookup()`], [`resolve`]), finding the keys of a
-//! request ([`Keys`]), the texts of errors that clients match on ([`text`]), what `COMMAND` answers ([`introspect`]), and what a
+//! request ([`Keys`]), what its arguments and replies are ([`Usage`]), the texts of errors that clients match on ([`text`]), what `COMMAND` answers ([`introspect`]), and what a
 //! local node is ([`Execute`]). Never runs a command, opens a socket or asks for the time.
 #![forbid(unsafe_code)]
 
@@ -43,6 +43,7 @@ mod secrets;
 mod shape;
 mod table;
 pub mod text;
+mod usage;
 
 pub use categories::Categories;
 pub use cursor::parse_cursor;
@@ -58,3 +59,4 @@ pub use row::{Deprecation, Row, Way};
 pub use secrets::{is_of_one_server, is_open_setting, is_secret_setting};
 pub use shape::{Shape, ShapeOf};
 pub use table::*;
+pub use usage::{Argument, ArgumentKind, Arguments, Repeat, ReplyForm, ReplyType, ReplyTypes, Returns, Usage};

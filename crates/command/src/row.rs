@@ -6,7 +6,7 @@ use respool_wire::Args;
 
 use crate::keys::Irregular;
 use crate::shape::{self, Shape, ShapeOf};
-use crate::{Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy};
+use crate::{Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy, Usage};
 
 /// One command or subcommand. Rows are `'static`; compare them by [`Row::command`].
 pub struct Row {
@@ -169,6 +169,11 @@ impl Row {
             None => self.shape,
             Some(decide) => decide(args),
         }
+    }
+
+    /// Its arguments, its reply and its complexity, as they are told to users.
+    pub fn usage(&self) -> &'static Usage {
+        crate::table::usage(self.command)
     }
 
     /// Whether it has subcommands.

@@ -2,9 +2,12 @@
 //!
 //! A group's file is one `rows!` list. The macro makes the group's enum and its rows from it, so a command exists in
 //! exactly one place, and a match over the enum is asked for an arm as soon as a row is added. The comment above a row
-//! is its documentation everywhere: in the enum, in `COMMAND DOCS` and in the generated page.
+//! is its documentation everywhere: in the enum, in `COMMAND DOCS` and in the generated page. Between the two stand the
+//! columns that are told and not looked at while requests run, of which each may be missing: `#[args = ..]` (the notation is
+//! that of [`Arguments`](crate::Arguments)), `#[reply = ..]` (that of [`Returns`](crate::Returns)) and `#[complexity = ..]`.
+//! They are kept apart from the rows, in a list that the number of the command leads to.
 
-use crate::{Group, Row};
+use crate::{Group, Row, Usage};
 
 /// Makes a group's enum and its rows.
 macro_rules! rows {
@@ -13,8 +16,19 @@ macro_rules! rows {
         $commands:ident, $group:ident;
         $(
             $(#[doc = $doc:literal])+
+            $(#[args = $args:literal])?
+            $(#[reply = $reply:literal])?
+            $(#[complexity = $complexity:literal])?
             $command:ident = $row:expr
-            $( => { $( $(#[doc = $sub_doc:literal])+ $sub:ident = $sub_row:expr; )+ } )?;
+            $( => {
+                $(
+                    $(#[doc = $sub_doc:literal])+
+                    $(#[args = $sub_args:literal])?
+                    $(#[reply = $sub_reply:literal])?
+                    $(#[complexity = $sub_complexity:literal])?
+                    $sub:ident = $sub_row:expr;
+                )+
+            } )?;
         )+
     ) => {
         $(#[$about])*
@@ -30,6 +44,24 @@ macro_rules! rows {
         /// How many rows the group has, subcommands included.
         pub(super) const COUNT: usize =
             [$( stringify!($command), $( $( stringify!($sub), )+ )? )+].len();
+
+        /// What is told of each, in the order of the enum.
+        pub(super) static USAGES: [crate::Usage; COUNT] = [
+            $(
+                crate::Usage {
+                    args: concat!($($args)?),
+                    reply: concat!($($reply)?),
+                    complexity: concat!($($complexity)?),
+                },
+                $( $(
+                    crate::Usage {
+                        args: concat!($($sub_args)?),
+                        reply: concat!($($sub_reply)?),
+                        complexity: concat!($($sub_complexity)?),
+                    },
+                )+ )?
+            )+
+        ];
 
         /// The group's rows.
         pub(super) static ROWS: &[crate::Row] = &[
@@ -82,6 +114,14 @@ macro_rules! groups {
                     let before = before + $module::COUNT;
                 )+
                 before
+            }
+        }
+
+        /// What is told of a command: arguments, reply and complexity.
+        pub(crate) fn usage(command: Command) -> &'static Usage {
+            match command {
+                $( Command::$group(command) => &$module::USAGES[command as usize], )+
+                Command::Learnt => &Usage::NONE,
             }
         }
 

@@ -7,7 +7,7 @@ use respool_testkit::Client;
 use respool_wire::{Protocol, Value};
 
 use crate::differences::Differences;
-use crate::{answer, is_later, redis, request, shown};
+use crate::{answer, is_later, redis, request, shared_rows, shown};
 
 /// Switches the connection to `protocol`.
 fn speak(client: &mut Client, protocol: Protocol) {
@@ -140,6 +140,30 @@ fn small_replies_are_the_same_bytes() {
     }
 }
 
+/// Arguments without those that only later servers have.
+fn earlier(arguments: &Value) -> Value {
+    let Value::Array(arguments) = arguments else { panic!("{arguments:?} are no arguments") };
+    let mut kept = Vec::new();
+    for argument in arguments {
+        let Value::Map(fields) = argument else { panic!("{argument:?} is no argument") };
+        let is_since = |(name, value): &(Value, Value)| text(name) == "since" && is_later_version(&text(value));
+        if fields.iter().any(is_since) {
+            continue;
+        }
+        let fields = fields.iter().map(|(name, value)| {
+            let value = if text(name) == "arguments" { earlier(value) } else { value.clone() };
+            (name.clone(), value)
+        });
+        kept.push(Value::Map(fields.collect()));
+    }
+    Value::Array(kept)
+}
+
+fn is_later_version(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().expect("a version"));
+    (numbers.next(), numbers.next()) > (Some(7), Some(0))
+}
+
 /// What `COMMAND DOCS` tells of every row, by name, without what is prose.
 fn documented(reply: &Value, into: &mut Vec<(String, Vec<(String, Value)>)>) {
     let Value::Map(rows) = reply else { panic!("{reply:?} is no map") };
@@ -147,9 +171,11 @@ fn documented(reply: &Value, into: &mut Vec<(String, Vec<(String, Value)>)>) {
         let Value::Map(fields) = fields else { panic!("{fields:?} is no map") };
         let mut facts = Vec::new();
         for (field, value) in fields {
-            match text(field).as_str() {
+            let field_name = text(field);
+            match field_name.as_str() {
                 "subcommands" => documented(value, into),
-                "summary" | "replaced_by" | "complexity" | "history" | "arguments" => {}
+                "summary" | "replaced_by" | "history" | "complexity" => {}
+                "arguments" => facts.push((field_name.clone(), earlier(value))),
                 field => facts.push((field.to_owned(), value.clone())),
             }
         }
@@ -174,4 +200,21 @@ fn every_row_is_documented_with_the_facts_that_redis_gives() {
         assert_eq!(ours, theirs);
     }
     assert_eq!(ours.len(), theirs.len());
+}
+
+#[test]
+fn complexities_begin_as_those_of_redis() {
+    let Some(server) = redis() else { return };
+    let mut client = server.client().expect("the server accepts");
+    speak(&mut client, Protocol::Resp3);
+    for row in shared_rows() {
+        let reply = client.command(&["COMMAND", "DOCS", row.full_name()]).expect("it answers");
+        let Ok(Value::Map(rows)) = Value::parse(&reply) else { panic!("{row:?}: no map") };
+        let Value::Map(fields) = &rows[0].1 else { panic!("{row:?}: no fields") };
+        let theirs = fields.iter().find(|(name, _)| text(name) == "complexity").map(|(_, value)| text(value));
+        // Theirs goes on in prose: what the letters stand for.
+        let theirs = theirs.filter(|theirs| theirs.starts_with("O(")).unwrap_or_default();
+        let ours = row.usage().complexity;
+        assert!(theirs.starts_with(ours) && ours.is_empty() == theirs.is_empty(), "{row:?}: {ours}, {theirs}");
+    }
 }

@@ -336,7 +336,7 @@ impl InternalRequests {
 impl<E: Execute> Worker<E> {
     /// Does what is left to do of tasks that are through.
     pub(crate) fn conclude_tasks(&mut self) {
-        while let Some(task) = self.tasks.through.pop_front() {
+        while let Some(task) = self.env.tasks.through.pop_front() {
             match task {
                 InternalRequest::Clean(cleaning) => self.conclude_cleaning(cleaning),
                 InternalRequest::Watch(_)
@@ -345,14 +345,14 @@ impl<E: Execute> Worker<E> {
                 | InternalRequest::SubscriberPing(_) => {}
                 InternalRequest::Exec(exec) => self.conclude_exec(*exec),
                 InternalRequest::Trial(trial) => self.conclude_trial(*trial),
-                InternalRequest::Heal(healing) => self.conclude_healing(healing),
+                InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
                 InternalRequest::Stop(stopping) => self.conclude_stopping(*stopping),
                 InternalRequest::Learn(learning) => self.conclude_learning(*learning),
                 InternalRequest::List(listing) => self.conclude_listing(listing),
                 InternalRequest::Publish(publishing) => self.conclude_publish(publishing),
                 InternalRequest::NodeQuery(query) => self.conclude_node_query(*query),
                 InternalRequest::Return(returning) => self.conclude_return(*returning),
-                InternalRequest::Probe(probe) => self.conclude_probe(probe),
+                InternalRequest::Probe(probe) => self.env.conclude_probe(probe),
                 InternalRequest::Listen(listening) => self.conclude_listening(listening),
             }
         }

@@ -4,42 +4,31 @@
 //! reply in `reply`, to time in `lifecycle::timers`.
 
 use crate::admin::AdminState;
-use crate::auth::users::UserQuotas;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
 use crate::commands::client_pause::ClientPause;
 use crate::config::Config;
+use crate::env::Env;
 use crate::error_text;
 use crate::hooks::Event;
-use crate::internal_request::InternalRequests;
 use crate::lifecycle::drain::DrainProgress;
-use crate::lifecycle::loop_lag::LoopLag;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
-use crate::limits::{CLAIM_SOFT_FACTOR, READ_BYTES, REVIEWED_WRITE_BYTES};
+use crate::limits::{CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
 use crate::mail::{Mail, Query};
-use crate::observe::counters::Counters;
-use crate::observe::sampling::Samples;
+use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
-use crate::pool::{LaneEnd, Lanes};
 use crate::pubsub::Subscriptions;
-use crate::request::gathers::Scatters;
-use crate::request::time_slices::Slices;
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::scripts::functions::Functions;
-use crate::session::forced_disconnect::{DisconnectLog, DisconnectReason};
+use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::id::ClientId;
-use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::workers::query::Queries;
 use crate::workers::shared::Shared;
-use respool_access::Users;
-use respool_command::{Execute, KeyPositions, Row};
+use respool_command::Execute;
 use respool_connection::limits::HELD_AGE_US_MAX;
 use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
-use respool_route::RouteScratch;
-use respool_wire::RequestDecoder;
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What a worker is made of.
@@ -60,156 +49,242 @@ pub struct WorkerSetup<E> {
 /// The state of one worker.
 #[derive(Debug)]
 pub struct Worker<E> {
-    pub(crate) config: Arc<Config>,
-    pub(crate) shared: Arc<Shared>,
-    /// The users that this worker goes by.
-    pub(crate) users: Arc<Users>,
-    /// What some of them may ask for.
-    pub(crate) allowances: Arc<UserQuotas>,
-    /// Some of them have connections of their own to nodes.
-    pub(crate) has_speakers: bool,
-    /// Room for the keys of requests that are judged.
-    pub(crate) permit_keys: KeyPositions,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) number: usize,
-    pub(crate) engine: Option<E>,
-    pub(crate) now: Now,
-    pub(crate) clients: Clients,
-    pub(crate) lanes: Lanes,
-    pub(crate) scatters: Scatters,
-    pub(crate) tasks: InternalRequests,
+    pub(crate) env: Env<E>,
     pub(crate) blocking: Blocking,
     pub(crate) parking: Parking,
     pub(crate) queries: Queries<Query>,
     pub(crate) admin: AdminState,
-    pub(crate) seen: Samples,
     pub(crate) subscriptions: Subscriptions,
-    /// Room for plans. `None` while it is in use.
-    pub(crate) scratch: Option<Box<RouteScratch>>,
-    /// Requests under each route.
-    pub(crate) route_hits: Vec<u64>,
-    /// An operator holds all requests back.
-    pub(crate) is_all_paused: bool,
-    /// Which replica was asked last.
-    pub(crate) replica_turn: u32,
-    pub(crate) actions: VecDeque<Action<ServiceAction<Mail>>>,
-    /// All reads of connections without an unfinished request or reply go here.
-    read_buffer: Vec<u8>,
-    /// Secrets are in it, or in clients' own input.
-    pub(crate) has_read_secret: bool,
-    /// Decodes requests that lie whole in the read buffer.
-    decoder: Option<Box<RequestDecoder>>,
-    /// Whether replies that are outstanding may be waited for; `None` if that has not been looked at in this turn.
-    pub(crate) is_patient: Option<bool>,
-    /// Something may be outstanding, so timers are looked at often.
-    pub(crate) is_busy: bool,
-    pub(crate) cron_at_us: u64,
-    pub(crate) lag: LoopLag,
-    /// The timers run later than they would if anything were outstanding.
-    pub(crate) is_cron_slow: bool,
-    pub(crate) engine_at_us: u64,
     pub(crate) pressure: MemoryPressure,
-    pub(crate) cut_off_lines: DisconnectLog,
-    /// Bytes of tables that are in the account of the process.
-    pub(crate) tables_accounted: usize,
-    /// A drain is under way and ends by then.
-    pub(crate) drain_until_us: Option<u64>,
-    /// Commands learnt from nodes, as far as this worker has heard of them.
-    pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
     /// Names that nodes are asked for.
     pub(crate) learnings: CommandInfoQueries,
     pub(crate) functions: Functions,
     /// All clients hold their requests back until then.
     pub(crate) client_pause: Option<ClientPause>,
     pub(crate) retirement: DrainProgress,
-    pub(crate) slices: Slices,
     pub(crate) tidying: TableShrink,
 }
 
 impl<E: Execute> Worker<E> {
     /// A worker with no connections.
     pub fn new(setup: WorkerSetup<E>) -> Self {
-        let counters = Arc::clone(&setup.shared.counters[setup.number]);
         let mut worker = Self {
-            lanes: Lanes::new(&setup.config, setup.entropy),
             subscriptions: Subscriptions::new(&setup.config, setup.entropy),
-            clients: Clients::new(Arc::clone(&counters)),
-            users: setup.shared.access.users(),
-            allowances: setup.shared.access.allowances(),
-            has_speakers: false,
-            permit_keys: KeyPositions::new(),
-            scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
-            seen: Samples::new(setup.config.seeing),
-            config: setup.config,
-            shared: setup.shared,
-            counters,
-            number: setup.number,
-            engine: setup.engine,
-            now: Now::default(),
-            tasks: InternalRequests::default(),
+            env: Env::new(setup),
             blocking: Blocking::default(),
             parking: Parking::default(),
             queries: Queries::default(),
             admin: AdminState::default(),
-            scratch: None,
-            route_hits: Vec::new(),
-            replica_turn: 0,
-            is_all_paused: false,
-            actions: VecDeque::new(),
-            read_buffer: vec![0; READ_BYTES],
-            has_read_secret: false,
-            decoder: Some(Box::default()),
-            is_patient: None,
-            is_busy: false,
-            cron_at_us: 0,
-            lag: LoopLag::default(),
-            is_cron_slow: true,
-            engine_at_us: 0,
             pressure: MemoryPressure::default(),
-            cut_off_lines: DisconnectLog::default(),
-            tables_accounted: 0,
-            drain_until_us: None,
-            learnt: Arc::default(),
             learnings: CommandInfoQueries::default(),
             functions: Functions::default(),
             client_pause: None,
             retirement: DrainProgress::default(),
-            slices: Slices::default(),
             tidying: TableShrink::default(),
         };
-        worker.clients.output_hard = worker.config.budgets.client_output_hard;
-        worker.adopt_allowances();
-        worker.lanes.asks = worker.number == 0 && worker.config.dials_ahead;
-        worker.shared.name_nodes(worker.config.nodes.iter().map(|node| node.name.clone()));
+        worker.env.adopt_allowances();
         worker
     }
 
     /// Reads requests from what has just been received.
     fn read_client(&mut self, index: ClientId, bytes: usize) {
-        self.counters.client_reads.add(1);
-        self.counters.client_bytes_in.add(bytes as u64);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let before_us = std::mem::replace(&mut session.last_active_us, self.now.mono_us);
-        self.clients.crowd.note_asked(self.now.mono_us.saturating_sub(before_us));
-        self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
+        self.env.counters.client_reads.add(1);
+        self.env.counters.client_bytes_in.add(bytes as u64);
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let before_us = std::mem::replace(&mut session.last_active_us, self.env.now.mono_us);
+        self.env.clients.crowd.note_asked(self.env.now.mono_us.saturating_sub(before_us));
+        self.env.clients.awaited.note_asked(&mut session.pace, self.env.now.mono_us);
         if let Some(input) = &mut session.input {
             input.fill(bytes);
             // What comes while a request waits is kept for later.
             if session.pause.is_none() {
                 self.read_input(index)
             } else {
-                self.clients.list(index)
+                self.env.clients.list(index)
             }
             return;
         }
         // Both are borrowed from the worker for the time of the call, which may change anything else of it.
-        let buffer = std::mem::take(&mut self.read_buffer);
-        let mut decoder = self.decoder.take().unwrap_or_default();
+        let buffer = std::mem::take(&mut self.env.read_buffer);
+        let mut decoder = self.env.decoder.take().unwrap_or_default();
         self.read_fresh(index, &mut decoder, buffer.get(..bytes).unwrap_or_default());
-        self.read_buffer = buffer;
-        self.decoder = Some(decoder);
+        self.env.read_buffer = buffer;
+        self.env.decoder = Some(decoder);
     }
 
+    fn read_upstream(&mut self, lane: LaneId, bytes: usize) {
+        self.env.counters.upstream_reads.add(1);
+        self.env.counters.upstream_bytes_in.add(bytes as u64);
+        let buffer = std::mem::take(&mut self.env.read_buffer);
+        if bytes == buffer.len() {
+            self.env.lanes[lane].filled_us = self.env.now.mono_us;
+        }
+        self.take_replies(lane, buffer.get(..bytes).unwrap_or_default());
+        self.env.read_buffer = buffer;
+    }
+
+    /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
+    /// order to close could meet the next client in the place.
+    pub(crate) fn close_client(&mut self, index: ClientId) {
+        if let Some(session) = self.env.clients.sessions.retire(index) {
+            self.forget(session);
+            self.env.actions.push_back(Action::Close { conn: index.conn() });
+        }
+    }
+
+    /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
+    pub(crate) fn finish_client(&mut self, index: ClientId) {
+        if let Some(session) = self.env.clients.sessions.retire(index) {
+            self.forget(session);
+            self.env.actions.push_back(Action::Finish { conn: index.conn() });
+        }
+    }
+
+    /// Forgets a client whose connection is gone already.
+    fn drop_client(&mut self, index: ClientId) {
+        if let Some(session) = self.env.clients.sessions.remove(index) {
+            self.forget(session);
+        }
+    }
+
+    fn forget(&mut self, mut session: Session) {
+        self.env.clients.awaited.forget(&mut session.pace);
+        self.forget_states(&mut session);
+        session.leave_user();
+        session.input.iter_mut().for_each(|input| input.wipe());
+        session.down.clear(&mut self.env.clients.pool);
+        self.env.shared.ledger.account(session.accounted, 0);
+        self.env.shared.ledger.leave();
+        self.env.counters.clients.set(self.env.clients.sessions.len() as u64);
+    }
+
+    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
+    /// Returns whether it is to be written.
+    fn review_client(&mut self, index: ClientId) -> bool {
+        let budgets = self.env.config.budgets;
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
+        session.is_listed = false;
+        if session.subscriber.is_some() {
+            self.env.refill_outbox(index);
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
+        let waiting = session.reply_bytes();
+        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
+            self.env.claim_lanes_of(index);
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
+        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
+            self.cut_off(index, DisconnectReason::Output);
+            return false;
+        }
+        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
+            session.pause.add(Pause::OUTPUT);
+            self.env.counters.pauses.add(1);
+        }
+        if !session.pause.is_none() {
+            self.relieve_client(index);
+        }
+        let is_to_write = self.env.is_to_be_written(index);
+        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
+        if !is_to_write && let Some(session) = self.env.clients.sessions.at_mut(index) {
+            session.account(&self.env.shared.ledger);
+        }
+        is_to_write
+    }
+
+    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
+    fn relieve_client(&mut self, index: ClientId) {
+        let budgets = self.env.config.budgets;
+        let Some(session) = self.env.clients.sessions.at(index) else { return };
+        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
+            // Of a client that is closed for no fault of its own something may still be unread.
+            let may_be_unread = self.env.drain_until_us.is_some() || session.details.has_hung_up;
+            match may_be_unread && !session.details.has_ended {
+                true => self.finish_client(index),
+                false => self.close_client(index),
+            }
+            return;
+        }
+        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
+        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
+        self.env.resume_lanes_of(index);
+        if is_light {
+            self.env.resume_dedicated_of(index);
+            self.env.clients.unpause(index, Pause::OUTPUT);
+            if let Some(session) = self.env.clients.sessions.at_mut(index) {
+                session.details.owed_at_once = 0;
+            }
+        }
+        self.env.let_ask_again(index);
+        if is_settled {
+            if has_pins {
+                self.settle_watch_failure(index);
+            }
+            self.env.clients.unpause(index, Pause::BARRIER);
+        }
+    }
+
+    #[inline(never)]
+    fn next_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
+        self.go_on();
+        let action = self.env.actions.pop_front()?;
+        match &action {
+            Action::Close { conn } if conn.is_upstream() => self.env.lanes.note_closed(LaneId::of(*conn)),
+            Action::Close { conn } | Action::Finish { conn } => {
+                self.env.clients.sessions.release(ClientId::of(*conn));
+            }
+            _ => {}
+        }
+        Some(action)
+    }
+
+    /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
+    fn go_on(&mut self) {
+        let before = self.env.lanes.listed.len();
+        self.conclude_tasks();
+        while let Some(doomed) = self.env.clients.doomed.pop() {
+            self.cut_off_doomed(doomed);
+        }
+        let has_resumed = !self.env.clients.resuming.is_empty();
+        self.env.clients.sort_resuming();
+        while let Some(index) = self.env.clients.resuming.pop_front() {
+            let Some(session) = self.env.clients.sessions.at_mut(index) else { continue };
+            session.is_resuming = false;
+            if session.pause.is_none() {
+                self.resume_client(index);
+            } else if session.is_to_end_exec_reply() {
+                let _: Flow = self.continue_exec_reply(index);
+                self.env.clients.list(index);
+            }
+        }
+        self.env.lanes.write_last(before);
+        if has_resumed {
+            // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
+            self.tell_nodes();
+        }
+        self.take_dialling_turns();
+    }
+
+    fn resume_client(&mut self, index: ClientId) {
+        if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING))
+            && self.continue_exec_reply(index) != Flow::Next
+        {
+            return;
+        }
+        if self.env.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
+            self.read_input(index);
+        }
+        let Some(session) = self.env.clients.sessions.at(index) else { return };
+        if session.pause.is_none() && session.details.has_ended {
+            self.note_ended(index);
+        } else if session.pause.is_none() || session.is_waiting() || session.is_listed {
+            // One that is not to be read may have been answered, and a loop looks for output again behind an action.
+            self.env.actions.push_back(Action::Resume { conn: index.conn() });
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Overwrites what was read. It is not needed between two turns.
     pub(crate) fn wipe_reads(&mut self) {
         self.has_read_secret = false;
@@ -217,31 +292,11 @@ impl<E: Execute> Worker<E> {
         self.decoder.iter_mut().for_each(|decoder| decoder.wipe());
     }
 
-    fn read_upstream(&mut self, lane: LaneId, bytes: usize) {
-        self.counters.upstream_reads.add(1);
-        self.counters.upstream_bytes_in.add(bytes as u64);
-        let buffer = std::mem::take(&mut self.read_buffer);
-        if bytes == buffer.len() {
-            self.lanes[lane].filled_us = self.now.mono_us;
-        }
-        self.take_replies(lane, buffer.get(..bytes).unwrap_or_default());
-        self.read_buffer = buffer;
-    }
-
     fn turn_away(&mut self, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
         self.counters.clients_refused.add(1);
         let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
         self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
         refusal
-    }
-
-    /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
-    /// order to close could meet the next client in the place.
-    pub(crate) fn close_client(&mut self, index: ClientId) {
-        if let Some(session) = self.clients.sessions.retire(index) {
-            self.forget(session);
-            self.actions.push_back(Action::Close { conn: index.conn() });
-        }
     }
 
     /// Has the loop close the connection of a lane, once. What the loop tells of it until then is not listened to: the
@@ -256,66 +311,6 @@ impl<E: Execute> Worker<E> {
         conn.is_upstream() && self.lanes.all.get(LaneId::of(conn)).is_none_or(|lane| lane.is_closing)
     }
 
-    /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
-    pub(crate) fn finish_client(&mut self, index: ClientId) {
-        if let Some(session) = self.clients.sessions.retire(index) {
-            self.forget(session);
-            self.actions.push_back(Action::Finish { conn: index.conn() });
-        }
-    }
-
-    /// Forgets a client whose connection is gone already.
-    fn drop_client(&mut self, index: ClientId) {
-        if let Some(session) = self.clients.sessions.remove(index) {
-            self.forget(session);
-        }
-    }
-
-    fn forget(&mut self, mut session: Session) {
-        self.clients.awaited.forget(&mut session.pace);
-        self.forget_states(&mut session);
-        session.leave_user();
-        session.input.iter_mut().for_each(|input| input.wipe());
-        session.down.clear(&mut self.clients.pool);
-        self.shared.ledger.account(session.accounted, 0);
-        self.shared.ledger.leave();
-        self.counters.clients.set(self.clients.sessions.len() as u64);
-    }
-
-    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
-    /// Returns whether it is to be written.
-    fn review_client(&mut self, index: ClientId) -> bool {
-        let budgets = self.config.budgets;
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.is_listed = false;
-        if session.subscriber.is_some() {
-            self.refill_outbox(index);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let waiting = session.reply_bytes();
-        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
-            self.claim_lanes_of(index);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
-            self.cut_off(index, DisconnectReason::Output);
-            return false;
-        }
-        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
-            session.pause.add(Pause::OUTPUT);
-            self.counters.pauses.add(1);
-        }
-        if !session.pause.is_none() {
-            self.relieve_client(index);
-        }
-        let is_to_write = self.is_to_be_written(index);
-        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
-        if !is_to_write && let Some(session) = self.clients.sessions.at_mut(index) {
-            session.account(&self.shared.ledger);
-        }
-        is_to_write
-    }
-
     #[inline(always)]
     fn is_to_be_written(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
@@ -327,52 +322,6 @@ impl<E: Execute> Worker<E> {
         !(may_be_held && self.is_patient() && self.holds_back(index))
     }
 
-    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
-    fn relieve_client(&mut self, index: ClientId) {
-        let budgets = self.config.budgets;
-        let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
-            // Of a client that is closed for no fault of its own something may still be unread.
-            let may_be_unread = self.drain_until_us.is_some() || session.details.has_hung_up;
-            match may_be_unread && !session.details.has_ended {
-                true => self.finish_client(index),
-                false => self.close_client(index),
-            }
-            return;
-        }
-        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
-        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
-        self.resume_lanes_of(index);
-        if is_light {
-            self.resume_dedicated_of(index);
-            self.clients.unpause(index, Pause::OUTPUT);
-            if let Some(session) = self.clients.sessions.at_mut(index) {
-                session.details.owed_at_once = 0;
-            }
-        }
-        self.let_ask_again(index);
-        if is_settled {
-            if has_pins {
-                self.settle_watch_failure(index);
-            }
-            self.clients.unpause(index, Pause::BARRIER);
-        }
-    }
-
-    #[inline(never)]
-    fn next_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
-        self.go_on();
-        let action = self.actions.pop_front()?;
-        match &action {
-            Action::Close { conn } if conn.is_upstream() => self.lanes.note_closed(LaneId::of(*conn)),
-            Action::Close { conn } | Action::Finish { conn } => {
-                self.clients.sessions.release(ClientId::of(*conn));
-            }
-            _ => {}
-        }
-        Some(action)
-    }
-
     /// Whether there is anything for `go_on`.
     #[inline(always)]
     fn has_come_up(&self) -> bool {
@@ -381,64 +330,19 @@ impl<E: Execute> Worker<E> {
             && self.clients.resuming.is_empty()
             && !self.lanes.dialling.has_news())
     }
-
-    /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
-    fn go_on(&mut self) {
-        let before = self.lanes.listed.len();
-        self.conclude_tasks();
-        while let Some(doomed) = self.clients.doomed.pop() {
-            self.cut_off_doomed(doomed);
-        }
-        let has_resumed = !self.clients.resuming.is_empty();
-        self.clients.sort_resuming();
-        while let Some(index) = self.clients.resuming.pop_front() {
-            let Some(session) = self.clients.sessions.at_mut(index) else { continue };
-            session.is_resuming = false;
-            if session.pause.is_none() {
-                self.resume_client(index);
-            } else if session.is_to_end_exec_reply() {
-                let _: Flow = self.continue_exec_reply(index);
-                self.clients.list(index);
-            }
-        }
-        self.lanes.write_last(before);
-        if has_resumed {
-            // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
-            self.tell_nodes();
-        }
-        self.take_dialling_turns();
-    }
-
-    fn resume_client(&mut self, index: ClientId) {
-        if self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING))
-            && self.continue_exec_reply(index) != Flow::Next
-        {
-            return;
-        }
-        if self.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
-            self.read_input(index);
-        }
-        let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.pause.is_none() && session.details.has_ended {
-            self.note_ended(index);
-        } else if session.pause.is_none() || session.is_waiting() || session.is_listed {
-            // One that is not to be read may have been answered, and a loop looks for output again behind an action.
-            self.actions.push_back(Action::Resume { conn: index.conn() });
-        }
-    }
 }
 
 impl<E: Execute> Machine for Worker<E> {
     type ServiceAction = ServiceAction<Mail>;
 
     fn begin_turn(&mut self, now: Now) {
-        if self.lag.is_late(now.mono_us) {
-            self.lag.note(self.now.mono_us, now.mono_us);
+        if self.env.lag.is_late(now.mono_us) {
+            self.env.lag.note(self.env.now.mono_us, now.mono_us);
         }
-        self.now = now;
-        self.is_patient = None;
-        self.clients.crowd.begin_turn(std::mem::take(&mut self.lanes.is_gathering));
-        self.counters.turns.add(1);
+        self.env.now = now;
+        self.env.is_patient = None;
+        self.env.clients.crowd.begin_turn(std::mem::take(&mut self.env.lanes.is_gathering));
+        self.env.counters.turns.add(1);
         if self.subscriptions.is_refilling() {
             self.go_on_refilling();
         }
@@ -447,14 +351,14 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
         if conn.is_upstream() {
-            let lane = &self.lanes[LaneId::of(conn)];
-            return (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer);
+            let lane = &self.env.lanes[LaneId::of(conn)];
+            return (!lane.is_unread && !lane.is_closing).then_some(&mut self.env.read_buffer);
         }
-        let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
-        let session = self.clients.sessions.at_mut(ClientId::of(conn))?;
+        let is_pressed = self.env.shared.ledger.held_bytes() > self.env.config.budgets.process;
+        let session = self.env.clients.sessions.at_mut(ClientId::of(conn))?;
         if is_pressed {
             session.pause.add(Pause::PRESSURE);
-            self.is_busy = true;
+            self.env.is_busy = true;
         }
         if !session.pause.is_none() {
             return session.room_ahead();
@@ -465,7 +369,7 @@ impl<E: Execute> Machine for Worker<E> {
         }
         match &mut session.input {
             Some(input) => Some(input.room()),
-            None => Some(&mut self.read_buffer),
+            None => Some(&mut self.env.read_buffer),
         }
     }
 
@@ -479,11 +383,11 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_ended(&mut self, conn: ConnId) {
-        if self.is_closing(conn) {
+        if self.env.is_closing(conn) {
             return;
         }
         if conn.is_upstream() {
-            self.close_upstream(LaneId::of(conn));
+            self.env.close_upstream(LaneId::of(conn));
             self.end_lane(LaneId::of(conn), LaneEnd::Lost(None));
             return;
         }
@@ -504,7 +408,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_broken(&mut self, conn: ConnId, error: &str) {
-        if self.is_closing(conn) {
+        if self.env.is_closing(conn) {
             return;
         }
         if conn.is_upstream() {
@@ -515,91 +419,91 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_address(&mut self, conn: ConnId, address: &str) {
-        if self.is_closing(conn) {
+        if self.env.is_closing(conn) {
             return;
         }
-        if let Some(lane) = self.lanes.all.get_mut(LaneId::of(conn)).filter(|_| conn.is_upstream()) {
+        if let Some(lane) = self.env.lanes.all.get_mut(LaneId::of(conn)).filter(|_| conn.is_upstream()) {
             lane.at = Some(address.into());
-            let known = &mut self.lanes.nodes[lane.node].address;
+            let known = &mut self.env.lanes.nodes[lane.node].address;
             known.clear();
             known.push_str(address);
         }
     }
 
     fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
-        if !self.is_closing(conn) && conn.is_upstream() {
-            self.note_moved(LaneId::of(conn), addresses);
+        if !self.env.is_closing(conn) && conn.is_upstream() {
+            self.env.note_moved(LaneId::of(conn), addresses);
         }
     }
 
     fn handle_connected(&mut self, conn: ConnId) {
-        if self.is_closing(conn) {
+        if self.env.is_closing(conn) {
             return;
         }
         let lane = LaneId::of(conn);
-        if self.is_outdated(lane) {
-            self.dial_anew(lane);
+        if self.env.is_outdated(lane) {
+            self.env.dial_anew(lane);
             return;
         }
-        self.lanes[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
-        self.lanes[lane].is_blocked = false;
-        self.lanes.list(lane);
+        self.env.lanes[lane].up.handle_connected(self.env.now.mono_us, &mut self.env.clients.pool);
+        self.env.lanes[lane].is_blocked = false;
+        self.env.lanes.list(lane);
     }
 
     fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
-        if self.is_closing(conn) {
+        if self.env.is_closing(conn) {
             return;
         }
-        self.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
+        self.env.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
         self.end_lane(LaneId::of(conn), LaneEnd::Dial(failure));
     }
 
     fn end_turn(&mut self) {
-        self.lanes.is_filling = false;
-        if self.engine.is_some() {
+        self.env.lanes.is_filling = false;
+        if self.env.engine.is_some() {
             // What a request that was refused, or a client that ended itself, has made ready.
             self.serve_ready();
         }
-        if self.lanes.may_go_on {
-            self.lanes.let_go_on();
+        if self.env.lanes.may_go_on {
+            self.env.lanes.let_go_on();
         }
         // Taken from its end: what was asked first on several connections to a node is written first, behind what nodes
         // are told of subscriptions.
-        if self.lanes.listed.len() > 1 {
-            self.lanes.listed.reverse();
+        if self.env.lanes.listed.len() > 1 {
+            self.env.lanes.listed.reverse();
         }
         // Held bytes are looked at again: their replies may have come in this turn, or their time.
-        self.lanes.list_unflushed();
-        let before = self.lanes.listed.len();
+        self.env.lanes.list_unflushed();
+        let before = self.env.lanes.listed.len();
         self.run_timers();
-        self.lanes.write_first(before);
+        self.env.lanes.write_first(before);
         self.evict_tracked();
         self.tell_nodes();
         self.begin_slices();
-        if !self.clients.unflushed.is_empty() && self.patient_until_us().is_none() {
-            self.clients.release_unflushed();
+        if !self.env.clients.unflushed.is_empty() && self.env.patient_until_us().is_none() {
+            self.env.clients.release_unflushed();
         }
     }
 
     #[inline(always)]
     fn poll_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
         // Asked several times in every turn, and mostly in vain.
-        if self.actions.is_empty() && !self.has_come_up() { None } else { self.next_action() }
+        if self.env.actions.is_empty() && !self.env.has_come_up() { None } else { self.next_action() }
     }
 
     #[inline(always)]
     fn poll_output(&mut self) -> Option<ConnId> {
         loop {
-            if let Some(lane) = self.next_lane_to_write() {
+            if let Some(lane) = self.env.next_lane_to_write() {
                 return Some(lane.conn());
             }
-            while let Some(index) = self.clients.listed.pop() {
+            while let Some(index) = self.env.clients.listed.pop() {
                 if self.review_client(index) {
                     return Some(index.conn());
                 }
             }
             // The review of a client may have listed a lane.
-            if self.lanes.listed.is_empty() {
+            if self.env.lanes.listed.is_empty() {
                 return None;
             }
         }
@@ -608,53 +512,53 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn output(&self, conn: ConnId) -> &[u8] {
         if conn.is_upstream() {
-            self.lanes[LaneId::of(conn)].up.output()
+            self.env.lanes[LaneId::of(conn)].up.output()
         } else {
-            self.clients.sessions.at(ClientId::of(conn)).map_or(&[], |s| s.down.output().as_slice())
+            self.env.clients.sessions.at(ClientId::of(conn)).map_or(&[], |s| s.down.output().as_slice())
         }
     }
 
     #[inline(always)]
     fn handle_written(&mut self, conn: ConnId, bytes: usize) {
         if conn.is_upstream() {
-            self.counters.upstream_writes.add(1);
-            self.counters.upstream_bytes_out.add(bytes as u64);
-            let this = &mut self.lanes[LaneId::of(conn)];
-            this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
+            self.env.counters.upstream_writes.add(1);
+            self.env.counters.upstream_bytes_out.add(bytes as u64);
+            let this = &mut self.env.lanes[LaneId::of(conn)];
+            this.up.handle_written(bytes, self.env.now.mono_us, &mut self.env.clients.pool);
             this.is_blocked = !this.up.output().is_empty();
             if this.is_blocked || this.queue_accounted > 0 {
-                self.account_queue(LaneId::of(conn));
+                self.env.account_queue(LaneId::of(conn));
             }
-            let this = &mut self.lanes[LaneId::of(conn)];
+            let this = &mut self.env.lanes[LaneId::of(conn)];
             if this.up.is_slow() && this.up.queued_bytes() > 0 {
                 // What it may not be sent yet is looked at again.
-                self.lanes.list(LaneId::of(conn));
+                self.env.lanes.list(LaneId::of(conn));
             }
-            let this = &mut self.lanes[LaneId::of(conn)];
+            let this = &mut self.env.lanes[LaneId::of(conn)];
             if !this.throttled.is_empty() {
-                self.release_throttled(LaneId::of(conn));
+                self.env.release_throttled(LaneId::of(conn));
             }
             return;
         }
-        self.counters.client_writes.add(1);
-        self.counters.client_bytes_out.add(bytes as u64);
+        self.env.counters.client_writes.add(1);
+        self.env.counters.client_bytes_out.add(bytes as u64);
         let index = ClientId::of(conn);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.down.advance(bytes, &mut self.clients.pool);
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        session.down.advance(bytes, &mut self.env.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
         session.credit.note_written(bytes);
         if bytes >= REVIEWED_WRITE_BYTES {
-            session.credit.review(&session.down, self.config.budgets.client_output_soft);
+            session.credit.review(&session.down, self.env.config.budgets.client_output_soft);
         }
         if session.flags.has(SessionFlags::LIMITED)
             && let Some(allowance) = &session.details.allowance
         {
-            allowance.charge(self.now.mono_us, bytes);
+            allowance.charge(self.env.now.mono_us, bytes);
         }
         if session.down.is_drained() {
-            self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);
+            self.env.clients.awaited.note_answered(&mut session.pace, self.env.now.mono_us);
         }
-        session.account(&self.shared.ledger);
+        session.account(&self.env.shared.ledger);
         let has_subscriber = session.subscriber.is_some();
         if !session.pause.is_none() {
             self.relieve_client(index);
@@ -667,45 +571,45 @@ impl<E: Execute> Machine for Worker<E> {
     fn handle_writable(&mut self, conn: ConnId) {
         if conn.is_upstream() {
             let lane = LaneId::of(conn);
-            let this = &mut self.lanes[lane];
+            let this = &mut self.env.lanes[lane];
             this.is_blocked = false;
-            this.flowed_us = self.now.mono_us;
-            self.lanes.list(lane);
-        } else if let Some(session) = self.clients.sessions.at_mut(ClientId::of(conn)) {
+            this.flowed_us = self.env.now.mono_us;
+            self.env.lanes.list(lane);
+        } else if let Some(session) = self.env.clients.sessions.at_mut(ClientId::of(conn)) {
             session.is_blocked = false;
-            self.clients.list(ClientId::of(conn));
+            self.env.clients.list(ClientId::of(conn));
         }
     }
 
     fn awaits(&self) -> Awaits {
-        if self.is_filling() {
+        if self.env.is_filling() {
             Awaits::Clients
-        } else if self.lanes.is_gathering {
-            Awaits::Crowd { until_us: self.clients.crowd.until_us() }
+        } else if self.env.lanes.is_gathering {
+            Awaits::Crowd { until_us: self.env.clients.crowd.until_us() }
         } else {
-            self.patient_until_us().map_or(Awaits::Anything, |until_us| Awaits::Nodes { until_us })
+            self.env.patient_until_us().map_or(Awaits::Anything, |until_us| Awaits::Nodes { until_us })
         }
     }
 
     fn stop_expecting(&mut self) {
-        if self.is_filling() {
-            return self.stop_filling();
+        if self.env.is_filling() {
+            return self.env.stop_filling();
         }
-        self.lanes.is_gathering = false;
-        self.clients.crowd.stop();
-        self.lanes.list_unflushed();
+        self.env.lanes.is_gathering = false;
+        self.env.clients.crowd.stop();
+        self.env.lanes.list_unflushed();
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        let mut due = if self.slices.is_empty() { self.cron_at_us } else { self.now.mono_us };
-        if self.engine_at_us > 0 {
-            due = due.min(self.engine_at_us);
+        let mut due = if self.env.slices.is_empty() { self.env.cron_at_us } else { self.env.now.mono_us };
+        if self.env.engine_at_us > 0 {
+            due = due.min(self.env.engine_at_us);
         }
-        for lane in &self.lanes.unflushed {
-            due = due.min(self.lanes[*lane].up.held_until_us());
+        for lane in &self.env.lanes.unflushed {
+            due = due.min(self.env.lanes[*lane].up.held_until_us());
         }
-        if !self.clients.unflushed.is_empty() {
-            due = due.min(self.now.mono_us + HELD_AGE_US_MAX);
+        if !self.env.clients.unflushed.is_empty() {
+            due = due.min(self.env.now.mono_us + HELD_AGE_US_MAX);
         }
         if let Some(at) = self.subscriptions_due_us() {
             due = due.min(at);
@@ -713,7 +617,7 @@ impl<E: Execute> Machine for Worker<E> {
         if let Some(at) = self.blocking.next_due_us() {
             due = due.min(at);
         }
-        if let Some(at) = self.scatters.words_due_us() {
+        if let Some(at) = self.env.scatters.words_due_us() {
             due = due.min(at);
         }
         Some(due)
@@ -728,63 +632,63 @@ impl<E: Execute> Service for Worker<E> {
     }
 
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
-        let refusal = if self.drain_until_us.is_some() {
+        let refusal = if self.env.drain_until_us.is_some() {
             Some(error_text::DRAINING)
-        } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
+        } else if self.env.shared.ledger.held_bytes() > self.env.config.budgets.process {
             Some(error_text::OUT_OF_MEMORY)
-        } else if self.is_turned_away(&peer) {
+        } else if self.env.is_turned_away(&peer) {
             Some(error_text::PROTECTED)
-        } else if !self.shared.hooks.admits(&peer) {
+        } else if !self.env.shared.hooks.admits(&peer) {
             Some(error_text::NOT_ADMITTED)
-        } else if !self.shared.ledger.admit(self.config.clients_max) {
+        } else if !self.env.shared.ledger.admit(self.env.config.clients_max) {
             Some(error_text::TOO_MANY_CLIENTS)
         } else {
             None
         };
         if let Some(refusal) = refusal {
-            return Err(self.turn_away(peer, refusal));
+            return Err(self.env.turn_away(peer, refusal));
         }
         let mut session = Session::new(
-            self.shared.ledger.next_client_id(),
+            self.env.shared.ledger.next_client_id(),
             peer,
-            self.now.mono_us,
-            self.config.budgets.client_output_soft,
+            self.env.now.mono_us,
+            self.env.config.budgets.client_output_soft,
         );
-        if !self.welcome(&mut session) {
-            self.shared.ledger.leave();
-            self.counters.clients_refused.add(1);
-            self.counters.refused_by_user_limit.add(1);
+        if !self.env.welcome(&mut session) {
+            self.env.shared.ledger.leave();
+            self.env.counters.clients_refused.add(1);
+            self.env.counters.refused_by_user_limit.add(1);
             return Err(error_text::TOO_MANY_OF_DEFAULT);
         }
-        if !self.config.routes.are_plain() {
+        if !self.env.config.routes.are_plain() {
             session.flags.add(SessionFlags::ROUTED);
         }
-        if self.shared.hooks.wants_requests() {
+        if self.env.shared.hooks.wants_requests() {
             session.flags.add(SessionFlags::HOOKED);
         }
-        if self.client_pause.is_some() || self.is_holding() {
+        if self.client_pause.is_some() || self.env.is_holding() {
             session.flags.add(SessionFlags::HELD);
         }
         let allowance = session.details.allowance.clone();
-        let handle = self.clients.sessions.insert(session);
-        if self.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
+        let handle = self.env.clients.sessions.insert(session);
+        if self.env.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
             // To nodes it would be another user.
             self.drop_client(handle.index);
-            self.counters.clients_refused.add(1);
+            self.env.counters.clients_refused.add(1);
             return Err(error_text::TOO_MANY_SPEAKERS_COME);
         }
-        self.review_mode(handle.index);
-        self.counters.clients_accepted.add(1);
-        self.counters.clients.set(self.clients.sessions.len() as u64);
+        self.env.review_mode(handle.index);
+        self.env.counters.clients_accepted.add(1);
+        self.env.counters.clients.set(self.env.clients.sessions.len() as u64);
         Ok(handle.index.conn())
     }
 
     fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
-        self.turn_away(peer, error_text::TOO_MANY_CLIENTS)
+        self.env.turn_away(peer, error_text::TOO_MANY_CLIENTS)
     }
 
     fn handle_handshake_failed(&mut self) {
-        self.counters.handshakes_failed.add(1);
+        self.env.counters.handshakes_failed.add(1);
     }
 
     fn handle_mail(&mut self, mail: Mail) {

@@ -3,12 +3,12 @@
 //! Asks the parts that decide: the rows, the routes, the placement. Nothing is decided here a second time.
 
 use crate::config::Config;
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::pubsub::ChannelPlace;
 use crate::request::target::nodes_of_all;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve, text as texts};
 use respool_route::{KeyPlace, RouteScratch, Routed, slot};
 use respool_wire::{Args, Encoder};
@@ -27,7 +27,7 @@ struct Explained {
     refusal: Option<String>,
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     pub(super) fn explain(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let row = match resolve(args) {
             Ok(row) => row,

@@ -5,6 +5,7 @@
 //! node. Requests between them for other nodes are executed. Requests that the client sends after the refusal have a
 //! timeout of their own.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
@@ -68,28 +69,30 @@ impl<E: Execute> Worker<E> {
             // Queued commands are sent with EXEC, see `hold_exec`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
             // It goes to the nodes that are not paused.
-            _ => row.lane(args) != Lane::Local && !self.is_own_info(row),
+            _ => row.lane(args) != Lane::Local && !self.env.is_own_info(row),
         };
         if !is_sent {
             return None;
         }
-        let nodes = if self.is_all_paused { Vec::new() } else { self.nodes_of(index, row, args) };
-        match self.hold_for_nodes(index, &nodes)? {
+        let nodes = if self.env.is_all_paused { Vec::new() } else { self.env.nodes_of(index, row, args) };
+        match self.env.hold_for_nodes(index, &nodes)? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) if row.command == Command::Transactions(TransactionsCommand::Watch) => {
                 let refused =
-                    self.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
+                    self.env.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
                 // A WATCH that has to wait for earlier replies is read again later and refused then.
-                self.counters.holds_expired.add(u64::from(refused != Flow::Again));
+                self.env.counters.holds_expired.add(u64::from(refused != Flow::Again));
                 Some(refused)
             }
             Held::Refused(words) => {
-                self.counters.holds_expired.add(1);
+                self.env.counters.holds_expired.add(1);
                 Some(self.refuse_unread(index, format!("ERR {words}; the command was not sent").as_bytes()))
             }
         }
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Holds back a request for these nodes if one of them is paused.
     pub(crate) fn hold_for_nodes(&mut self, index: ClientId, nodes: &[NodeId]) -> Option<Held> {
         let is_paused = |node: &&NodeId| self.lanes.nodes.get(**node).is_some_and(|node| node.is_paused);

@@ -16,6 +16,7 @@ mod suspend;
 mod table;
 
 use crate::commands::client_query::{ClientFilter, ClientQuestion, Ids};
+use crate::env::Env;
 use crate::hooks::ProcessAction;
 use crate::mail::Query;
 use crate::session::Flow;
@@ -56,11 +57,11 @@ impl<E: Execute> Worker<E> {
         row: &'static Row,
         args: Args<'_>,
     ) -> Flow {
-        if steers(command) && self.refuses_admin() {
-            return self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes());
+        if steers(command) && self.env.refuses_admin() {
+            return self.env.refuse(index, crate::error_text::admin_refused(row.name).as_bytes());
         }
         match command {
-            ProxyCommand::ProxyExplain => self.explain(index, args.from(2)),
+            ProxyCommand::ProxyExplain => self.env.explain(index, args.from(2)),
             ProxyCommand::ProxyShow => self.show(index, args.from(2)),
             ProxyCommand::ProxyKill => self.kill(index, args.from(2)),
             ProxyCommand::ProxyPause
@@ -69,10 +70,10 @@ impl<E: Execute> Worker<E> {
             | ProxyCommand::ProxyReconnect
             | ProxyCommand::ProxySuspend
             | ProxyCommand::ProxyWaitClose => self.order(index, command, args.from(2)),
-            ProxyCommand::ProxyReload => self.demand(index, ProcessAction::Reload),
+            ProxyCommand::ProxyReload => self.env.demand(index, ProcessAction::Reload),
             ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
-            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row),
+            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.env.console_help(index, row),
         }
     }
 
@@ -80,10 +81,10 @@ impl<E: Execute> Worker<E> {
         let Some(show) = Show::named(args.at(0)) else {
             let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
             let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
-            return self.refuse(index, words.as_bytes());
+            return self.env.refuse(index, words.as_bytes());
         };
         if args.len() > 1 {
-            return self.refuse(index, texts::SYNTAX.as_bytes());
+            return self.env.refuse(index, texts::SYNTAX.as_bytes());
         }
         self.ask_workers(index, Query::Admin(AdminQuery::Show(show)))
     }
@@ -94,7 +95,7 @@ impl<E: Execute> Worker<E> {
             crate::commands::connection::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0)
         };
         let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
-            return self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
+            return self.env.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
         };
         self.ask_clients(
             index,
@@ -102,7 +103,9 @@ impl<E: Execute> Worker<E> {
             ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() },
         )
     }
+}
 
+impl<E: Execute> Env<E> {
     fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {
         self.answer(index, |reply| crate::commands::client::help(row, reply));
         Flow::Next

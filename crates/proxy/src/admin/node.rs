@@ -5,6 +5,7 @@
 //! sent: it goes the usual way or not at all.
 
 use crate::commands::config_get::shows_secrets;
+use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
@@ -15,31 +16,33 @@ impl<E: Execute> Worker<E> {
     /// `PROXY NODE name command [argument ...]`.
     pub(super) fn ask_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (name, request) = (args.at(0), args.from(1));
-        let Some(node) = self.config.find_node(|node| node.name.as_bytes() == name) else {
+        let Some(node) = self.env.config.find_node(|node| node.name.as_bytes() == name) else {
             let words = [b"ERR there is no node '", name, b"'; PROXY SHOW NODES names them"].concat();
-            return self.refuse(index, &words);
+            return self.env.refuse(index, &words);
         };
         let row = match resolve(request) {
             Ok(row) => row,
             Err(unknown) => {
                 let mut words = Vec::new();
                 unknown.write_text(request, &mut words);
-                return self.refuse(index, &words);
+                return self.env.refuse(index, &words);
             }
         };
-        if let Err(words) = self.may_ask_node(index, row, request) {
-            return self.refuse(index, words.as_bytes());
+        if let Err(words) = self.env.may_ask_node(index, row, request) {
+            return self.env.refuse(index, words.as_bytes());
         }
         // Where secrets may be among what is shown, as without PROXY NODE.
         if shows_secrets(row) && row.is_admin(request) {
-            let terms = self.terms_of_hiding(row, true);
-            if let Some(flow) = self.show_settings_of(index, node, request.iter().collect(), terms) {
+            let terms = self.env.terms_of_hiding(row, true);
+            if let Some(flow) = self.env.show_settings_of(index, node, request.iter().collect(), terms) {
                 return flow;
             }
         }
         self.send_to(index, node, |out| encode_request(out, request.iter()))
     }
+}
 
+impl<E: Execute> Env<E> {
     fn may_ask_node(&self, index: ClientId, row: &'static Row, request: Args<'_>) -> Result<(), String> {
         if !row.accepts(request.len()) {
             return Err(format!("ERR wrong number of arguments for '{}' command", row.full_name()));

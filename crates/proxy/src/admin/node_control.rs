@@ -9,6 +9,7 @@ use crate::admin::held_requests::HeldTime;
 use crate::admin::quiesce::Until;
 use crate::admin::suspend::Suspension;
 use crate::config::Config;
+use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
 use crate::mail::Query;
@@ -57,7 +58,7 @@ impl<E: Execute> Worker<E> {
         let what = match command {
             ProxyCommand::ProxyPause => NodeAction::Pause,
             ProxyCommand::ProxyResume => NodeAction::Resume,
-            ProxyCommand::ProxyDrain if args.is_empty() => return self.demand(index, ProcessAction::Drain),
+            ProxyCommand::ProxyDrain if args.is_empty() => return self.env.demand(index, ProcessAction::Drain),
             ProxyCommand::ProxyDrain => NodeAction::Drain,
             ProxyCommand::ProxySuspend => NodeAction::Suspend,
             ProxyCommand::ProxyWaitClose => NodeAction::WaitClose,
@@ -74,33 +75,70 @@ impl<E: Execute> Worker<E> {
         };
         let mut nodes = Vec::new();
         for name in args.iter() {
-            let named = named(&self.config, name);
+            let named = named(&self.env.config, name);
             if named.is_empty() {
                 let words = [b"ERR there is no node or pool '", name, b"'; PROXY SHOW NODES names them"].concat();
-                return self.refuse(index, &words);
+                return self.env.refuse(index, &words);
             }
             nodes.extend(named);
         }
-        let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
-        let all = self.config.nodes.iter().map(|node| node.name.clone());
+        let by = self.env.clients.sessions.at(index).map_or(0, |session| session.id);
+        let all = self.env.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
-            NodeAction::Pause => self.change_orders(|standing| standing.pause(&nodes)),
-            NodeAction::Suspend => self.change_orders(|standing| {
+            NodeAction::Pause => self.env.change_orders(|standing| standing.pause(&nodes)),
+            NodeAction::Suspend => self.env.change_orders(|standing| {
                 standing.pause(&[]);
-                standing.suspended = Some(Suspension { since_us: self.now.mono_us, by });
+                standing.suspended = Some(Suspension { since_us: self.env.now.mono_us, by });
             }),
-            NodeAction::Resume => self.change_orders(|standing| standing.resume(&nodes, all)),
-            NodeAction::Drain => self.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
+            NodeAction::Resume => self.env.change_orders(|standing| standing.resume(&nodes, all)),
+            NodeAction::Drain => self.env.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
             // It is over once it is carried out.
             NodeAction::Reconnect | NodeAction::WaitClose => true,
         };
         if !is_taken {
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
+            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
-        self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
+        self.env.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
         self.ask_workers(index, Query::Admin(AdminQuery::Order(Order { what, nodes, until })))
     }
 
+    /// Does what was ordered. Returns how many connections were replaced.
+    pub(super) fn carry_out(&mut self, order: &Order) -> u64 {
+        let mut lanes = 0;
+        if order.what == NodeAction::Reconnect {
+            let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
+            let nodes = self.env.config.node_ids().filter(|node| is_meant(&self.env.lanes.nodes[*node].name));
+            lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.env.lanes.renew(node)).sum();
+        } else if order.what != NodeAction::WaitClose {
+            self.adopt_orders();
+            self.settle_holding();
+        }
+        if order.until.is_some() {
+            self.note_unsettled();
+        }
+        self.env.is_busy = true;
+        lanes as u64
+    }
+
+    /// Has sessions know whether requests are held back, and those go on that waited.
+    pub(crate) fn settle_holding(&mut self) {
+        let is_holding = self.env.is_holding() || self.client_pause.is_some();
+        self.env.for_each_session(|flags| {
+            if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
+        });
+        if !self.env.is_holding() {
+            self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
+        }
+        let waiting = self.env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
+        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
+        self.env.unmark_held(indexes.len());
+        // A client that has to wait on finds out when its request is read again.
+        indexes.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::HELD));
+        self.go_on_waiting();
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Asks the process for something.
     pub(super) fn demand(&mut self, index: ClientId, demand: ProcessAction) -> Flow {
         self.tell_order(index, &format!("{demand:?}"));
@@ -121,44 +159,9 @@ impl<E: Execute> Worker<E> {
         self.shared.hooks.tell(&Event::Ordered { order: order.trim().to_owned(), client });
     }
 
-    /// Does what was ordered. Returns how many connections were replaced.
-    pub(super) fn carry_out(&mut self, order: &Order) -> u64 {
-        let mut lanes = 0;
-        if order.what == NodeAction::Reconnect {
-            let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
-            let nodes = self.config.node_ids().filter(|node| is_meant(&self.lanes.nodes[*node].name));
-            lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum();
-        } else if order.what != NodeAction::WaitClose {
-            self.adopt_orders();
-            self.settle_holding();
-        }
-        if order.until.is_some() {
-            self.note_unsettled();
-        }
-        self.is_busy = true;
-        lanes as u64
-    }
-
     /// Whether requests are held back at all.
     pub(crate) fn is_holding(&self) -> bool {
         self.is_all_paused || self.lanes.nodes.iter().any(|node| node.is_paused)
-    }
-
-    /// Has sessions know whether requests are held back, and those go on that waited.
-    pub(crate) fn settle_holding(&mut self) {
-        let is_holding = self.is_holding() || self.client_pause.is_some();
-        self.for_each_session(|flags| {
-            if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
-        });
-        if !self.is_holding() {
-            self.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
-        }
-        let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
-        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
-        self.unmark_held(indexes.len());
-        // A client that has to wait on finds out when its request is read again.
-        indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
-        self.go_on_waiting();
     }
 }
 

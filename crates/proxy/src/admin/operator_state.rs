@@ -5,6 +5,7 @@
 //! of a change makes its own nodes what is written here.
 
 use crate::admin::Suspension;
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::worker::Worker;
 use crate::workers::shared::Shared;
@@ -127,7 +128,7 @@ impl Shared {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Changes the orders in force. `false`: another process takes over, or has done so, and would not hear of it.
     pub(crate) fn change_orders(&self, change: impl FnOnce(&mut OperatorState)) -> bool {
         let mut standing = self.shared.standing();
@@ -138,14 +139,16 @@ impl<E: Execute> Worker<E> {
         change(&mut standing);
         true
     }
+}
 
+impl<E: Execute> Worker<E> {
     /// Makes the nodes of this worker what is ordered of those with their names.
     pub(crate) fn adopt_orders(&mut self) {
-        let standing = self.shared.standing().clone();
-        self.is_all_paused = standing.is_all_paused;
+        let standing = self.env.shared.standing().clone();
+        self.env.is_all_paused = standing.is_all_paused;
         self.adopt_suspension(standing.suspended);
-        for node in self.config.node_ids() {
-            let this = &mut self.lanes.nodes[node];
+        for node in self.env.config.node_ids() {
+            let this = &mut self.env.lanes.nodes[node];
             this.is_paused = standing.paused.contains(&this.name);
             let is_drained = standing.drained.contains(&this.name);
             if std::mem::replace(&mut this.is_drained, is_drained) != is_drained && is_drained {
@@ -156,16 +159,16 @@ impl<E: Execute> Worker<E> {
 
     /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
     fn leave_drained(&mut self, node: NodeId) {
-        self.lanes.leave_node(node);
+        self.env.lanes.leave_node(node);
         self.leave_watches_at(node);
-        self.leave_large_where(|other| other == node);
+        self.env.leave_large_where(|other| other == node);
         self.recall_blocked_from(node);
     }
 
     /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.
     pub(crate) fn keep_orders(&mut self) {
-        let nodes = &self.config.nodes;
-        self.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
+        let nodes = &self.env.config.nodes;
+        self.env.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
         self.adopt_orders();
     }
 

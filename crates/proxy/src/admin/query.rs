@@ -70,7 +70,7 @@ impl<E: Execute> Worker<E> {
             AdminQuery::Show(show) => AdminAnswer { table: self.table_of(*show), count: 0 },
             AdminQuery::Order(order) => AdminAnswer { table: Table::default(), count: self.carry_out(order) },
             AdminQuery::Slowlog(order) => {
-                let (table, count) = self.slowlog_of(*order);
+                let (table, count) = self.env.slowlog_of(*order);
                 AdminAnswer { table, count }
             }
         }
@@ -87,9 +87,9 @@ impl<E: Execute> Worker<E> {
         match query {
             AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
                 0 => self.begin_settling(asker, order, *until),
-                _ => self.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
+                _ => self.env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
             },
-            _ => self.clients.reply(asker, |reply| query.reply(answer, reply)),
+            _ => self.env.clients.reply(asker, |reply| query.reply(answer, reply)),
         }
     }
 }

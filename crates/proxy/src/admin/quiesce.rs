@@ -12,6 +12,7 @@
 //! While no operator waits, workers publish nothing.
 
 use crate::admin::node_control::Order;
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::SETTLING_MAX;
 use crate::pool::{Lane, LaneUse};
@@ -107,14 +108,14 @@ impl<E: Execute> Worker<E> {
     /// All workers have carried an order out: its reply waits for the condition.
     pub(super) fn begin_settling(&mut self, asker: Asker, order: &Order, until: Until) {
         if self.admin.waits.len() >= SETTLING_MAX {
-            return self.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
+            return self.env.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
         }
         // Connections that are replaced answer what they owe first, and other limits bound that.
         let over_us = match until {
             Until::Closed => u64::MAX,
-            Until::Answered | Until::Flushed => self.now.mono_us.saturating_add(self.config.timeouts.drain_us),
+            Until::Answered | Until::Flushed => self.env.now.mono_us.saturating_add(self.env.config.timeouts.drain_us),
         };
-        self.shared.settling.waits.fetch_add(1, Ordering::SeqCst);
+        self.env.shared.settling.waits.fetch_add(1, Ordering::SeqCst);
         self.admin.waits.push(Wait { asker, until, nodes: order.nodes().to_vec(), over_us });
         self.end_settled();
     }
@@ -122,8 +123,8 @@ impl<E: Execute> Worker<E> {
     /// Publishes what this worker has left.
     pub(super) fn note_unsettled(&self) {
         let mut unsettled = WorkerOutstanding::default();
-        for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
-            let Some(node) = self.lanes.nodes.get(lane.node) else { continue };
+        for lane in self.env.lanes.all.iter().filter(|lane| !lane.is_retired) {
+            let Some(node) = self.env.lanes.nodes.get(lane.node) else { continue };
             let is_to_close = lane.is_stale || node.is_gone || lane.purpose == LaneUse::Leaving;
             let left = unsettled.nodes.entry(node.name.clone()).or_default();
             left.requests += owed(lane);
@@ -134,8 +135,8 @@ impl<E: Execute> Worker<E> {
             let is_suspended = session.pause.has(Pause::SUSPENDED) || self.suspends(session);
             is_suspended && !listens && !session.is_waiting() && !session.is_owed_nothing()
         };
-        unsettled.clients = self.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
-        if let Some(own) = self.shared.settling.of_workers.get(self.number) {
+        unsettled.clients = self.env.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
+        if let Some(own) = self.env.shared.settling.of_workers.get(self.env.number) {
             *own.lock().unwrap_or_else(PoisonError::into_inner) = unsettled;
         }
     }
@@ -143,7 +144,7 @@ impl<E: Execute> Worker<E> {
     /// Publishes what is left and ends the waits that have settled. Returns whether any reply waits, in any worker.
     pub(crate) fn mind_settling(&mut self) -> bool {
         self.suspend_clients();
-        if self.shared.settling.waits.load(Ordering::SeqCst) == 0 {
+        if self.env.shared.settling.waits.load(Ordering::SeqCst) == 0 {
             return false;
         }
         self.note_unsettled();
@@ -153,10 +154,19 @@ impl<E: Execute> Worker<E> {
 
     fn end_settled(&mut self) {
         let mut waits = std::mem::take(&mut self.admin.waits);
-        waits.retain(|wait| !self.has_settled(wait));
+        waits.retain(|wait| !self.env.has_settled(wait));
         self.admin.waits = waits;
     }
 
+    /// The worker is about to end: waiting replies become errors.
+    pub(crate) fn end_waits(&mut self) {
+        if !self.admin.waits.is_empty() {
+            self.end_settled();
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     fn has_settled(&mut self, wait: &Wait) -> bool {
         let Asker { session, seq } = wait.asker;
         let leaves = self.clients.sessions.get(session).is_none_or(|session| session.details.has_hung_up);
@@ -175,13 +185,6 @@ impl<E: Execute> Worker<E> {
         }
         self.shared.settling.waits.fetch_sub(1, Ordering::SeqCst);
         true
-    }
-
-    /// The worker is about to end: waiting replies become errors.
-    pub(crate) fn end_waits(&mut self) {
-        if !self.admin.waits.is_empty() {
-            self.end_settled();
-        }
     }
 }
 

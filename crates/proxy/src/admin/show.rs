@@ -1,6 +1,7 @@
 //! `PROXY SHOW`: what each worker has to tell about one thing.
 
 use crate::admin::table::{Cell, Line, Table};
+use crate::env::Env;
 use crate::limits::RANKED_KEYS_MAX;
 use crate::nodes::id::NodeId;
 use crate::observe::histogram::quantile_us;
@@ -89,19 +90,60 @@ impl<E: Execute> Worker<E> {
     /// What this worker has to tell.
     pub(super) fn table_of(&self, show: Show) -> Table {
         let rows = match show {
-            Show::Bigkeys => self.show_bigkeys(),
-            Show::Clients => self.show_clients(),
-            Show::Hotkeys => self.show_hotkeys(),
-            Show::Latency => self.show_latency(),
-            Show::Mem => self.show_mem(),
-            Show::Nodes => self.show_nodes(),
+            Show::Bigkeys => self.env.show_bigkeys(),
+            Show::Clients => self.env.show_clients(),
+            Show::Hotkeys => self.env.show_hotkeys(),
+            Show::Latency => self.env.show_latency(),
+            Show::Mem => self.env.show_mem(),
+            Show::Nodes => self.env.show_nodes(),
             Show::TransactionState => self.show_pins(),
             Show::Pools => self.show_pools(),
-            Show::Routes => self.show_routes(),
+            Show::Routes => self.env.show_routes(),
         };
         Table { rows }
     }
 
+    /// What clients hold that is not shared.
+    fn show_pins(&self) -> Vec<Line> {
+        let line = |pin: crate::transaction::PinLine| -> Line {
+            vec![
+                ("client", Cell::Same(pin.client)),
+                ("worker", Cell::Same(self.env.number as u64)),
+                ("node", text(pin.node.unwrap_or_default())),
+                ("reason", text(pin.reason)),
+                ("mode", text(pin.mode.name())),
+                ("age_ms", Cell::Same(pin.age_us / 1000)),
+            ]
+        };
+        self.list_pins().into_iter().map(line).collect()
+    }
+
+    fn show_pools(&self) -> Vec<Line> {
+        let line = |pool: &respool_route::Pool| -> Line {
+            let lanes = || self.env.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
+            let down = NodeId::of_pool(pool).filter(|node| self.env.lanes.nodes[*node].is_out()).count();
+            vec![
+                ("pool", text(&*pool.name)),
+                ("placement", text(pool.topology.scheme().to_string())),
+                ("nodes", Cell::Same(pool.topology.node_count() as u64)),
+                ("nodes_down", Cell::Max(down as u64)),
+                ("replicas", Cell::Same(pool.replicas.iter().map(|replicas| replicas.len() as u64).sum())),
+                ("dead_node", text(pool.dead_node.name())),
+                ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
+                ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
+                ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
+                ("subscriptions", Cell::Sum(self.subscriptions.told_to(pool) as u64)),
+            ]
+        };
+        if self.env.config.nodes.is_empty() {
+            Vec::new()
+        } else {
+            self.env.config.routes.pools().iter().map(line).collect()
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Keys by how often they were seen in samples.
     fn show_hotkeys(&self) -> Vec<Line> {
         let often = &self.seen.often;
@@ -266,41 +308,6 @@ impl<E: Execute> Worker<E> {
             }
         }
         (String::new(), String::new())
-    }
-
-    /// What clients hold that is not shared.
-    fn show_pins(&self) -> Vec<Line> {
-        let line = |pin: crate::transaction::PinLine| -> Line {
-            vec![
-                ("client", Cell::Same(pin.client)),
-                ("worker", Cell::Same(self.number as u64)),
-                ("node", text(pin.node.unwrap_or_default())),
-                ("reason", text(pin.reason)),
-                ("mode", text(pin.mode.name())),
-                ("age_ms", Cell::Same(pin.age_us / 1000)),
-            ]
-        };
-        self.list_pins().into_iter().map(line).collect()
-    }
-
-    fn show_pools(&self) -> Vec<Line> {
-        let line = |pool: &respool_route::Pool| -> Line {
-            let lanes = || self.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
-            let down = NodeId::of_pool(pool).filter(|node| self.lanes.nodes[*node].is_out()).count();
-            vec![
-                ("pool", text(&*pool.name)),
-                ("placement", text(pool.topology.scheme().to_string())),
-                ("nodes", Cell::Same(pool.topology.node_count() as u64)),
-                ("nodes_down", Cell::Max(down as u64)),
-                ("replicas", Cell::Same(pool.replicas.iter().map(|replicas| replicas.len() as u64).sum())),
-                ("dead_node", text(pool.dead_node.name())),
-                ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
-                ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
-                ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
-                ("subscriptions", Cell::Sum(self.subscriptions.told_to(pool) as u64)),
-            ]
-        };
-        if self.config.nodes.is_empty() { Vec::new() } else { self.config.routes.pools().iter().map(line).collect() }
     }
 
     fn show_routes(&self) -> Vec<Line> {

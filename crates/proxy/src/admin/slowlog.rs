@@ -2,6 +2,7 @@
 
 use crate::admin::AdminQuery;
 use crate::admin::table::{Cell, Line, Table};
+use crate::env::Env;
 use crate::mail::Query;
 use crate::observe::slow_log::Slow;
 use crate::session::Flow;
@@ -32,16 +33,18 @@ impl<E: Execute> Worker<E> {
             2 if is("GET") => match crate::commands::connection::integer(args.at(1)) {
                 Some(-1) => SlowlogOrder::Get(usize::MAX),
                 Some(count) if count >= 0 => SlowlogOrder::Get(usize::try_from(count).unwrap_or(usize::MAX)),
-                _ => return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()),
+                _ => return self.env.refuse(index, texts::NOT_AN_INTEGER.as_bytes()),
             },
-            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
         };
-        if order == SlowlogOrder::Reset && self.refuses_admin() {
-            return self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
+        if order == SlowlogOrder::Reset && self.env.refuses_admin() {
+            return self.env.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
         }
         self.ask_workers(index, Query::Admin(AdminQuery::Slowlog(order)))
     }
+}
 
+impl<E: Execute> Env<E> {
     /// This worker's part.
     pub(super) fn slowlog_of(&mut self, order: SlowlogOrder) -> (Table, u64) {
         let log = &mut self.seen.slow;

@@ -29,9 +29,9 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn adopt_suspension(&mut self, ordered: Option<Suspension>) {
         let before = std::mem::replace(&mut self.admin.suspension, ordered);
         if before.is_some() && before != ordered {
-            let suspended = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
+            let suspended = self.env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
             let suspended: Vec<ClientId> = suspended.map(|(index, _)| index).collect();
-            suspended.into_iter().for_each(|index| self.clients.unpause(index, Pause::SUSPENDED));
+            suspended.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::SUSPENDED));
         }
         self.suspend_clients();
     }
@@ -45,7 +45,7 @@ impl<E: Execute> Worker<E> {
     pub(super) fn suspend_clients(&mut self) {
         let Some(suspension) = self.admin.suspension else { return };
         let mut left = Vec::new();
-        for (index, session) in self.clients.sessions.iter_mut() {
+        for (index, session) in self.env.clients.sessions.iter_mut() {
             let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
             if suspension.applies_to(session) && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
                 session.pause.add(Pause::SUSPENDED);
@@ -54,6 +54,6 @@ impl<E: Execute> Worker<E> {
                 }
             }
         }
-        left.into_iter().for_each(|index| self.drop_rest(index));
+        left.into_iter().for_each(|index| self.env.drop_rest(index));
     }
 }

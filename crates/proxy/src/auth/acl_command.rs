@@ -9,6 +9,7 @@ use respool_wire::Args;
 
 use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::commands::connection::integer;
+use crate::env::Env;
 use crate::error_text;
 use crate::session::Flow;
 use crate::worker::Worker;
@@ -28,59 +29,163 @@ const LOG_SHOWN: usize = 10;
 impl<E: Execute> Worker<E> {
     /// `AUTH [name] password`.
     pub(crate) fn auth(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        self.note_secret();
+        self.env.note_secret();
         let (name, password) = match args.len() {
-            2 if self.users.default_user().needs_no_password() => {
-                return self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
+            2 if self.env.users.default_user().needs_no_password() => {
+                return self.env.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
             }
             2 => (respool_access::DEFAULT_USER, args.at(1)),
             3 => (args.at(1), args.at(2)),
-            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
         };
-        if self.has_speakers && self.settle_before(index).is_none() {
+        if self.env.has_speakers && self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
         match self.authenticate(index, name, password, args.name()) {
             Ok(()) => {
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 Flow::Next
             }
-            Err(why) => self.refuse(index, why.text().as_bytes()),
+            Err(why) => self.env.refuse(index, why.text().as_bytes()),
         }
     }
 
     /// Answers a subcommand of ACL.
     pub(crate) fn acl(&mut self, index: ClientId, command: ServerCommand, args: Args<'_>) -> Flow {
-        self.note_secret();
+        self.env.note_secret();
         use ServerCommand as C;
         match command {
             C::AclWhoami => {
-                let name = self.clients.sessions.at(index).map_or_else(Vec::new, |s| s.user_name().to_vec());
-                self.answer(index, |reply| reply.bulk(&name));
+                let name = self.env.clients.sessions.at(index).map_or_else(Vec::new, |s| s.user_name().to_vec());
+                self.env.answer(index, |reply| reply.bulk(&name));
             }
-            C::AclList => self.answer_of_users(index, answer::list),
-            C::AclUsers => self.answer_of_users(index, answer::names),
-            C::AclGetuser => self.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
+            C::AclList => self.env.answer_of_users(index, answer::list),
+            C::AclUsers => self.env.answer_of_users(index, answer::names),
+            C::AclGetuser => self.env.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
             C::AclDryrun => {
-                self.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply));
+                self.env.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply));
             }
-            C::AclCat if args.len() <= 3 => self.answer(index, |reply| answer::categories(args.get(2), reply)),
-            C::AclGenpass if args.len() <= 3 => return self.acl_genpass(index, args.get(2)),
-            C::AclLog if args.len() <= 3 => return self.acl_log(index, args.get(2)),
+            C::AclCat if args.len() <= 3 => self.env.answer(index, |reply| answer::categories(args.get(2), reply)),
+            C::AclGenpass if args.len() <= 3 => return self.env.acl_genpass(index, args.get(2)),
+            C::AclLog if args.len() <= 3 => return self.env.acl_log(index, args.get(2)),
             C::AclSetuser => return self.acl_setuser(index, args),
             C::AclDeluser => return self.acl_deluser(index, args),
             C::AclLoad => return self.acl_load(index),
-            C::AclSave => return self.acl_save(index),
-            C::Acl | C::AclHelp => self.answer(index, answer::help),
+            C::AclSave => return self.env.acl_save(index),
+            C::Acl | C::AclHelp => self.env.answer(index, answer::help),
             _ => {
                 let words =
                     [b"ERR unknown subcommand or wrong number of arguments for '", args.at(1), b"'. Try ACL HELP."];
-                return self.refuse(index, &words.concat());
+                return self.env.refuse(index, &words.concat());
             }
         }
         Flow::Next
     }
 
+    fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        let rules: Vec<&[u8]> = args.from(3).iter().collect();
+        let changed = self.env.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
+        match changed {
+            Ok(()) => self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()),
+            Err(words) => self.env.refuse(index, &words),
+        }
+    }
+
+    fn acl_deluser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        match self.env.change_users(|users| users.without(args.from(2).iter())) {
+            Ok(removed) => {
+                let removed = u32::try_from(removed).unwrap_or(u32::MAX);
+                self.ask_clients(index, ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
+            }
+            Err(words) => self.env.refuse(index, &words),
+        }
+    }
+
+    fn acl_load(&mut self, index: ClientId) -> Flow {
+        let access = std::sync::Arc::clone(&self.env.shared.access);
+        let Some(path) = access.outside().acl_file() else {
+            return self.env.refuse(index, error_text::NO_ACL_FILE.as_bytes());
+        };
+        let text = match access.outside().read_acl_file() {
+            Ok(text) => text,
+            Err(why) => {
+                let words = format!("ERR Error loading ACLs, opening file '{path}': {why}");
+                return self.env.refuse(index, words.as_bytes());
+            }
+        };
+        let loaded = access.change(|users| {
+            if self.env.shared.ledger.has_successor() {
+                return Err(error_text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
+            }
+            let loaded = file::users(&text, path, users.has_channels_by_default())?;
+            let loaded = loaded.following(users);
+            Ok::<_, String>((loaded.clone(), loaded))
+        });
+        match loaded {
+            Ok(loaded) => {
+                // Others may be in force by now, which are not in the file.
+                access.note_written(loaded);
+                self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default())
+            }
+            Err(words) => self.env.refuse(index, format!("ERR {words}").as_bytes()),
+        }
+    }
+
+    /// `CONFIG SET` of what is ours and no node's: passwords of nodes are not set through the proxy, which would be locked out.
+    /// `None`: it is about something else.
+    pub(crate) fn set_user_setting(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if row.command != Command::Server(ServerCommand::ConfigSet) {
+            return None;
+        }
+        self.env.note_secret();
+        self.env.note_tracked_keys_max(args.from(2));
+        if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
+            && self.env.config.nodes.len() > 1
+        {
+            let words =
+                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_OF_ONE.as_bytes()];
+            return Some(self.env.refuse(index, &words.concat()));
+        }
+        if args.len() != 4 {
+            let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
+            let words =
+                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_ALONE.as_bytes()];
+            return Some(self.env.refuse(index, &words.concat()));
+        }
+        let (name, value) = (args.at(2), args.at(3));
+        if name.eq_ignore_ascii_case(b"requirepass") {
+            let password = (!value.is_empty()).then_some(value);
+            if let Err(words) = self.env.change_users(|users| Ok((users.with_default_password(password), ()))) {
+                return Some(self.env.refuse(index, &words));
+            }
+        } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
+            let is_all = value.eq_ignore_ascii_case(b"allchannels");
+            if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
+                let words = "ERR CONFIG SET failed (possibly related to argument 'acl-pubsub-default') - argument(s) must \
+                             be one of the following: allchannels, resetchannels";
+                return Some(self.env.refuse(index, words.as_bytes()));
+            }
+            if let Err(words) = self.env.change_users(|users| Ok((users.with_channels_by_default(is_all), ()))) {
+                return Some(self.env.refuse(index, &words));
+            }
+        } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
+            let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
+                let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
+                             parsed into an integer";
+                return Some(self.env.refuse(index, words.as_bytes()));
+            };
+            if self.env.shared.ledger.has_successor() {
+                return Some(self.env.refuse(index, error_text::HANDED_OVER.as_bytes()));
+            }
+            self.env.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
+        } else {
+            return None;
+        }
+        Some(self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()))
+    }
+}
+
+impl<E: Execute> Env<E> {
     fn answer_of_users(
         &mut self,
         index: ClientId,
@@ -88,25 +193,6 @@ impl<E: Execute> Worker<E> {
     ) {
         let users = std::sync::Arc::clone(&self.users);
         self.answer(index, |reply| write(&users, reply));
-    }
-
-    fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        let rules: Vec<&[u8]> = args.from(3).iter().collect();
-        let changed = self.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
-        match changed {
-            Ok(()) => self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()),
-            Err(words) => self.refuse(index, &words),
-        }
-    }
-
-    fn acl_deluser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        match self.change_users(|users| users.without(args.from(2).iter())) {
-            Ok(removed) => {
-                let removed = u32::try_from(removed).unwrap_or(u32::MAX);
-                self.ask_clients(index, ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
-            }
-            Err(words) => self.refuse(index, &words),
-        }
     }
 
     /// A client changes users. `Err`: why it may not.
@@ -124,36 +210,6 @@ impl<E: Execute> Worker<E> {
         })
     }
 
-    fn acl_load(&mut self, index: ClientId) -> Flow {
-        let access = std::sync::Arc::clone(&self.shared.access);
-        let Some(path) = access.outside().acl_file() else {
-            return self.refuse(index, error_text::NO_ACL_FILE.as_bytes());
-        };
-        let text = match access.outside().read_acl_file() {
-            Ok(text) => text,
-            Err(why) => {
-                let words = format!("ERR Error loading ACLs, opening file '{path}': {why}");
-                return self.refuse(index, words.as_bytes());
-            }
-        };
-        let loaded = access.change(|users| {
-            if self.shared.ledger.has_successor() {
-                return Err(error_text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
-            }
-            let loaded = file::users(&text, path, users.has_channels_by_default())?;
-            let loaded = loaded.following(users);
-            Ok::<_, String>((loaded.clone(), loaded))
-        });
-        match loaded {
-            Ok(loaded) => {
-                // Others may be in force by now, which are not in the file.
-                access.note_written(loaded);
-                self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default())
-            }
-            Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()),
-        }
-    }
-
     fn acl_save(&mut self, index: ClientId) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         if access.outside().acl_file().is_none() {
@@ -168,59 +224,6 @@ impl<E: Execute> Worker<E> {
             Err(_) => return self.refuse(index, error_text::ACL_FILE_NOT_SAVED.as_bytes()),
         }
         Flow::Next
-    }
-
-    /// `CONFIG SET` of what is ours and no node's: passwords of nodes are not set through the proxy, which would be locked out.
-    /// `None`: it is about something else.
-    pub(crate) fn set_user_setting(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if row.command != Command::Server(ServerCommand::ConfigSet) {
-            return None;
-        }
-        self.note_secret();
-        self.note_tracked_keys_max(args.from(2));
-        if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
-            && self.config.nodes.len() > 1
-        {
-            let words =
-                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_OF_ONE.as_bytes()];
-            return Some(self.refuse(index, &words.concat()));
-        }
-        if args.len() != 4 {
-            let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
-            let words =
-                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_ALONE.as_bytes()];
-            return Some(self.refuse(index, &words.concat()));
-        }
-        let (name, value) = (args.at(2), args.at(3));
-        if name.eq_ignore_ascii_case(b"requirepass") {
-            let password = (!value.is_empty()).then_some(value);
-            if let Err(words) = self.change_users(|users| Ok((users.with_default_password(password), ()))) {
-                return Some(self.refuse(index, &words));
-            }
-        } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
-            let is_all = value.eq_ignore_ascii_case(b"allchannels");
-            if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
-                let words = "ERR CONFIG SET failed (possibly related to argument 'acl-pubsub-default') - argument(s) must \
-                             be one of the following: allchannels, resetchannels";
-                return Some(self.refuse(index, words.as_bytes()));
-            }
-            if let Err(words) = self.change_users(|users| Ok((users.with_channels_by_default(is_all), ()))) {
-                return Some(self.refuse(index, &words));
-            }
-        } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
-            let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
-                let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
-                             parsed into an integer";
-                return Some(self.refuse(index, words.as_bytes()));
-            };
-            if self.shared.ledger.has_successor() {
-                return Some(self.refuse(index, error_text::HANDED_OVER.as_bytes()));
-            }
-            self.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
-        } else {
-            return None;
-        }
-        Some(self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()))
     }
 
     fn acl_genpass(&mut self, index: ClientId, bits: Option<&[u8]>) -> Flow {

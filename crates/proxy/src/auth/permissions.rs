@@ -19,6 +19,7 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::auth::quota::UserQuota;
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::pool::LaneKey;
@@ -53,7 +54,7 @@ impl LoginError {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
     pub(crate) fn user_of(&self, index: ClientId) -> &str {
         let name = self.clients.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
@@ -101,50 +102,6 @@ impl<E: Execute> Worker<E> {
             unauth_bulk_bytes_max: wire_limits::UNAUTH_BULK_BYTES_MAX,
             ..self.config.request_limits
         })
-    }
-
-    /// Whether an unauthenticated client leaves more unread than it may. It is disconnected.
-    pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at(index) else { return true };
-        let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
-            && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
-        if is_too_much {
-            self.cut_off(index, DisconnectReason::Unauthenticated);
-        }
-        is_too_much
-    }
-
-    /// A client that has not said who it is asks for something. `None`: it may.
-    pub(crate) fn ask_stranger(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
-        if self.cuts_off_stranger(index) {
-            return Some(Flow::Stop);
-        }
-        if is_for_everybody(row) {
-            return None;
-        }
-        self.counters.refused_unauthenticated.add(1);
-        Some(self.refuse_unread(index, texts::NOAUTH.as_bytes()))
-    }
-
-    /// A client whose user may not do everything asks for something. `None`: it may.
-    pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let user = self.user_in_force(index)?;
-        let mut keys = std::mem::take(&mut self.permit_keys);
-        let verdict = self.verdict(&user, row, args, &mut keys);
-        self.permit_keys = keys;
-        match verdict {
-            Verdict::Allowed => None,
-            Verdict::Denied(denial) => {
-                self.note_denial(index, &user, row, args, denial);
-                let mut words = Vec::new();
-                error_text::denied(row, denial, &mut words);
-                Some(self.refuse_unread(index, &words))
-            }
-            Verdict::Refused(words) => {
-                self.counters.denied_commands.add(1);
-                Some(self.refuse_unread(index, words.as_bytes()))
-            }
-        }
     }
 
     /// What stands against a request of a client, as half a sentence; `None` if nothing does. Asked without a request.
@@ -230,100 +187,11 @@ impl<E: Execute> Worker<E> {
         self.shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
     }
 
-    /// Makes a client a user. `command` is how it asked, for the log.
-    pub(crate) fn authenticate(
-        &mut self,
-        index: ClientId,
-        name: &[u8],
-        password: &[u8],
-        command: &[u8],
-    ) -> Result<(), LoginError> {
-        let found = self.users.authenticate(name, password).cloned();
-        let Some(user) = found else {
-            self.counters.auth_failures.add(1);
-            self.log_denial(index, Reason::Auth, command, name);
-            return Err(LoginError::Wrong);
-        };
-        let entered = self.become_user(index, &user);
-        match entered {
-            Ok(()) => self.note_met(index, &[WantedState::User]),
-            // What it has sent behind this is for that user, and for no other.
-            Err(_) => self.note_unmet(index, WantedState::User),
-        }
-        entered
-    }
-
-    /// Makes a client a user, whatever it was.
-    pub(crate) fn become_user(&mut self, index: ClientId, user: &Arc<User>) -> Result<(), LoginError> {
-        let allowance = self.allowances.get(user.name()).cloned();
-        let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
-        let was_it = !session.flags.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
-        // A client that is refused stays the user it was, to nodes as well.
-        let enters = allowance.as_ref().filter(|_| !was_it);
-        if enters.is_some_and(|allowance| !allowance.enter()) {
-            self.counters.refused_by_user_limit.add(1);
-            return Err(LoginError::TooManyConnections);
-        }
-        if !self.speak_as(index, allowance.as_deref()) {
-            if let Some(allowance) = enters {
-                allowance.leave();
-            }
-            return Err(LoginError::TooManySpeakers);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
-        if !was_it && let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
-            before.leave();
-        }
-        session.flags.remove(SessionFlags::UNAUTHENTICATED);
-        session.details.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
-        session.judge(user);
-        self.review_mode(index);
-        if !was_it {
-            self.forget_read_as_other(index);
-        }
-        Ok(())
-    }
-
-    /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already. What is
-    /// under way in another name is answered on its connections, and waited for before anything follows on others.
-    pub(crate) fn speak_as(&mut self, index: ClientId, allowance: Option<&UserQuota>) -> bool {
-        let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
-        let Some(speaker) = self.speaker(credentials) else { return false };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return true };
-        if self.lanes.speaker_of(session.class) == speaker {
-            return true;
-        }
-        let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
-        let Some(class) = self.class_of(class) else { return false };
-        if let Some(session) = self.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
-            session.flags.add(SessionFlags::OVERTAKEN);
-            let own = session.class;
-            self.leave_busy_own(own);
-        }
-        self.put_into_class(index, class);
-        true
-    }
-
     /// Takes what users may ask for as it is now.
     pub(crate) fn adopt_allowances(&mut self) {
         self.allowances = self.shared.access.allowances();
         // Then who a client is decides whose connections it uses, and nothing may be outstanding when that changes.
         self.has_speakers = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
-    }
-
-    /// Makes a client what every client is at first.
-    pub(crate) fn forget_user(&mut self, index: ClientId) {
-        let now_us = self.now.mono_us;
-        let default = Arc::clone(self.users.default_user());
-        if self.users.admits_anybody() && self.become_user(index, &default).is_ok() {
-            return;
-        }
-        self.speak_as(index, None);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.leave_user();
-        session.flags.remove(SessionFlags::RESTRICTED);
-        session.flags.add(SessionFlags::UNAUTHENTICATED);
-        session.details.stranger_since_us = now_us;
     }
 
     /// The user asks for more than it may. `None`: it does not.
@@ -357,13 +225,148 @@ impl<E: Execute> Worker<E> {
             }
         }
     }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Whether an unauthenticated client leaves more unread than it may. It is disconnected.
+    pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.env.clients.sessions.at(index) else { return true };
+        let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
+            && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
+        if is_too_much {
+            self.cut_off(index, DisconnectReason::Unauthenticated);
+        }
+        is_too_much
+    }
+
+    /// A client that has not said who it is asks for something. `None`: it may.
+    pub(crate) fn ask_stranger(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
+        if self.cuts_off_stranger(index) {
+            return Some(Flow::Stop);
+        }
+        if is_for_everybody(row) {
+            return None;
+        }
+        self.env.counters.refused_unauthenticated.add(1);
+        Some(self.refuse_unread(index, texts::NOAUTH.as_bytes()))
+    }
+
+    /// A client whose user may not do everything asks for something. `None`: it may.
+    pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let user = self.env.user_in_force(index)?;
+        let mut keys = std::mem::take(&mut self.env.permit_keys);
+        let verdict = self.env.verdict(&user, row, args, &mut keys);
+        self.env.permit_keys = keys;
+        match verdict {
+            Verdict::Allowed => None,
+            Verdict::Denied(denial) => {
+                self.env.note_denial(index, &user, row, args, denial);
+                let mut words = Vec::new();
+                error_text::denied(row, denial, &mut words);
+                Some(self.refuse_unread(index, &words))
+            }
+            Verdict::Refused(words) => {
+                self.env.counters.denied_commands.add(1);
+                Some(self.refuse_unread(index, words.as_bytes()))
+            }
+        }
+    }
+
+    /// Makes a client a user. `command` is how it asked, for the log.
+    pub(crate) fn authenticate(
+        &mut self,
+        index: ClientId,
+        name: &[u8],
+        password: &[u8],
+        command: &[u8],
+    ) -> Result<(), LoginError> {
+        let found = self.env.users.authenticate(name, password).cloned();
+        let Some(user) = found else {
+            self.env.counters.auth_failures.add(1);
+            self.env.log_denial(index, Reason::Auth, command, name);
+            return Err(LoginError::Wrong);
+        };
+        let entered = self.become_user(index, &user);
+        match entered {
+            Ok(()) => self.env.note_met(index, &[WantedState::User]),
+            // What it has sent behind this is for that user, and for no other.
+            Err(_) => self.env.note_unmet(index, WantedState::User),
+        }
+        entered
+    }
+
+    /// Makes a client a user, whatever it was.
+    pub(crate) fn become_user(&mut self, index: ClientId, user: &Arc<User>) -> Result<(), LoginError> {
+        let allowance = self.env.allowances.get(user.name()).cloned();
+        let Some(session) = self.env.clients.sessions.at(index) else { return Ok(()) };
+        let was_it = !session.flags.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
+        // A client that is refused stays the user it was, to nodes as well.
+        let enters = allowance.as_ref().filter(|_| !was_it);
+        if enters.is_some_and(|allowance| !allowance.enter()) {
+            self.env.counters.refused_by_user_limit.add(1);
+            return Err(LoginError::TooManyConnections);
+        }
+        if !self.speak_as(index, allowance.as_deref()) {
+            if let Some(allowance) = enters {
+                allowance.leave();
+            }
+            return Err(LoginError::TooManySpeakers);
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Ok(()) };
+        if !was_it && let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
+            before.leave();
+        }
+        session.flags.remove(SessionFlags::UNAUTHENTICATED);
+        session.details.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
+        session.judge(user);
+        self.env.review_mode(index);
+        if !was_it {
+            self.forget_read_as_other(index);
+        }
+        Ok(())
+    }
+
+    /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already. What is
+    /// under way in another name is answered on its connections, and waited for before anything follows on others.
+    pub(crate) fn speak_as(&mut self, index: ClientId, allowance: Option<&UserQuota>) -> bool {
+        let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
+        let Some(speaker) = self.speaker(credentials) else { return false };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return true };
+        if self.env.lanes.speaker_of(session.class) == speaker {
+            return true;
+        }
+        let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
+        let Some(class) = self.class_of(class) else { return false };
+        if let Some(session) = self.env.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
+            session.flags.add(SessionFlags::OVERTAKEN);
+            let own = session.class;
+            self.env.leave_busy_own(own);
+        }
+        self.put_into_class(index, class);
+        true
+    }
+
+    /// Makes a client what every client is at first.
+    pub(crate) fn forget_user(&mut self, index: ClientId) {
+        let now_us = self.env.now.mono_us;
+        let default = Arc::clone(self.env.users.default_user());
+        if self.env.users.admits_anybody() && self.become_user(index, &default).is_ok() {
+            return;
+        }
+        self.speak_as(index, None);
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        session.leave_user();
+        session.flags.remove(SessionFlags::RESTRICTED);
+        session.flags.add(SessionFlags::UNAUTHENTICATED);
+        session.details.stranger_since_us = now_us;
+    }
 
     /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: each that
     /// comes too early is paused again. Returns whether any was.
     pub(crate) fn check_permits(&mut self) -> bool {
-        let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
+        let (now_us, deadline_us) = (self.env.now.mono_us, self.env.config.access.auth_deadline_us);
         let (mut unauthenticated, mut throttled) = (Vec::new(), Vec::new());
-        for (index, session) in self.clients.sessions.iter() {
+        for (index, session) in self.env.clients.sessions.iter() {
             let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED);
             if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
                 unauthenticated.push(index);
@@ -372,25 +375,25 @@ impl<E: Execute> Worker<E> {
                 throttled.push(index);
             }
         }
-        self.counters.auth_timeouts.add(unauthenticated.len() as u64);
+        self.env.counters.auth_timeouts.add(unauthenticated.len() as u64);
         unauthenticated.into_iter().for_each(|index| self.close_client(index));
         let is_throttled = !throttled.is_empty();
-        throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::RATE));
+        throttled.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::RATE));
         is_throttled
     }
 
     /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
     /// disconnected as Redis does, `asker` only once its reply is written; what the others may do is judged anew.
     pub(crate) fn adopt_users(&mut self, asker: Option<ClientId>) {
-        let users = self.shared.access.users();
-        let before = std::mem::replace(&mut self.users, Arc::clone(&users));
-        self.adopt_allowances();
+        let users = self.env.shared.access.users();
+        let before = std::mem::replace(&mut self.env.users, Arc::clone(&users));
+        self.env.adopt_allowances();
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
         let mut lost = LostChannels::default();
-        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
-            let Some(session) = self.clients.sessions.at_mut(index) else { continue };
+            let Some(session) = self.env.clients.sessions.at_mut(index) else { continue };
             let known = session.details.user.clone();
             let old = known.as_ref().unwrap_or(before.default_user());
             let Some(new) = users.user(old.name()).filter(|new| new.is_same(old) || known.is_none()) else {
@@ -404,7 +407,7 @@ impl<E: Execute> Worker<E> {
                     continue;
                 }
             }
-            let allowance = self.allowances.get(new.name());
+            let allowance = self.env.allowances.get(new.name());
             match (&session.details.allowance, allowance) {
                 (None, Some(allowance)) => allowance.enter_anyway(),
                 (Some(before), None) => before.leave(),
@@ -436,15 +439,15 @@ impl<E: Execute> Worker<E> {
             }
         }
         // What was queued for EXEC was allowed under other rules.
-        changed.into_iter().for_each(|index| self.spoil_transaction(index));
+        changed.into_iter().for_each(|index| self.env.spoil_transaction(index));
         for index in gone {
             if asker == Some(index) {
                 // It has no user now, should anything still be asked of it.
-                if let Some(session) = self.clients.sessions.at_mut(index) {
+                if let Some(session) = self.env.clients.sessions.at_mut(index) {
                     session.leave_user();
                     session.flags.add(SessionFlags::UNAUTHENTICATED);
                 }
-                self.stop_client(index);
+                self.env.stop_client(index);
             } else {
                 self.close_client(index);
             }
@@ -454,10 +457,10 @@ impl<E: Execute> Worker<E> {
     /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
     /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
     fn hears_too_much(&self, index: ClientId, user: &User) -> bool {
-        if self.is_amid_names(index) {
+        if self.env.is_amid_names(index) {
             return true;
         }
-        let subscriber = self.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        let subscriber = self.env.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
         subscriber.is_some_and(|subscriber| {
             self.subscriptions.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
         })

@@ -7,8 +7,8 @@
 //! letter to itself. What is sent to nodes in the proxy's own name is overwritten where it is written from, in
 //! `respool-connection`.
 
+use crate::env::Env;
 use crate::mail::Mail;
-use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ServerCommand};
 use respool_connection::{Action, ServiceAction};
 use respool_wire::{Args, ArgsBuf};
@@ -44,7 +44,7 @@ pub(crate) fn is_confidential(row: &Row) -> bool {
     matches!(row.command, Command::Connection(C::Auth | C::Hello) | Command::Server(S::AclSetuser | S::ConfigSet))
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// The request that is being read may hold a secret. It is overwritten as soon as it is not read any more.
     #[cold]
     pub(crate) fn note_secret(&mut self) {

@@ -5,12 +5,13 @@
 //! the clients that it made ready are served.
 
 use crate::blocking::request::{Release, Target, Wording};
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
-use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, WaitId};
+use respool_command::{Execute, Flags, Outcome, Row, SessionView, WaitId};
 use respool_wire::{Args, Encoder, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
 
@@ -47,39 +48,39 @@ impl LocalWatch {
 impl<E: Execute> Worker<E> {
     /// A request that may wait, for the engine in this process.
     pub(crate) fn park(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.settle_before(index).is_none() {
+        if self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
         let mut reply = Vec::new();
         let outcome = self.run_engine(index, row, request.args, &mut reply);
         let Some(Outcome::Parked(wait)) = outcome else {
             self.serve_after(index);
-            self.answer(index, |out| out.raw(&reply));
+            self.env.answer(index, |out| out.raw(&reply));
             return Flow::Next;
         };
-        if self.blocking.requests.len() >= self.config.lanes.blocked_commands_max {
-            self.cancel_wait(wait);
-            self.counters.blocked_refused.add(1);
-            self.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
+        if self.blocking.requests.len() >= self.env.config.lanes.blocked_commands_max {
+            self.env.cancel_wait(wait);
+            self.env.counters.blocked_refused.add(1);
+            self.env.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
             return Flow::Next;
         }
-        let asker = if self.may_wait(index) { self.expect_behind_barrier(index) } else { None };
+        let asker = if self.may_wait(index) { self.env.expect_behind_barrier(index) } else { None };
         let Some(asker) = asker else {
-            self.cancel_wait(wait);
+            self.env.cancel_wait(wait);
             return Flow::Stop;
         };
-        let is_wanted = self.passes_reply(index);
+        let is_wanted = self.env.passes_reply(index);
         let words = Wording { args: request.args.iter().collect(), said: None };
         let blocked = self.enter_queue(index, row, words, NodeId::at(0).into(), Target::Client { asker, is_wanted });
         if let Some(this) = self.blocking.requests.get_mut(blocked) {
             this.wait = Some(wait);
         }
         self.parking.waits.insert(wait, blocked);
-        self.count_awaited_keys();
-        if self.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
+        self.env.count_awaited_keys();
+        if self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
             self.release_blocked(blocked, Release::HalfClosed);
         }
-        if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if self.env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// A request for the engine in this process while clients are told of changes, or while some wait.
@@ -91,12 +92,12 @@ impl<E: Execute> Worker<E> {
             let mut reply = Vec::new();
             // Only what may wait is parked.
             let _: Option<Outcome> = self.run_engine(index, row, request.args, &mut reply);
-            self.answer(index, |out| out.raw(&reply));
+            self.env.answer(index, |out| out.raw(&reply));
             self.serve_after(index);
             Flow::Next
         };
         self.tell_changes();
-        self.keep_room(index, flow)
+        self.env.keep_room(index, flow)
     }
 
     /// Runs a request of a session. `None`: one of them is not there.
@@ -107,9 +108,9 @@ impl<E: Execute> Worker<E> {
         args: Args<'_>,
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let session = self.clients.sessions.at(index)?;
+        let session = self.env.clients.sessions.at(index)?;
         let denies_blocking = session.pins.as_ref().is_some_and(|p| p.exec_reply.is_some());
-        let view = SessionView { denies_blocking, ..self.view(session.database, session.id) };
+        let view = SessionView { denies_blocking, ..self.env.view(session.database, session.id) };
         self.run_engine_as(view, index, row, args, reply)
     }
 
@@ -122,11 +123,11 @@ impl<E: Execute> Worker<E> {
         args: Args<'_>,
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let session = self.clients.sessions.at(index)?;
-        let engine = self.engine.as_mut()?;
+        let session = self.env.clients.sessions.at(index)?;
+        let engine = self.env.engine.as_mut()?;
         let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol));
         if self.parking.is_told {
-            self.collect_changes(self.clients.sessions.handle(index));
+            self.collect_changes(self.env.clients.sessions.handle(index));
         }
         Some(outcome)
     }
@@ -136,7 +137,7 @@ impl<E: Execute> Worker<E> {
         if self.parking.waits.is_empty() {
             return;
         }
-        let session = self.clients.sessions.at(index);
+        let session = self.env.clients.sessions.at(index);
         if session.and_then(|s| s.pins.as_ref()).is_some_and(|p| p.exec_reply.is_some()) {
             return;
         }
@@ -165,9 +166,9 @@ impl<E: Execute> Worker<E> {
         if self.parking.waits.is_empty() {
             return;
         }
-        let now = Millis(self.now.unix_us / 1000);
+        let now = self.env.engine_now();
         let mut reply = Vec::new();
-        while let Some(wait) = self.engine.as_mut().and_then(|engine| engine.poll_ready(now, &mut reply)) {
+        while let Some(wait) = self.env.engine.as_mut().and_then(|engine| engine.poll_ready(now, &mut reply)) {
             let blocked = self.parking.waits.remove(&wait);
             if let Some((blocked, this)) =
                 blocked.and_then(|blocked| Some((blocked, self.blocking.requests.get(blocked)?)))
@@ -187,10 +188,43 @@ impl<E: Execute> Worker<E> {
     /// A parked request is finished: the engine forgets it, if it has not been served.
     pub(crate) fn leave_parking(&mut self, wait: WaitId) {
         self.parking.waits.remove(&wait);
-        self.cancel_wait(wait);
-        self.count_awaited_keys();
+        self.env.cancel_wait(wait);
+        self.env.count_awaited_keys();
     }
 
+    /// WATCH, for the engine in this process.
+    pub(crate) fn watch_engine(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        let now = self.env.engine_now();
+        let Env { engine: Some(engine), clients, .. } = &mut self.env else { return Flow::Stop };
+        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+        let held_bytes = engine.watch(session.id, session.database, now, args.from(1));
+        session.flags.add(SessionFlags::PINNED);
+        session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
+        self.collect_expired();
+        self.env.answer(index, |out| out.raw(replies::OK));
+        self.tell_changes();
+        self.env.keep_memory(index)
+    }
+
+    /// The engine has looked at keys for no request, and may have removed expired ones.
+    fn collect_expired(&mut self) {
+        if self.parking.is_told {
+            self.collect_changes(None);
+        }
+    }
+
+    /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
+    pub(crate) fn has_watched_in_vain(&mut self, id: u64) -> bool {
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else { return false };
+        let is_dirty = engine.is_dirty(id, now);
+        engine.unwatch(id);
+        self.collect_expired();
+        is_dirty
+    }
+}
+
+impl<E: Execute> Env<E> {
     fn cancel_wait(&mut self, wait: WaitId) {
         if let Some(engine) = &mut self.engine {
             engine.cancel(wait);
@@ -206,20 +240,6 @@ impl<E: Execute> Worker<E> {
         self.engine.as_ref().map_or(0, Execute::awaited_keys)
     }
 
-    /// WATCH, for the engine in this process.
-    pub(crate) fn watch_engine(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        let now = Millis(self.now.unix_us / 1000);
-        let Self { engine: Some(engine), clients, .. } = self else { return Flow::Stop };
-        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let held_bytes = engine.watch(session.id, session.database, now, args.from(1));
-        session.flags.add(SessionFlags::PINNED);
-        session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
-        self.collect_expired();
-        self.answer(index, |out| out.raw(replies::OK));
-        self.tell_changes();
-        self.keep_memory(index)
-    }
-
     /// What a client watches is in no outbox: it is read on only as long as the process has room for it.
     fn keep_memory(&mut self, index: ClientId) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -233,24 +253,7 @@ impl<E: Execute> Worker<E> {
     }
 
     pub(crate) fn view(&self, database: u32, client_id: u64) -> SessionView {
-        SessionView { database, now: Millis(self.now.unix_us / 1000), client_id, ..SessionView::default() }
-    }
-
-    /// The engine has looked at keys for no request, and may have removed expired ones.
-    fn collect_expired(&mut self) {
-        if self.parking.is_told {
-            self.collect_changes(None);
-        }
-    }
-
-    /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
-    pub(crate) fn has_watched_in_vain(&mut self, id: u64) -> bool {
-        let now = Millis(self.now.unix_us / 1000);
-        let Some(engine) = &mut self.engine else { return false };
-        let is_dirty = engine.is_dirty(id, now);
-        engine.unwatch(id);
-        self.collect_expired();
-        is_dirty
+        SessionView { database, now: self.engine_now(), client_id, ..SessionView::default() }
     }
 
     /// A session watches nothing here any more.

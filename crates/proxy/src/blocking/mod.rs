@@ -34,6 +34,7 @@ use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{
     BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, timeout_us,
 };
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::UNBLOCKS_AT_ONCE;
@@ -71,39 +72,39 @@ impl<E: Execute> Worker<E> {
     /// A request that may wait. What the client sends behind it is not read before it is answered.
     #[cold]
     pub(crate) fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.engine.is_some() {
+        if self.env.engine.is_some() {
             let flow = self.park(index, row, request);
             self.tell_changes();
             return flow;
         }
-        if self.settle_before(index).is_none() {
+        if self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
         if !self.may_wait(index) {
             return Flow::Stop;
         }
-        if self.blocking.requests.len() >= self.config.lanes.blocked_commands_max {
-            self.counters.blocked_refused.add(1);
-            self.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
+        if self.blocking.requests.len() >= self.env.config.lanes.blocked_commands_max {
+            self.env.counters.blocked_refused.add(1);
+            self.env.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
             return Flow::Next;
         }
         if is_wait(row)
-            && let nodes = self.nodes_written(index)
+            && let nodes = self.env.nodes_written(index)
             && nodes.len() > 1
         {
             return self.wait_everywhere(index, row, request, nodes);
         }
-        let target = match self.waiting_target(index, row, request.args) {
+        let target = match self.env.waiting_target(index, row, request.args) {
             Ok(target) => target,
-            Err(words) => return self.refuse(index, &words),
+            Err(words) => return self.env.refuse(index, &words),
         };
-        self.note_target(&target, row);
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
+        self.env.note_target(&target, row);
+        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.env.passes_reply(index);
         let at = WaitsAt::of(&target);
         let words = Wording::of(request.args.iter().collect(), target);
         self.enqueue(index, row, words, at, Target::Client { asker, is_wanted });
-        if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if self.env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
@@ -114,28 +115,18 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
         nodes: Vec<NodeId>,
     ) -> Flow {
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
-        let chance = self.chance();
-        let gather = self.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
+        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.env.passes_reply(index);
+        let chance = self.env.chance();
+        let gather = self.env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
         if !is_wanted {
-            self.scatters.mute(gather);
+            self.env.scatters.mute(gather);
         }
         for (part, node) in nodes.into_iter().enumerate() {
             let words = Wording { args: request.args.iter().collect(), said: None };
             self.enqueue(index, row, words, node.into(), Target::Part { gather, part: part as u16 });
         }
-        if self.is_leaving(index) { Flow::Stop } else { Flow::Pause }
-    }
-
-    /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
-    /// is not remembered, and one that is left out might be the one that lags.
-    fn nodes_written(&self, index: ClientId) -> Vec<NodeId> {
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
-        if !is_routed {
-            return self.config.topology_ids().collect();
-        }
-        self.config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
+        if self.env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, at: WaitsAt, target: Target) {
@@ -149,18 +140,18 @@ impl<E: Execute> Worker<E> {
         let (node, row, is_on_own) = (*node, *row, *is_on_own);
         if self.is_held_at(node, row) {
             // Its node is paused: it is sent when that is over, unless its client has left by then.
-            self.blocking.begin_trying(self.now.mono_us);
-            if self.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
+            self.blocking.begin_trying(self.env.now.mono_us);
+            if self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
                 self.release_blocked(blocked, Release::Vanished);
             }
             return;
         }
-        let has_hung_up = self.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up);
+        let has_hung_up = self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up);
         if has_hung_up && let Some(this) = self.blocking.requests.get_mut(blocked) {
             this.release = Some(Release::HalfClosed);
             if !is_on_own {
                 // Where it can be tried it does not wait at the node at all.
-                self.blocking.begin_trying(self.now.mono_us);
+                self.blocking.begin_trying(self.env.now.mono_us);
                 self.try_behind_others(blocked);
             }
         }
@@ -171,13 +162,13 @@ impl<E: Execute> Worker<E> {
         }
         let Some(this) = self.blocking.requests.get(blocked).filter(|w| w.state == State::Queued) else { return };
         let is_about_now = begins_at_arrival(row, this.args.as_args());
-        self.blocking.begin_trying(self.now.mono_us);
+        self.blocking.begin_trying(self.env.now.mono_us);
         if has_hung_up {
             return self.ask_once(blocked);
         }
         if !self.has_one_coming(node) {
             if is_about_now {
-                let error = error_text::no_blocking_connection(&self.lanes.nodes[node].name);
+                let error = error_text::no_blocking_connection(&self.env.lanes.nodes[node].name);
                 self.blocking.leave_queue(node, blocked);
                 self.finish_blocked(blocked, ReplyKind::Error, &error);
             } else if self.blocking.is_first(blocked) {
@@ -203,11 +194,12 @@ impl<E: Execute> Worker<E> {
     ) -> Handle {
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
-        let is_on_own = self.has_noloop_lanes(index);
-        let arrived_us = self.now.mono_us;
-        let session = self.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
+        let is_on_own = self.env.has_noloop_lanes(index);
+        let arrived_us = self.env.now.mono_us;
+        let session = self.env.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
-        let takes = if self.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
+        let takes =
+            if self.env.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
         // An engine keeps the request as well, and its keys once more.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 3 * arg.len() + 128).sum::<usize>();
         let held_bytes = size_of::<BlockedRequest>()
@@ -220,7 +212,7 @@ impl<E: Execute> Worker<E> {
             protocol: session.protocol,
             node,
             stands_for,
-            class: self.lanes.base(session.class),
+            class: self.env.lanes.base(session.class),
             row,
             args,
             said,
@@ -232,7 +224,7 @@ impl<E: Execute> Worker<E> {
             deadline_us,
             due_us: None,
             // An engine has been asked by now.
-            is_looked: self.engine.is_some(),
+            is_looked: self.env.engine.is_some(),
             state: State::Queued,
             release: None,
             released_us: None,
@@ -243,10 +235,10 @@ impl<E: Execute> Worker<E> {
         pins.blocked.push(blocked);
         pins.waiting_bytes += held_bytes;
         if pins.blocked.len() == 1 {
-            self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
+            self.env.counters.blocked_clients.set(self.env.counters.blocked_clients.value() + 1);
         }
-        self.clients.list(index);
-        self.is_busy = true;
+        self.env.clients.list(index);
+        self.env.is_busy = true;
         blocked
     }
 
@@ -255,8 +247,8 @@ impl<E: Execute> Worker<E> {
         loop {
             let Blocking { requests, nodes, .. } = &self.blocking;
             let Some(list) = nodes.get(node) else { return };
-            let is_of_use = |c: &Connection| c.is_free() || self.lanes.find(c.lane).is_none();
-            if list.connections.len() >= self.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
+            let is_of_use = |c: &Connection| c.is_free() || self.env.lanes.find(c.lane).is_none();
+            if list.connections.len() >= self.env.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
                 return;
             }
             let is_next = |w: &BlockedRequest| !w.is_on_own && !self.is_held_at(node, w.row);
@@ -286,7 +278,7 @@ impl<E: Execute> Worker<E> {
     /// A free connection of the blocking lane. If there is none, one is dialled for each in the queue, as
     /// long as there may be more: whichever is ready first is for the request that came first, so none overtakes meanwhile.
     fn free_connection(&mut self, node: NodeId, class: LaneKeyId) -> Result<Found, Vec<u8>> {
-        let Self { blocking, lanes, config, .. } = self;
+        let Self { env: Env { lanes, config, .. }, blocking, .. } = self;
         let list = blocking.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
         let fits = |c: &&mut Connection| {
@@ -306,12 +298,12 @@ impl<E: Execute> Worker<E> {
             let other = list.connections.swap_remove(at);
             self.close_lane(other.lane.index);
         }
-        let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Blocking);
-        if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
-            self.lanes.release(lane);
+        let lane = self.env.lanes.add_unshared(&self.env.config, node, class, LaneUse::Blocking);
+        if let Err(error) = self.env.lanes.prepare(lane, &self.env.config, self.env.now) {
+            self.env.lanes.release(lane);
             return Err(error);
         }
-        let handle = self.lanes.handle(lane);
+        let handle = self.env.lanes.handle(lane);
         self.blocking.at(node).connections.push(Connection {
             lane: handle,
             is_taken: false,
@@ -320,45 +312,36 @@ impl<E: Execute> Worker<E> {
             id: None,
         });
         // It is made for a request, which reaches the node together with this question.
-        self.ask_number(handle);
+        self.env.ask_number(handle);
         Ok(Found::Coming)
     }
 
     /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
     fn wait_on_own(&mut self, index: ClientId, blocked: Handle, node: NodeId) {
-        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
+        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return };
         self.blocking.leave_queue(node, blocked);
-        let place = self.lanes.lane(&self.config, node, class);
-        if let Err(error) = self.lanes.admit(place, &self.config, self.now) {
+        let place = self.env.lanes.lane(&self.env.config, node, class);
+        if let Err(error) = self.env.lanes.admit(place, &self.env.config, self.env.now) {
             return self.finish_blocked(blocked, ReplyKind::Error, &error);
         }
-        let lane = self.lanes.handle(place);
-        self.lanes[place].is_waiting = true;
+        let lane = self.env.lanes.handle(place);
+        self.env.lanes[place].is_waiting = true;
         let connections = &mut self.blocking.at(node).connections;
         connections.retain(|connection| connection.lane != lane);
-        let id = self.lanes[place].number;
+        let id = self.env.lanes[place].number;
         connections.push(Connection { lane, is_taken: true, is_coming: false, unblocks: 0, id });
         if id.is_none() {
-            self.ask_number(lane);
+            self.env.ask_number(lane);
         }
         self.send_blocked(blocked, lane);
-    }
-
-    /// Asks a node for its number of a connection.
-    fn ask_number(&mut self, lane: LaneHandle) {
-        self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
-        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Number { lane }));
-        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        let owner = InternalRequests::owner(task, COUNTS);
-        self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);
     }
 
     /// The request waits at the node from now on.
     fn send_blocked(&mut self, blocked: Handle, lane: LaneHandle) {
         self.blocking.note_sent(blocked, lane);
-        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
+        let task = self.env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
         let place = lane.index;
-        let Self { lanes, clients, blocking, now, .. } = self;
+        let Self { env: Env { lanes, clients, now, .. }, blocking, .. } = self;
         let Some(this) = blocking.requests.get_mut(blocked) else { return };
         this.begin_late(now.mono_us);
         if is_wait(this.row) {
@@ -370,7 +353,7 @@ impl<E: Execute> Worker<E> {
         let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
         lanes.push(place, InternalRequests::owner(task, COUNTS), *now, &mut clients.pool, write);
         if this.release.is_some() {
-            self.is_busy = true;
+            self.env.is_busy = true;
             self.unblock(blocked);
         }
     }
@@ -384,9 +367,9 @@ impl<E: Execute> Worker<E> {
         let (node, class) = (this.node, this.class);
         // Otherwise it stands in the queue as before.
         let Some(lane) = self.lane_to_look(node, class) else { return };
-        let handle = self.lanes.handle(lane);
-        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Try { blocked, lane: handle }));
-        let Self { lanes, clients, blocking, now, .. } = self;
+        let handle = self.env.lanes.handle(lane);
+        let task = self.env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Try { blocked, lane: handle }));
+        let Self { env: Env { lanes, clients, now, .. }, blocking, .. } = self;
         let Some(this) = blocking.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
         let mut push = |step: u16, write: &dyn Fn(&mut Vec<u8>)| {
@@ -395,7 +378,7 @@ impl<E: Execute> Worker<E> {
         push(BEGIN, &|out| encode_request(out, [&b"MULTI"[..]].into_iter()));
         push(QUEUE, &|out| this.encode_at_once(out));
         push(COUNTS, &|out| encode_request(out, [&b"EXEC"[..]].into_iter()));
-        self.is_busy = true;
+        self.env.is_busy = true;
     }
 
     /// As [`Self::try_blocked`] for a request that cannot wait for its turn: requests queued before it for the same keys are
@@ -410,7 +393,7 @@ impl<E: Execute> Worker<E> {
         let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
         match wait.purpose {
             NodeQueryPurpose::Number { lane } => {
-                self.counters.blocked_dialling.set(self.counters.blocked_dialling.value().saturating_sub(1));
+                self.env.counters.blocked_dialling.set(self.env.counters.blocked_dialling.value().saturating_sub(1));
                 let id = match Value::parse(&reply) {
                     Ok(Value::Integer(id)) => Some(id),
                     _ => None,
@@ -444,9 +427,9 @@ impl<E: Execute> Worker<E> {
                     Some(Release::Moved) if kind.is_null() => self.ask_again(blocked),
                     _ => self.finish_blocked(blocked, kind, &reply),
                 }
-                match self.lanes.find(lane) {
-                    Some(place) if self.lanes[place].is_waiting => self.end_wait_on_own(node, place, lane),
-                    Some(place) if self.lanes[place].up.tickets().is_empty() => {
+                match self.env.lanes.find(lane) {
+                    Some(place) if self.env.lanes[place].is_waiting => self.end_wait_on_own(node, place, lane),
+                    Some(place) if self.env.lanes[place].up.tickets().is_empty() => {
                         if let Some(connection) = self.blocking.connection(node, lane) {
                             connection.is_taken = false;
                         }
@@ -459,9 +442,9 @@ impl<E: Execute> Worker<E> {
             }
             NodeQueryPurpose::Try { blocked, lane } => {
                 if !wait.has_begun
-                    && let Some(place) = self.lanes.find(lane)
+                    && let Some(place) = self.env.lanes.find(lane)
                 {
-                    self.lanes[place].multi = Multi::Unknown;
+                    self.env.lanes[place].multi = Multi::Unknown;
                 }
                 self.conclude_try(blocked, kind, &reply);
             }
@@ -485,7 +468,7 @@ impl<E: Execute> Worker<E> {
 
     /// Connections of the blocking lane to a node that have ended are not remembered.
     fn forget_lost(&mut self, node: NodeId) {
-        let lanes = &self.lanes;
+        let lanes = &self.env.lanes;
         self.blocking.at(node).connections.retain(|connection| lanes.find(connection.lane).is_some());
     }
 
@@ -494,9 +477,9 @@ impl<E: Execute> Worker<E> {
         let connections = &mut self.blocking.at(node).connections;
         let known = connections.iter().position(|connection| connection.lane == lane);
         let is_asked = known.is_some_and(|at| connections.swap_remove(at).unblocks > 0);
-        self.lanes[place].is_waiting = false;
+        self.env.lanes[place].is_waiting = false;
         // The node may be about to let go whatever waits there next.
-        if is_asked || !self.lanes[place].up.tickets().is_empty() {
+        if is_asked || !self.env.lanes[place].up.tickets().is_empty() {
             self.close_lane(place);
         }
     }
@@ -546,47 +529,37 @@ impl<E: Execute> Worker<E> {
         let has_waited = this.release == Some(Release::Vanished);
         let index = match this.target {
             Target::Client { asker, is_wanted } => {
-                let is_there = self.clients.sessions.get_mut(asker.session).is_some();
+                let is_there = self.env.clients.sessions.get_mut(asker.session).is_some();
                 let is_put_back = (has_waited || !is_there) && self.put_back(&this, reply);
                 if !is_there {
                     return;
                 }
                 let is_told = is_wanted && (is_served || !drops_client) && !is_put_back;
-                self.clients.feed(asker.session, asker.seq, if is_told { reply } else { &[] }, true);
+                self.env.clients.feed(asker.session, asker.seq, if is_told { reply } else { &[] }, true);
                 Some(asker.session.index)
             }
             Target::Part { gather, .. } if drops_client && !is_served => {
-                self.scatters.abandon(gather, &mut self.clients).map(|asker| asker.session.index)
+                self.env.scatters.abandon(gather, &mut self.env.clients).map(|asker| asker.session.index)
             }
             Target::Part { gather, part } => {
-                self.scatters.feed(gather, part, kind, reply, &mut self.clients);
+                self.env.scatters.feed(gather, part, kind, reply, &mut self.env.clients);
                 None
             }
         };
-        let index = index.or_else(|| self.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
+        let index =
+            index.or_else(|| self.env.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
         let Some(index) = index else { return };
-        self.forget_blocked(index, blocked, this.held_bytes);
+        self.env.forget_blocked(index, blocked, this.held_bytes);
         if drops_client && (has_waited || !is_served) {
-            self.drop_rest(index);
+            self.env.drop_rest(index);
         }
-    }
-
-    fn forget_blocked(&mut self, index: ClientId, blocked: Handle, held_bytes: usize) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let Some(pins) = &mut session.pins else { return };
-        pins.blocked.retain(|w| *w != blocked);
-        pins.waiting_bytes = pins.waiting_bytes.saturating_sub(held_bytes);
-        if pins.blocked.is_empty() {
-            self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
-        }
-        session.settle_pins();
     }
 
     /// The node does not let the request go: its connection is closed, which ends it in any case.
     fn give_up_waiting(&mut self, blocked: Handle) {
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let State::Sent(lane) = this.state else { return };
-        if let Some(place) = self.lanes.find(lane) {
+        if let Some(place) = self.env.lanes.find(lane) {
             self.close_lane(place);
         }
     }
@@ -594,7 +567,7 @@ impl<E: Execute> Worker<E> {
     /// Time has passed for those who have no connection: some are told that theirs is over, and some are tried.
     #[cold]
     pub(crate) fn handle_blocked_deadlines(&mut self) {
-        let now_us = self.now.mono_us;
+        let now_us = self.env.now.mono_us;
         for blocked in self.blocking.take_overdue(now_us) {
             // One that is being tried is told behind that, unless there is another reason to let it go.
             let Some(this) = self.blocking.requests.get(blocked) else { continue };
@@ -624,20 +597,20 @@ impl<E: Execute> Worker<E> {
 
     /// Checks requests that wait at nodes. Returns whether any has to be checked again.
     pub(crate) fn check_queues(&mut self) -> bool {
-        let now_us = self.now.mono_us;
-        let due_us = self.lag.due_us(now_us, self.config.timeouts.response_us);
+        let now_us = self.env.now.mono_us;
+        let due_us = self.env.lag.due_us(now_us, self.env.config.timeouts.response_us);
         let (mut stuck, mut asked) = (Vec::new(), Vec::new());
         for handle in self.blocking.sent.iter().copied() {
             let Some(blocked) = self.blocking.requests.get(handle) else { continue };
             if blocked.release.is_some() {
                 asked.push(handle);
-            } else if self.is_given_up(blocked, due_us) {
+            } else if self.env.is_given_up(blocked, due_us) {
                 stuck.push(handle);
             }
         }
         stuck.into_iter().for_each(|blocked| self.give_up_waiting(blocked));
         asked.into_iter().for_each(|blocked| self.unblock(blocked));
-        if self.engine.is_some() {
+        if self.env.engine.is_some() {
             return false;
         }
         for node in self.blocking.nodes.ids() {
@@ -652,9 +625,41 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn end_waiting(&mut self, node: NodeId) {
         let lanes: Vec<LaneHandle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
         for lane in lanes {
-            if let Some(place) = self.lanes.find(lane) {
+            if let Some(place) = self.env.lanes.find(lane) {
                 self.close_lane(place);
             }
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
+    /// is not remembered, and one that is left out might be the one that lags.
+    fn nodes_written(&self, index: ClientId) -> Vec<NodeId> {
+        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
+        if !is_routed {
+            return self.config.topology_ids().collect();
+        }
+        self.config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
+    }
+
+    /// Asks a node for its number of a connection.
+    fn ask_number(&mut self, lane: LaneHandle) {
+        self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
+        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Number { lane }));
+        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
+        let owner = InternalRequests::owner(task, COUNTS);
+        self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);
+    }
+
+    fn forget_blocked(&mut self, index: ClientId, blocked: Handle, held_bytes: usize) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(pins) = &mut session.pins else { return };
+        pins.blocked.retain(|w| *w != blocked);
+        pins.waiting_bytes = pins.waiting_bytes.saturating_sub(held_bytes);
+        if pins.blocked.is_empty() {
+            self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
+        }
+        session.settle_pins();
     }
 }

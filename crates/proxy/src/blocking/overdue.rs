@@ -14,6 +14,7 @@
 
 use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
+use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
@@ -49,30 +50,20 @@ impl BlockedRequest {
 impl<E: Execute> Worker<E> {
     /// A node had nothing for a request that queues: why it waits no longer, if it does not.
     pub(crate) fn release_of_looked(&mut self, blocked: Handle) -> Option<Release> {
-        let now_us = self.now.mono_us;
+        let now_us = self.env.now.mono_us;
         let this = self.blocking.requests.get_mut(blocked)?;
         this.is_looked = true;
         this.release.or_else(|| this.is_overdue(now_us).then_some(Release::Timeout))
     }
 
-    /// Whether a request's time was over by then, and its node has it and has not answered. Its time there began when it was
-    /// really sent.
-    pub(crate) fn is_given_up(&self, blocked: &BlockedRequest, due_us: Option<u64>) -> bool {
-        let (Some(deadline_us), Some(due_us)) = (blocked.deadline_us, due_us) else { return false };
-        let State::Sent(lane) = blocked.state else { return deadline_us <= due_us };
-        let sent_us = self.lanes.find(lane).and_then(|lane| self.lanes[lane].up.tickets().oldest_us());
-        let stalled_us = sent_us.map_or(0, |sent_us| self.lag.attended_us(sent_us) - sent_us);
-        deadline_us.saturating_add(stalled_us) <= due_us
-    }
-
     /// The time of a request that queues is over, and its node has not been asked: it is asked as soon as that can be done.
     #[cold]
     pub(crate) fn ask_late(&mut self, blocked: Handle) {
-        let (now_us, patience_us) = (self.now.mono_us, self.config.timeouts.response_us);
+        let (now_us, patience_us) = (self.env.now.mono_us, self.env.config.timeouts.response_us);
         let Some(this) = self.blocking.requests.get(blocked) else { return };
         let (node, class, row) = (this.node, this.class, this.row);
         // A stall of the event loop is no time in which it could have been asked.
-        let over_us = self.lag.attended_us(this.deadline_us.unwrap_or(now_us));
+        let over_us = self.env.lag.attended_us(this.deadline_us.unwrap_or(now_us));
         let until_us = over_us.saturating_add(patience_us);
         if self.is_held_at(node, row) {
             // It is asked once the pause is over, like any other.
@@ -86,7 +77,7 @@ impl<E: Execute> Worker<E> {
             self.blocking.begin_trying(now_us);
             return self.blocking.put_off(blocked, until_us);
         }
-        let name = &self.lanes.nodes[node].name;
+        let name = &self.env.lanes.nodes[node].name;
         let error =
             if now_us < until_us { error_text::no_blocking_connection(name) } else { error_text::not_asked(name) };
         self.blocking.leave_queue(node, blocked);
@@ -98,9 +89,21 @@ impl<E: Execute> Worker<E> {
         if self.has_one_coming(node) {
             return true;
         }
-        let lanes = &self.lanes;
+        let lanes = &self.env.lanes;
         let is_of_use = |lane: LaneId| !matches!(lanes[lane].multi, Multi::Refused(_));
         let mut looks = self.blocking.at(node).looks.iter().filter(|look| look.class == class);
         looks.any(|look| lanes.find(look.lane).is_some_and(is_of_use))
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Whether a request's time was over by then, and its node has it and has not answered. Its time there began when it was
+    /// really sent.
+    pub(crate) fn is_given_up(&self, blocked: &BlockedRequest, due_us: Option<u64>) -> bool {
+        let (Some(deadline_us), Some(due_us)) = (blocked.deadline_us, due_us) else { return false };
+        let State::Sent(lane) = blocked.state else { return deadline_us <= due_us };
+        let sent_us = self.lanes.find(lane).and_then(|lane| self.lanes[lane].up.tickets().oldest_us());
+        let stalled_us = sent_us.map_or(0, |sent_us| self.lag.attended_us(sent_us) - sent_us);
+        deadline_us.saturating_add(stalled_us) <= due_us
     }
 }

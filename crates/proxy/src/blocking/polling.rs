@@ -5,6 +5,7 @@
 //! on that connection, and never on one that others use: if the node ceases to take MULTI in just that moment, the request
 //! waits there for its shortest time and holds up no other.
 
+use crate::env::Env;
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
@@ -26,11 +27,11 @@ pub(crate) struct Look {
 impl<E: Execute> Worker<E> {
     /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
     pub(crate) fn lane_to_look(&mut self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
-        let now_us = self.now.mono_us;
+        let now_us = self.env.now.mono_us;
         let known = self.blocking.at(node).looks.iter().position(|look| look.class == class);
-        let mut lane = known.and_then(|at| self.lanes.find(self.blocking.nodes[node].looks[at].lane));
-        if let Some(stale) = lane.filter(|lane| self.lanes[*lane].is_stale) {
-            if !self.lanes[stale].up.tickets().is_empty() {
+        let mut lane = known.and_then(|at| self.env.lanes.find(self.blocking.nodes[node].looks[at].lane));
+        if let Some(stale) = lane.filter(|lane| self.env.lanes[*lane].is_stale) {
+            if !self.env.lanes[stale].up.tickets().is_empty() {
                 return None;
             }
             self.close_lane(stale);
@@ -40,30 +41,21 @@ impl<E: Execute> Worker<E> {
             if let Some(at) = known {
                 self.blocking.nodes[node].looks.swap_remove(at);
             }
-            let lane = self.lanes.borrow(&self.config, node, class, self.now).ok()?;
+            let lane = self.env.lanes.borrow(&self.env.config, node, class, self.env.now).ok()?;
             self.blocking.at(node).looks.push(Look { class, lane, again_us: 0 });
-            let place = self.lanes.find(lane)?;
-            return self.look_on(place);
+            let place = self.env.lanes.find(lane)?;
+            return self.env.look_on(place);
         };
         let look = &mut self.blocking.nodes[node].looks[at];
-        if matches!(self.lanes[lane].multi, Multi::Refused(_)) {
+        if matches!(self.env.lanes[lane].multi, Multi::Refused(_)) {
             if look.again_us == 0 {
                 look.again_us = now_us + LOOK_AGAIN_US;
             } else if look.again_us <= now_us {
                 look.again_us = 0;
-                self.lanes[lane].multi.doubt();
+                self.env.lanes[lane].multi.doubt();
             }
         }
-        self.look_on(lane)
-    }
-
-    fn look_on(&mut self, lane: LaneId) -> Option<LaneId> {
-        let this = &self.lanes[lane];
-        let is_unknown = this.multi == Multi::Unknown && this.up.tickets().is_empty();
-        if is_unknown && self.lanes.admit(lane, &self.config, self.now).is_ok() {
-            self.try_multi(lane, Then::Nothing);
-        }
-        self.lanes[lane].multi.is_taken().then_some(lane)
+        self.env.look_on(lane)
     }
 
     /// No request queues for a node any more: the connections on which they were tried are for others.
@@ -74,5 +66,16 @@ impl<E: Execute> Worker<E> {
                 self.give_back(look.lane, ResetNeeded::default());
             }
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    fn look_on(&mut self, lane: LaneId) -> Option<LaneId> {
+        let this = &self.lanes[lane];
+        let is_unknown = this.multi == Multi::Unknown && this.up.tickets().is_empty();
+        if is_unknown && self.lanes.admit(lane, &self.config, self.now).is_ok() {
+            self.try_multi(lane, Then::Nothing);
+        }
+        self.lanes[lane].multi.is_taken().then_some(lane)
     }
 }

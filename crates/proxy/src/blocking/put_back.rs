@@ -15,6 +15,7 @@
 //! it as if it had just been pushed.
 
 use crate::blocking::request::BlockedRequest;
+use crate::env::Env;
 use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
@@ -145,7 +146,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn put_back(&mut self, blocked: &BlockedRequest, reply: &[u8]) -> bool {
         let Some(request) = blocked.undo(reply) else { return false };
         let bytes = size_of::<Return>() + request.as_args().iter().map(|arg| arg.len() + 16).sum::<usize>();
-        let until_us = self.now.mono_us + RETURN_US_MAX;
+        let until_us = self.env.now.mono_us + RETURN_US_MAX;
         let what = Return { node: blocked.node, class: blocked.class, request, bytes, until_us };
         let returns = &mut self.blocking.returns;
         if returns.count >= RETURNS_MAX || returns.bytes + bytes > RETURNS_BYTES_MAX {
@@ -154,30 +155,30 @@ impl<E: Execute> Worker<E> {
         }
         returns.count += 1;
         returns.bytes += bytes;
-        self.shared.ledger.account(0, bytes);
+        self.env.shared.ledger.account(0, bytes);
         self.bring_back(what);
         true
     }
 
     fn bring_back(&mut self, what: Return) {
-        if self.lanes.nodes.get(what.node).is_none() {
+        if self.env.lanes.nodes.get(what.node).is_none() {
             return self.give_up_return(&what, b"its node is not configured any more");
         }
         let (node, class) = (what.node, what.class);
-        if self.client_pause.is_some() || self.is_all_paused || self.lanes.nodes[node].is_paused {
+        if self.client_pause.is_some() || self.env.is_all_paused || self.env.lanes.nodes[node].is_paused {
             // What is taken back while a node is exchanged must not go to the one that is left behind.
             return self.try_later(what);
         }
-        let lane = self.lane_for_aftermath(node, class);
+        let lane = self.env.lane_for_aftermath(node, class);
         let task = InternalRequest::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
-        let task = self.tasks.begin(task);
-        let Self { lanes, clients, config, now, tasks, .. } = self;
+        let task = self.env.tasks.begin(task);
+        let Env { lanes, clients, config, now, tasks, .. } = &mut self.env;
         let Some(InternalRequest::Return(returning)) = tasks.get_mut(task) else { return };
         let write = |out: &mut Vec<u8>| encode_request(out, returning.what.request.as_args().iter());
         let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.is_busy = true;
+        self.env.is_busy = true;
         if let Err(error) = sent {
-            self.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.clients);
+            self.env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.env.clients);
         }
     }
 
@@ -187,9 +188,9 @@ impl<E: Execute> Worker<E> {
         match outcome {
             Outcome::Back => {
                 self.forget_return(&what);
-                self.counters.elements_put_back.add(1);
+                self.env.counters.elements_put_back.add(1);
             }
-            Outcome::NotNow(words) if self.now.mono_us >= what.until_us => self.give_up_return(&what, &words),
+            Outcome::NotNow(words) if self.env.now.mono_us >= what.until_us => self.give_up_return(&what, &words),
             Outcome::NotNow(_) => self.try_later(what),
             Outcome::Lost(words) => self.give_up_return(&what, &words),
             Outcome::Asked => self.give_up_return(&what, b"no answer came"),
@@ -197,14 +198,14 @@ impl<E: Execute> Worker<E> {
     }
 
     fn try_later(&mut self, what: Return) {
-        self.blocking.returns.again_us = self.now.mono_us + RETURN_AGAIN_US;
+        self.blocking.returns.again_us = self.env.now.mono_us + RETURN_AGAIN_US;
         self.blocking.returns.waiting.push_back(what);
-        self.is_busy = true;
+        self.env.is_busy = true;
     }
 
     /// Tries those again that could not be brought back. Returns whether any waits.
     pub(crate) fn check_returns(&mut self) -> bool {
-        if !self.blocking.returns.waiting.is_empty() && self.now.mono_us >= self.blocking.returns.again_us {
+        if !self.blocking.returns.waiting.is_empty() && self.env.now.mono_us >= self.blocking.returns.again_us {
             for what in std::mem::take(&mut self.blocking.returns.waiting) {
                 self.bring_back(what);
             }
@@ -223,7 +224,7 @@ impl<E: Execute> Worker<E> {
         let returns = &mut self.blocking.returns;
         returns.count = returns.count.saturating_sub(1);
         returns.bytes = returns.bytes.saturating_sub(what.bytes);
-        self.shared.ledger.account(what.bytes, 0);
+        self.env.shared.ledger.account(what.bytes, 0);
     }
 
     fn give_up_return(&mut self, what: &Return, why: &[u8]) {
@@ -232,10 +233,10 @@ impl<E: Execute> Worker<E> {
     }
 
     fn lose(&mut self, what: &Return, why: &[u8]) {
-        self.counters.elements_lost.add(1);
-        let Some(untold) = self.blocking.returns.lines.may_tell(self.now.mono_us) else { return };
-        let node = self.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
+        self.env.counters.elements_lost.add(1);
+        let Some(untold) = self.blocking.returns.lines.may_tell(self.env.now.mono_us) else { return };
+        let node = self.env.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
         let why = String::from_utf8_lossy(why).trim_start_matches('-').trim_end().to_owned();
-        self.shared.hooks.tell(&Event::ElementLost { node, worker: self.number, why, untold });
+        self.env.shared.hooks.tell(&Event::ElementLost { node, worker: self.env.number, why, untold });
     }
 }

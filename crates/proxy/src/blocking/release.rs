@@ -50,7 +50,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let (node, row, state) = (this.node, this.row, this.state);
-        let may_be_asked = self.engine.is_none() && !self.is_held_at(node, row);
+        let may_be_asked = self.env.engine.is_none() && !self.is_held_at(node, row);
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         match state {
             State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(blocked),
@@ -62,7 +62,7 @@ impl<E: Execute> Worker<E> {
             State::Tried => this.release = Some(release),
             State::Sent(_) => {
                 this.release = Some(release);
-                self.is_busy = true;
+                self.env.is_busy = true;
                 self.unblock(blocked);
             }
         }
@@ -75,8 +75,8 @@ impl<E: Execute> Worker<E> {
         this.release = Some(Release::HalfClosed);
         let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
         if can_be_tried || self.has_one_coming(node) {
-            self.blocking.hasten(blocked, self.now.mono_us + ASK_ONCE_US_MAX);
-            self.blocking.begin_trying(self.now.mono_us);
+            self.blocking.hasten(blocked, self.env.now.mono_us + ASK_ONCE_US_MAX);
+            self.blocking.begin_trying(self.env.now.mono_us);
             self.try_behind_others(blocked);
         } else {
             self.blocking.leave_queue(node, blocked);
@@ -89,19 +89,19 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let (node, release, asked) = (this.node, this.release, this.asked);
         let State::Sent(lane) = this.state else { return };
-        let since_us = *this.released_us.get_or_insert(self.now.mono_us);
-        let place = self.lanes.find(lane).filter(|place| !self.lanes[*place].up.tickets().is_empty());
+        let since_us = *this.released_us.get_or_insert(self.env.now.mono_us);
+        let place = self.env.lanes.find(lane).filter(|place| !self.env.lanes[*place].up.tickets().is_empty());
         let Some(place) = place else {
             // The reply has arrived, or the connection has ended: the outcome is about to be concluded.
             return;
         };
-        let is_sent = self.lanes[place].up.is_ready();
+        let is_sent = self.env.lanes[place].up.is_ready();
         let known = self.blocking.connection(node, lane);
         let (id, is_being_asked) = known.map_or((None, false), |c| (c.id, c.unblocks > 0));
         if let Some(release) = release.filter(|_| !is_sent) {
             // Nothing can have been taken for a request that has not been sent.
             self.finish_released(blocked, release);
-            if self.lanes.find(lane).is_some() {
+            if self.env.lanes.find(lane).is_some() {
                 self.close_lane(place);
             }
             self.serve_queue(node);
@@ -112,7 +112,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         // The number is about to come, as long as other answers may take, and the timers ask again.
-        let due_us = self.lag.due_us(self.now.mono_us, self.config.timeouts.response_us);
+        let due_us = self.env.lag.due_us(self.env.now.mono_us, self.env.config.timeouts.response_us);
         let is_late = due_us.is_some_and(|due_us| since_us <= due_us);
         let Some(id) = id.filter(|_| asked < UNBLOCKS_MAX) else {
             if asked >= UNBLOCKS_MAX || is_late {
@@ -131,20 +131,26 @@ impl<E: Execute> Worker<E> {
         if let Some(connection) = self.blocking.connection(node, lane) {
             connection.unblocks += 1;
         }
-        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
-        let other = self.lane_for_aftermath(node, LaneKeyId::PLAIN);
+        let task = self.env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
+        let other = self.env.lane_for_aftermath(node, LaneKeyId::PLAIN);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = InternalRequests::owner(task, COUNTS);
-        let sent = self.lanes.send(other, owner, &self.config, self.now, &mut self.clients.pool, write);
+        let sent = self.env.lanes.send(other, owner, &self.env.config, self.env.now, &mut self.env.clients.pool, write);
         if let Err(error) = sent {
-            self.tasks.fail(task, COUNTS, crate::internal_request::LostReply::Unsent, &error, &mut self.clients);
+            self.env.tasks.fail(
+                task,
+                COUNTS,
+                crate::internal_request::LostReply::Unsent,
+                &error,
+                &mut self.env.clients,
+            );
         }
     }
 
     /// Whether the node has unblocked a request, or will, is not known: its connection must not serve others.
     pub(super) fn give_up_unblock(&mut self, blocked: Handle, lane: LaneHandle) {
         self.give_up_waiting(blocked);
-        if let Some(place) = self.lanes.find(lane) {
+        if let Some(place) = self.env.lanes.find(lane) {
             self.close_lane(place);
         }
     }
@@ -161,7 +167,7 @@ impl<E: Execute> Worker<E> {
         let meant = |s: &crate::session::Session| ids.has(s.id);
         let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         let found: Vec<Vec<Handle>> =
-            self.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
+            self.env.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
         let mut released = 0;
         for requests in found.into_iter().filter(|w| !w.is_empty()) {
             released += 1;

@@ -18,6 +18,7 @@
 use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival};
+use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
@@ -31,7 +32,7 @@ use respool_wire::ReplyKind;
 impl<E: Execute> Worker<E> {
     /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
     pub(crate) fn move_blocked(&mut self, moves: &Moves) {
-        if self.engine.is_some() {
+        if self.env.engine.is_some() {
             return;
         }
         let lists = std::mem::take(&mut self.blocking.nodes);
@@ -72,10 +73,10 @@ impl<E: Execute> Worker<E> {
     /// Asks those back who wait where their keys are not any more: their node has gone, or keys are placed or named in another
     /// way now (`has_other_ways`).
     pub(crate) fn recall_blocked(&mut self, has_other_ways: bool) {
-        if self.engine.is_some() {
+        if self.env.engine.is_some() {
             return;
         }
-        let is_astray = |blocked: &BlockedRequest| has_other_ways || self.lanes.nodes[blocked.node].is_gone;
+        let is_astray = |blocked: &BlockedRequest| has_other_ways || self.env.lanes.nodes[blocked.node].is_gone;
         let requests = &self.blocking.requests;
         let astray = requests.iter().filter(|(_, blocked)| is_astray(blocked));
         let mut astray: Vec<(u64, Handle)> =
@@ -100,15 +101,15 @@ impl<E: Execute> Worker<E> {
     /// Whether a request waits where it would be sent if it was asked now.
     fn is_at_home(&mut self, blocked: Handle) -> bool {
         let Some(this) = self.blocking.requests.get(blocked) else { return true };
-        if self.lanes.nodes[this.node].is_gone {
+        if self.env.lanes.nodes[this.node].is_gone {
             return false;
         }
         let Target::Client { asker, .. } = this.target else { return true };
-        if is_wait(this.row) || self.clients.sessions.get(asker.session).is_none() {
+        if is_wait(this.row) || self.env.clients.sessions.get(asker.session).is_none() {
             return true;
         }
         let (node, row, said) = (this.node, this.row, this.said.as_ref().unwrap_or(&this.args).clone());
-        let Ok(target) = self.waiting_target(asker.session.index, row, said.as_args()) else { return false };
+        let Ok(target) = self.env.waiting_target(asker.session.index, row, said.as_args()) else { return false };
         let args = target.args(said.as_args());
         let is_sent_so = |this: &BlockedRequest| this.args.as_args().iter().eq(args.iter());
         target.node == node && self.blocking.requests.get(blocked).is_some_and(is_sent_so)
@@ -116,7 +117,7 @@ impl<E: Execute> Worker<E> {
 
     /// Asks those back who wait at another node for one that is of use again: others write there from now on.
     pub(crate) fn recall_from_stand_ins(&mut self) {
-        let Self { lanes, blocking, .. } = self;
+        let Self { env: Env { lanes, .. }, blocking, .. } = self;
         let is_back = |home: NodeId| lanes.nodes.get(home).is_none_or(|node| !node.is_out());
         let requests = blocking.requests.iter();
         let astray = requests.filter(|(_, blocked)| blocked.stands_for.is_some_and(is_back));
@@ -134,7 +135,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether a node is of use again for which requests wait elsewhere.
     pub(crate) fn has_stood_in(&self) -> bool {
-        let is_back = |home: &NodeId| self.lanes.nodes.get(*home).is_none_or(|node| !node.is_out());
+        let is_back = |home: &NodeId| self.env.lanes.nodes.get(*home).is_none_or(|node| !node.is_out());
         self.blocking.stood_for.iter().any(is_back)
     }
 
@@ -150,19 +151,19 @@ impl<E: Execute> Worker<E> {
             Target::Client { .. } if !is_wait(this.row) => Release::Moved,
             _ => Release::Timeout,
         };
-        self.counters.blocked_recalled.add(1);
+        self.env.counters.blocked_recalled.add(1);
         self.release_blocked(blocked, release);
     }
 
     /// A request has been let go, and nothing was taken for it: it is asked as if its client had just done so, but for the time
     /// that has passed.
     pub(crate) fn ask_again(&mut self, blocked: Handle) {
-        let now_us = self.now.mono_us;
+        let now_us = self.env.now.mono_us;
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let Target::Client { asker, .. } = this.target else {
             return self.finish_blocked(blocked, ReplyKind::Error, &error_text::nodes_changed());
         };
-        if self.clients.sessions.get(asker.session).is_none() {
+        if self.env.clients.sessions.get(asker.session).is_none() {
             return self.finish_released(blocked, Release::Vanished);
         }
         // A look at the former node says nothing of the present one.
@@ -175,8 +176,8 @@ impl<E: Execute> Worker<E> {
         if begins_at_arrival(row, said.as_args()) {
             return self.finish_blocked(blocked, ReplyKind::Error, &error_text::unblocked_by_change());
         }
-        let denial = self.verdict_text(index, row, said.as_args()).map(String::into_bytes);
-        let target = denial.map_or_else(|| self.waiting_target(index, row, said.as_args()), Err);
+        let denial = self.env.verdict_text(index, row, said.as_args()).map(String::into_bytes);
+        let target = denial.map_or_else(|| self.env.waiting_target(index, row, said.as_args()), Err);
         let target = match target {
             Ok(target) => target,
             Err(words) => {
@@ -191,10 +192,10 @@ impl<E: Execute> Worker<E> {
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches no client.
     fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, at: WaitsAt) {
-        let is_on_own = self.has_noloop_lanes(index);
+        let is_on_own = self.env.has_noloop_lanes(index);
         let Some(this) = self.blocking.remove(blocked) else { return };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let class = self.lanes.base(session.class);
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let class = self.env.lanes.base(session.class);
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
         let takes = taken_by(this.row, args.as_args(), session.database);
@@ -206,20 +207,20 @@ impl<E: Execute> Worker<E> {
         if let Some(known) = known {
             *known = again;
         }
-        self.is_busy = true;
+        self.env.is_busy = true;
         self.begin_waiting(index, again);
     }
 
     /// Whether requests of this kind to a node are held back.
     pub(crate) fn is_held_at(&self, node: NodeId, row: &'static Row) -> bool {
-        self.is_all_paused
-            || self.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
+        self.env.is_all_paused
+            || self.env.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
             || self.client_pause.is_some_and(|hold| hold.holds(row))
     }
 
     /// A pause may be over: those who have waited for that in the queues are sent on.
     pub(crate) fn go_on_waiting(&mut self) {
-        if self.engine.is_some() {
+        if self.env.engine.is_some() {
             return;
         }
         let requests = &self.blocking.requests;

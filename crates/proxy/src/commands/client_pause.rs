@@ -6,6 +6,7 @@
 use crate::admin::operator_state::KeptClientPause;
 use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::commands::connection::integer;
+use crate::env::Env;
 use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
@@ -60,30 +61,30 @@ impl<E: Execute> Worker<E> {
         if args.len() > 4 {
             let mut words = Vec::new();
             texts::subcommand_syntax(args, &mut words);
-            return self.refuse(index, &words);
+            return self.env.refuse(index, &words);
         }
         let is_for_all = match args.get(3) {
             None => true,
             Some(word) if word.eq_ignore_ascii_case(b"ALL") => true,
             Some(word) if word.eq_ignore_ascii_case(b"WRITE") => false,
-            Some(_) => return self.refuse(index, b"ERR CLIENT PAUSE mode must be WRITE or ALL"),
+            Some(_) => return self.env.refuse(index, b"ERR CLIENT PAUSE mode must be WRITE or ALL"),
         };
         let Some(timeout_ms) = integer(args.at(2)) else {
-            return self.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER.as_bytes());
+            return self.env.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER.as_bytes());
         };
         let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
-            return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
+            return self.env.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
         };
-        let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
-        let is_taken = self.change_orders(|standing| {
-            let before = standing.client_pause.filter(|hold| hold.until_us > self.now.mono_us);
+        let until_us = self.env.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
+        let is_taken = self.env.change_orders(|standing| {
+            let before = standing.client_pause.filter(|hold| hold.until_us > self.env.now.mono_us);
             standing.client_pause = Some(KeptClientPause {
                 until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
                 is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
             });
         });
         if !is_taken {
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
+            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         // Once that is answered, every worker holds requests back.
         self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())
@@ -91,8 +92,8 @@ impl<E: Execute> Worker<E> {
 
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: ClientId) -> Flow {
-        if !self.change_orders(|standing| standing.client_pause = None) {
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
+        if !self.env.change_orders(|standing| standing.client_pause = None) {
+            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())
     }
@@ -101,10 +102,10 @@ impl<E: Execute> Worker<E> {
     /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
     /// requests.
     pub(crate) fn adopt_client_pause(&mut self) {
-        let ordered = self.shared.standing().client_pause.map(ClientPause::from);
-        let Some(hold) = ordered.filter(|hold| hold.until_us > self.now.mono_us) else { return self.release() };
+        let ordered = self.env.shared.standing().client_pause.map(ClientPause::from);
+        let Some(hold) = ordered.filter(|hold| hold.until_us > self.env.now.mono_us) else { return self.release() };
         let before = self.client_pause.replace(hold);
-        self.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
+        self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
         if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
             self.settle_holding();
         }
@@ -121,7 +122,7 @@ impl<E: Execute> Worker<E> {
 
     /// Ends a pause whose time has come.
     pub(crate) fn check_client_pause(&mut self) {
-        if self.client_pause.is_some_and(|hold| self.now.mono_us >= hold.until_us) {
+        if self.client_pause.is_some_and(|hold| self.env.now.mono_us >= hold.until_us) {
             self.release();
         }
     }
@@ -129,7 +130,7 @@ impl<E: Execute> Worker<E> {
     /// Sees to it that timers are looked at when a pause ends.
     pub(crate) fn schedule_client_pause(&mut self) {
         if let Some(hold) = self.client_pause {
-            self.cron_at_us = self.cron_at_us.min(hold.until_us.max(self.now.mono_us));
+            self.env.cron_at_us = self.env.cron_at_us.min(hold.until_us.max(self.env.now.mono_us));
         }
     }
 
@@ -137,10 +138,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let hold = self.client_pause?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
-        let session = self.clients.sessions.at_mut(index)?;
+        let session = self.env.clients.sessions.at_mut(index)?;
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
         let queued_changes = is_exec && session.queued_mut().is_some_and(|queued| queued.may_change);
-        let changes = queued_changes || self.may_change(row, args);
+        let changes = queued_changes || self.env.may_change(row, args);
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
         }
@@ -149,10 +150,12 @@ impl<E: Execute> Worker<E> {
         {
             return Some(flow);
         }
-        self.mark_held(index);
+        self.env.mark_held(index);
         Some(Flow::Again)
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Whether a request may change data; of a script, what its first line says of it is believed.
     pub(crate) fn may_change(&self, row: &Row, args: Args<'_>) -> bool {
         use ScriptingCommand as S;

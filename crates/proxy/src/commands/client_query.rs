@@ -172,10 +172,10 @@ impl<E: Execute> Worker<E> {
                 answer.count = filter.ids.as_ref().map_or(0, |ids| self.unblock_clients(ids, release));
             }
             ClientQuestion::List { request_bytes } => {
-                let matched = self.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
+                let matched = self.env.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
                 let describe = |index| {
                     let is_asking = asker.is_some_and(|asker| asker.index == index);
-                    self.describe_client(index, is_asking.then_some(request_bytes))
+                    self.env.describe_client(index, is_asking.then_some(request_bytes))
                 };
                 answer.lines = matched.map(|(index, s)| (s.id, describe(index))).collect();
             }

@@ -5,16 +5,14 @@
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
 //! is not shown is [`HIDDEN`].
 
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::worker::Worker;
-use respool_command::{
-    Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, is_open_setting, is_secret_setting,
-};
+use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, is_open_setting, is_secret_setting};
 use respool_wire::{ArgsBuf, Encoder, Request, elements, encode_request};
 
 /// What stands in the place of a value that is not shown. It is no hash and no password.
@@ -119,7 +117,7 @@ fn show_pairs(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option
     Some(())
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// What a client is shown of the settings of one node, or of the one that answers for all.
     pub(crate) fn terms_of_hiding(&self, row: &Row, is_nodes_own: bool) -> VisibleSettings {
         VisibleSettings {
@@ -136,8 +134,8 @@ impl<E: Execute> Worker<E> {
         }
         let terms = self.terms_of_hiding(row, false);
         let session = self.clients.sessions.at(index)?;
+        let now = self.engine_now();
         if let Some(engine) = &mut self.engine {
-            let now = Millis(self.now.unix_us / 1000);
             let mut view =
                 SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
             let mut reply = Vec::new();

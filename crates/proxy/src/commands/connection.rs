@@ -1,5 +1,6 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::pool::Node;
 use crate::session::id::ClientId;
@@ -19,18 +20,18 @@ impl<E: Execute> Worker<E> {
             // A client that monitors nodes sees this, too, as at a server.
             Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
             | Command::Server(ServerCommand::Time)
-                if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
+                if self.env.shared.ledger.is_watched() && self.env.is_to_be_seen(index) =>
             {
                 self.pass_on(index, row, &Request::made(args))
             }
             Command::Connection(command) => self.answer_connection(index, command, row, args),
             Command::Proxy(command) => self.console(index, command, row, args),
             Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
-                self.refuse(index, b"ERR This instance has cluster support disabled")
+                self.env.refuse(index, b"ERR This instance has cluster support disabled")
             }
             Command::Server(ServerCommand::Time) => {
-                let unix_us = self.now.unix_us;
-                self.answer(index, |reply| {
+                let unix_us = self.env.now.unix_us;
+                self.env.answer(index, |reply| {
                     reply.array(2);
                     reply.bulk((unix_us / 1_000_000).to_string().as_bytes());
                     reply.bulk((unix_us % 1_000_000).to_string().as_bytes());
@@ -39,22 +40,142 @@ impl<E: Execute> Worker<E> {
             }
             Command::Pubsub(command) => self.ask_about_channels(index, command, row, args),
             Command::Server(command) if row.name.split(' ').next() == Some("ACL") => self.acl(index, command, args),
-            Command::Server(ServerCommand::Info) => self.info(index, row, args),
+            Command::Server(ServerCommand::Info) => self.env.info(index, row, args),
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
-                if self.engine.is_none() && self.config.topology.is_single() {
+                if self.env.engine.is_none() && self.env.config.topology.is_single() {
                     // The only node knows best what it can do.
                     return self.pass_on(index, row, &Request::made(args));
                 }
-                let learnt = self.learnt_rows();
-                self.answer(index, |reply| {
+                let learnt = self.env.learnt_rows();
+                self.env.answer(index, |reply| {
                     respool_command::introspect::answer(row, args, &learnt, reply);
                 });
                 Flow::Next
             }
-            _ => self.refuse_unsupported(index, row, "it has no answer here"),
+            _ => self.env.refuse_unsupported(index, row, "it has no answer here"),
         }
     }
 
+    fn answer_connection(
+        &mut self,
+        index: ClientId,
+        command: ConnectionCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
+        use ConnectionCommand as C;
+        match command {
+            C::Ping => self.ping(index, row, args),
+            C::Echo => {
+                self.env.answer(index, |reply| reply.bulk(args.at(1)));
+                Flow::Next
+            }
+            C::Quit => {
+                if let Some(flow) = self.hear_out(index) {
+                    return flow;
+                }
+                self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                self.env.stop_client(index);
+                Flow::Stop
+            }
+            C::Auth => self.auth(index, args),
+            C::Hello => self.hello(index, args),
+            C::Reset => self.reset(index),
+            C::Select => self.select(index, args),
+            _ => self.client_command(index, command, row, args),
+        }
+    }
+
+    fn hello(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        let (id, database, before) = (session.id, session.database, session.protocol);
+        let mut protocol = before;
+        if let Some(said) = args.get(1) {
+            let Some(version) = integer(said) else {
+                return self.env.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER.as_bytes());
+            };
+            let Some(asked) = Protocol::from_version(version) else {
+                return self.env.refuse(index, texts::NOPROTO.as_bytes());
+            };
+            protocol = asked;
+        }
+        if (protocol != before || self.env.has_speakers) && self.env.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        if args.len() > 2 {
+            self.env.note_secret();
+        }
+        // As in Redis, what stands before an option that is wrong has been done.
+        let mut options = args.from(2);
+        while let Some(option) = options.get(0) {
+            if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
+                if let Err(why) = self.authenticate(index, options.at(1), options.at(2), args.name()) {
+                    if why.is_ours() && protocol != before {
+                        self.env.note_unmet(index, WantedState::Dialect);
+                    }
+                    return self.env.refuse(index, why.text().as_bytes());
+                }
+                options = options.from(3);
+            } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
+                let name = match crate::commands::client::checked_name(options.at(1)) {
+                    Ok(name) => name,
+                    Err(words) => return self.env.refuse(index, words.as_bytes()),
+                };
+                if let Some(session) = self.env.clients.sessions.at_mut(index) {
+                    session.details.name = name.into();
+                }
+                options = options.from(2);
+            } else {
+                let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
+                return self.env.refuse(index, &words);
+            }
+        }
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        if session.flags.has(SessionFlags::UNAUTHENTICATED) {
+            return self.env.refuse(index, texts::NOAUTH_HELLO.as_bytes());
+        }
+        if protocol != before {
+            if !self.reclass(index, database, protocol) {
+                self.env.note_unmet(index, WantedState::Dialect);
+                return self.env.refuse(index, error_text::TOO_MANY_CLASSES);
+            }
+            self.env.review_subscribed(index);
+        }
+        if args.len() > 1 {
+            self.env.note_met(index, &[WantedState::Dialect]);
+        }
+        self.env.answer(index, |reply| greet(reply, id, protocol));
+        Flow::Next
+    }
+
+    fn reset(&mut self, index: ClientId) -> Flow {
+        if let Some(flow) = self.hear_out(index) {
+            return flow;
+        }
+        if self.env.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        self.leave_states(index);
+        self.forget_user(index);
+        self.env.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
+        // Only for a user with its own name at the nodes may there be no room.
+        let is_plain = self.reclass(index, 0, Protocol::Resp2);
+        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+            session.reply_mode = Default::default();
+            session.details.name = Box::default();
+            session.details.is_no_evict = false;
+        }
+        if !is_plain {
+            self.env.note_unmet(index, WantedState::Database);
+            self.env.note_unmet(index, WantedState::Dialect);
+            return self.env.refuse(index, error_text::TOO_MANY_CLASSES);
+        }
+        self.env.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
+        Flow::Next
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Whether requests that could be answered here are forwarded to nodes, because a client monitors what they are asked. Not if one of them
     /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
@@ -70,124 +191,6 @@ impl<E: Execute> Worker<E> {
         let error = error_text::unsupported(row.name, because);
         let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
         self.refuse(index, words)
-    }
-
-    fn answer_connection(
-        &mut self,
-        index: ClientId,
-        command: ConnectionCommand,
-        row: &'static Row,
-        args: Args<'_>,
-    ) -> Flow {
-        use ConnectionCommand as C;
-        match command {
-            C::Ping => self.ping(index, row, args),
-            C::Echo => {
-                self.answer(index, |reply| reply.bulk(args.at(1)));
-                Flow::Next
-            }
-            C::Quit => {
-                if let Some(flow) = self.hear_out(index) {
-                    return flow;
-                }
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                self.stop_client(index);
-                Flow::Stop
-            }
-            C::Auth => self.auth(index, args),
-            C::Hello => self.hello(index, args),
-            C::Reset => self.reset(index),
-            C::Select => self.select(index, args),
-            _ => self.client_command(index, command, row, args),
-        }
-    }
-
-    fn hello(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let (id, database, before) = (session.id, session.database, session.protocol);
-        let mut protocol = before;
-        if let Some(said) = args.get(1) {
-            let Some(version) = integer(said) else {
-                return self.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER.as_bytes());
-            };
-            let Some(asked) = Protocol::from_version(version) else {
-                return self.refuse(index, texts::NOPROTO.as_bytes());
-            };
-            protocol = asked;
-        }
-        if (protocol != before || self.has_speakers) && self.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        if args.len() > 2 {
-            self.note_secret();
-        }
-        // As in Redis, what stands before an option that is wrong has been done.
-        let mut options = args.from(2);
-        while let Some(option) = options.get(0) {
-            if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
-                if let Err(why) = self.authenticate(index, options.at(1), options.at(2), args.name()) {
-                    if why.is_ours() && protocol != before {
-                        self.note_unmet(index, WantedState::Dialect);
-                    }
-                    return self.refuse(index, why.text().as_bytes());
-                }
-                options = options.from(3);
-            } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
-                let name = match crate::commands::client::checked_name(options.at(1)) {
-                    Ok(name) => name,
-                    Err(words) => return self.refuse(index, words.as_bytes()),
-                };
-                if let Some(session) = self.clients.sessions.at_mut(index) {
-                    session.details.name = name.into();
-                }
-                options = options.from(2);
-            } else {
-                let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
-                return self.refuse(index, &words);
-            }
-        }
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        if session.flags.has(SessionFlags::UNAUTHENTICATED) {
-            return self.refuse(index, texts::NOAUTH_HELLO.as_bytes());
-        }
-        if protocol != before {
-            if !self.reclass(index, database, protocol) {
-                self.note_unmet(index, WantedState::Dialect);
-                return self.refuse(index, error_text::TOO_MANY_CLASSES);
-            }
-            self.review_subscribed(index);
-        }
-        if args.len() > 1 {
-            self.note_met(index, &[WantedState::Dialect]);
-        }
-        self.answer(index, |reply| greet(reply, id, protocol));
-        Flow::Next
-    }
-
-    fn reset(&mut self, index: ClientId) -> Flow {
-        if let Some(flow) = self.hear_out(index) {
-            return flow;
-        }
-        if self.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        self.leave_states(index);
-        self.forget_user(index);
-        self.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
-        // Only for a user with its own name at the nodes may there be no room.
-        let is_plain = self.reclass(index, 0, Protocol::Resp2);
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.reply_mode = Default::default();
-            session.details.name = Box::default();
-            session.details.is_no_evict = false;
-        }
-        if !is_plain {
-            self.note_unmet(index, WantedState::Database);
-            self.note_unmet(index, WantedState::Dialect);
-            return self.refuse(index, error_text::TOO_MANY_CLASSES);
-        }
-        self.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
-        Flow::Next
     }
 }
 

@@ -1,17 +1,17 @@
 //! INFO: what the proxy knows of itself, in sections.
 
 use crate::commands::connection::COMPATIBLE_VERSION;
+use crate::env::Env;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
-use respool_command::{Command, Execute, Millis, Outcome, Row, ServerCommand, SessionView, asks_for_section};
+use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, asks_for_section};
 use respool_wire::{Args, Encoder, Protocol, Value};
 use std::fmt::Write;
 
 /// A section: its name, and what writes its lines.
-type Section<E> = (&'static str, fn(&Worker<E>, &mut String));
+type Section<E> = (&'static str, fn(&Env<E>, &mut String));
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Whether a request is INFO, which has sections of our own.
     #[inline]
     pub(crate) fn is_own_info(&self, row: &Row) -> bool {
@@ -60,7 +60,7 @@ impl<E: Execute> Worker<E> {
 
     /// The sections that the engine has, in its own words.
     fn info_engine(&mut self, row: &'static Row, args: Args<'_>, text: &mut String) {
-        let now = Millis(self.now.unix_us / 1000);
+        let now = self.engine_now();
         let Some(engine) = &mut self.engine else { return };
         let mut reply = Vec::new();
         let mut view = SessionView { database: 0, now, client_id: 0, ..SessionView::default() };

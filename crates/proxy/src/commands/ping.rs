@@ -7,6 +7,7 @@
 //!
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
+use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
@@ -50,7 +51,7 @@ fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
     reply.bulk(text);
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// PING of a RESP2 subscriber, forwarded to the only node like any other. One with a long text is answered here, since
     /// the text would have to be kept until the node replies: PONG then says that Respool is up.
     pub(crate) fn ping_of_subscriber(&mut self, index: ClientId, args: Args<'_>) -> Flow {
@@ -75,24 +76,6 @@ impl<E: Execute> Worker<E> {
             tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
         self.keep_outstanding(index)
-    }
-
-    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if args.len() > 2 {
-            let mut words = Vec::new();
-            texts::wrong_arity(row, &mut words);
-            return self.refuse(index, &words);
-        }
-        if let Some(node) = self.only_node_of(index)
-            && !self.is_heard_of(index, node)
-        {
-            return self.pass_on(index, row, &Request::made(args));
-        }
-        self.answer(index, |reply| match args.get(1) {
-            Some(text) => reply.bulk(text),
-            None => reply.raw(replies::PONG),
-        });
-        Flow::Next
     }
 
     /// The node that everything goes to that a client may ask for in its database. `None`: there are several, or the
@@ -131,5 +114,25 @@ impl<E: Execute> Worker<E> {
         let is_busy =
             self.lanes.script_classes_of(base).any(|class| self.lanes.is_busy_for_long(class, self.now.mono_us));
         !is_busy && (is_fresh(session.class) || is_fresh(base))
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
+        if args.len() > 2 {
+            let mut words = Vec::new();
+            texts::wrong_arity(row, &mut words);
+            return self.env.refuse(index, &words);
+        }
+        if let Some(node) = self.env.only_node_of(index)
+            && !self.env.is_heard_of(index, node)
+        {
+            return self.pass_on(index, row, &Request::made(args));
+        }
+        self.env.answer(index, |reply| match args.get(1) {
+            Some(text) => reply.bulk(text),
+            None => reply.raw(replies::PONG),
+        });
+        Flow::Next
     }
 }

@@ -14,6 +14,7 @@
 
 use crate::commands::connection::integer;
 use crate::config::Config;
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::nodes::id::NodeId;
@@ -72,34 +73,135 @@ fn is_embedded(config: &Config, database: u32) -> bool {
 impl<E: Execute> Worker<E> {
     pub(crate) fn select(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(number) = integer(args.at(1)) else {
-            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+            return self.env.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
         };
         if i32::try_from(number).is_err() {
-            return self.refuse(index, INT_OUT_OF_RANGE);
+            return self.env.refuse(index, INT_OUT_OF_RANGE);
         }
         let Ok(database) = u32::try_from(number) else {
-            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+            return self.env.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
         };
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
         let protocol = session.protocol;
         if session.database == database {
-            return self.confirm_select(index);
+            return self.env.confirm_select(index);
         }
-        if self.engine.is_some() && database >= self.config.databases {
-            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+        if self.env.engine.is_some() && database >= self.env.config.databases {
+            return self.env.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
         }
-        if self.settle_before(index).is_none() {
+        if self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        if self.engine.is_none() && !self.shared.databases.has(database) && !is_embedded(&self.config, database) {
+        if self.env.engine.is_none()
+            && !self.env.shared.databases.has(database)
+            && !is_embedded(&self.env.config, database)
+        {
             return self.ask_for_database(index, database);
         }
         if !self.reclass(index, database, protocol) {
-            return self.refuse_select(index);
+            return self.env.refuse_select(index);
         }
-        self.confirm_select(index)
+        self.env.confirm_select(index)
     }
 
+    /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
+    fn ask_for_database(&mut self, index: ClientId, database: u32) -> Flow {
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        let (protocol, speaker) = (session.protocol, self.env.lanes.speaker_of(session.class));
+        let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
+            return self.env.refuse_select(index);
+        };
+        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.env.passes_reply(index);
+        let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
+        self.ask_next_node(selecting, class, &error_text::no_node_for_database(database));
+        Flow::Pause
+    }
+
+    /// Asks one node more, of those that the client's requests would go to in that database, the ones that are up first.
+    /// `error` is what the client is told if there is none.
+    fn ask_next_node(&mut self, mut selecting: Selecting, class: LaneKeyId, error: &[u8]) {
+        let database = self.env.lanes.state_of(class).database;
+        let mut error = error.to_vec();
+        let mut nodes = self.env.nodes_in(selecting.asker.session.index, database);
+        nodes.sort_by_key(|node| self.env.lanes.nodes[*node].is_out());
+        for node in nodes {
+            if selecting.asked.len() >= DATABASE_ASKED_MAX {
+                break;
+            }
+            if selecting.asked.contains(&node) {
+                continue;
+            }
+            let lane = self.env.lanes.lane(&self.env.config, node, class);
+            if self.env.lanes[lane].up.is_ready() {
+                return self.finish_select(selecting, lane);
+            }
+            match self.env.lanes.prepare(lane, &self.env.config, self.env.now) {
+                Ok(()) => {
+                    self.env.is_busy = true;
+                    selecting.asked.push(node);
+                    self.env.lanes[lane].selects.push(selecting);
+                    return;
+                }
+                Err(refusal) => {
+                    // What the node said of this database a moment ago it would say again.
+                    let state = self.env.lanes.state_of(class);
+                    match self.env.lanes.nodes[node]
+                        .health
+                        .refuses(state, self.env.now.mono_us)
+                        .and_then(|known| known.words)
+                    {
+                        Some(words) if says_that_there_is_none(words) => {
+                            let words = error_text::verbatim(words);
+                            return self.env.answer_select(&selecting, &words);
+                        }
+                        Some(words) => error = error_text::verbatim(words),
+                        None => error = refusal,
+                    }
+                }
+            }
+        }
+        self.env.note_unmet_of(selecting.asker);
+        self.env.answer_select(&selecting, &error);
+    }
+
+    /// A lane that a SELECT waited for is ready: the client is in that database now.
+    pub(crate) fn finish_select(&mut self, selecting: Selecting, lane: LaneId) {
+        let database = self.env.lanes.class_database(lane);
+        let Some(session) = self.env.clients.sessions.get_mut(selecting.asker.session) else { return };
+        let (index, protocol) = (selecting.asker.session.index, session.protocol);
+        if self.reclass(index, database, protocol) {
+            self.env.note_met(index, &[WantedState::Database]);
+            self.env.answer_select(&selecting, replies::OK);
+        } else {
+            // The classes have been given to others while the node was dialled.
+            self.env.note_unmet(index, WantedState::Database);
+            self.env.answer_select(
+                &selecting,
+                &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)),
+            );
+        }
+    }
+
+    /// A lane that a SELECT waited for will not be ready; `error` says so.
+    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: LaneKeyId, ending: &LaneEnd, error: &[u8]) {
+        let (words, is_of_select) = match ending {
+            LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
+            LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
+            LaneEnd::DialRefusal(DialRefusal { words, .. }) => (words.as_ref(), true),
+            _ => (None, false),
+        };
+        match words {
+            Some(words) if is_of_select && says_that_there_is_none(words) => {
+                self.env.answer_select(&selecting, &error_text::verbatim(words));
+            }
+            Some(words) => self.ask_next_node(selecting, class, &error_text::verbatim(words)),
+            None => self.ask_next_node(selecting, class, error),
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     fn confirm_select(&mut self, index: ClientId) -> Flow {
         self.note_met(index, &[WantedState::Database]);
         self.answer(index, |reply| reply.raw(replies::OK));
@@ -110,63 +212,6 @@ impl<E: Execute> Worker<E> {
     fn refuse_select(&mut self, index: ClientId) -> Flow {
         self.note_unmet(index, WantedState::Database);
         self.refuse(index, error_text::TOO_MANY_CLASSES)
-    }
-
-    /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
-    fn ask_for_database(&mut self, index: ClientId, database: u32) -> Flow {
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let (protocol, speaker) = (session.protocol, self.lanes.speaker_of(session.class));
-        let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
-            return self.refuse_select(index);
-        };
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
-        let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
-        self.ask_next_node(selecting, class, &error_text::no_node_for_database(database));
-        Flow::Pause
-    }
-
-    /// Asks one node more, of those that the client's requests would go to in that database, the ones that are up first.
-    /// `error` is what the client is told if there is none.
-    fn ask_next_node(&mut self, mut selecting: Selecting, class: LaneKeyId, error: &[u8]) {
-        let database = self.lanes.state_of(class).database;
-        let mut error = error.to_vec();
-        let mut nodes = self.nodes_in(selecting.asker.session.index, database);
-        nodes.sort_by_key(|node| self.lanes.nodes[*node].is_out());
-        for node in nodes {
-            if selecting.asked.len() >= DATABASE_ASKED_MAX {
-                break;
-            }
-            if selecting.asked.contains(&node) {
-                continue;
-            }
-            let lane = self.lanes.lane(&self.config, node, class);
-            if self.lanes[lane].up.is_ready() {
-                return self.finish_select(selecting, lane);
-            }
-            match self.lanes.prepare(lane, &self.config, self.now) {
-                Ok(()) => {
-                    self.is_busy = true;
-                    selecting.asked.push(node);
-                    self.lanes[lane].selects.push(selecting);
-                    return;
-                }
-                Err(refusal) => {
-                    // What the node said of this database a moment ago it would say again.
-                    let state = self.lanes.state_of(class);
-                    match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
-                        Some(words) if says_that_there_is_none(words) => {
-                            let words = error_text::verbatim(words);
-                            return self.answer_select(&selecting, &words);
-                        }
-                        Some(words) => error = error_text::verbatim(words),
-                        None => error = refusal,
-                    }
-                }
-            }
-        }
-        self.note_unmet_of(selecting.asker);
-        self.answer_select(&selecting, &error);
     }
 
     /// The nodes that a client's requests may go to in a database.
@@ -188,41 +233,6 @@ impl<E: Execute> Worker<E> {
     fn answer_select(&mut self, selecting: &Selecting, reply: &[u8]) {
         let Asker { session, seq } = selecting.asker;
         self.clients.feed(session, seq, if selecting.is_wanted { reply } else { &[] }, true);
-    }
-
-    /// A lane that a SELECT waited for is ready: the client is in that database now.
-    pub(crate) fn finish_select(&mut self, selecting: Selecting, lane: LaneId) {
-        let database = self.lanes.class_database(lane);
-        let Some(session) = self.clients.sessions.get_mut(selecting.asker.session) else { return };
-        let (index, protocol) = (selecting.asker.session.index, session.protocol);
-        if self.reclass(index, database, protocol) {
-            self.note_met(index, &[WantedState::Database]);
-            self.answer_select(&selecting, replies::OK);
-        } else {
-            // The classes have been given to others while the node was dialled.
-            self.note_unmet(index, WantedState::Database);
-            self.answer_select(
-                &selecting,
-                &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)),
-            );
-        }
-    }
-
-    /// A lane that a SELECT waited for will not be ready; `error` says so.
-    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: LaneKeyId, ending: &LaneEnd, error: &[u8]) {
-        let (words, is_of_select) = match ending {
-            LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
-            LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
-            LaneEnd::DialRefusal(DialRefusal { words, .. }) => (words.as_ref(), true),
-            _ => (None, false),
-        };
-        match words {
-            Some(words) if is_of_select && says_that_there_is_none(words) => {
-                self.answer_select(&selecting, &error_text::verbatim(words));
-            }
-            Some(words) => self.ask_next_node(selecting, class, &error_text::verbatim(words)),
-            None => self.ask_next_node(selecting, class, error),
-        }
     }
 }
 

@@ -3,15 +3,15 @@
 pub(crate) mod arrival_rate;
 pub(crate) mod closed_loop;
 
+use crate::env::Env;
 use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
 use crate::pool::table::LaneId;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::Patience;
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// The next lane to write in this turn.
     #[inline(always)]
     pub(crate) fn next_lane_to_write(&mut self) -> Option<LaneId> {

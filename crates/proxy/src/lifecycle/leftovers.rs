@@ -8,22 +8,22 @@ use respool_command::Execute;
 impl<E: Execute> Worker<E> {
     /// Everything that is still waited for or held, by kind, with how much of it there is.
     pub fn remains(&self) -> Vec<(&'static str, usize)> {
-        let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, KeyOwner::Client(_))).count();
-        let lanes = self.lanes.all.iter();
+        let owners = self.env.lanes.owners.iter().filter(|owner| matches!(owner, KeyOwner::Client(_))).count();
+        let lanes = self.env.lanes.all.iter();
         let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.selects.len() + lane.throttled.len()).sum();
         let [queued, taken] = self.blocking.waiting();
         let [asked_for, held] = self.learnings.counts();
         let all = [
-            ("clients", self.clients.sessions.len()),
-            ("clients to go on with", self.clients.resuming.len() + self.clients.doomed.len()),
-            ("clients expected to ask again", self.clients.awaited.count()),
-            ("requests in parts", self.scatters.len()),
-            ("tasks", self.tasks.len()),
+            ("clients", self.env.clients.sessions.len()),
+            ("clients to go on with", self.env.clients.resuming.len() + self.env.clients.doomed.len()),
+            ("clients expected to ask again", self.env.clients.awaited.count()),
+            ("requests in parts", self.env.scatters.len()),
+            ("tasks", self.env.tasks.len()),
             ("requests that may wait", self.blocking.requests.len()),
             ("elements to put back", self.blocking.returns.len()),
             ("places in queues", queued),
             ("connections on which a client waits", taken),
-            ("keys of an engine that a client waits for", self.awaited_keys()),
+            ("keys of an engine that a client waits for", self.env.awaited_keys()),
             ("queries that workers have not answered", self.queries.len()),
             ("orders whose reply waits", self.admin.waits()),
             ("subscribers", self.subscriptions.remains()),
@@ -31,7 +31,7 @@ impl<E: Execute> Worker<E> {
             ("clients whose turn to ask for a command has not come", held),
             ("clients with connections of their own", owners),
             ("replies that are owed", outstanding),
-            ("connections that are lent", self.lanes.lent()),
+            ("connections that are lent", self.env.lanes.lent()),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).collect()
     }

@@ -50,20 +50,20 @@ pub(crate) struct MemoryPressure {
 impl<E: Execute> Worker<E> {
     /// Reads clients again that had to wait for memory, or disconnects the largest. Returns whether there is too little.
     pub(crate) fn relieve_pressure(&mut self) -> bool {
-        let budget = self.config.budgets.process;
-        if self.shared.ledger.held_bytes() > budget {
+        let budget = self.env.config.budgets.process;
+        if self.env.shared.ledger.held_bytes() > budget {
             // Spare buffers go first.
-            self.clients.pool.empty();
-            self.shared.last_words().forget();
+            self.env.clients.pool.empty();
+            self.env.shared.last_words().forget();
             self.account_tables();
         }
-        let held = self.shared.ledger.held_bytes();
-        let now_us = self.now.mono_us;
+        let held = self.env.shared.ledger.held_bytes();
+        let now_us = self.env.now.mono_us;
         if held <= budget {
             self.pressure = MemoryPressure::default();
-            let waiting = self.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
+            let waiting = self.env.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
             let waiting: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
-            waiting.into_iter().for_each(|index| self.clients.unpause(index, Pause::PRESSURE));
+            waiting.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::PRESSURE));
             return false;
         }
         if self.pressure.since_us == 0 {
@@ -77,24 +77,24 @@ impl<E: Execute> Worker<E> {
     }
 
     fn disconnect_largest(&mut self) {
-        let queues = self.queues_of_clients();
-        let queue_of = |index| self.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
+        let queues = self.env.queues_of_clients();
+        let queue_of = |index| self.env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
         // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
         let may_go = |(_, session): &(ClientId, &Session)| !session.details.is_no_evict;
-        let largest = self.clients.sessions.iter().filter(may_go).map(held_by).max();
+        let largest = self.env.clients.sessions.iter().filter(may_go).map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         // The monotonic clock is the same for all workers.
-        let interval = self.now.mono_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
+        let interval = self.env.now.mono_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
         if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
             self.pressure.last = None;
-            if before + 1 == interval && self.shared.ledger.auction.is_highest(before, bid) {
+            if before + 1 == interval && self.env.shared.ledger.auction.is_highest(before, bid) {
                 self.cut_off(index, DisconnectReason::Memory);
                 return;
             }
         }
         if self.pressure.last.is_none() {
-            self.shared.ledger.auction.bid(interval, bytes);
+            self.env.shared.ledger.auction.bid(interval, bytes);
             self.pressure.last = Some((interval, bytes));
         }
     }

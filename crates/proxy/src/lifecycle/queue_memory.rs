@@ -5,6 +5,7 @@
 //! never counted; neither are few that are not answered. What waits on a client's own connection counts for that client when
 //! the largest has to go. Tables are looked at whenever timers are.
 
+use crate::env::Env;
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::pool::Lane;
 use crate::pool::table::LaneId;
@@ -26,7 +27,7 @@ impl Lane {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Brings what the account has of a lane's queue up to date.
     #[cold]
     pub(crate) fn account_queue(&mut self, lane: LaneId) {
@@ -34,21 +35,6 @@ impl<E: Execute> Worker<E> {
         let counted = if this.has_long_queue() { this.up.held_bytes() } else { 0 };
         self.shared.ledger.account(this.queue_accounted, counted);
         this.queue_accounted = counted;
-    }
-
-    /// Brings what the account has of queues that have been counted, and of tables, up to date.
-    pub(crate) fn account_tables(&mut self) {
-        for lane in self.lanes.all.ids() {
-            if self.lanes[lane].queue_accounted > 0 {
-                self.account_queue(lane);
-            }
-        }
-        if self.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
-            self.clients.pool.shrink();
-        }
-        let held = self.scatters.held_bytes() + self.queries.held_bytes();
-        self.shared.ledger.account(self.tables_accounted, held);
-        self.tables_accounted = held;
     }
 
     /// Bytes that wait for nodes on connections that clients have to themselves, by client.
@@ -60,5 +46,22 @@ impl<E: Execute> Worker<E> {
             }
         }
         queues
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Brings what the account has of queues that have been counted, and of tables, up to date.
+    pub(crate) fn account_tables(&mut self) {
+        for lane in self.env.lanes.all.ids() {
+            if self.env.lanes[lane].queue_accounted > 0 {
+                self.env.account_queue(lane);
+            }
+        }
+        if self.env.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
+            self.env.clients.pool.shrink();
+        }
+        let held = self.env.scatters.held_bytes() + self.queries.held_bytes();
+        self.env.shared.ledger.account(self.env.tables_accounted, held);
+        self.env.tables_accounted = held;
     }
 }

@@ -1,6 +1,7 @@
 //! Other settings, while clients are being served: other nodes, pools, routes, limits.
 
 use crate::config::{Config, NodeConfig};
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::pubsub::nodes_listened_to;
 use crate::session::id::ClientId;
@@ -16,33 +17,33 @@ impl<E: Execute> Worker<E> {
     /// there is told by its own walk: watched keys count as changed, who waits is asked back and asks again, and so on.
     pub(crate) fn adopt(&mut self, config: Arc<Config>) {
         let is_plain = config.routes.are_plain();
-        let has_other_channels = self.engine.is_none() && has_other_places(&self.config, &config);
+        let has_other_channels = self.env.engine.is_none() && has_other_places(&self.env.config, &config);
         if has_other_channels {
             self.end_push_lanes();
         }
-        let are_plain = is_plain && self.config.routes.are_plain();
+        let are_plain = is_plain && self.env.config.routes.are_plain();
         // Keys are placed or named in another way.
-        let has_other_routes = self.config.topology != config.topology || self.config.routes != config.routes;
-        let has_other_proofs = self.config.integrity != config.integrity;
-        let before = std::mem::replace(&mut self.config, config);
-        self.clients.output_hard = self.config.budgets.client_output_hard;
+        let has_other_routes = self.env.config.topology != config.topology || self.env.config.routes != config.routes;
+        let has_other_proofs = self.env.config.integrity != config.integrity;
+        let before = std::mem::replace(&mut self.env.config, config);
+        self.env.clients.output_hard = self.env.config.budgets.client_output_hard;
         if has_other_proofs {
-            self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
+            self.env.lanes.take_integrity(self.env.config.integrity, &self.env.shared.ledger);
         }
-        self.lanes.asks = self.number == 0 && self.config.dials_ahead;
+        self.env.lanes.asks = self.env.number == 0 && self.env.config.dials_ahead;
         let is_known = |name: &str| {
             let is_it = |node: &&NodeConfig| node.name == name;
             let find = |config: &Config| config.nodes.iter().find(is_it).map(|node| Arc::clone(&node.endpoint));
-            find(&self.config).is_some_and(|now| find(&before) == Some(now))
+            find(&self.env.config).is_some_and(|now| find(&before) == Some(now))
         };
-        if self.number == 0 {
-            self.shared.keep_kinds(is_known);
+        if self.env.number == 0 {
+            self.env.shared.keep_kinds(is_known);
         }
-        self.shared.name_nodes(self.config.nodes.iter().map(|node| node.name.clone()));
-        self.route_hits.clear();
-        self.seen.begin_countdown(self.config.seeing);
-        if self.config.seeing.is_anything_seen() {
-            self.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
+        self.env.shared.name_nodes(self.env.config.nodes.iter().map(|node| node.name.clone()));
+        self.env.route_hits.clear();
+        self.env.seen.begin_countdown(self.env.config.seeing);
+        if self.env.config.seeing.is_anything_seen() {
+            self.env.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
         }
         let has_other_ways = has_other_channels || has_other_routes || !are_plain;
         self.move_nodes(None, has_other_routes, has_other_ways);
@@ -52,16 +53,16 @@ impl<E: Execute> Worker<E> {
             self.take_channel_routes(&before);
         }
         self.forget_names();
-        self.for_each_session(|flags| {
+        self.env.for_each_session(|flags| {
             if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
         self.restart_all_noloop();
         self.adopt_users(None);
-        self.review_modes();
+        self.env.review_modes();
         self.recall_blocked(has_other_routes);
         self.settle_holding();
-        self.try_entries();
-        self.is_busy = true;
+        self.env.try_entries();
+        self.env.is_busy = true;
     }
 
     /// Takes over other nodes: those that are configured now, or the one whose name resolves to another address (`left`). Every
@@ -69,16 +70,16 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn move_nodes(&mut self, left: Option<NodeId>, has_other_routes: bool, has_other_ways: bool) {
         let requests = &self.blocking.requests;
         let is_waited_at = |node: NodeId| requests.iter().any(|(_, blocked)| blocked.node == node);
-        let moves = self.lanes.take_nodes(&self.config, left, is_waited_at);
-        let now = self.now;
-        moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, now));
+        let moves = self.env.lanes.take_nodes(&self.env.config, left, is_waited_at);
+        let now = self.env.now;
+        moves.entered_anew.iter().for_each(|node| self.env.lanes.enter_anew(*node, now));
         self.move_blocked(&moves);
         if left.is_none() {
             self.keep_orders();
         }
         self.functions.forget();
-        if (has_other_ways || !moves.is_none()) && self.engine.is_none() {
-            self.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
+        if (has_other_ways || !moves.is_none()) && self.env.engine.is_none() {
+            self.env.clients.sessions.iter_mut().filter(|(_, session)| !session.down.is_settled()).for_each(
                 |(_, session)| {
                     session.flags.add(SessionFlags::OVERTAKEN);
                 },
@@ -86,11 +87,13 @@ impl<E: Execute> Worker<E> {
         }
         self.move_pins(&moves, has_other_routes);
         self.move_dedicated(&moves);
-        self.move_large(&moves);
+        self.env.move_large(&moves);
         self.blocking.returns.move_to(&moves);
-        self.tasks.move_nodes(&moves, has_other_routes);
+        self.env.tasks.move_nodes(&moves, has_other_routes);
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Requests of a client are under way to where its next ones may not go: they wait until those are answered, or a GET
     /// could overtake the SET before it. The way may lead to the same server under another name.
     pub(crate) fn settle_reload(&mut self, index: ClientId) -> Option<Flow> {

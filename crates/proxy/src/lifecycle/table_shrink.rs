@@ -15,13 +15,13 @@ pub(crate) struct TableShrink {
 impl<E: Execute> Worker<E> {
     /// Makes tables smaller of which most is unused, if their time has come.
     pub(crate) fn tidy_tables(&mut self) {
-        if self.now.mono_us < self.tidying.at_us {
+        if self.env.now.mono_us < self.tidying.at_us {
             return;
         }
-        self.tidying.at_us = self.now.mono_us + TIDY_US;
-        self.clients.shrink();
-        self.scatters.shrink();
-        self.tasks.shrink();
+        self.tidying.at_us = self.env.now.mono_us + TIDY_US;
+        self.env.clients.shrink();
+        self.env.scatters.shrink();
+        self.env.tasks.shrink();
         self.blocking.requests.shrink();
         self.subscriptions.shrink();
     }

@@ -3,6 +3,7 @@
 //! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
 //! once a second otherwise.
 
+use crate::env::Env;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
@@ -16,27 +17,31 @@ impl<E: Execute> Worker<E> {
     /// Called at the end of every turn; does something only when its time has come.
     #[inline]
     pub(crate) fn run_timers(&mut self) {
-        self.lanes.dialling.look_again();
-        if self.lag.puts_off() {
-            return self.lag.put_off(self.now.mono_us + self.busy_interval_us());
+        self.env.lanes.dialling.look_again();
+        if self.env.lag.puts_off() {
+            return self.env.lag.put_off(self.env.now.mono_us + self.env.busy_interval_us());
         }
-        if self.engine_at_us > 0 && self.now.mono_us >= self.engine_at_us || self.cron_at_us == 0 {
+        if self.env.engine_at_us > 0 && self.env.now.mono_us >= self.env.engine_at_us || self.env.cron_at_us == 0 {
             self.tick_engine();
         }
         if self.subscriptions_are_due() {
             self.come_due(Self::check_push_lanes);
         }
-        if self.blocking.next_due_us().is_some_and(|at| self.now.mono_us >= at) {
+        if self.blocking.next_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
             self.come_due(Self::handle_blocked_deadlines);
         }
         if self.has_stood_in() {
             self.come_due(Self::recall_from_stand_ins);
         }
-        if self.scatters.words_due_us().is_some_and(|at| self.now.mono_us >= at) {
-            self.come_due(Self::end_waits_for_words);
+        if self.env.scatters.words_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
+            self.come_due(|this| this.env.end_waits_for_words());
         }
-        let is_due = self.now.mono_us >= self.cron_at_us;
-        if is_due || self.is_cron_slow && self.is_busy && self.cron_at_us > self.now.mono_us + self.busy_interval_us() {
+        let is_due = self.env.now.mono_us >= self.env.cron_at_us;
+        if is_due
+            || self.env.is_cron_slow
+                && self.env.is_busy
+                && self.env.cron_at_us > self.env.now.mono_us + self.env.busy_interval_us()
+        {
             self.come_due(|this| this.run_cron(is_due));
         }
     }
@@ -51,75 +56,71 @@ impl<E: Execute> Worker<E> {
     /// The next turn is not late, however much time passes before it: for tests, whose time moves in steps.
     #[doc(hidden)]
     pub fn skip_time(&mut self) {
-        self.lag.plan(u64::MAX);
-    }
-
-    fn busy_interval_us(&self) -> u64 {
-        (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
+        self.env.lag.plan(u64::MAX);
     }
 
     fn run_cron(&mut self, is_due: bool) {
         self.check_client_pause();
         if is_due {
-            self.dial_ahead();
-            self.note_figures();
-            self.is_busy = self.check_lanes();
-            self.is_busy |= self.check_queues();
-            self.is_busy |= self.check_returns();
-            self.is_busy |= self.check_health();
-            self.is_busy |= self.mind_nodes();
-            self.is_busy |= self.expire_queries();
-            self.is_busy |= self.check_held();
-            self.is_busy |= self.check_learnings();
-            self.is_busy |= self.expire_subscriptions();
+            self.env.dial_ahead();
+            self.env.note_figures();
+            self.env.is_busy = self.check_lanes();
+            self.env.is_busy |= self.check_queues();
+            self.env.is_busy |= self.check_returns();
+            self.env.is_busy |= self.env.check_health();
+            self.env.is_busy |= self.env.mind_nodes();
+            self.env.is_busy |= self.expire_queries();
+            self.env.is_busy |= self.env.check_held();
+            self.env.is_busy |= self.check_learnings();
+            self.env.is_busy |= self.expire_subscriptions();
             self.follow_names();
-            self.is_busy |= self.renew_lanes();
-            self.try_entries();
+            self.env.is_busy |= self.renew_lanes();
+            self.env.try_entries();
             self.leave_unused();
             self.check_clients();
-            self.is_busy |= self.check_permits();
+            self.env.is_busy |= self.check_permits();
             self.account_tables();
             self.tidy_tables();
-            self.is_busy |= self.relieve_pressure();
-            self.is_busy |= self.mind_settling();
+            self.env.is_busy |= self.relieve_pressure();
+            self.env.is_busy |= self.mind_settling();
             self.check_drain();
-            self.counters.dials_waiting.set(self.lanes.dialling.waiting() as u64);
+            self.env.counters.dials_waiting.set(self.env.lanes.dialling.waiting() as u64);
         }
-        let mut interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
-        if !self.is_busy {
-            self.clients.pool.shrink();
+        let mut interval = if self.env.is_busy { self.env.busy_interval_us() } else { CRON_IDLE_US };
+        if !self.env.is_busy {
+            self.env.clients.pool.shrink();
         }
-        if let Some(probe_us) = self.next_probe_us() {
-            interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.busy_interval_us()));
+        if let Some(probe_us) = self.env.next_probe_us() {
+            interval = interval.min(probe_us.saturating_sub(self.env.now.mono_us).max(self.env.busy_interval_us()));
         }
-        if let Some(try_us) = self.next_try_us() {
-            interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
+        if let Some(try_us) = self.env.next_try_us() {
+            interval = interval.min(try_us - self.env.now.mono_us).max(CRON_US_MIN);
         }
-        self.cron_at_us = self.now.mono_us + interval;
-        self.is_cron_slow = interval > self.busy_interval_us();
-        self.lag.plan(self.cron_at_us + self.busy_interval_us());
+        self.env.cron_at_us = self.env.now.mono_us + interval;
+        self.env.is_cron_slow = interval > self.env.busy_interval_us();
+        self.env.lag.plan(self.env.cron_at_us + self.env.busy_interval_us());
         self.schedule_client_pause();
     }
 
     /// Returns whether anything is outstanding.
     fn check_lanes(&mut self) -> bool {
         let mut is_busy = false;
-        let (timeouts, now_us) = (self.config.timeouts, self.now.mono_us);
-        let due_us = |age_us: u64| self.lag.due_us(now_us, age_us);
+        let (timeouts, now_us) = (self.env.config.timeouts, self.env.now.mono_us);
+        let due_us = |age_us: u64| self.env.lag.due_us(now_us, age_us);
         let response_due_us = due_us(timeouts.response_us);
         let connect_due_us = due_us(timeouts.connect_us);
         let silence_due_us = due_us(timeouts.silence_us);
         let leaving_due_us = due_us(timeouts.silence_us.min(LEAVING_SILENCE_US));
         let is_over = |since_us: u64, due_us: Option<u64>| due_us.is_some_and(|due_us| since_us <= due_us);
-        for lane in self.lanes.all.ids() {
-            let this = &self.lanes[lane];
+        for lane in self.env.lanes.all.ids() {
+            let this = &self.env.lanes[lane];
             if this.is_retired {
                 continue;
             }
             if this.is_paced() {
-                self.mind_paced(lane);
+                self.env.mind_paced(lane);
             }
-            let this = &self.lanes[lane];
+            let this = &self.env.lanes[lane];
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {
                     is_busy = true;
@@ -132,7 +133,7 @@ impl<E: Execute> Worker<E> {
                 Phase::Dialing | Phase::Shaking(_) => {
                     is_busy = true;
                     if is_over(this.dial_began_us, connect_due_us) {
-                        self.close_upstream(lane);
+                        self.env.close_upstream(lane);
                         self.end_lane(lane, LaneEnd::Dial(DialFailure::TimedOut));
                     }
                 }
@@ -166,11 +167,11 @@ impl<E: Execute> Worker<E> {
                         None
                     };
                     if let Some(ending) = ending {
-                        self.close_upstream(lane);
+                        self.env.close_upstream(lane);
                         self.end_lane(lane, ending);
                     } else {
-                        self.lanes[lane].late_since_us = late_since;
-                        self.expire_requests(lane);
+                        self.env.lanes[lane].late_since_us = late_since;
+                        self.env.expire_requests(lane);
                     }
                 }
             }
@@ -180,30 +181,30 @@ impl<E: Execute> Worker<E> {
 
     /// Disconnects idle clients.
     fn check_clients(&mut self) {
-        let idle_us = self.config.timeouts.client_idle_us;
+        let idle_us = self.env.config.timeouts.client_idle_us;
         if idle_us == 0 {
             return;
         }
-        let now_us = self.now.mono_us;
+        let now_us = self.env.now.mono_us;
         let is_idle = |s: &Session| {
             // As in Redis, who subscribes is there to listen.
             let listens = s.subscriber.as_ref().is_some_and(|s| s.is_subscribed());
             !listens && s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us
         };
-        let idle = self.clients.sessions.iter().filter(|(_, s)| is_idle(s));
+        let idle = self.env.clients.sessions.iter().filter(|(_, s)| is_idle(s));
         let idle: Vec<ClientId> = idle.map(|(index, _)| index).collect();
         idle.into_iter().for_each(|index| self.close_client(index));
     }
 
     #[cold]
     fn tick_engine(&mut self) {
-        let Some(engine) = &mut self.engine else {
-            self.engine_at_us = 0;
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else {
+            self.env.engine_at_us = 0;
             return;
         };
-        let now = Millis(self.now.unix_us / 1000);
-        self.engine_at_us = match engine.tick(now) {
-            Some(Millis(next)) => self.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
+        self.env.engine_at_us = match engine.tick(now) {
+            Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
             None => 0,
         };
         self.serve_ready();
@@ -211,5 +212,11 @@ impl<E: Execute> Worker<E> {
             self.collect_changes(None);
             self.tell_changes();
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    fn busy_interval_us(&self) -> u64 {
+        (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
     }
 }

@@ -18,6 +18,7 @@
 //! Dials that were under way when the name moved may have resolved it before. Such a dial is made again when it has reached an
 //! address at which no other connection stands that is known to be right, before a request is sent on it.
 
+use crate::env::Env;
 use crate::hooks::Event;
 use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
@@ -33,7 +34,7 @@ fn proves(lane: &Lane, node: NodeId) -> bool {
     lane.node == node && is_used && !lane.is_elsewhere && lane.up.is_ready() && lane.at.is_some()
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// The name of a lane's node no longer resolves to the address that the lane is connected to. What follows is decided when all
     /// such lanes are known, which is at the end of the turn.
     pub(crate) fn note_moved(&mut self, lane: LaneId, addresses: &str) {
@@ -58,20 +59,6 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
-    /// Leaves the former addresses of nodes that are up at another one, and dials the others.
-    pub(crate) fn follow_names(&mut self) {
-        for node in self.config.node_ids() {
-            if self.lanes.nodes[node].leads_away_us.is_none() || self.drain_until_us.is_some() {
-                continue;
-            }
-            if self.lanes.all.iter().any(|lane| proves(lane, node)) {
-                self.leave_address(node);
-            } else {
-                self.try_address(node);
-            }
-        }
-    }
-
     /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
     fn try_address(&mut self, node: NodeId) {
         for lane in self.lanes.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
@@ -79,28 +66,6 @@ impl<E: Execute> Worker<E> {
                 (lane.is_stale, lane.renew_at_us) = (true, 0);
             }
         }
-    }
-
-    /// A lane is ready. This ends the trial of another address, if one is under way.
-    pub(crate) fn note_address(&mut self, lane: LaneId) {
-        let this = &self.lanes[lane];
-        let is_gone = !self.config.has_node(this.node);
-        if is_gone || self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
-            return;
-        }
-        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
-        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
-        if self.lanes.all.iter().any(is_former) {
-            if began_us < self.lanes.nodes[node].renamed_us {
-                // Its name was resolved before.
-                self.lanes[lane].is_elsewhere = true;
-                return;
-            }
-            // The name resolves to the former address again.
-            let is_back = |other: &&mut Lane| is_former(other);
-            self.lanes.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
-        }
-        self.leave_address(node);
     }
 
     /// A dial has reached an address. Returns whether its name may have been resolved before the node's name was found to lead
@@ -136,51 +101,90 @@ impl<E: Execute> Worker<E> {
         self.lanes.want_dial(lane, self.now);
         self.is_busy = true;
     }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Leaves the former addresses of nodes that are up at another one, and dials the others.
+    pub(crate) fn follow_names(&mut self) {
+        for node in self.env.config.node_ids() {
+            if self.env.lanes.nodes[node].leads_away_us.is_none() || self.env.drain_until_us.is_some() {
+                continue;
+            }
+            if self.env.lanes.all.iter().any(|lane| proves(lane, node)) {
+                self.leave_address(node);
+            } else {
+                self.env.try_address(node);
+            }
+        }
+    }
+
+    /// A lane is ready. This ends the trial of another address, if one is under way.
+    pub(crate) fn note_address(&mut self, lane: LaneId) {
+        let this = &self.env.lanes[lane];
+        let is_gone = !self.env.config.has_node(this.node);
+        if is_gone || self.env.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
+            return;
+        }
+        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
+        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
+        if self.env.lanes.all.iter().any(is_former) {
+            if began_us < self.env.lanes.nodes[node].renamed_us {
+                // Its name was resolved before.
+                self.env.lanes[lane].is_elsewhere = true;
+                return;
+            }
+            // The name resolves to the former address again.
+            let is_back = |other: &&mut Lane| is_former(other);
+            self.env.lanes.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
+        }
+        self.leave_address(node);
+    }
 
     /// A node is up at another address: lanes to the former one are left, as by a reload.
     fn leave_address(&mut self, node: NodeId) {
-        let known = &mut self.lanes.nodes[node];
-        (known.leads_away_us, known.renamed_us) = (None, self.now.mono_us);
-        for lane in self.lanes.all.ids() {
-            let this = &self.lanes[lane];
+        let known = &mut self.env.lanes.nodes[node];
+        (known.leads_away_us, known.renamed_us) = (None, self.env.now.mono_us);
+        for lane in self.env.lanes.all.ids() {
+            let this = &self.env.lanes[lane];
             if this.node == node
                 && !this.is_retired
                 && this.is_elsewhere
                 && matches!(this.up.phase(), Phase::Shaking(_))
             {
-                self.dial_anew(lane);
+                self.env.dial_anew(lane);
             }
         }
         let is_left = |lane: &Lane| lane.node == node && !lane.is_retired && lane.is_elsewhere;
-        if self.engine.is_some() || !self.lanes.all.iter().any(is_left) {
+        if self.env.engine.is_some() || !self.env.lanes.all.iter().any(is_left) {
             return;
         }
         // Clients that the node sends invalidations on connections of their own.
         let is_told = |lane: &&Lane| lane.purpose == LaneUse::Listen || lane.up.identity().tracking.is_some();
-        let told = self.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
+        let told =
+            self.env.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
         let mut told: Vec<ClientHandle> = told.collect();
         told.sort_unstable();
         told.dedup();
-        let connections = self.lanes.all.iter().filter(|lane| is_left(lane)).count();
-        let name = self.lanes.nodes[node].name.clone();
-        self.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.number, connections });
-        self.lanes.nodes[node].health.forget_refusals();
+        let connections = self.env.lanes.all.iter().filter(|lane| is_left(lane)).count();
+        let name = self.env.lanes.nodes[node].name.clone();
+        self.env.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.env.number, connections });
+        self.env.lanes.nodes[node].health.forget_refusals();
         self.move_nodes(Some(node), false, false);
         let is_push = |lane: &Lane| lane.purpose == LaneUse::Push && is_left(lane);
-        if let Some(lane) = self.lanes.all.position(is_push) {
+        if let Some(lane) = self.env.lanes.all.position(is_push) {
             // It is dialled again at once, and the node is told everything.
             self.close_lane(lane);
-            self.dial_again(lane);
+            self.env.dial_again(lane);
         }
         // What was read where the name led may be other values now, wherever the node tells of changes from.
-        let Self { subscriptions, config, clients, .. } = self;
+        let Self { env: Env { config, clients, .. }, subscriptions, .. } = self;
         subscriptions.invalidate_node(config, node, clients);
         for client in told {
-            if self.clients.sessions.get(client).is_some() && self.has_noloop_lanes(client.index) {
+            if self.env.clients.sessions.get(client).is_some() && self.env.has_noloop_lanes(client.index) {
                 self.restart_noloop(client.index);
             }
         }
         self.recall_blocked(false);
-        self.is_busy = true;
+        self.env.is_busy = true;
     }
 }

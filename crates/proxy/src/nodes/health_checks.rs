@@ -13,6 +13,7 @@
 //! A PING never goes behind requests: it would only be as late as they are, and where a node has left a reply out, its
 //! answer would be taken for theirs. For the same reason an answer that is none to a PING ends the lane at once.
 
+use crate::env::Env;
 use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
@@ -72,7 +73,7 @@ pub(crate) fn is_about_user(words: &str) -> bool {
         .any(|start| words.starts_with(start))
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A lane has ended: what that says of its node.
     pub(crate) fn note_end(&mut self, lane: LaneId, end: End<'_>) {
         let now_us = self.now.mono_us;
@@ -132,28 +133,6 @@ impl<E: Execute> Worker<E> {
         if is_of_use && self.drain_until_us.is_none() {
             // Refused if the node is drained, has gone, or is out and was dialled in vain a moment ago.
             let _ = self.lanes.prepare(lane, &self.config, self.now);
-        }
-    }
-
-    /// A lane is ready: its node is there.
-    pub(crate) fn note_lane_ready(&mut self, lane: LaneId) {
-        self.lanes.end_dial(lane);
-        self.lanes[lane].ready_us = self.now.mono_us;
-        self.note_kind(lane);
-        self.note_entry(lane);
-        self.note_address(lane);
-        if !self.lanes.is_at_its_node(lane) || self.lanes.nodes[self.lanes[lane].node].is_gone {
-            return;
-        }
-        let this = &self.lanes[lane];
-        let (node, class, is_shared) = (this.node, self.lanes.state_of(this.class), this.purpose == LaneUse::Shared);
-        let health = &mut self.lanes.nodes[node].health;
-        let is_back = health.note_ready(class);
-        let was_away = is_back || is_shared && health.take_lost();
-        self.begin_slowly(lane, was_away);
-        if is_back {
-            self.tell_back(node);
-            self.dial_idle_lanes(node);
         }
     }
 
@@ -319,6 +298,31 @@ impl<E: Execute> Worker<E> {
         {
             self.tell_back(node);
             self.dial_idle_lanes(node);
+        }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A lane is ready: its node is there.
+    pub(crate) fn note_lane_ready(&mut self, lane: LaneId) {
+        self.env.lanes.end_dial(lane);
+        self.env.lanes[lane].ready_us = self.env.now.mono_us;
+        self.env.note_kind(lane);
+        self.env.note_entry(lane);
+        self.note_address(lane);
+        if !self.env.lanes.is_at_its_node(lane) || self.env.lanes.nodes[self.env.lanes[lane].node].is_gone {
+            return;
+        }
+        let this = &self.env.lanes[lane];
+        let (node, class, is_shared) =
+            (this.node, self.env.lanes.state_of(this.class), this.purpose == LaneUse::Shared);
+        let health = &mut self.env.lanes.nodes[node].health;
+        let is_back = health.note_ready(class);
+        let was_away = is_back || is_shared && health.take_lost();
+        self.env.begin_slowly(lane, was_away);
+        if is_back {
+            self.env.tell_back(node);
+            self.env.dial_idle_lanes(node);
         }
     }
 }

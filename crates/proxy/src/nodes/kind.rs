@@ -12,13 +12,13 @@
 //!   [known] <------- the handshake of another connection says otherwise -----'
 //! ```
 
+use crate::env::Env;
 use crate::hooks::Event;
 use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
-use crate::worker::Worker;
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Endpoint, Fault, Server};
@@ -142,7 +142,7 @@ impl NodeKinds {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A shared connection to a node is ready: stores what its handshake has given, and logs the first one.
     pub(crate) fn note_kind(&mut self, lane: LaneId) {
         let is_first = self.is_asking(lane);

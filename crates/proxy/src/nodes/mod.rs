@@ -2,6 +2,7 @@
 //! dialled again. Connections are in `pool`.
 
 pub(crate) mod address_change;
+mod figures;
 pub(crate) mod health_checks;
 pub(crate) mod health_state;
 pub(crate) mod id;

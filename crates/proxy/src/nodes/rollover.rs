@@ -13,6 +13,7 @@
 //! the former ones, as long as the node accepts those, and successors try the new ones. Lanes of users with node credentials
 //! of their own are not affected.
 
+use crate::env::Env;
 use crate::hooks::Event;
 use crate::limits::RENEW_US;
 use crate::nodes::health_checks::is_about_user;
@@ -20,7 +21,6 @@ use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Credentials, Fault, Now, Phase};
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Lanes {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Dials a lane to each node on trial that has none, whether or not clients need it.
     pub(crate) fn try_entries(&mut self) {
         for node in self.config.node_ids() {

@@ -4,6 +4,7 @@
 //! if one of them says so is the request looked up that the reply belongs to, among the batches that the connection keeps
 //! until they are answered. A request that is not sampled costs nothing.
 
+use crate::env::Env;
 use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
 use crate::observe::histogram::Histogram;
 use crate::observe::slow_log::{self, Slow, SlowLog};
@@ -12,7 +13,6 @@ use crate::pool::LaneUse;
 use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::{Execute, KeyPositions, Row, resolve};
 use respool_connection::InFlight;
 use respool_wire::{Args, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness};
@@ -54,7 +54,7 @@ pub(crate) struct Samples {
     pub(crate) commands: Vec<(&'static Row, Arc<Histogram>)>,
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Whether the request that the next reply belongs to is worth looking at.
     #[inline]
     pub(crate) fn is_worth_a_look(&mut self, lane: LaneId) -> bool {

@@ -321,12 +321,12 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// Dials what has its turn.
     pub(crate) fn take_dialling_turns(&mut self) {
-        while let Some(turn) = self.lanes.next_turn(&self.config, &self.shared.ledger, self.now) {
+        while let Some(turn) = self.env.lanes.next_turn(&self.env.config, &self.env.shared.ledger, self.env.now) {
             match turn {
                 DialDecision::Dial(lane) => {
-                    self.counters.dials.add(1);
-                    if let Some(endpoint) = self.lanes[lane].endpoint.clone() {
-                        self.actions.push_back(Action::Dial { conn: lane.conn(), endpoint });
+                    self.env.counters.dials.add(1);
+                    if let Some(endpoint) = self.env.lanes[lane].endpoint.clone() {
+                        self.env.actions.push_back(Action::Dial { conn: lane.conn(), endpoint });
                     }
                 }
                 DialDecision::Refused(lane, hopeless) => self.end_lane(lane, LaneEnd::DialRefusal(hopeless)),

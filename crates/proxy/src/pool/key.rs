@@ -38,29 +38,29 @@ impl Lanes {
 impl<E: Execute> Worker<E> {
     /// The number of the class with this state. `None`: there are as many as there may be, and all are used.
     pub(crate) fn class_of(&mut self, class: LaneKey) -> Option<LaneKeyId> {
-        self.lanes.class(class).or_else(|| {
+        self.env.lanes.class(class).or_else(|| {
             self.clear_classes();
-            self.lanes.class(class)
+            self.env.lanes.class(class)
         })
     }
 
     /// The number of the node user of this name. `None`: there are as many as there may be, and all do.
     pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
-        self.lanes.speaker(credentials).or_else(|| {
+        self.env.lanes.speaker(credentials).or_else(|| {
             self.clear_classes();
-            self.lanes.speaker(credentials)
+            self.env.lanes.speaker(credentials)
         })
     }
 
     /// For each class, whether some client is in it, or waits for what it has asked there.
     pub(crate) fn used_classes(&self) -> PerKey<bool> {
-        let mut is_used = self.lanes.no_class();
+        let mut is_used = self.env.lanes.no_class();
         // Every client begins in the first.
         is_used[LaneKeyId::PLAIN] = true;
-        let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));
+        let of_sessions = self.env.clients.sessions.iter().map(|(_, session)| self.env.lanes.base(session.class));
         let of_blocked = self.blocking.requests.iter().map(|(_, blocked)| blocked.class);
-        let of_returns = self.blocking.returns.classes().chain(self.tasks.classes());
-        let of_scripts = self.clients.sessions.iter().map(|(_, session)| self.lanes.sharing(session.class));
+        let of_returns = self.blocking.returns.classes().chain(self.env.tasks.classes());
+        let of_scripts = self.env.clients.sessions.iter().map(|(_, session)| self.env.lanes.sharing(session.class));
         of_sessions.chain(of_scripts).chain(of_blocked).chain(of_returns).for_each(|class| is_used[class] = true);
         is_used
     }
@@ -68,20 +68,20 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn clear_classes(&mut self) {
         for (class, is_used) in self.used_classes().into_entries() {
-            if is_used || !matches!(self.lanes.owners[class], KeyOwner::Shared) {
+            if is_used || !matches!(self.env.lanes.owners[class], KeyOwner::Shared) {
                 continue;
             }
-            let classes: Vec<LaneKeyId> = self.lanes.script_classes_of(class).chain([class]).collect();
-            let spare: Option<Vec<_>> = classes.iter().map(|class| self.lanes.spare_lanes(*class)).collect();
+            let classes: Vec<LaneKeyId> = self.env.lanes.script_classes_of(class).chain([class]).collect();
+            let spare: Option<Vec<_>> = classes.iter().map(|class| self.env.lanes.spare_lanes(*class)).collect();
             let Some(lanes) = spare else { continue };
             for lane in lanes.into_iter().flatten() {
-                if self.lanes[lane].purpose == LaneUse::Shared {
-                    self.lanes.leave(lane);
+                if self.env.lanes[lane].purpose == LaneUse::Shared {
+                    self.env.lanes.leave(lane);
                 }
                 self.close_lane(lane);
             }
-            self.lanes.script_classes.forget(class);
-            classes.into_iter().for_each(|class| self.lanes.owners[class] = KeyOwner::Free);
+            self.env.lanes.script_classes.forget(class);
+            classes.into_iter().for_each(|class| self.env.lanes.owners[class] = KeyOwner::Free);
         }
     }
 }

@@ -17,6 +17,7 @@
 //! A reply that cannot come yet is not late: deadlines of what the client has asked count from when the connection was last
 //! left alone, brought a part of a large reply, or took a part of what did not go in one write. Those of others count as ever.
 
+use crate::env::Env;
 use crate::limits::CUT_OFF_SLACK_BYTES;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
@@ -24,7 +25,6 @@ use crate::reply::owner::Owner;
 use crate::session::Session;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, Downstream, Upstream};
 
@@ -44,7 +44,7 @@ impl Session {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A client's own connection brought bytes: it is left alone while the client has enough to read.
     pub(crate) fn pace_lane(&mut self, lane: LaneId) {
         let budgets = self.config.budgets;

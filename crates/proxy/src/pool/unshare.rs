@@ -16,6 +16,7 @@
 //! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
@@ -28,7 +29,6 @@ use crate::request::gathers::Scatters;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, SessionFlags};
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::WritePolicy;
 
@@ -61,7 +61,7 @@ impl Lanes {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A part of a reply to a client has come over a lane, and there is more.
     #[cold]
     pub(crate) fn note_large(&mut self, lane: LaneId, client: ClientHandle) {

@@ -4,6 +4,7 @@ use super::PartialSubscribe;
 use super::pending::{Item, PendingChange};
 use super::routing::{Scope, scope_of};
 use super::unsubscribing::PendingUnsubscribe;
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
@@ -38,7 +39,7 @@ impl<E: Execute> Worker<E> {
         use PubsubCommand as P;
         let args = request.args;
         let Command::Pubsub(command) = row.command else {
-            return self.refuse_unsupported(index, row, "it changes what its connection receives");
+            return self.env.refuse_unsupported(index, row, "it changes what its connection receives");
         };
         match command {
             P::Subscribe => self.subscribe(index, Kind::Channel, args.from(1)),
@@ -53,6 +54,333 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
+    /// given up.
+    pub(crate) fn abandon_names(&mut self, index: ClientId) {
+        if let Some(pending) = self.env.begun(index).and_then(|begun| begun.pending) {
+            self.subscriptions.fail(pending, error_text::DRAINING, &mut self.env.clients, &self.env.config);
+        }
+    }
+
+    fn subscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
+        let begun = match self.env.begun(index) {
+            Some(begun) => begun,
+            None => match self.begin_subscribing(index, kind, names) {
+                Ok(begun) => begun,
+                Err(flow) => return flow,
+            },
+        };
+        // If it has failed by now, its client has been told so, and the rest is not done.
+        let Some(pending) = begun.pending.filter(|pending| self.subscriptions.pending.is_hopeful(*pending)) else {
+            return Flow::Next;
+        };
+        let rest = names.from(begun.done);
+        let part = rest.first(rest.len().min(names_per_turn(names.len())));
+        let nodes = self.subscribe_to(index, kind, part, pending, begun.number);
+        self.await_nodes(pending, &nodes);
+        // In RESP2 it may do little else from now on.
+        if let Some(session) = self.env.clients.sessions.handle(index) {
+            self.subscriptions.answer(session, &mut self.env.clients);
+        }
+        self.account_subscriptions();
+        if rest.len() > part.len() {
+            return self.env.go_on_behind(index, PartialSubscribe { done: begun.done + part.len(), ..begun });
+        }
+        self.subscriptions.progress(pending, &mut self.env.clients);
+        self.env.counters.requests_local.add(1);
+        self.env.keep_outstanding(index)
+    }
+
+    /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
+    fn begin_subscribing(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
+        if self.env.shared.ledger.held_bytes() > self.env.config.budgets.process {
+            return Err(self.env.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
+        }
+        // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
+        // its last messages first. Nor may it receive messages that the client has published before.
+        let has_to_wait = self.env.has_many_pending(index, names.len())
+            || self.env.has_pending_departures(index)
+            || self.env.has_messages_under_way(index);
+        if has_to_wait && self.env.settle_before(index).is_none() {
+            return Err(Flow::Again);
+        }
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return Err(Flow::Stop) };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Err(Flow::Stop) };
+        let this = &mut self.subscriptions;
+        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
+        let subscriber = this.subscriber(&mut session.subscriber, handle);
+        if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
+            return Err(self.env.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
+        }
+        if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
+            return Err(self.env.refuse(index, error_text::too_many_patterns().as_bytes()));
+        }
+        if !subscriber.take_scope(&scope) {
+            return Err(self.env.refuse(index, error_text::TOO_MANY_SCOPES.as_bytes()));
+        }
+        let number = subscriber.next_pending();
+        // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
+        // acknowledgements are sent to clients that want no replies.
+        let is_wanted = session.reply_mode == ReplyMode::On;
+        session.reply_mode.pass();
+        let change =
+            Change { kind, verb: Verb::Subscribe, items: Vec::new(), departures: Vec::new(), is_silent: false };
+        let pending = self.queue_change(index, handle, change, is_wanted, 1);
+        Ok(PartialSubscribe { pending, number, done: 0 })
+    }
+
+    /// Subscribes to some of the names of the request that `pending` stands for. Gives the nodes that have to do their part.
+    fn subscribe_to(
+        &mut self,
+        index: ClientId,
+        kind: Kind,
+        names: Args<'_>,
+        pending: Handle,
+        number: u32,
+    ) -> Vec<NodeId> {
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Vec::new() };
+        let this = &mut self.subscriptions;
+        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return Vec::new() };
+        let mut items = Vec::with_capacity(names.len());
+        let (mut nodes, mut untold) = (Vec::new(), Vec::new());
+        for name in names.iter() {
+            let id = this.number(subscriber, &scope, kind, name);
+            let registry = &mut this.registries[kind as usize];
+            // Held until the request is answered, so that the number outlives what else happens.
+            registry.retain(id);
+            let is_change = subscriber.sets[kind as usize].insert(id, (), registry.mix());
+            items.push(Item { id, is_change });
+            if is_change {
+                let unsettled = subscriber.unsettled.get_or_insert_default();
+                unsettled[kind as usize].insert(id, number, this.registries[kind as usize].mix());
+                this.join(&self.env.config, subscriber.id, kind, id);
+            }
+            let mut is_waited_for = false;
+            this.each_spot(&self.env.config, kind, id, |node, told| {
+                let is_confirmed = this.books[node].is_confirmed(this.told(), kind, told);
+                is_waited_for |= !is_confirmed;
+                if !is_confirmed && !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+                if !is_confirmed && !this.books[node].is_told(this.told(), kind, told) {
+                    untold.push((node, told));
+                }
+            });
+            // A node that is back is told of channels a part at a time. What is waited for, it is told of now.
+            for (node, told) in untold.drain(..) {
+                let (book, registries) = this.book(node);
+                book.note(registries, kind, told);
+            }
+            // It may fail with another request, or because a node refuses it now.
+            let begun = subscriber.unsettled.as_ref();
+            let begun = begun.and_then(|begun| begun[kind as usize].get(id, this.registries[kind as usize].mix()));
+            let is_relying = if begun.is_some() { begun != Some(number) } else { is_waited_for };
+            if !is_change && is_relying {
+                let relying = subscriber.relying.entry((kind, id)).or_default();
+                if relying.last() != Some(&number) {
+                    relying.push(number);
+                }
+            }
+        }
+        subscriber.pending_names += items.len();
+        this.pending.extend(pending, items, nodes.len(), self.env.now.mono_us);
+        nodes
+    }
+
+    /// Gives up the channels named, or all.
+    fn unsubscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
+        let done = self.env.begun(index).map_or(0, |begun| begun.done);
+        let rest = names.from(done);
+        let part = rest.first(rest.len().min(names_per_turn(names.len())));
+        // It must be certain which channels are given up, and they still receive the messages that the client has published
+        // before.
+        let has_to_wait = self.env.has_pending_begun(index)
+            || self.env.has_many_pending(index, part.len())
+            || self.env.has_messages_under_way(index);
+        if has_to_wait && self.env.settle_before(index).is_none() {
+            let session = self.env.clients.sessions.at_mut(index);
+            if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
+                subscriber.begun = Some(PartialSubscribe { pending: None, number: 0, done });
+            }
+            return Flow::Again;
+        }
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let this = &mut self.subscriptions;
+        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
+        let subscriber = this.subscriber(&mut session.subscriber, handle);
+        let mut named: Vec<u32> = part
+            .iter()
+            .map(|name| {
+                let id = this.number(subscriber, &scope, kind, name);
+                this.registries[kind as usize].retain(id);
+                id
+            })
+            .collect();
+        let registry = &mut this.registries[kind as usize];
+        if names.is_empty() {
+            named.extend(subscriber.sets[kind as usize].ids().take(NAMES_PER_TURN_MAX));
+            named.iter().for_each(|id| registry.retain(*id));
+        }
+        let mut items = Vec::with_capacity(named.len());
+        let (mut nodes, mut departures) = (Vec::new(), Vec::new());
+        for id in named {
+            let mix = this.registries[kind as usize].mix();
+            let is_change = subscriber.sets[kind as usize].remove(id, mix).is_some();
+            items.push(Item { id, is_change });
+            if !is_change {
+                continue;
+            }
+            // What was published before is on its way, if the node is there.
+            this.each_spot(&self.env.config, kind, id, |node, told| {
+                if !this.books[node].is_live() {
+                    return;
+                }
+                departures.push(PendingUnsubscribe { kind, told, subscriber: subscriber.id, id });
+                if !nodes.contains(&node) {
+                    nodes.push(node);
+                }
+            });
+            this.leave(&self.env.config, subscriber.id, kind, id);
+        }
+        let is_all = names.is_empty() && subscriber.count(kind) == 0;
+        // Each of them is acknowledged by itself, so each part may be.
+        let change = Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false };
+        let flow = self.begin_change(index, change, &nodes);
+        if flow == Flow::Stop || is_all || !names.is_empty() && rest.len() == part.len() {
+            return flow;
+        }
+        self.env.go_on_behind(index, PartialSubscribe { pending: None, number: 0, done: done + part.len() })
+    }
+
+    /// The request is answered once these nodes have done their part; at once if there are none.
+    fn begin_change(&mut self, index: ClientId, change: Change, nodes: &[NodeId]) -> Flow {
+        let Some(session) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        // It is acknowledged as a subscription is.
+        let is_wanted = this.reply_mode == ReplyMode::On;
+        this.reply_mode.pass();
+        let Some(pending) = self.queue_change(index, session, change, is_wanted, nodes.len()) else {
+            return Flow::Stop;
+        };
+        self.env.counters.requests_local.add(1);
+        self.await_nodes(pending, nodes);
+        self.subscriptions.answer(session, &mut self.env.clients);
+        self.account_subscriptions();
+        self.env.keep_outstanding(index)
+    }
+
+    /// Takes a place for the reply to a request that changes subscriptions.
+    fn queue_change(
+        &mut self,
+        index: ClientId,
+        session: ClientHandle,
+        change: Change,
+        is_wanted: bool,
+        missing: usize,
+    ) -> Option<Handle> {
+        let Change { kind, verb, items, departures, is_silent } = change;
+        let this = self.env.clients.sessions.at_mut(index)?;
+        let subscriber = this.subscriber.as_mut()?;
+        let seq = this.down.expect();
+        match verb {
+            Verb::Subscribe => subscriber.after = Some(seq),
+            Verb::Unsubscribe => subscriber.pending_departures += 1,
+        }
+        subscriber.pending_names += items.len();
+        let asked_us = self.env.now.mono_us;
+        let (failure, tracking) = (None, None);
+        let departures = self.subscriptions.depart(departures);
+        let pending = PendingChange {
+            session,
+            seq,
+            kind,
+            verb,
+            items,
+            missing,
+            asked_us,
+            failure,
+            tracking,
+            departures,
+            is_silent,
+            is_wanted,
+        };
+        let pending = self.subscriptions.pending.insert(pending);
+        subscriber.pending.push_back(pending);
+        Some(pending)
+    }
+
+    /// Has nodes do their part of what a request waits for.
+    fn await_nodes(&mut self, pending: Handle, nodes: &[NodeId]) {
+        let Some((verb, kind)) = self.subscriptions.change_of(pending) else { return };
+        for node in nodes {
+            self.subscriptions.has_news = true;
+            let book = &mut self.subscriptions.books[*node];
+            match verb {
+                Verb::Unsubscribe => book.await_word(pending, kind),
+                Verb::Subscribe => {
+                    book.await_acknowledgements(pending, kind);
+                    if let Err(error) = self.prepare_push_lane(*node) {
+                        self.subscriptions.fail(pending, &error, &mut self.env.clients, &self.env.config);
+                    }
+                }
+            }
+        }
+        self.env.is_busy |= !nodes.is_empty();
+    }
+
+    /// The client is about to end all of its subscriptions (RESET) or to leave (QUIT): what was published before comes before
+    /// the reply. `None`: it has come.
+    pub(crate) fn hear_out(&mut self, index: ClientId) -> Option<Flow> {
+        let session = self.env.clients.sessions.handle(index)?;
+        let this = self.env.clients.sessions.at_mut(index)?;
+        let subscriber = this.subscriber.as_deref_mut().filter(|subscriber| subscriber.is_subscribed())?;
+        if std::mem::take(&mut subscriber.has_heard_out) {
+            return None;
+        }
+        if self.env.settle_before(index).is_none() {
+            return Some(Flow::Again);
+        }
+        let live = |node: &NodeId| self.subscriptions.books[*node].is_live();
+        let nodes: Vec<NodeId> = self.subscriptions.books.ids().filter(live).collect();
+        let this = self.env.clients.sessions.at_mut(index)?;
+        if nodes.is_empty() {
+            return None;
+        }
+        this.subscriber.as_mut()?.has_heard_out = true;
+        this.pause.add(Pause::BARRIER);
+        let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
+        let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
+        let pending = self.queue_change(index, session, change, false, nodes.len())?;
+        self.await_nodes(pending, &nodes);
+        Some(Flow::Again)
+    }
+
+    /// Shows in account and counters what is subscribed to.
+    pub(crate) fn account_subscriptions(&mut self) {
+        self.subscriptions.account(&self.env.shared.ledger);
+        let [channels, patterns, shards] = self.subscriptions.counts();
+        self.env.counters.pubsub_channels.set(channels as u64);
+        self.env.counters.pubsub_patterns.set(patterns as u64);
+        self.env.counters.pubsub_shard_channels.set(shards as u64);
+        self.env.counters.subscriptions.set(self.subscriptions.pairs as u64);
+        self.subscriptions.tracked.show(&self.env.counters);
+    }
+
+    /// Forgets all that a client subscribes to.
+    pub(crate) fn reset_subscriptions(&mut self, index: ClientId) {
+        self.leave_noloop(index);
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        session.flags.remove(SessionFlags::SUBSCRIBED);
+        session.flags.remove(SessionFlags::TRACKING);
+        if let Some(subscriber) = session.subscriber.take() {
+            self.subscriptions.forget(*subscriber);
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// A RESP2 client with subscriptions asks for something. `None`: it may.
     pub(crate) fn ask_subscribed(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         match row.command {
@@ -133,331 +461,6 @@ impl<E: Execute> Worker<E> {
         }
         self.end_slice(index);
         Flow::Again
-    }
-
-    /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
-    /// given up.
-    pub(crate) fn abandon_names(&mut self, index: ClientId) {
-        if let Some(pending) = self.begun(index).and_then(|begun| begun.pending) {
-            self.subscriptions.fail(pending, error_text::DRAINING, &mut self.clients, &self.config);
-        }
-    }
-
-    fn subscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
-        let begun = match self.begun(index) {
-            Some(begun) => begun,
-            None => match self.begin_subscribing(index, kind, names) {
-                Ok(begun) => begun,
-                Err(flow) => return flow,
-            },
-        };
-        // If it has failed by now, its client has been told so, and the rest is not done.
-        let Some(pending) = begun.pending.filter(|pending| self.subscriptions.pending.is_hopeful(*pending)) else {
-            return Flow::Next;
-        };
-        let rest = names.from(begun.done);
-        let part = rest.first(rest.len().min(names_per_turn(names.len())));
-        let nodes = self.subscribe_to(index, kind, part, pending, begun.number);
-        self.await_nodes(pending, &nodes);
-        // In RESP2 it may do little else from now on.
-        if let Some(session) = self.clients.sessions.handle(index) {
-            self.subscriptions.answer(session, &mut self.clients);
-        }
-        self.account_subscriptions();
-        if rest.len() > part.len() {
-            return self.go_on_behind(index, PartialSubscribe { done: begun.done + part.len(), ..begun });
-        }
-        self.subscriptions.progress(pending, &mut self.clients);
-        self.counters.requests_local.add(1);
-        self.keep_outstanding(index)
-    }
-
-    /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
-    fn begin_subscribing(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
-        if self.shared.ledger.held_bytes() > self.config.budgets.process {
-            return Err(self.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
-        }
-        // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
-        // its last messages first. Nor may it receive messages that the client has published before.
-        let has_to_wait = self.has_many_pending(index, names.len())
-            || self.has_pending_departures(index)
-            || self.has_messages_under_way(index);
-        if has_to_wait && self.settle_before(index).is_none() {
-            return Err(Flow::Again);
-        }
-        let Some(handle) = self.clients.sessions.handle(index) else { return Err(Flow::Stop) };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(Flow::Stop) };
-        let this = &mut self.subscriptions;
-        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
-        let subscriber = this.subscriber(&mut session.subscriber, handle);
-        if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
-            return Err(self.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
-        }
-        if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
-            return Err(self.refuse(index, error_text::too_many_patterns().as_bytes()));
-        }
-        if !subscriber.take_scope(&scope) {
-            return Err(self.refuse(index, error_text::TOO_MANY_SCOPES.as_bytes()));
-        }
-        let number = subscriber.next_pending();
-        // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
-        // acknowledgements are sent to clients that want no replies.
-        let is_wanted = session.reply_mode == ReplyMode::On;
-        session.reply_mode.pass();
-        let change =
-            Change { kind, verb: Verb::Subscribe, items: Vec::new(), departures: Vec::new(), is_silent: false };
-        let pending = self.queue_change(index, handle, change, is_wanted, 1);
-        Ok(PartialSubscribe { pending, number, done: 0 })
-    }
-
-    /// Subscribes to some of the names of the request that `pending` stands for. Gives the nodes that have to do their part.
-    fn subscribe_to(
-        &mut self,
-        index: ClientId,
-        kind: Kind,
-        names: Args<'_>,
-        pending: Handle,
-        number: u32,
-    ) -> Vec<NodeId> {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Vec::new() };
-        let this = &mut self.subscriptions;
-        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return Vec::new() };
-        let mut items = Vec::with_capacity(names.len());
-        let (mut nodes, mut untold) = (Vec::new(), Vec::new());
-        for name in names.iter() {
-            let id = this.number(subscriber, &scope, kind, name);
-            let registry = &mut this.registries[kind as usize];
-            // Held until the request is answered, so that the number outlives what else happens.
-            registry.retain(id);
-            let is_change = subscriber.sets[kind as usize].insert(id, (), registry.mix());
-            items.push(Item { id, is_change });
-            if is_change {
-                let unsettled = subscriber.unsettled.get_or_insert_default();
-                unsettled[kind as usize].insert(id, number, this.registries[kind as usize].mix());
-                this.join(&self.config, subscriber.id, kind, id);
-            }
-            let mut is_waited_for = false;
-            this.each_spot(&self.config, kind, id, |node, told| {
-                let is_confirmed = this.books[node].is_confirmed(this.told(), kind, told);
-                is_waited_for |= !is_confirmed;
-                if !is_confirmed && !nodes.contains(&node) {
-                    nodes.push(node);
-                }
-                if !is_confirmed && !this.books[node].is_told(this.told(), kind, told) {
-                    untold.push((node, told));
-                }
-            });
-            // A node that is back is told of channels a part at a time. What is waited for, it is told of now.
-            for (node, told) in untold.drain(..) {
-                let (book, registries) = this.book(node);
-                book.note(registries, kind, told);
-            }
-            // It may fail with another request, or because a node refuses it now.
-            let begun = subscriber.unsettled.as_ref();
-            let begun = begun.and_then(|begun| begun[kind as usize].get(id, this.registries[kind as usize].mix()));
-            let is_relying = if begun.is_some() { begun != Some(number) } else { is_waited_for };
-            if !is_change && is_relying {
-                let relying = subscriber.relying.entry((kind, id)).or_default();
-                if relying.last() != Some(&number) {
-                    relying.push(number);
-                }
-            }
-        }
-        subscriber.pending_names += items.len();
-        this.pending.extend(pending, items, nodes.len(), self.now.mono_us);
-        nodes
-    }
-
-    /// Gives up the channels named, or all.
-    fn unsubscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
-        let done = self.begun(index).map_or(0, |begun| begun.done);
-        let rest = names.from(done);
-        let part = rest.first(rest.len().min(names_per_turn(names.len())));
-        // It must be certain which channels are given up, and they still receive the messages that the client has published
-        // before.
-        let has_to_wait = self.has_pending_begun(index)
-            || self.has_many_pending(index, part.len())
-            || self.has_messages_under_way(index);
-        if has_to_wait && self.settle_before(index).is_none() {
-            let session = self.clients.sessions.at_mut(index);
-            if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
-                subscriber.begun = Some(PartialSubscribe { pending: None, number: 0, done });
-            }
-            return Flow::Again;
-        }
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let this = &mut self.subscriptions;
-        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
-        let subscriber = this.subscriber(&mut session.subscriber, handle);
-        let mut named: Vec<u32> = part
-            .iter()
-            .map(|name| {
-                let id = this.number(subscriber, &scope, kind, name);
-                this.registries[kind as usize].retain(id);
-                id
-            })
-            .collect();
-        let registry = &mut this.registries[kind as usize];
-        if names.is_empty() {
-            named.extend(subscriber.sets[kind as usize].ids().take(NAMES_PER_TURN_MAX));
-            named.iter().for_each(|id| registry.retain(*id));
-        }
-        let mut items = Vec::with_capacity(named.len());
-        let (mut nodes, mut departures) = (Vec::new(), Vec::new());
-        for id in named {
-            let mix = this.registries[kind as usize].mix();
-            let is_change = subscriber.sets[kind as usize].remove(id, mix).is_some();
-            items.push(Item { id, is_change });
-            if !is_change {
-                continue;
-            }
-            // What was published before is on its way, if the node is there.
-            this.each_spot(&self.config, kind, id, |node, told| {
-                if !this.books[node].is_live() {
-                    return;
-                }
-                departures.push(PendingUnsubscribe { kind, told, subscriber: subscriber.id, id });
-                if !nodes.contains(&node) {
-                    nodes.push(node);
-                }
-            });
-            this.leave(&self.config, subscriber.id, kind, id);
-        }
-        let is_all = names.is_empty() && subscriber.count(kind) == 0;
-        // Each of them is acknowledged by itself, so each part may be.
-        let change = Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false };
-        let flow = self.begin_change(index, change, &nodes);
-        if flow == Flow::Stop || is_all || !names.is_empty() && rest.len() == part.len() {
-            return flow;
-        }
-        self.go_on_behind(index, PartialSubscribe { pending: None, number: 0, done: done + part.len() })
-    }
-
-    /// The request is answered once these nodes have done their part; at once if there are none.
-    fn begin_change(&mut self, index: ClientId, change: Change, nodes: &[NodeId]) -> Flow {
-        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        // It is acknowledged as a subscription is.
-        let is_wanted = this.reply_mode == ReplyMode::On;
-        this.reply_mode.pass();
-        let Some(pending) = self.queue_change(index, session, change, is_wanted, nodes.len()) else {
-            return Flow::Stop;
-        };
-        self.counters.requests_local.add(1);
-        self.await_nodes(pending, nodes);
-        self.subscriptions.answer(session, &mut self.clients);
-        self.account_subscriptions();
-        self.keep_outstanding(index)
-    }
-
-    /// Takes a place for the reply to a request that changes subscriptions.
-    fn queue_change(
-        &mut self,
-        index: ClientId,
-        session: ClientHandle,
-        change: Change,
-        is_wanted: bool,
-        missing: usize,
-    ) -> Option<Handle> {
-        let Change { kind, verb, items, departures, is_silent } = change;
-        let this = self.clients.sessions.at_mut(index)?;
-        let subscriber = this.subscriber.as_mut()?;
-        let seq = this.down.expect();
-        match verb {
-            Verb::Subscribe => subscriber.after = Some(seq),
-            Verb::Unsubscribe => subscriber.pending_departures += 1,
-        }
-        subscriber.pending_names += items.len();
-        let asked_us = self.now.mono_us;
-        let (failure, tracking) = (None, None);
-        let departures = self.subscriptions.depart(departures);
-        let pending = PendingChange {
-            session,
-            seq,
-            kind,
-            verb,
-            items,
-            missing,
-            asked_us,
-            failure,
-            tracking,
-            departures,
-            is_silent,
-            is_wanted,
-        };
-        let pending = self.subscriptions.pending.insert(pending);
-        subscriber.pending.push_back(pending);
-        Some(pending)
-    }
-
-    /// Has nodes do their part of what a request waits for.
-    fn await_nodes(&mut self, pending: Handle, nodes: &[NodeId]) {
-        let Some((verb, kind)) = self.subscriptions.change_of(pending) else { return };
-        for node in nodes {
-            self.subscriptions.has_news = true;
-            let book = &mut self.subscriptions.books[*node];
-            match verb {
-                Verb::Unsubscribe => book.await_word(pending, kind),
-                Verb::Subscribe => {
-                    book.await_acknowledgements(pending, kind);
-                    if let Err(error) = self.prepare_push_lane(*node) {
-                        self.subscriptions.fail(pending, &error, &mut self.clients, &self.config);
-                    }
-                }
-            }
-        }
-        self.is_busy |= !nodes.is_empty();
-    }
-
-    /// The client is about to end all of its subscriptions (RESET) or to leave (QUIT): what was published before comes before
-    /// the reply. `None`: it has come.
-    pub(crate) fn hear_out(&mut self, index: ClientId) -> Option<Flow> {
-        let session = self.clients.sessions.handle(index)?;
-        let this = self.clients.sessions.at_mut(index)?;
-        let subscriber = this.subscriber.as_deref_mut().filter(|subscriber| subscriber.is_subscribed())?;
-        if std::mem::take(&mut subscriber.has_heard_out) {
-            return None;
-        }
-        if self.settle_before(index).is_none() {
-            return Some(Flow::Again);
-        }
-        let live = |node: &NodeId| self.subscriptions.books[*node].is_live();
-        let nodes: Vec<NodeId> = self.subscriptions.books.ids().filter(live).collect();
-        let this = self.clients.sessions.at_mut(index)?;
-        if nodes.is_empty() {
-            return None;
-        }
-        this.subscriber.as_mut()?.has_heard_out = true;
-        this.pause.add(Pause::BARRIER);
-        let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
-        let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
-        let pending = self.queue_change(index, session, change, false, nodes.len())?;
-        self.await_nodes(pending, &nodes);
-        Some(Flow::Again)
-    }
-
-    /// Shows in account and counters what is subscribed to.
-    pub(crate) fn account_subscriptions(&mut self) {
-        self.subscriptions.account(&self.shared.ledger);
-        let [channels, patterns, shards] = self.subscriptions.counts();
-        self.counters.pubsub_channels.set(channels as u64);
-        self.counters.pubsub_patterns.set(patterns as u64);
-        self.counters.pubsub_shard_channels.set(shards as u64);
-        self.counters.subscriptions.set(self.subscriptions.pairs as u64);
-        self.subscriptions.tracked.show(&self.counters);
-    }
-
-    /// Forgets all that a client subscribes to.
-    pub(crate) fn reset_subscriptions(&mut self, index: ClientId) {
-        self.leave_noloop(index);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.flags.remove(SessionFlags::SUBSCRIBED);
-        session.flags.remove(SessionFlags::TRACKING);
-        if let Some(subscriber) = session.subscriber.take() {
-            self.subscriptions.forget(*subscriber);
-        }
     }
 
     /// The client speaks another dialect from now on: in RESP2 it may do little else than listen.

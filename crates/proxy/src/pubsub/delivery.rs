@@ -7,6 +7,7 @@
 
 use super::{Subscriber, Subscriptions};
 use crate::config::SlowSubscribers;
+use crate::env::Env;
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::push::frame::Kind;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
@@ -232,7 +233,7 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Moves messages into the outbox of a client that is about to be written.
     #[cold]
     pub(crate) fn refill_outbox(&mut self, index: ClientId) {
@@ -247,11 +248,13 @@ impl<E: Execute> Worker<E> {
             PUSH_OUTBOX_BYTES,
         );
     }
+}
 
+impl<E: Execute> Worker<E> {
     /// A client has been written to; if messages wait for the room it is written again in the next turn.
     #[cold]
     pub(crate) fn note_room(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at(index) else { return };
+        let Some(session) = self.env.clients.sessions.at(index) else { return };
         if !session.is_blocked && session.subscriber.as_ref().is_some_and(|s| s.backlog_bytes() > 0) {
             self.subscriptions.refilling.push(index);
         }
@@ -260,7 +263,7 @@ impl<E: Execute> Worker<E> {
     /// Lists those whose outboxes have room for what waits.
     pub(crate) fn go_on_refilling(&mut self) {
         while let Some(index) = self.subscriptions.refilling.pop() {
-            self.clients.list(index);
+            self.env.clients.list(index);
         }
     }
 }

@@ -85,7 +85,7 @@ impl<E: Execute> Worker<E> {
         args: Args<'_>,
     ) -> Flow {
         // Channels are those that routes lead the client to, by the names that it has for them.
-        let scope = || self.clients.sessions.at(index).map(scope_of).unwrap_or_default();
+        let scope = || self.env.clients.sessions.at(index).map(scope_of).unwrap_or_default();
         let names = |kind| PubsubQuery::Names { kind, pattern: args.get(2).map(Into::into), scope: scope() };
         let named = || args.from(2).iter().map(Into::into).collect();
         let counts = |kind| PubsubQuery::Counts { kind, names: named(), scope: scope() };
@@ -93,7 +93,7 @@ impl<E: Execute> Worker<E> {
             PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
                 let mut words = Vec::new();
                 texts::wrong_subcommand_arguments(row, args, &mut words);
-                return self.refuse(index, &words);
+                return self.env.refuse(index, &words);
             }
             PubsubCommand::PubsubChannels => names(Kind::Channel),
             PubsubCommand::PubsubShardchannels => names(Kind::Shard),
@@ -101,7 +101,7 @@ impl<E: Execute> Worker<E> {
             PubsubCommand::PubsubShardnumsub => counts(Kind::Shard),
             PubsubCommand::PubsubNumpat => PubsubQuery::Patterns,
             _ => {
-                self.answer(index, |reply| crate::commands::client::help(row, reply));
+                self.env.answer(index, |reply| crate::commands::client::help(row, reply));
                 return Flow::Next;
             }
         };
@@ -115,7 +115,7 @@ impl<E: Execute> Worker<E> {
         match query {
             PubsubQuery::Names { kind, pattern, scope } => {
                 let is_asked = |name: &[u8]| pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
-                let names = self.subscriptions.names_for(&self.config, scope, *kind, is_asked);
+                let names = self.subscriptions.names_for(&self.env.config, scope, *kind, is_asked);
                 answer.names = names.into_iter().collect();
             }
             PubsubQuery::Patterns => {
@@ -123,13 +123,13 @@ impl<E: Execute> Worker<E> {
                 answer.names = registry.active_from(0).map(|id| registry.name(id).into()).collect();
             }
             PubsubQuery::Counts { kind, names, scope } => {
-                let count = |name: &[u8]| self.subscriptions.count_for(&self.config, scope, *kind, name) as i64;
+                let count = |name: &[u8]| self.subscriptions.count_for(&self.env.config, scope, *kind, name) as i64;
                 answer.counts = names.iter().map(|name| count(name)).collect();
             }
             PubsubQuery::Receivers { kind, channel, node, .. } => {
-                let node = self.config.find_node(|known| *known.name == **node);
+                let node = self.env.config.find_node(|known| *known.name == **node);
                 answer.counts =
-                    vec![node.map_or(0, |node| self.subscriptions.surplus(&self.config, *kind, channel, node))];
+                    vec![node.map_or(0, |node| self.subscriptions.surplus(&self.env.config, *kind, channel, node))];
             }
             PubsubQuery::Publish { kind, channel, payload } => {
                 answer.counts = vec![self.deliver_here(*kind, channel, payload)];

@@ -10,6 +10,7 @@ use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::MessageSource;
 use crate::config::{Config, PublishReceivers};
+use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::mail::Query;
 use crate::nodes::id::NodeId;
@@ -63,47 +64,42 @@ impl<E: Execute> Worker<E> {
     pub(super) fn publish(&mut self, index: ClientId, kind: Kind, row: &'static Row, request: &Request<'_>) -> Flow {
         let args = request.args;
         let (channel, payload) = (args.at(1), args.at(2));
-        if self.engine.is_some() {
+        if self.env.engine.is_some() {
             let query = PubsubQuery::Publish { kind, channel: channel.into(), payload: payload.into() };
             return self.ask_workers(index, Query::Pubsub(query));
         }
         // The message and the client's own subscriptions use different connections, and whether the client receives it
         // depends on their order.
-        if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
+        if self.env.has_pending_subscriptions(index) && self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        if let Some(session) = self.clients.sessions.at_mut(index) {
+        if let Some(session) = self.env.clients.sessions.at_mut(index) {
             session.details.has_published = true;
         }
         let (node, channel) = self.place_of_channel(index, row, channel);
         let channel = &*channel;
-        let is_wanted = self.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
-        let is_exact = self.config.subscriptions.receivers == PublishReceivers::Clients;
-        if !is_wanted || !is_exact || self.shared.sum(|c| c.subscriptions.value()) == 0 {
+        let is_wanted = self.env.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
+        let is_exact = self.env.config.subscriptions.receivers == PublishReceivers::Clients;
+        if !is_wanted || !is_exact || self.env.shared.sum(|c| c.subscriptions.value()) == 0 {
             return self.send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
-        let Some(session) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
-        let task = self.tasks.begin(InternalRequest::Publish(task));
-        let lane = self.lanes.lane(&self.config, node, class);
+        let task = self.env.tasks.begin(InternalRequest::Publish(task));
+        let lane = self.env.lanes.lane(&self.env.config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [args.at(0), channel, payload].into_iter());
         let owner = InternalRequests::owner(task, 0);
-        self.is_busy = true;
-        if let Err(error) = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write) {
-            self.counters.node_errors.add(1);
-            self.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.clients);
+        self.env.is_busy = true;
+        if let Err(error) =
+            self.env.lanes.send(lane, owner, &self.env.config, self.env.now, &mut self.env.clients.pool, write)
+        {
+            self.env.counters.node_errors.add(1);
+            self.env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.env.clients);
             return Flow::Next;
         }
-        self.keep_pace(index, lane)
-    }
-
-    /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
-    pub(super) fn has_messages_under_way(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.details.has_published &= !session.down.is_settled();
-        session.details.has_published
+        self.env.keep_pace(index, lane)
     }
 
     /// The node of a channel, and what it is called there.
@@ -114,12 +110,12 @@ impl<E: Execute> Worker<E> {
         channel: &'a [u8],
     ) -> (NodeId, Cow<'a, [u8]>) {
         if !self.subscriptions.has_ways() {
-            return (NodeId::of(self.config.topology.place(channel)), Cow::Borrowed(channel));
+            return (NodeId::of(self.env.config.topology.place(channel)), Cow::Borrowed(channel));
         }
-        let routes = Arc::clone(&self.config.routes);
-        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
-        let led = routes.channel(Subject { user: self.user_of(index), database, row }, channel);
-        self.note_route(led.route);
+        let routes = Arc::clone(&self.env.config.routes);
+        let database = self.env.clients.sessions.at(index).map_or(0, |session| session.database);
+        let led = routes.channel(Subject { user: self.env.user_of(index), database, row }, channel);
+        self.env.note_route(led.route);
         let pool = routes.pool_of(led.route);
         (NodeId::at(pool.place(pool.topology.place(&led.name))), Cow::Owned(led.name))
     }
@@ -129,14 +125,14 @@ impl<E: Execute> Worker<E> {
         let Publishing { asker, kind, channel, node, count } = publishing;
         let Some(count) = count else { return };
         // Another worker may go by other settings at the moment, so its nodes may be in another order.
-        let node = self.config.node(node).map_or("", |node| &node.name).into();
+        let node = self.env.config.node(node).map_or("", |node| &node.name).into();
         let query = PubsubQuery::Receivers { kind, channel, node, at_node: count };
         self.ask_workers_for(Some(asker), None, Query::Pubsub(query));
     }
 
     /// Delivers a message to this worker's clients. Returns to how many.
     pub(super) fn deliver_here(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> i64 {
-        let Self { subscriptions, clients, config, shared, counters, .. } = self;
+        let Self { env: Env { clients, config, shared, counters, .. }, subscriptions, .. } = self;
         counters.messages_received.add(1);
         let terms = Terms {
             ledger: &shared.ledger,
@@ -155,6 +151,15 @@ impl<E: Execute> Worker<E> {
             }
         }
         count as i64
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
+    pub(super) fn has_messages_under_way(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.details.has_published &= !session.down.is_settled();
+        session.details.has_published
     }
 }
 

@@ -14,6 +14,7 @@
 use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::{MessageSource, nodes_of_told};
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
@@ -43,40 +44,25 @@ impl<E: Execute> Worker<E> {
         let lane = match self.subscriptions.lanes[node] {
             Some(known) => known.lane,
             None => {
-                let lane = self.lanes.add_unshared(&self.config, node, LaneKeyId::PLAIN, LaneUse::Push);
-                self.lanes[lane].up.set_protocol(Protocol::Resp3);
+                let lane = self.env.lanes.add_unshared(&self.env.config, node, LaneKeyId::PLAIN, LaneUse::Push);
+                self.env.lanes[lane].up.set_protocol(Protocol::Resp3);
                 self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
-                self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
+                self.subscriptions.check_at_us = self.env.now.mono_us + PUSH_CHECK_US;
                 lane
             }
         };
-        if self.lanes[lane].up.is_ready() { Ok(()) } else { self.lanes.prepare(lane, &self.config, self.now) }
-    }
-
-    /// Dials the successor of a stale push lane, unless a dial is under way.
-    pub(crate) fn renew_push_lane(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        if self.now.mono_us < this.renew_at_us {
-            return;
-        }
-        this.renew_at_us = self.now.mono_us + RENEW_US;
-        let (node, protocol) = (this.node, this.up.identity().protocol);
-        let is_successor = |other: &Lane| other.purpose == LaneUse::PushSuccessor && other.node == node;
-        if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
-            return;
-        }
-        let successor = self.lanes.add_unshared(&self.config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor);
-        self.lanes[successor].up.set_protocol(protocol);
-        if self.lanes.prepare(successor, &self.config, self.now).is_err() {
-            self.lanes.release(successor);
+        if self.env.lanes[lane].up.is_ready() {
+            Ok(())
+        } else {
+            self.env.lanes.prepare(lane, &self.env.config, self.env.now)
         }
     }
 
     /// The successor of a push lane is ready: it takes over.
     fn succeed_push_lane(&mut self, lane: LaneId) {
-        let node = self.lanes[lane].node;
+        let node = self.env.lanes[lane].node;
         self.forget_push_lane(node);
-        self.lanes[lane].purpose = LaneUse::Push;
+        self.env.lanes[lane].purpose = LaneUse::Push;
         self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
     }
 
@@ -85,19 +71,19 @@ impl<E: Execute> Worker<E> {
         let Some(PushLane { lane, .. }) = self.subscriptions.lanes[node] else { return };
         self.close_lane(lane);
         self.subscriptions.lanes[node] = None;
-        self.lanes.retire(lane);
+        self.env.lanes.retire(lane);
         // Otherwise its place is free once the loop has closed its connection.
-        if !self.lanes[lane].is_closing {
-            self.lanes.release(lane);
+        if !self.env.lanes[lane].is_closing {
+            self.env.lanes.release(lane);
         }
     }
 
     /// A push lane can be used: the node is told everything.
     pub(crate) fn begin_push_lane(&mut self, lane: LaneId) {
-        if self.lanes[lane].purpose == LaneUse::PushSuccessor {
+        if self.env.lanes[lane].purpose == LaneUse::PushSuccessor {
             self.succeed_push_lane(lane);
         }
-        let this = &mut self.lanes[lane];
+        let this = &mut self.env.lanes[lane];
         this.up.set_pushes(Pushes::Only);
         let node = this.node;
         if let Some(this) = &mut self.subscriptions.lanes[node] {
@@ -105,24 +91,24 @@ impl<E: Execute> Worker<E> {
         }
         self.subscriptions.books[node].begin();
         self.subscriptions.has_news = true;
-        self.counters.push_lanes.set(self.counters.push_lanes.value() + 1);
+        self.env.counters.push_lanes.set(self.env.counters.push_lanes.value() + 1);
     }
 
     /// A push lane is gone. Waiting requests go on waiting if it was there: it will be again, or their time ends.
     pub(crate) fn lose_push_lane(&mut self, lane: LaneId, was_ready: bool, error: &[u8]) {
-        let node = self.lanes[lane].node;
+        let node = self.env.lanes[lane].node;
         let this = &mut self.subscriptions;
         let (book, registries) = this.book(node);
         book.lose(registries);
         if was_ready {
-            self.counters.push_lanes.set(self.counters.push_lanes.value().saturating_sub(1));
+            self.env.counters.push_lanes.set(self.env.counters.push_lanes.value().saturating_sub(1));
         }
         let error = error.into();
         for pending in this.books[node].take_pending() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
             match this.change_of(pending) {
-                _ if this.is_tracking_request(pending) => this.progress(pending, &mut self.clients),
-                Some((Verb::Unsubscribe, _)) => this.progress(pending, &mut self.clients),
+                _ if this.is_tracking_request(pending) => this.progress(pending, &mut self.env.clients),
+                Some((Verb::Unsubscribe, _)) => this.progress(pending, &mut self.env.clients),
                 Some((Verb::Subscribe, kind)) if was_ready => this.books[node].await_acknowledgements(pending, kind),
                 Some((Verb::Subscribe, _)) => this.fail_later(pending, &error),
                 // Its client has left.
@@ -132,22 +118,9 @@ impl<E: Execute> Worker<E> {
         self.account_subscriptions();
     }
 
-    /// The node knows no RESP3: its push lane speaks RESP2 from now on, and is dialled again at once.
-    pub(crate) fn lower_push_lane(&mut self, lane: LaneId, words: &str) -> bool {
-        let is_unknown = words.starts_with("ERR unknown command") || words.starts_with("NOPROTO");
-        let this = &mut self.lanes[lane];
-        if this.purpose != LaneUse::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
-            return false;
-        }
-        this.up.set_protocol(Protocol::Resp2);
-        // Cannot be refused: nothing is queued, and no failure has been noted.
-        let _ = self.lanes.prepare(lane, &self.config, self.now);
-        true
-    }
-
     /// Bytes have come on a push lane.
     pub(crate) fn take_pushes(&mut self, lane: LaneId, bytes: &[u8]) {
-        let Self { lanes, clients, subscriptions, config, counters, now, shared, .. } = self;
+        let Self { env: Env { lanes, clients, config, counters, now, shared, .. }, subscriptions, .. } = self;
         let this = &mut lanes[lane];
         let node = this.node;
         this.up.note_heard(now.mono_us);
@@ -237,7 +210,7 @@ impl<E: Execute> Worker<E> {
         let has_redirected = !subscriptions.redirected.is_empty();
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
-            self.close_upstream(lane);
+            self.env.close_upstream(lane);
             self.end_lane(lane, LaneEnd::Fault(fault));
         }
         if has_redirected {
@@ -248,9 +221,9 @@ impl<E: Execute> Worker<E> {
     /// Whether a node's push lane can tell of changed keys.
     pub(crate) fn check_push_dialect(&self, node: NodeId) -> Result<(), Vec<u8>> {
         let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
-        match self.lanes[push_lane.lane].up.identity().protocol {
+        match self.env.lanes[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),
-            Protocol::Resp2 => Err(error_text::no_tracking(&self.lanes.nodes[node].told.name)),
+            Protocol::Resp2 => Err(error_text::no_tracking(&self.env.lanes.nodes[node].told.name)),
         }
     }
 
@@ -266,7 +239,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn tell_nodes_what_there_is(&mut self) {
         if self.subscriptions.is_striking_out() {
-            let Self { subscriptions, clients, config, .. } = self;
+            let Self { env: Env { clients, config, .. }, subscriptions, .. } = self;
             let failed = subscriptions.fail_some(STRUCK_OUT_PER_TURN_MAX, clients, config);
             subscriptions.strike_out(config, STRUCK_OUT_PER_TURN_MAX.saturating_sub(failed));
             self.account_subscriptions();
@@ -282,7 +255,7 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn tell_news(&mut self) {
-        let Self { subscriptions, lanes, clients, config, now, engine, parking, .. } = self;
+        let Self { env: Env { lanes, clients, config, now, engine, .. }, subscriptions, parking, .. } = self;
         subscriptions.has_news = false;
         let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_pending_of_tracking();
         subscriptions.is_tracking_wanted = is_tracking;
@@ -310,7 +283,7 @@ impl<E: Execute> Worker<E> {
         }
         for node in self.subscriptions.books.ids() {
             while let Some(over) = self.subscriptions.books[node].next_over() {
-                self.subscriptions.progress(over, &mut self.clients);
+                self.subscriptions.progress(over, &mut self.env.clients);
             }
         }
         self.account_subscriptions();
@@ -321,7 +294,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn subscriptions_due_us(&self) -> Option<u64> {
         let this = &self.subscriptions;
         if this.is_striking_out() || !this.refilling.is_empty() || self.has_tracked_too_many() {
-            return Some(self.now.mono_us);
+            return Some(self.env.now.mono_us);
         }
         (this.check_at_us > 0).then_some(this.check_at_us)
     }
@@ -330,36 +303,36 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn subscriptions_are_due(&self) -> bool {
         let at_us = self.subscriptions.check_at_us;
-        at_us > 0 && self.now.mono_us >= at_us
+        at_us > 0 && self.env.now.mono_us >= at_us
     }
 
     /// Looks for push lanes that have fallen silent, and for ones that are to be dialled again.
     #[cold]
     pub(crate) fn check_push_lanes(&mut self) {
-        self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
+        self.subscriptions.check_at_us = self.env.now.mono_us + PUSH_CHECK_US;
         self.check_noloop();
-        let now_us = self.now.mono_us;
-        let silence_due_us = self.lag.due_us(now_us, self.config.timeouts.silence_us);
+        let now_us = self.env.now.mono_us;
+        let silence_due_us = self.env.lag.due_us(now_us, self.env.config.timeouts.silence_us);
         for node in self.subscriptions.lanes.ids() {
             let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
-            if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
+            if matches!(self.env.lanes[lane].up.phase(), Phase::Idle) {
                 if self.is_push_lane_wanted(node) {
                     // Refused only while the node's pause lasts.
                     let _ = self.prepare_push_lane(node);
-                    self.is_busy = true;
+                    self.env.is_busy = true;
                 }
                 continue;
             }
-            let up = &mut self.lanes[lane].up;
+            let up = &mut self.env.lanes[lane].up;
             match up.phase() {
                 Phase::Ready if pinged_us > 0 && silence_due_us.is_some_and(|due_us| pinged_us <= due_us) => {
-                    self.close_upstream(lane);
+                    self.env.close_upstream(lane);
                     self.end_lane(lane, LaneEnd::Silent);
                 }
                 Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
                     let book = &mut self.subscriptions.books[node];
-                    up.tell(now_us, &mut self.clients.pool, |out| book.ping(out));
-                    self.lanes.list(lane);
+                    up.tell(now_us, &mut self.env.clients.pool, |out| book.ping(out));
+                    self.env.lanes.list(lane);
                     self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: now_us });
                 }
                 _ => {}
@@ -370,7 +343,7 @@ impl<E: Execute> Worker<E> {
     /// Whether there is a subscription that a node has to know of.
     pub(super) fn is_push_lane_wanted(&self, node: NodeId) -> bool {
         let is_wanted = self.subscriptions.books[node].is_wanted() || self.subscriptions.is_tracking_wanted;
-        self.drain_until_us.is_none() && is_wanted
+        self.env.drain_until_us.is_none() && is_wanted
     }
 
     /// Clients that have waited too long for a node's word are told so.
@@ -379,13 +352,49 @@ impl<E: Execute> Worker<E> {
         if !self.subscriptions.has_pending_changes() {
             return false;
         }
-        let Some(due_us) = self.lag.due_us(self.now.mono_us, self.config.timeouts.response_us) else { return true };
-        let response_us = self.config.timeouts.response_us;
-        let names = &self.lanes.nodes;
+        let Some(due_us) = self.env.lag.due_us(self.env.now.mono_us, self.env.config.timeouts.response_us) else {
+            return true;
+        };
+        let response_us = self.env.config.timeouts.response_us;
+        let names = &self.env.lanes.nodes;
         let error =
             |node: NodeId| names.get(node).map_or_else(Vec::new, |n| error_text::timed_out(&n.name, response_us));
-        let expired = self.subscriptions.expire(due_us, error, &mut self.clients, &self.config);
-        self.counters.timeouts.add(expired as u64);
+        let expired = self.subscriptions.expire(due_us, error, &mut self.env.clients, &self.env.config);
+        self.env.counters.timeouts.add(expired as u64);
+        true
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Dials the successor of a stale push lane, unless a dial is under way.
+    pub(crate) fn renew_push_lane(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
+        if self.now.mono_us < this.renew_at_us {
+            return;
+        }
+        this.renew_at_us = self.now.mono_us + RENEW_US;
+        let (node, protocol) = (this.node, this.up.identity().protocol);
+        let is_successor = |other: &Lane| other.purpose == LaneUse::PushSuccessor && other.node == node;
+        if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
+            return;
+        }
+        let successor = self.lanes.add_unshared(&self.config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor);
+        self.lanes[successor].up.set_protocol(protocol);
+        if self.lanes.prepare(successor, &self.config, self.now).is_err() {
+            self.lanes.release(successor);
+        }
+    }
+
+    /// The node knows no RESP3: its push lane speaks RESP2 from now on, and is dialled again at once.
+    pub(crate) fn lower_push_lane(&mut self, lane: LaneId, words: &str) -> bool {
+        let is_unknown = words.starts_with("ERR unknown command") || words.starts_with("NOPROTO");
+        let this = &mut self.lanes[lane];
+        if this.purpose != LaneUse::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
+            return false;
+        }
+        this.up.set_protocol(Protocol::Resp2);
+        // Cannot be refused: nothing is queued, and no failure has been noted.
+        let _ = self.lanes.prepare(lane, &self.config, self.now);
         true
     }
 }

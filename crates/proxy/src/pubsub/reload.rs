@@ -5,6 +5,7 @@
 
 use super::NodeLedger;
 use crate::config::Config;
+use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::PerNode;
 use crate::pool::LaneUse;
@@ -17,8 +18,8 @@ impl<E: Execute> Worker<E> {
         for node in self.subscriptions.lanes.ids() {
             self.forget_push_lane(node);
         }
-        for lane in self.lanes.all.ids() {
-            let this = &self.lanes[lane];
+        for lane in self.env.lanes.all.ids() {
+            let this = &self.env.lanes[lane];
             if this.purpose == LaneUse::PushSuccessor && !this.is_retired {
                 self.close_lane(lane);
             }
@@ -29,14 +30,14 @@ impl<E: Execute> Worker<E> {
             book.lose(registries);
             for pending in this.books[node].take_pending() {
                 // At once: channels are about to get other numbers.
-                this.fail(pending, &error_text::nodes_changed(), &mut self.clients, &self.config);
+                this.fail(pending, &error_text::nodes_changed(), &mut self.env.clients, &self.env.config);
             }
         }
     }
 
     /// Other routes to the same pools may hold.
     pub(crate) fn take_channel_routes(&mut self, before: &Config) {
-        let Self { subscriptions, config, clients, .. } = self;
+        let Self { env: Env { config, clients, .. }, subscriptions, .. } = self;
         if !subscriptions.has_ways() {
             return;
         }
@@ -52,11 +53,11 @@ impl<E: Execute> Worker<E> {
 
     /// Tells the nodes that there are now what they have to send.
     pub(crate) fn begin_push_lanes(&mut self) {
-        let nodes = super::nodes_listened_to(&self.config);
+        let nodes = super::nodes_listened_to(&self.env.config);
         let this = &mut self.subscriptions;
         this.books = PerNode::new((0..nodes).map(|_| NodeLedger::default()));
         this.lanes = PerNode::new((0..nodes).map(|_| None));
-        this.begin_all(&self.config, &mut self.clients);
+        this.begin_all(&self.env.config, &mut self.env.clients);
         for node in self.subscriptions.books.ids() {
             if self.is_push_lane_wanted(node) {
                 // A node that is down is dialled again when its pause is over, by those who ask.

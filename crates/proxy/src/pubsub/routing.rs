@@ -17,6 +17,7 @@
 use super::delivery::Terms;
 use super::{Subscriber, Subscriptions, is_everywhere};
 use crate::config::Config;
+use crate::env::Env;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
 use crate::nodes::id::{NodeId, NodeRange};
 use crate::push::frame::{self, Kind, Verb};
@@ -25,7 +26,6 @@ use crate::session::Session;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::tracking::routed_keys::user_text;
-use crate::worker::Worker;
 use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
 use respool_route::{Led, Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
@@ -116,7 +116,7 @@ pub(crate) struct ChannelPlace {
     pub(crate) nodes: Vec<NodeId>,
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Where the channels are that a request subscribes to or publishes on, each once for every pool.
     pub(crate) fn channels_named(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<ChannelPlace> {
         use PubsubCommand as P;

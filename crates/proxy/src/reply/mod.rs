@@ -5,6 +5,7 @@ pub(crate) mod observer;
 pub(crate) mod owner;
 mod upgrade;
 
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
 use crate::limits::{PART_LOOKED_AT_BYTES, PIECES_QUEUE_BYTES};
@@ -62,13 +63,13 @@ pub(crate) fn refuse(
 impl<E: Execute> Worker<E> {
     /// Bytes have come from a node.
     pub(crate) fn take_replies(&mut self, lane: LaneId, bytes: &[u8]) {
-        if self.is_worth_a_look(lane) {
-            self.look(lane, bytes);
+        if self.env.is_worth_a_look(lane) {
+            self.env.look(lane, bytes);
         }
         if bytes.first() == Some(&b'-') {
-            self.look_at_error(lane, bytes);
+            self.env.look_at_error(lane, bytes);
         }
-        let Self { lanes, clients, scatters, tasks, config, counters, now, subscriptions, .. } = self;
+        let Self { env: Env { lanes, clients, scatters, tasks, config, counters, now, .. }, subscriptions, .. } = self;
         let Some(this) = lanes.all.get_mut(lane) else { return };
         if !this.up.is_ready() {
             self.shake(lane, bytes);
@@ -82,7 +83,7 @@ impl<E: Execute> Worker<E> {
         }
         this.up.note_heard(now.mono_us);
         if this.beside.is_some() {
-            let (fault, was_awaited) = self.take_beside(lane, bytes);
+            let (fault, was_awaited) = self.env.take_beside(lane, bytes);
             return self.finish_replies(lane, fault, was_awaited);
         }
         let mut rest = bytes;
@@ -137,7 +138,7 @@ impl<E: Execute> Worker<E> {
             }
         };
         if let Some(client) = part_for {
-            self.note_large(lane, client);
+            self.env.note_large(lane, client);
         }
         self.finish_replies(lane, fault, was_awaited);
     }
@@ -145,39 +146,171 @@ impl<E: Execute> Worker<E> {
     /// What has come from a node has been dealt with, as far as there was nothing wrong with it.
     #[inline]
     fn finish_replies(&mut self, lane: LaneId, fault: Option<Fault>, was_awaited: bool) {
-        let this = &mut self.lanes.all[lane];
+        let this = &mut self.env.lanes.all[lane];
         if was_awaited {
             this.late_since_us = None;
         }
         let sample_us = this.up.take_sample_us();
         if sample_us > 0 {
-            self.lanes.nodes[this.node].latency_of(&self.shared).record(sample_us);
+            self.env.lanes.nodes[this.node].latency_of(&self.env.shared).record(sample_us);
         }
         let held = this.up.partial_held_bytes();
         if held != this.accounted {
-            self.shared.ledger.account(this.accounted, held);
+            self.env.shared.ledger.account(this.accounted, held);
             this.accounted = held;
             if held > PART_LOOKED_AT_BYTES {
-                self.bound_partial(lane);
+                self.env.bound_partial(lane);
             }
         }
-        let this = &self.lanes[lane];
+        let this = &self.env.lanes[lane];
         if this.reader.is_some() {
-            self.pace_lane(lane);
+            self.env.pace_lane(lane);
         }
-        if self.lanes.has_behind && self.lanes[lane].is_settled() {
-            self.lanes.may_go_on = true;
+        if self.env.lanes.has_behind && self.env.lanes[lane].is_settled() {
+            self.env.lanes.may_go_on = true;
         }
         if let Some(fault) = fault {
-            self.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
+            self.env.counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             if fault == Fault::OutOfStep {
-                self.note_out_of_step(lane);
+                self.env.note_out_of_step(lane);
             }
-            self.close_upstream(lane);
+            self.env.close_upstream(lane);
             self.end_lane(lane, LaneEnd::Fault(fault));
         }
     }
 
+    fn shake(&mut self, lane: LaneId, bytes: &[u8]) {
+        let this = &mut self.env.lanes[lane];
+        let shaken =
+            this.up.shake(bytes, &self.env.config.reply_limits, self.env.now.mono_us, &mut self.env.clients.pool);
+        match shaken {
+            Ok(Shake::Continues) => self.env.lanes.list(lane),
+            Ok(Shake::Ready) => {
+                let is_push = matches!(this.purpose, LaneUse::Push | LaneUse::PushSuccessor);
+                let selects = std::mem::take(&mut this.selects);
+                let is_successor = this.purpose == LaneUse::Successor;
+                let is_hearing = this.purpose == LaneUse::Listen || this.up.identity().tracking.is_some();
+                if is_push {
+                    if this.up.is_old() {
+                        this.up.set_protocol(respool_wire::Protocol::Resp2);
+                    }
+                    self.begin_push_lane(lane);
+                } else if self.env.lanes[lane].up.is_old() {
+                    self.env.begin_converting(lane);
+                }
+                if is_successor {
+                    self.env.lanes.succeed(lane);
+                }
+                self.note_lane_ready(lane);
+                self.env.shared.databases.note(self.env.lanes.class_database(lane));
+                self.env.lanes.list(lane);
+                self.env.counters.upstreams.add(1);
+                for selecting in selects {
+                    self.finish_select(selecting, lane);
+                }
+                if is_hearing {
+                    self.begin_hearing(lane);
+                }
+            }
+            Err(fault) => {
+                self.env.close_upstream(lane);
+                self.end_lane(lane, LaneEnd::Fault(fault));
+            }
+        }
+    }
+
+    /// A lane's connection is gone. Every owner of an outstanding reply hears of it, and the lane may be dialled anew.
+    pub(crate) fn end_lane(&mut self, lane: LaneId, ending: LaneEnd) {
+        if self.env.is_asked_in_vain(lane, &ending) || self.env.falls_back(lane, &ending) {
+            return;
+        }
+        let Some(this) = self.env.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
+        let node = this.node;
+        let is_unshared = !matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
+        let was_ready = this.up.is_ready();
+        let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
+        let hearer = self.env.hearer_of(lane, &ending);
+        let Some(this) = self.env.lanes.all.get_mut(lane) else { return };
+        let follower = if this.purpose == LaneUse::Dedicated { this.reader.take() } else { None };
+        let orphans = this.up.reset(&mut self.env.clients.pool);
+        let selects = std::mem::take(&mut this.selects);
+        this.sending = None;
+        this.given = Default::default();
+        this.multi = Default::default();
+        this.is_blocked = false;
+        this.late_since_us = None;
+        (this.at, this.is_elsewhere) = (None, false);
+        self.env.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
+        self.env.lanes.end_dial(lane);
+        let refusal = match &ending {
+            LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
+            LaneEnd::DialRefusal(hopeless) => hopeless.words.clone(),
+            _ => None,
+        };
+        let cause = ending.to_string();
+        if was_ready {
+            self.env.counters.upstream_losses.add(1);
+            self.env.counters.upstreams.set(self.env.counters.upstreams.value().saturating_sub(1));
+        } else if matches!(ending, LaneEnd::NotDialled) {
+            self.env.counters.dials_expired.add(1);
+        } else if !matches!(ending, LaneEnd::GivenUp | LaneEnd::DialRefusal(_)) {
+            self.env.counters.dial_failures.add(1);
+        }
+        self.env.account_queue(lane);
+        let is_given_up = matches!(ending, LaneEnd::GivenUp);
+        let is_push = self.env.lanes[lane].purpose == LaneUse::Push;
+        if is_push && refusal.as_ref().is_some_and(|words| self.env.lower_push_lane(lane, words)) {
+            return;
+        }
+        let number = self.env.lanes[lane].class;
+        // That the node cannot tell of changed keys is its client's matter.
+        let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
+        if !is_about_tracking {
+            self.env.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
+        }
+        self.env.lanes[lane].ready_us = 0;
+        let name = &self.env.lanes.nodes[node].name;
+        let (sent, unsent) = (error_text::broken_off(name, &cause), error_text::not_sent(name, &cause));
+        self.env.end_beside(lane, &sent);
+        for (owner, was_sent) in orphans {
+            self.env.counters.node_errors.add(u64::from(owner != Owner::Discard));
+            let (loss, error) = if was_sent { (LostReply::Unknown, &sent) } else { (LostReply::Unsent, &unsent) };
+            refuse(owner, loss, error, &mut self.env.clients, &mut self.env.scatters, &mut self.env.tasks);
+        }
+        if is_push {
+            self.env.lanes[lane].is_stale = false;
+            self.lose_push_lane(lane, was_ready, &unsent);
+        }
+        self.env.release_throttled(lane);
+        self.env.is_busy = true;
+        // A script may have held up this connection alone.
+        let is_vouched_for = self.env.lanes.is_at_its_node(lane) && !self.env.lanes.nodes[node].health.is_in_doubt();
+        if matches!(ending, LaneEnd::Silent) && !is_unshared && !is_vouched_for {
+            self.end_waiting(node);
+        }
+        if is_unshared {
+            self.env.lanes.retire(lane);
+            // Otherwise its place is free once the loop has closed its connection.
+            if !self.env.lanes[lane].is_closing {
+                self.env.lanes.release(lane);
+            }
+        }
+        if let Some(LostListener { reader, is_listener, refusal }) = hearer {
+            self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
+        }
+        if let Some(follower) = follower {
+            self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });
+        }
+        for selecting in selects {
+            self.miss_select(selecting, number, &ending, &unsent);
+        }
+        if was_ready && !is_unshared && !is_given_up {
+            self.env.dial_again(lane);
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// A reply that has to be read as a whole before its client gets it is becoming large: if it is more than may be held for
     /// that client, the client is told so, and the rest is swallowed.
     #[cold]
@@ -218,135 +351,6 @@ impl<E: Execute> Worker<E> {
             refuse(owner, LostReply::Unknown, &error, clients, scatters, tasks);
         }
         shared.ledger.account(std::mem::take(&mut this.accounted), 0);
-    }
-
-    fn shake(&mut self, lane: LaneId, bytes: &[u8]) {
-        let this = &mut self.lanes[lane];
-        let shaken = this.up.shake(bytes, &self.config.reply_limits, self.now.mono_us, &mut self.clients.pool);
-        match shaken {
-            Ok(Shake::Continues) => self.lanes.list(lane),
-            Ok(Shake::Ready) => {
-                let is_push = matches!(this.purpose, LaneUse::Push | LaneUse::PushSuccessor);
-                let selects = std::mem::take(&mut this.selects);
-                let is_successor = this.purpose == LaneUse::Successor;
-                let is_hearing = this.purpose == LaneUse::Listen || this.up.identity().tracking.is_some();
-                if is_push {
-                    if this.up.is_old() {
-                        this.up.set_protocol(respool_wire::Protocol::Resp2);
-                    }
-                    self.begin_push_lane(lane);
-                } else if self.lanes[lane].up.is_old() {
-                    self.begin_converting(lane);
-                }
-                if is_successor {
-                    self.lanes.succeed(lane);
-                }
-                self.note_lane_ready(lane);
-                self.shared.databases.note(self.lanes.class_database(lane));
-                self.lanes.list(lane);
-                self.counters.upstreams.add(1);
-                for selecting in selects {
-                    self.finish_select(selecting, lane);
-                }
-                if is_hearing {
-                    self.begin_hearing(lane);
-                }
-            }
-            Err(fault) => {
-                self.close_upstream(lane);
-                self.end_lane(lane, LaneEnd::Fault(fault));
-            }
-        }
-    }
-
-    /// A lane's connection is gone. Every owner of an outstanding reply hears of it, and the lane may be dialled anew.
-    pub(crate) fn end_lane(&mut self, lane: LaneId, ending: LaneEnd) {
-        if self.is_asked_in_vain(lane, &ending) || self.falls_back(lane, &ending) {
-            return;
-        }
-        let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
-        let node = this.node;
-        let is_unshared = !matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
-        let was_ready = this.up.is_ready();
-        let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
-        let hearer = self.hearer_of(lane, &ending);
-        let Some(this) = self.lanes.all.get_mut(lane) else { return };
-        let follower = if this.purpose == LaneUse::Dedicated { this.reader.take() } else { None };
-        let orphans = this.up.reset(&mut self.clients.pool);
-        let selects = std::mem::take(&mut this.selects);
-        this.sending = None;
-        this.given = Default::default();
-        this.multi = Default::default();
-        this.is_blocked = false;
-        this.late_since_us = None;
-        (this.at, this.is_elsewhere) = (None, false);
-        self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
-        self.lanes.end_dial(lane);
-        let refusal = match &ending {
-            LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
-            LaneEnd::DialRefusal(hopeless) => hopeless.words.clone(),
-            _ => None,
-        };
-        let cause = ending.to_string();
-        if was_ready {
-            self.counters.upstream_losses.add(1);
-            self.counters.upstreams.set(self.counters.upstreams.value().saturating_sub(1));
-        } else if matches!(ending, LaneEnd::NotDialled) {
-            self.counters.dials_expired.add(1);
-        } else if !matches!(ending, LaneEnd::GivenUp | LaneEnd::DialRefusal(_)) {
-            self.counters.dial_failures.add(1);
-        }
-        self.account_queue(lane);
-        let is_given_up = matches!(ending, LaneEnd::GivenUp);
-        let is_push = self.lanes[lane].purpose == LaneUse::Push;
-        if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
-            return;
-        }
-        let number = self.lanes[lane].class;
-        // That the node cannot tell of changed keys is its client's matter.
-        let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
-        if !is_about_tracking {
-            self.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
-        }
-        self.lanes[lane].ready_us = 0;
-        let name = &self.lanes.nodes[node].name;
-        let (sent, unsent) = (error_text::broken_off(name, &cause), error_text::not_sent(name, &cause));
-        self.end_beside(lane, &sent);
-        for (owner, was_sent) in orphans {
-            self.counters.node_errors.add(u64::from(owner != Owner::Discard));
-            let (loss, error) = if was_sent { (LostReply::Unknown, &sent) } else { (LostReply::Unsent, &unsent) };
-            refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
-        }
-        if is_push {
-            self.lanes[lane].is_stale = false;
-            self.lose_push_lane(lane, was_ready, &unsent);
-        }
-        self.release_throttled(lane);
-        self.is_busy = true;
-        // A script may have held up this connection alone.
-        let is_vouched_for = self.lanes.is_at_its_node(lane) && !self.lanes.nodes[node].health.is_in_doubt();
-        if matches!(ending, LaneEnd::Silent) && !is_unshared && !is_vouched_for {
-            self.end_waiting(node);
-        }
-        if is_unshared {
-            self.lanes.retire(lane);
-            // Otherwise its place is free once the loop has closed its connection.
-            if !self.lanes[lane].is_closing {
-                self.lanes.release(lane);
-            }
-        }
-        if let Some(LostListener { reader, is_listener, refusal }) = hearer {
-            self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
-        }
-        if let Some(follower) = follower {
-            self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });
-        }
-        for selecting in selects {
-            self.miss_select(selecting, number, &ending, &unsent);
-        }
-        if was_ready && !is_unshared && !is_given_up {
-            self.dial_again(lane);
-        }
     }
 
     /// Requests whose deadline has passed are answered with an error; their replies will be swallowed.

@@ -1,6 +1,7 @@
 //! Lanes of which more is known than their tickets: what each reply has to be converted from, and proof that it is whose
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::hooks;
 use crate::internal_request::{InternalRequests, LostReply};
@@ -14,9 +15,8 @@ use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
 use crate::slab::Handle;
-use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
-use respool_command::Execute;
+use respool_command::{Execute, Shape};
 use respool_connection::{BufferPool, Event, Fault, Now};
 use respool_wire::ReplyKind;
 use std::borrow::Cow;
@@ -159,7 +159,20 @@ impl ReplySinks<'_> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
+    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
+    #[cold]
+    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
+        let mut dues = ReplyShapes::default();
+        dues.note(this.up.queued());
+        // Of a request that is being passed on in pieces not even the beginning may be known.
+        while dues.len() < this.up.tickets().len() {
+            dues.note_shape(&Shape::Plain);
+        }
+        this.beside.get_or_insert_default().dues = Some(dues);
+    }
+
     /// Bytes have come from a node of whose lane more is known. Gives what is wrong with them, and whether it was waited for.
     #[cold]
     pub(crate) fn take_beside(&mut self, lane: LaneId, bytes: &[u8]) -> (Option<Fault>, bool) {

@@ -4,9 +4,7 @@
 //! their order; the shape is that of the request's row. The replies are converted in [`crate::reply::observer`].
 
 use crate::limits::DUES_KEPT;
-use crate::pool::table::LaneId;
-use crate::worker::Worker;
-use respool_command::{Command, Execute, Shape, TransactionsCommand as T, resolve};
+use respool_command::{Command, Shape, TransactionsCommand as T, resolve};
 use respool_wire::{
     Encoder, Protocol, ReplyKind, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness,
     elements, to_resp3,
@@ -32,6 +30,11 @@ pub(crate) struct ReplyShapes {
 }
 
 impl ReplyShapes {
+    /// For how many replies it is known what they look like.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Requests have been queued, these bytes.
     pub(crate) fn note(&mut self, mut requests: &[u8]) {
         let limits = RequestLimits::authenticated(Strictness::Lenient);
@@ -110,21 +113,6 @@ pub(crate) fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
     match ReplyScanner::new().scan(reply, limits) {
         Ok(Scan::Complete { kind, .. }) => Some(kind),
         _ => None,
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
-    #[cold]
-    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        let mut dues = ReplyShapes::default();
-        dues.note(this.up.queued());
-        // Of a request that is being passed on in pieces not even the beginning may be known.
-        while dues.queue.len() < this.up.tickets().len() {
-            dues.note_shape(&Shape::Plain);
-        }
-        this.beside.get_or_insert_default().dues = Some(dues);
     }
 }
 

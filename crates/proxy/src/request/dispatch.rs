@@ -3,6 +3,7 @@
 //! Session state comes before anything else, so no kind of node bypasses it.
 
 use crate::commands::config_get::shows_secrets;
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::LaneKey;
@@ -10,7 +11,7 @@ use crate::pool::table::LaneId;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, Pause, ReplyMode};
 use crate::worker::Worker;
-use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, resolve};
+use respool_command::{Execute, Flags, Lane, Outcome, Row, SessionView, resolve};
 use respool_connection::Input;
 use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
@@ -30,10 +31,10 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn read_fresh(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) {
         let (used, halt) = self.read_requests(index, decoder, bytes);
         if halt == Halt::Paused {
-            self.clients.note_halted(index);
+            self.env.clients.note_halted(index);
         }
         let rest = bytes.get(used..).unwrap_or_default();
-        let Some(session) = self.clients.sessions.at_mut(index) else {
+        let Some(session) = self.env.clients.sessions.at_mut(index) else {
             *decoder = RequestDecoder::new();
             return;
         };
@@ -42,7 +43,7 @@ impl<E: Execute> Worker<E> {
             Halt::Drained | Halt::Paused if rest.is_empty() => {}
             Halt::Drained | Halt::Paused => {
                 session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
-                self.clients.list(index);
+                self.env.clients.list(index);
                 self.look_at_size(index, halt);
             }
         }
@@ -50,7 +51,7 @@ impl<E: Execute> Worker<E> {
 
     /// Reads the requests in a client's own input buffer.
     pub(crate) fn read_input(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
         let Some(mut input) = session.input.take() else { return };
         if is_passing {
@@ -62,24 +63,28 @@ impl<E: Execute> Worker<E> {
         let (decoder, bytes) = input.split();
         let (used, halt) = self.read_requests(index, decoder, bytes);
         if halt == Halt::Paused {
-            self.clients.note_halted(index);
+            self.env.clients.note_halted(index);
         }
         input.consume(used);
-        if self.has_read_secret {
+        if self.env.has_read_secret {
             input.wipe_consumed();
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         if halt != Halt::Stopped && !input.is_empty() {
             session.input = Some(input);
-            self.clients.list(index);
+            self.env.clients.list(index);
             self.look_at_size(index, halt);
         }
     }
 
     /// A request has not come as a whole: if it is large it need not be collected.
     fn look_at_size(&mut self, index: ClientId, halt: Halt) {
-        let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else { return };
-        if halt == Halt::Drained && input.decoder.needed().is_some_and(|end| end > self.config.budgets.request_whole) {
+        let Some(input) = self.env.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {
+            return;
+        };
+        if halt == Halt::Drained
+            && input.decoder.needed().is_some_and(|end| end > self.env.config.budgets.request_whole)
+        {
             self.begin_pieces(index);
         }
     }
@@ -88,9 +93,9 @@ impl<E: Execute> Worker<E> {
         let mut used = 0;
         let mut plain = 0;
         // What a client may send before it has said who it is; it may say so in the midst of these bytes.
-        let mut unauthenticated = self.unauthenticated_limits(index);
-        let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.config.request_limits));
-        let mut way = self.plain_way(index);
+        let mut unauthenticated = self.env.unauthenticated_limits(index);
+        let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits));
+        let mut way = self.env.plain_way(index);
         let halt = loop {
             let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
             match decoder.decode_within(rest, &bounds) {
@@ -108,19 +113,20 @@ impl<E: Execute> Worker<E> {
                         Flow::Next => {
                             used += consumed;
                             if unauthenticated.is_some() {
-                                unauthenticated = self.unauthenticated_limits(index);
+                                unauthenticated = self.env.unauthenticated_limits(index);
                             }
                             // Any request that is not plain may have changed the limits.
-                            bounds =
-                                RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.config.request_limits));
-                            way = self.plain_way(index);
+                            bounds = RequestBounds::from(
+                                unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits),
+                            );
+                            way = self.env.plain_way(index);
                         }
                         Flow::Pause => {
                             used += consumed;
                             break Halt::Paused;
                         }
                         Flow::Again => {
-                            self.note_put_back(index);
+                            self.env.note_put_back(index);
                             break Halt::Paused;
                         }
                         Flow::Stop => {
@@ -138,35 +144,27 @@ impl<E: Execute> Worker<E> {
                 }
             }
         };
-        self.is_busy |= plain > 0;
-        self.counters.requests.add(plain);
+        self.env.is_busy |= plain > 0;
+        self.env.counters.requests.add(plain);
         (used, halt)
     }
 
     /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
     pub(crate) fn refuse_protocol(&mut self, index: ClientId, error: &RequestError) {
-        self.counters.protocol_errors.add(1);
+        self.env.counters.protocol_errors.add(1);
         if matches!(error, RequestError::CrossProtocol) {
             // A browser was made to talk to us. Nothing of what came with it is answered.
             self.close_client(index);
             return;
         }
         let words = format!("ERR Protocol error: {error}");
-        self.answer(index, |reply| reply.error(words.as_bytes()));
-        self.stop_client(index);
-    }
-
-    /// Nothing more is read of a client; it is closed once its replies are written.
-    pub(crate) fn stop_client(&mut self, index: ClientId) {
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.pause.add(Pause::CLOSING);
-            self.clients.list(index);
-        }
+        self.env.answer(index, |reply| reply.error(words.as_bytes()));
+        self.env.stop_client(index);
     }
 
     #[inline(never)]
     fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
-        self.counters.requests.add(1);
+        self.env.counters.requests.add(1);
         let args = request.args;
         let row = match resolve(args) {
             Ok(row) => row,
@@ -178,7 +176,7 @@ impl<E: Execute> Worker<E> {
         if !row.accepts(args.len()) {
             return self.refuse_arity(index, row, request);
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
         if !session.flags.is_none()
             && let Some(flow) = self.handle_special(index, row, request)
@@ -193,11 +191,11 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn run(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let args = request.args;
         match row.lane(args) {
-            Lane::Shared if self.engine.is_some() => self.execute(index, row, request),
+            Lane::Shared if self.env.engine.is_some() => self.execute(index, row, request),
             Lane::Shared => self.forward(index, row, request),
             Lane::Local => {
                 let flow = self.answer_locally(index, row, args);
-                self.keep_room(index, flow)
+                self.env.keep_room(index, flow)
             }
             Lane::Pinned => self.transaction_command(index, row, request),
             Lane::Admin => self.run_admin(index, row, request),
@@ -211,14 +209,75 @@ impl<E: Execute> Worker<E> {
     /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
     #[cold]
     fn run_admin(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.refuses_to_steer(row) {
-            return self.refuse(index, error_text::admin_refused(row.name).as_bytes());
+        if self.env.refuses_to_steer(row) {
+            return self.env.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
         let own = self.set_user_setting(index, row, request.args);
-        if let Some(flow) = own.or_else(|| self.show_settings(index, row, request)) {
+        if let Some(flow) = own.or_else(|| self.env.show_settings(index, row, request)) {
             return flow;
         }
         self.pass_on(index, row, request)
+    }
+
+    /// The engine or the nodes answer.
+    pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_some() {
+            return self.execute(index, row, request);
+        }
+        self.forward(index, row, request)
+    }
+
+    /// The engine in this process answers at once.
+    #[inline]
+    fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.is_own_info(row) {
+            return self.answer_locally(index, row, request.args);
+        }
+        if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
+            return self.execute_watched(index, row, request);
+        }
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let mut view = SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
+        let protocol = session.protocol;
+        if session.reply_mode != ReplyMode::On {
+            let mut unwanted = Vec::new();
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
+            session.reply_mode.pass();
+            self.serve_after(index);
+            return Flow::Next;
+        }
+        self.env.clients.answer(index, |out| {
+            // What may wait does not come here, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
+        });
+        self.serve_after(index);
+        self.env.keep_room(index, Flow::Next)
+    }
+
+    /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
+    pub(crate) fn reclass(&mut self, index: ClientId, database: u32, protocol: Protocol) -> bool {
+        let Some(session) = self.env.clients.sessions.at(index) else { return false };
+        if self.env.engine.is_none() {
+            let speaker = self.env.lanes.speaker_of(session.class);
+            let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else { return false };
+            self.put_into_class(index, class);
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
+        session.database = database;
+        session.protocol = protocol;
+        true
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Nothing more is read of a client; it is closed once its replies are written.
+    pub(crate) fn stop_client(&mut self, index: ClientId) {
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.pause.add(Pause::CLOSING);
+            self.clients.list(index);
+        }
     }
 
     /// Whether clients may not steer nodes as this command does. What only shows something shows less instead.
@@ -231,43 +290,6 @@ impl<E: Execute> Worker<E> {
         let is_refused = !self.config.allows_admin && self.engine.is_none();
         self.counters.admin_refused.add(u64::from(is_refused));
         is_refused
-    }
-
-    /// The engine or the nodes answer.
-    pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.engine.is_some() {
-            return self.execute(index, row, request);
-        }
-        self.forward(index, row, request)
-    }
-
-    /// The engine in this process answers at once.
-    #[inline]
-    fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.is_own_info(row) {
-            return self.answer_locally(index, row, request.args);
-        }
-        if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
-            return self.execute_watched(index, row, request);
-        }
-        let now = Millis(self.now.unix_us / 1000);
-        let Some(engine) = &mut self.engine else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let mut view = SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
-        let protocol = session.protocol;
-        if session.reply_mode != ReplyMode::On {
-            let mut unwanted = Vec::new();
-            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
-            session.reply_mode.pass();
-            self.serve_after(index);
-            return Flow::Next;
-        }
-        self.clients.answer(index, |out| {
-            // What may wait does not come here, so nothing is ever parked.
-            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
-        });
-        self.serve_after(index);
-        self.keep_room(index, Flow::Next)
     }
 
     /// What is answered at once is in the outbox at once, and requests of a few bytes may have large replies: a client that
@@ -388,19 +410,5 @@ impl<E: Execute> Worker<E> {
         session.details.runs_ahead = true;
         self.clients.list(index);
         None
-    }
-
-    /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
-    pub(crate) fn reclass(&mut self, index: ClientId, database: u32, protocol: Protocol) -> bool {
-        let Some(session) = self.clients.sessions.at(index) else { return false };
-        if self.engine.is_none() {
-            let speaker = self.lanes.speaker_of(session.class);
-            let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else { return false };
-            self.put_into_class(index, class);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.database = database;
-        session.protocol = protocol;
-        true
     }
 }

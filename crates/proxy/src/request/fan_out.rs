@@ -1,18 +1,18 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes, ScanStep};
 use respool_wire::{Args, Request};
 use std::sync::Arc;
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Several nodes answer, each its part, under the names that its keys have there.
     pub(super) fn fan_out(
         &mut self,

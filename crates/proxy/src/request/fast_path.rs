@@ -4,6 +4,7 @@
 //! it stays small enough to be compiled into the loop over a client's requests: whatever is not plain is given back
 //! untouched, and decided there.
 
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
@@ -24,7 +25,7 @@ pub(crate) enum Plain {
     Engine,
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
     pub(crate) fn plain_way(&self, index: ClientId) -> Plain {
         match self.clients.sessions.at(index) {
@@ -32,16 +33,6 @@ impl<E: Execute> Worker<E> {
                 if self.engine.is_some() { Plain::Engine } else { Plain::Nodes }
             }
             _ => Plain::Neither,
-        }
-    }
-
-    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
-    #[inline(always)]
-    pub(crate) fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
-        match way {
-            Plain::Neither => None,
-            Plain::Nodes => self.forward_plain(index, request),
-            Plain::Engine => self.execute_plain(index, request),
         }
     }
 
@@ -65,6 +56,18 @@ impl<E: Execute> Worker<E> {
         }
         if has_much { Some(self.throttle(index, place)) } else { Some(Flow::Next) }
     }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
+    #[inline(always)]
+    pub(crate) fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
+        match way {
+            Plain::Neither => None,
+            Plain::Nodes => self.env.forward_plain(index, request),
+            Plain::Engine => self.execute_plain(index, request),
+        }
+    }
 
     #[inline(always)]
     fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
@@ -74,7 +77,7 @@ impl<E: Execute> Worker<E> {
         if is_watched && row.flags.has(Flags::WRITE) {
             return None;
         }
-        let Self { clients, engine, config, now, .. } = self;
+        let Env { clients, engine, config, now, .. } = &mut self.env;
         let engine = engine.as_mut()?;
         let session = clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
@@ -98,6 +101,6 @@ impl<E: Execute> Worker<E> {
             // A stream that has expired.
             self.serve_ready();
         }
-        if has_much { Some(self.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
+        if has_much { Some(self.env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
     }
 }

@@ -5,6 +5,7 @@
 //! request may leave behind: the rights are asked first, and everything that has an effect (tracking, queueing, routes and
 //! their counts) comes behind them. Commands that no row describes follow the same order in [`crate::request::unknown_command`].
 
+use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
@@ -15,12 +16,12 @@ impl<E: Execute> Worker<E> {
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
     #[cold]
     pub(crate) fn handle_special(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        if self.is_amid_names(index) {
+        if self.env.is_amid_names(index) {
             return None;
         }
         for state in SessionFlags::ORDER {
             // Looked at anew each time: the owner that was asked before may have ended a state.
-            if self.clients.sessions.at(index)?.flags.has(state)
+            if self.env.clients.sessions.at(index)?.flags.has(state)
                 && let Some(flow) = self.ask(state, index, row, request)
             {
                 return Some(flow);
@@ -33,8 +34,8 @@ impl<E: Execute> Worker<E> {
     fn ask(&mut self, state: SessionFlags, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match state {
             SessionFlags::HOOKED => {
-                let peer = &self.clients.sessions.at(index)?.details.peer;
-                let refusal = self.shared.hooks.allows(peer, row, request.args).err()?;
+                let peer = &self.env.clients.sessions.at(index)?.details.peer;
+                let refusal = self.env.shared.hooks.allows(peer, row, request.args).err()?;
                 let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
                 Some(self.refuse_unread(index, &words))
             }
@@ -48,17 +49,17 @@ impl<E: Execute> Worker<E> {
             SessionFlags::HELD => self
                 .hold_for_client_pause(index, row, request.args)
                 .or_else(|| self.hold_for_operator(index, row, request.args)),
-            SessionFlags::SUBSCRIBED => self.ask_subscribed(index, row, request.args),
+            SessionFlags::SUBSCRIBED => self.env.ask_subscribed(index, row, request.args),
             SessionFlags::UNAUTHENTICATED => self.ask_stranger(index, row),
             SessionFlags::UNMET => self.ask_unmet(index, row, request.args),
             SessionFlags::RESTRICTED => self.ask_restricted(index, row, request.args),
-            SessionFlags::LIMITED => self.ask_limited(index, request),
+            SessionFlags::LIMITED => self.env.ask_limited(index, request),
             // Subscriptions have an order of their own, see `pubsub::pending`.
             SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
-            SessionFlags::OVERTAKEN => self.settle_reload(index),
+            SessionFlags::OVERTAKEN => self.env.settle_reload(index),
             SessionFlags::UNSETTLED => self.settle_mode(index),
             SessionFlags::SCRIPTING => {
-                self.leave_scripts_before(index, row, request.args);
+                self.env.leave_scripts_before(index, row, request.args);
                 None
             }
             SessionFlags::DEDICATED => self.while_dedicated(index, row, request),
@@ -72,25 +73,19 @@ impl<E: Execute> Worker<E> {
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: ClientId, words: &[u8]) -> Flow {
-        self.note_secret();
-        self.spoil_transaction(index);
-        self.spend_mark(index);
+        self.env.note_secret();
+        self.env.spoil_transaction(index);
+        self.env.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;
         }
-        self.refuse(index, words)
-    }
-
-    /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
-    pub(crate) fn is_early(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
-        let is_limited = self.clients.sessions.at(index)?.flags.has(SessionFlags::LIMITED);
-        if is_limited { self.ask_limited(index, request) } else { None }
+        self.env.refuse(index, words)
     }
 
     /// Refuses a request with an unknown command.
     #[cold]
     pub(crate) fn refuse_unknown(&mut self, index: ClientId, unknown: UnknownCommand, request: &Request<'_>) -> Flow {
-        if let Some(flow) = self.is_early(index, request) {
+        if let Some(flow) = self.env.is_early(index, request) {
             return flow;
         }
         let mut words = Vec::new();
@@ -101,7 +96,7 @@ impl<E: Execute> Worker<E> {
     /// Refuses a request with a wrong number of arguments. EXEC then ends its transaction.
     #[cold]
     pub(crate) fn refuse_arity(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if let Some(flow) = self.is_early(index, request) {
+        if let Some(flow) = self.env.is_early(index, request) {
             return flow;
         }
         let mut words = Vec::new();
@@ -110,6 +105,14 @@ impl<E: Execute> Worker<E> {
             self.leave_transaction(index);
         }
         self.refuse_unread(index, &words)
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
+    pub(crate) fn is_early(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
+        let is_limited = self.clients.sessions.at(index)?.flags.has(SessionFlags::LIMITED);
+        if is_limited { self.ask_limited(index, request) } else { None }
     }
 }
 

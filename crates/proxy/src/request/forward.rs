@@ -3,6 +3,7 @@
 //! Which they are says [`crate::request::target`]. A session under routes pays for the choice with every request; without
 //! routes most requests are sent after one look at their row.
 
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::reply::owner::Owner;
 use crate::request::target::nodes_of_all;
@@ -18,11 +19,11 @@ impl<E: Execute> Worker<E> {
     /// The nodes that have the keys answer.
     #[inline]
     pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.is_own_info(row) {
+        if self.env.is_own_info(row) {
             return self.info_of_nodes(index, row, request);
         }
-        if self.config.routes.are_plain()
-            && let Some(node) = plan_at_once(row, request.args, &self.config.topology)
+        if self.env.config.routes.are_plain()
+            && let Some(node) = plan_at_once(row, request.args, &self.env.config.topology)
         {
             return self.forward_to(index, NodeId::of(node), request);
         }
@@ -32,38 +33,38 @@ impl<E: Execute> Worker<E> {
     /// The same where one look at the row does not say which they are.
     #[inline(never)]
     fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let routes = Arc::clone(&self.config.routes);
+        let routes = Arc::clone(&self.env.config.routes);
         // Borrowed for the time of the call, which may change anything else of the worker.
-        let mut scratch = self.scratch.take().unwrap_or_default();
-        let planned = self.plan(&routes, index, row, request.args, &mut scratch);
+        let mut scratch = self.env.scratch.take().unwrap_or_default();
+        let planned = self.env.plan(&routes, index, row, request.args, &mut scratch);
         let own = planned.as_ref().ok().and_then(|planned| self.own_planned(index, row, &routes, *planned, &scratch));
         let flow = match (own, planned) {
             (Some(flow), _) => flow,
             (None, Ok(Routed::One(place))) => {
-                let node = self.choose_node(index, &routes, place, row);
-                self.note_place(place, node, row);
+                let node = self.env.choose_node(index, &routes, place, row);
+                self.env.note_place(place, node, row);
                 self.send_to(index, node, |out| {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
                 })
             }
-            (None, Ok(Routed::Split)) => self.fan_out(index, row, &routes, &scratch, request),
+            (None, Ok(Routed::Split)) => self.env.fan_out(index, row, &routes, &scratch, request),
             (None, Ok(Routed::All(route))) => {
-                self.note_route(route);
+                self.env.note_route(route);
                 let nodes = nodes_of_all(&routes, route, row);
-                self.fan_out_to_all(index, row, &nodes, request.args)
+                self.env.fan_out_to_all(index, row, &nodes, request.args)
             }
             (None, Ok(Routed::Scan(route, step))) => {
-                self.note_route(route);
+                self.env.note_route(route);
                 let node = NodeId::at(routes.pool_of(route).place(step.node));
-                self.scan(index, row, request, step, node)
+                self.env.scan(index, row, request, step, node)
             }
             (None, Err(error)) => {
-                self.answer(index, |reply| error.write(&routes, row, request.args, reply));
+                self.env.answer(index, |reply| error.write(&routes, row, request.args, reply));
                 Flow::Next
             }
         };
-        self.scratch = Some(scratch);
-        self.take_turns();
+        self.env.scratch = Some(scratch);
+        self.env.take_turns();
         flow
     }
 
@@ -78,14 +79,14 @@ impl<E: Execute> Worker<E> {
     /// One node answers what `write` appends.
     #[inline]
     pub(crate) fn send_to(&mut self, index: ClientId, node: NodeId, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
-        let own = match self.clients.sessions.at(index) {
+        let own = match self.env.clients.sessions.at(index) {
             Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,
                 Err(flow) => return flow,
             },
             _ => None,
         };
-        let Self { clients, lanes, config, now, .. } = self;
+        let Env { clients, lanes, config, now, .. } = &mut self.env;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = if session.reply_mode == ReplyMode::On {
@@ -96,16 +97,16 @@ impl<E: Execute> Worker<E> {
         };
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
-        self.is_busy = true;
+        self.env.is_busy = true;
         if let Err(error) = sent {
-            self.counters.node_errors.add(1);
+            self.env.counters.node_errors.add(1);
             if let Owner::Client { seq, .. } = owner {
-                self.clients.fail(handle, seq, &error);
+                self.env.clients.fail(handle, seq, &error);
             }
             return Flow::Next;
         }
-        self.clients.note_sent(owner);
-        self.keep_pace(index, lane)
+        self.env.clients.note_sent(owner);
+        self.env.keep_pace(index, lane)
     }
 
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
@@ -121,14 +122,14 @@ impl<E: Execute> Worker<E> {
             // Whether a client has its own lanes to all nodes is known without its requests.
             return None;
         }
-        let wants = |worker: &Self, route: u16| worker.mode_under(index, route) == PoolMode::Session;
+        let wants = |worker: &Self, route: u16| worker.env.mode_under(index, route) == PoolMode::Session;
         let nodes = match planned {
-            Routed::One(place) if wants(self, place.route) => vec![self.choose_node(index, routes, place, row)],
+            Routed::One(place) if wants(self, place.route) => vec![self.env.choose_node(index, routes, place, row)],
             Routed::All(route) if wants(self, route) => nodes_of_all(routes, route, row),
             Routed::Scan(route, step) if wants(self, route) => vec![NodeId::at(routes.pool_of(route).place(step.node))],
             Routed::Split => {
                 let places = scratch.parts().map(|(place, _)| place).filter(|place| wants(self, place.route));
-                places.map(|place| self.choose_node(index, routes, place, row)).collect()
+                places.map(|place| self.env.choose_node(index, routes, place, row)).collect()
             }
             _ => return None,
         };

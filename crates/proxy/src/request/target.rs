@@ -9,11 +9,11 @@
 //! Where nothing is configured but nodes, there is one route, to all of them, and no other node is asked than the one that
 //! has the keys.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::{Execute, RequestPolicy, Row};
 use respool_route::{DeadNode, Place, PlanError, Pool, Reads, RouteError, RouteScratch, Routed, Routes, Subject};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
@@ -42,7 +42,7 @@ impl Target {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Decides where a client's request goes; the scratch knows the parts of a split.
     pub(crate) fn plan(
         &self,

@@ -3,6 +3,7 @@
 //! The client is not read meanwhile. The rest of the request is kept by the feature that executes it; this list has the clients
 //! that continue in the next turn.
 
+use crate::env::Env;
 use crate::scripts::engine::LateScript;
 use crate::session::Pause;
 use crate::session::id::{ClientHandle, ClientId};
@@ -27,7 +28,7 @@ impl Slices {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A client's slice of this turn is used up.
     #[cold]
     pub(crate) fn end_slice(&mut self, index: ClientId) {
@@ -36,16 +37,18 @@ impl<E: Execute> Worker<E> {
         session.pause.add(Pause::SLICE);
         self.slices.clients.push(client);
     }
+}
 
+impl<E: Execute> Worker<E> {
     /// The turn is over: the clients in the list continue.
     #[inline]
     pub(crate) fn begin_slices(&mut self) {
-        if self.slices.script.is_some() {
-            self.slices.is_orphaned = self.run_orphaned_script();
+        if self.env.slices.script.is_some() {
+            self.env.slices.is_orphaned = self.run_orphaned_script();
         }
-        for client in std::mem::take(&mut self.slices.clients) {
-            if self.clients.sessions.get(client).is_some() {
-                self.clients.unpause(client.index, Pause::SLICE);
+        for client in std::mem::take(&mut self.env.slices.clients) {
+            if self.env.clients.sessions.get(client).is_some() {
+                self.env.clients.unpause(client.index, Pause::SLICE);
             }
         }
     }

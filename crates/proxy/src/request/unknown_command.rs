@@ -13,6 +13,7 @@
 //! budget of questions, and a worker another for all of its clients: a client that makes names up waits for its own next
 //! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{
@@ -236,21 +237,21 @@ impl<E: Execute> Worker<E> {
         unknown: UnknownCommand,
         request: &Request<'_>,
     ) -> Result<&'static Row, Flow> {
-        let Some(name) = asked_name(unknown, request.args).filter(|_| self.may_learn(index)) else {
+        let Some(name) = asked_name(unknown, request.args).filter(|_| self.env.may_learn(index)) else {
             return Err(self.refuse_unknown(index, unknown, request));
         };
-        let known = match self.learnt.get(&name) {
+        let known = match self.env.learnt.get(&name) {
             Some(row) => LearntCommand::Row(row),
-            None => self.find_learnt(&name),
+            None => self.env.find_learnt(&name),
         };
         if let LearntCommand::Row(row) = known {
             return Ok(row);
         }
         // From here on it costs others something, so its rights come first, as in `SessionFlags::ORDER`.
-        if let Some(flow) = self.is_early(index, request).or_else(|| self.deny_unknown(index, unknown, &name)) {
+        if let Some(flow) = self.env.is_early(index, request).or_else(|| self.deny_unknown(index, unknown, &name)) {
             return Err(flow);
         }
-        let learner = self.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
+        let learner = self.env.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
         let words = match (known, outcome) {
             (LearntCommand::Unknown, _) | (_, Some((_, Outcome::Unknown))) => {
@@ -266,57 +267,45 @@ impl<E: Execute> Worker<E> {
         Err(self.refuse_unread(index, &words))
     }
 
-    /// Nodes are asked on behalf of clients that may ask for something.
-    fn may_learn(&self, index: ClientId) -> bool {
-        let is_known = |flags: SessionFlags| !flags.has(SessionFlags::UNAUTHENTICATED);
-        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.flags))
-    }
-
     /// Refuses a user what it could not run whatever the nodes say of it.
     fn deny_unknown(&mut self, index: ClientId, unknown: UnknownCommand, name: &str) -> Option<Flow> {
-        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
+        if !self.env.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
             return None;
         }
         let container = match unknown {
             UnknownCommand::Command => None,
             UnknownCommand::Subcommand(container) => Some(container),
         };
-        let user = self.user_in_force(index).filter(|user| !user.may_run_unknown(container))?;
+        let user = self.env.user_in_force(index).filter(|user| !user.may_run_unknown(container))?;
         let name = full_name(name);
-        self.counters.denied_commands.add(1);
-        self.log_denial(index, Reason::Command, name.as_bytes(), user.name());
+        self.env.counters.denied_commands.add(1);
+        self.env.log_denial(index, Reason::Command, name.as_bytes(), user.name());
         let mut words = Vec::new();
         error_text::denied_command(&name, &mut words);
         Some(self.refuse_unread(index, &words))
     }
 
-    fn find_learnt(&mut self, name: &str) -> LearntCommand {
-        let shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
-        self.learnt = Arc::clone(&shared.rows);
-        shared.find(name, self.now.mono_us)
-    }
-
     /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked, in
     /// the words of the error.
     fn ask_for(&mut self, index: ClientId, name: &str) -> Result<(), Vec<u8>> {
-        let Some(client) = self.clients.sessions.handle(index) else { return Ok(()) };
+        let Some(client) = self.env.clients.sessions.handle(index) else { return Ok(()) };
         let asked = self.learnings.asked.get(name).copied();
-        if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| self.tasks.get_mut(task)) {
+        if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| self.env.tasks.get_mut(task)) {
             learning.waiting.push(client);
         } else if self.has_turn(client) {
             self.ask_node_for(client, name)?;
         }
-        if let Some(session) = self.clients.sessions.at_mut(index) {
+        if let Some(session) = self.env.clients.sessions.at_mut(index) {
             session.pause.add(Pause::LEARNING);
         }
-        self.is_busy = true;
+        self.env.is_busy = true;
         Ok(())
     }
 
     /// Whether a client may have a node asked now. If not, it is read again when its turn has come.
     fn has_turn(&mut self, client: ClientHandle) -> bool {
-        let now_us = self.now.mono_us;
-        let Some(session) = self.clients.sessions.get_mut(client) else { return false };
+        let now_us = self.env.now.mono_us;
+        let Some(session) = self.env.clients.sessions.get_mut(client) else { return false };
         let learner = &mut session.details.learner;
         if std::mem::take(&mut learner.has_turn) {
             return true;
@@ -332,43 +321,43 @@ impl<E: Execute> Worker<E> {
     }
 
     fn ask_node_for(&mut self, client: ClientHandle, name: &str) -> Result<(), Vec<u8>> {
-        let Some(class) = self.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
+        let Some(class) = self.env.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
             return Err(error_text::words(error_text::OUT_OF_MEMORY).to_vec());
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
-        let task = self.tasks.begin(InternalRequest::Learn(Box::new(learning)));
-        let node = self.config.default_node();
-        let lane = self.lanes.lane(&self.config, node, class);
+        let task = self.env.tasks.begin(InternalRequest::Learn(Box::new(learning)));
+        let node = self.env.config.default_node();
+        let lane = self.env.lanes.lane(&self.env.config, node, class);
         let full_name = full_name(name);
         let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];
-        let Self { lanes, clients, config, now, .. } = self;
+        let Env { lanes, clients, config, now, .. } = &mut self.env;
         let write = |out: &mut Vec<u8>| encode_request(out, words.into_iter());
         if let Err(error) = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write) {
             // It does not wait: it is told at once.
-            if let Some(InternalRequest::Learn(learning)) = self.tasks.get_mut(task) {
+            if let Some(InternalRequest::Learn(learning)) = self.env.tasks.get_mut(task) {
                 learning.waiting.clear();
             }
-            self.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.clients);
+            self.env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.env.clients);
             return Err(words_of(&error));
         }
         self.learnings.asked.insert(name.to_owned(), task);
-        self.counters.commands_asked.add(1);
+        self.env.counters.commands_asked.add(1);
         Ok(())
     }
 
     /// Clients whose turn to ask has come are read again. Returns whether others wait for theirs.
     pub(crate) fn check_learnings(&mut self) -> bool {
-        let now_us = self.now.mono_us;
+        let now_us = self.env.now.mono_us;
         while let Some((place, client)) = self.learnings.held.first_key_value().map(|(place, client)| (*place, *client))
         {
-            let session = self.clients.sessions.get_mut(client);
+            let session = self.env.clients.sessions.get_mut(client);
             if place.0 > now_us || session.is_some() && !self.learnings.take(now_us) {
                 break;
             }
             self.learnings.held.remove(&place);
             if let Some(session) = session {
                 session.details.learner.has_turn = true;
-                self.clients.unpause(client.index, Pause::LEARNING);
+                self.env.clients.unpause(client.index, Pause::LEARNING);
             }
         }
         !self.learnings.held.is_empty()
@@ -378,7 +367,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_learning(&mut self, learning: CommandInfoQuery) {
         let CommandInfoQuery { name, waiting, answer } = learning;
         self.learnings.asked.remove(&name);
-        let mut shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.env.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match answer {
             Answer::Described(_) if shared.is_full() => Some(Outcome::Full),
             Answer::Described(described) => match learn(&name, &described) {
@@ -393,16 +382,30 @@ impl<E: Execute> Worker<E> {
             Answer::Failed(error) => Some(Outcome::Unasked(error)),
         };
         if matches!(outcome, Some(Outcome::Unknown)) {
-            shared.note_unknown(&name, self.now.mono_us);
+            shared.note_unknown(&name, self.env.now.mono_us);
         }
-        self.learnt = Arc::clone(&shared.rows);
+        self.env.learnt = Arc::clone(&shared.rows);
         drop(shared);
         for client in waiting {
-            if let Some(session) = self.clients.sessions.get_mut(client) {
+            if let Some(session) = self.env.clients.sessions.get_mut(client) {
                 session.details.learner.outcome = outcome.clone().map(|outcome| (name.as_str().into(), outcome));
-                self.clients.unpause(client.index, Pause::LEARNING);
+                self.env.clients.unpause(client.index, Pause::LEARNING);
             }
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Nodes are asked on behalf of clients that may ask for something.
+    fn may_learn(&self, index: ClientId) -> bool {
+        let is_known = |flags: SessionFlags| !flags.has(SessionFlags::UNAUTHENTICATED);
+        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.flags))
+    }
+
+    fn find_learnt(&mut self, name: &str) -> LearntCommand {
+        let shared = self.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        self.learnt = Arc::clone(&shared.rows);
+        shared.find(name, self.now.mono_us)
     }
 
     /// The rows learnt so far that are no subcommands.

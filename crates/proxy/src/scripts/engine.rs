@@ -30,43 +30,43 @@ pub(crate) struct LateScript {
 impl<E: Execute> Worker<E> {
     /// A request that runs a script here, or goes on with the one that it has begun.
     pub(crate) fn run_in_engine(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let Some(client) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);
-        let is_late = self.slices.script.as_ref().is_some_and(|late| late.client == client);
-        let view = SessionView { has_waited: is_late, ..self.view(database, id) };
+        let is_late = self.env.slices.script.as_ref().is_some_and(|late| late.client == client);
+        let view = SessionView { has_waited: is_late, ..self.env.view(database, id) };
         let mut reply = Vec::new();
         if self.run_engine_as(view, index, row, request.args, &mut reply) == Some(Outcome::Unfinished) {
-            self.slices.script = Some(LateScript { client, id, row, database });
-            self.end_slice(index);
+            self.env.slices.script = Some(LateScript { client, id, row, database });
+            self.env.end_slice(index);
             return Flow::Again;
         }
         if is_late {
-            self.slices.script = None;
+            self.env.slices.script = None;
         }
-        self.answer(index, |out| out.raw(&reply));
+        self.env.answer(index, |out| out.raw(&reply));
         self.note_script_run(Some(index));
-        self.keep_room(index, Flow::Next)
+        self.env.keep_room(index, Flow::Next)
     }
 
     /// Goes on with a late script whose client has left. Whether there is one.
     #[cold]
     pub(crate) fn run_orphaned_script(&mut self) -> bool {
-        let Some(late) = &self.slices.script else { return false };
-        if self.clients.sessions.get(late.client).is_some() {
+        let Some(late) = &self.env.slices.script else { return false };
+        if self.env.clients.sessions.get(late.client).is_some() {
             return false;
         }
-        let (row, mut view) = (late.row, self.view(late.database, late.id));
+        let (row, mut view) = (late.row, self.env.view(late.database, late.id));
         view.has_waited = true;
         let mut reply = Vec::new();
-        let Some(engine) = &mut self.engine else { return false };
+        let Some(engine) = &mut self.env.engine else { return false };
         let outcome =
             engine.execute(row, Args::new(&[], &[]), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
         if self.parking.is_told {
             self.collect_changes(None);
         }
         if outcome == Outcome::Done {
-            self.slices.script = None;
+            self.env.slices.script = None;
             self.note_script_run(None);
         }
         outcome == Outcome::Unfinished

@@ -9,6 +9,7 @@
 //! It is sent as FCALL_RO, which a node refuses for a function that may write: if the function was replaced since it was asked, no
 //! write gets through. A function that is new waits like a write.
 
+use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::id::NodeId;
@@ -92,10 +93,10 @@ impl<E: Execute> Worker<E> {
     /// A call of a function during a pause of writes. `None`: it waits until the pause is over, or until its node has said what the
     /// function does.
     pub(crate) fn call_amid_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if row.command != Command::Scripting(ScriptingCommand::Fcall) || self.engine.is_some() {
+        if row.command != Command::Scripting(ScriptingCommand::Fcall) || self.env.engine.is_some() {
             return None;
         }
-        let node = self.target(index, row, args).ok()?.node;
+        let node = self.env.target(index, row, args).ok()?.node;
         match self.functions.by_node.get(&node) {
             Some(Some(readonly)) if readonly.contains(&args.at(1).to_ascii_lowercase()) => {}
             Some(_) => return None,
@@ -112,15 +113,15 @@ impl<E: Execute> Worker<E> {
     }
 
     fn ask_for_functions(&mut self, index: ClientId, node: NodeId) {
-        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
+        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return };
         self.functions.by_node.insert(node, None);
         let listing = Listing { node, epoch: self.functions.epoch, readonly: Names::new() };
-        let task = self.tasks.begin(InternalRequest::List(listing));
-        let Self { lanes, clients, config, now, tasks, .. } = self;
+        let task = self.env.tasks.begin(InternalRequest::List(listing));
+        let Self { env: Env { lanes, clients, config, now, tasks, .. }, .. } = self;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter());
         let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.is_busy = true;
+        self.env.is_busy = true;
         if let Err(error) = sent {
             tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }

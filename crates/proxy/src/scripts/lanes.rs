@@ -21,13 +21,13 @@
 //! There are two beside each class. What comes while a script has held the first one up for `SCRIPT_AHEAD_US` goes over the
 //! second, which is made for that: there the node can say that it is busy.
 
+use crate::env::Env;
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
 use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::{Lane, LaneUse, Lanes};
 use crate::session::id::ClientId;
 use crate::session::{Flow, Session, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, Row};
 use respool_wire::Args;
 
@@ -133,7 +133,7 @@ fn is_mixed(session: &Session, now_us: u64) -> bool {
     ahead_us > 0 && now_us.saturating_sub(ahead_us) < SCRIPTS_MIXED_US
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A client's request runs a script: it goes over the connections for scripts, and so does what comes behind it. `Some`: not
     /// before what was asked over others has been answered.
     pub(crate) fn go_with_scripts(&mut self, index: ClientId) -> Option<Flow> {

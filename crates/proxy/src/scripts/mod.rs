@@ -14,6 +14,7 @@ pub(crate) mod functions;
 pub(crate) mod kill;
 pub(crate) mod lanes;
 
+use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
 use crate::nodes::id::NodeId;
@@ -119,7 +120,7 @@ impl Scripts {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// How replies to SCRIPT EXISTS are joined, script by script: a remembered script exists if one node has it, since it
     /// is loaded at the others when needed. One that is not remembered has to exist at all nodes.
     pub(crate) fn joins_of_scripts(&self, row: &Row, args: Args<'_>) -> Vec<ResponsePolicy> {
@@ -216,17 +217,17 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         use ScriptingCommand as S;
         let Command::Scripting(command) = row.command else { return self.pass_on(index, row, request) };
-        if self.engine.is_none() {
-            self.note_script(row, request.args);
+        if self.env.engine.is_none() {
+            self.env.note_script(row, request.args);
             if row.runs_scripts
-                && let Some(flow) = self.go_with_scripts(index)
+                && let Some(flow) = self.env.go_with_scripts(index)
             {
                 return flow;
             }
             match command {
                 S::ScriptKill | S::FunctionKill => return self.stop_scripts(index, row, request),
                 S::Evalsha | S::EvalshaRo => {
-                    let script = self.scripts().find(request.args.at(1));
+                    let script = self.env.scripts().find(request.args.at(1));
                     if let Some(script) = script {
                         return self.run_by_hash(index, row, request, script);
                     }
@@ -239,6 +240,41 @@ impl<E: Execute> Worker<E> {
         self.pass_on(index, row, request)
     }
 
+    fn run_by_hash(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        if session.reply_mode != ReplyMode::On {
+            return self.pass_on(index, row, request);
+        }
+        let Ok(target) = self.env.target(index, row, request.args) else { return self.pass_on(index, row, request) };
+        self.env.note_target(&target, row);
+        let (node, args) = (target.node, target.args(request.args));
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let asker = Asker { session: handle, seq: session.down.expect() };
+        let class = session.class;
+        // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
+        let accounted =
+            size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
+        self.env.shared.ledger.account(0, accounted);
+        let copied = args.iter().collect();
+        let (place, is_renamed) = (EvalshaRetryPlace::At(node), target.renamed.is_some());
+        let healing =
+            EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
+        let task = self.env.tasks.begin(InternalRequest::Heal(healing));
+        let Self { env: Env { lanes, clients, config, now, tasks, .. }, .. } = self;
+        let lane = lanes.lane(config, node, class);
+        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
+        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
+        self.env.is_busy = true;
+        if let Err(error) = sent {
+            self.env.counters.node_errors.add(1);
+            tasks.fail(task, 0, crate::internal_request::LostReply::Unsent, &error, clients);
+        }
+        self.env.keep_pace_of_all(index, Some(lane))
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Remembers what a request says of scripts, whether it is sent now or queued in a transaction.
     pub(crate) fn note_script(&self, row: &Row, args: Args<'_>) {
         use ScriptingCommand as S;
@@ -255,39 +291,6 @@ impl<E: Execute> Worker<E> {
 
     pub(crate) fn scripts(&self) -> MutexGuard<'_, Scripts> {
         self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn run_by_hash(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        if session.reply_mode != ReplyMode::On {
-            return self.pass_on(index, row, request);
-        }
-        let Ok(target) = self.target(index, row, request.args) else { return self.pass_on(index, row, request) };
-        self.note_target(&target, row);
-        let (node, args) = (target.node, target.args(request.args));
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let asker = Asker { session: handle, seq: session.down.expect() };
-        let class = session.class;
-        // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
-        let accounted =
-            size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
-        self.shared.ledger.account(0, accounted);
-        let copied = args.iter().collect();
-        let (place, is_renamed) = (EvalshaRetryPlace::At(node), target.renamed.is_some());
-        let healing =
-            EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
-        let task = self.tasks.begin(InternalRequest::Heal(healing));
-        let Self { lanes, clients, config, now, tasks, .. } = self;
-        let lane = lanes.lane(config, node, class);
-        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
-        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.is_busy = true;
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            tasks.fail(task, 0, crate::internal_request::LostReply::Unsent, &error, clients);
-        }
-        self.keep_pace_of_all(index, Some(lane))
     }
 
     /// The reply has come. If it was that the script is not known, the request goes again with the script itself.

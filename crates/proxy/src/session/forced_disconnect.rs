@@ -76,8 +76,8 @@ impl<E: Execute> Worker<E> {
     /// Disconnects a client.
     #[cold]
     pub(crate) fn cut_off(&mut self, index: ClientId, why: DisconnectReason) {
-        let Some(client) = self.clients.sessions.handle(index) else { return };
-        let bytes = self.clients.sessions.get(client).map_or(0, |session| session.held_bytes());
+        let Some(client) = self.env.clients.sessions.handle(index) else { return };
+        let bytes = self.env.clients.sessions.get(client).map_or(0, |session| session.held_bytes());
         self.cut_off_doomed(PendingDisconnect { client, why, bytes });
     }
 
@@ -85,19 +85,19 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
         let PendingDisconnect { client, why, bytes } = doomed;
-        let Some(session) = self.clients.sessions.get(client) else { return };
+        let Some(session) = self.env.clients.sessions.get(client) else { return };
         match why {
-            DisconnectReason::Output | DisconnectReason::Unauthenticated => self.counters.clients_cut_off.add(1),
+            DisconnectReason::Output | DisconnectReason::Unauthenticated => self.env.counters.clients_cut_off.add(1),
             DisconnectReason::Memory => {
-                self.counters.clients_cut_off.add(1);
-                self.counters.clients_cut_off_for_memory.add(1);
+                self.env.counters.clients_cut_off.add(1);
+                self.env.counters.clients_cut_off_for_memory.add(1);
             }
-            DisconnectReason::Subscriber => self.counters.subscribers_cut_off.add(1),
-            DisconnectReason::Stalled => self.counters.clients_stalled.add(1),
-            DisconnectReason::Broken => self.counters.clients_broken_off.add(1),
+            DisconnectReason::Subscriber => self.env.counters.subscribers_cut_off.add(1),
+            DisconnectReason::Stalled => self.env.counters.clients_stalled.add(1),
+            DisconnectReason::Broken => self.env.counters.clients_broken_off.add(1),
         }
-        if let Some(untold) = self.cut_off_lines.may_tell(self.now.mono_us) {
-            self.shared.hooks.tell(&Event::ClientCutOff {
+        if let Some(untold) = self.env.cut_off_lines.may_tell(self.env.now.mono_us) {
+            self.env.shared.hooks.tell(&Event::ClientCutOff {
                 client: session.id,
                 address: session.details.peer.address.clone(),
                 user: String::from_utf8_lossy(session.user_name()).into_owned(),

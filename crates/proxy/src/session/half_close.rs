@@ -16,6 +16,7 @@
 //! dropped as soon as something of it waits.
 
 use crate::blocking::request::Release;
+use crate::env::Env;
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
 use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
@@ -42,12 +43,12 @@ impl Session {
 impl<E: Execute> Worker<E> {
     /// All that a client has sent has been read. What it has asked before it closed its side is still answered.
     pub(crate) fn note_ended(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.details.has_ended = true;
         if !session.is_waiting() {
             session.pause.add(Pause::CLOSING);
             session.input = None;
-            self.clients.list(index);
+            self.env.clients.list(index);
             self.abandon_pieces(index);
             self.abandon_names(index);
         }
@@ -58,7 +59,7 @@ impl<E: Execute> Worker<E> {
     /// A client has closed its side. What it waits for may never come.
     #[cold]
     pub(crate) fn note_hung_up(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.details.has_hung_up = true;
         let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
         let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
@@ -67,7 +68,7 @@ impl<E: Execute> Worker<E> {
             self.release_blocked(blocked, release);
         }
         if is_held {
-            self.drop_rest(index);
+            self.env.drop_rest(index);
         }
     }
 
@@ -75,15 +76,15 @@ impl<E: Execute> Worker<E> {
     fn release_of(&self, blocked: Handle) -> Release {
         let arrived_us = self.blocking.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
         // A stall of the event loop is no time in which it could have been answered.
-        let arrived_us = self.lag.attended_us(arrived_us);
-        let has_waited = self.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
+        let arrived_us = self.env.lag.attended_us(arrived_us);
+        let has_waited = self.env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
         if has_waited { Release::Vanished } else { Release::HalfClosed }
     }
 
     /// Nothing reaches a client any more. What it has sent is read to its end, unless that would have to wait.
     #[cold]
     pub(crate) fn note_gone(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.details.has_gone = true;
         if session.is_waiting() {
             self.close_client(index);
@@ -92,13 +93,15 @@ impl<E: Execute> Worker<E> {
 
     /// A request of a client is about to wait. `false`: nothing reaches the client any more, and it has been dropped.
     pub(crate) fn may_wait(&mut self, index: ClientId) -> bool {
-        let has_gone = self.clients.sessions.at(index).is_none_or(|session| session.details.has_gone);
+        let has_gone = self.env.clients.sessions.at(index).is_none_or(|session| session.details.has_gone);
         if has_gone {
             self.close_client(index);
         }
         !has_gone
     }
+}
 
+impl<E: Execute> Env<E> {
     /// What a client has sent behind a request that was not answered is not done: the client is closed once it has been
     /// written what it is owed.
     pub(crate) fn drop_rest(&mut self, index: ClientId) {

@@ -16,6 +16,7 @@
 //! about which nothing behind it changes anything, are passed on like this. The client is read as fast as the node takes
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
+use crate::env::Env;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::nodes::id::NodeId;
 use crate::pool::LaneEnd;
@@ -54,48 +55,48 @@ impl<E: Execute> Worker<E> {
     /// A client's request is arriving and is large: begins to pass it on, if that can be done.
     #[cold]
     pub(crate) fn begin_pieces(&mut self, index: ClientId) {
-        let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
+        let Some(mut input) = self.env.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
             return;
         };
         let tail = self.try_pieces(index, &input);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         if let (Some(tail), Some(large)) = (tail, session.large.as_deref_mut()) {
             large.sending = Some(tail);
             input.consume(input.len());
             input.decoder = Default::default();
         }
         session.input = Some(input);
-        self.brake(index);
+        self.env.brake(index);
     }
 
     /// Queues the beginning of a large request. Gives the way to its end; `None`: it is to be collected, or tried again.
     fn try_pieces(&mut self, index: ClientId, input: &Input) -> Option<RequestTail> {
         let bytes = input.bytes();
-        let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
-        let row = self.piecewise_row(index, &begun)?;
-        self.settle_before(index)?;
-        let target = self.target(index, row, begun.args).ok()?;
+        let begun = input.decoder.begun(bytes, self.env.config.budgets.request_whole)?;
+        let row = self.env.piecewise_row(index, &begun)?;
+        self.env.settle_before(index)?;
+        let target = self.env.target(index, row, begun.args).ok()?;
         let lane = self.own_lane(index, target.node)?;
         let mut tail = begun.tail.clone();
         let arriving = bytes.get(begun.at..)?;
-        let (_, is_end) = tail.take(arriving, &self.config.request_limits).ok()?;
+        let (_, is_end) = tail.take(arriving, &self.env.config.request_limits).ok()?;
         debug_assert!(!is_end, "the decoder would have found it");
-        if !self.admits_pieces(index, bytes.len()) {
+        if !self.env.admits_pieces(index, bytes.len()) {
             return None;
         }
-        self.note_target(&target, row);
+        self.env.note_target(&target, row);
         let head = head_of(target.args(begun.args), &begun);
-        if self.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
+        if self.env.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
             self.track_request(index, row, begun.args);
         }
-        let now = self.now;
-        let client = self.clients.sessions.handle(index)?;
-        let session = self.clients.sessions.at_mut(index)?;
+        let now = self.env.now;
+        let client = self.env.clients.sessions.handle(index)?;
+        let session = self.env.clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
         let seq = session.down.expect();
         let owner = Owner::Client { index, generation: client.generation, seq };
-        let this = &mut self.lanes[lane];
-        this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
+        let this = &mut self.env.lanes[lane];
+        this.up.send(owner, now.mono_us, &mut self.env.clients.pool, |out| {
             out.extend_from_slice(&head);
             out.extend_from_slice(arriving);
         });
@@ -103,13 +104,140 @@ impl<E: Execute> Worker<E> {
             dues.note_shape(row.shape(begun.args));
         }
         this.sending = Some(Box::new(StreamedRequest { client, seq, seen_bytes: 0, moved_us: now.mono_us }));
-        self.lanes.list(lane);
-        self.is_busy = true;
-        self.counters.requests.add(1);
-        self.counters.requests_in_pieces.add(1);
+        self.env.lanes.list(lane);
+        self.env.is_busy = true;
+        self.env.counters.requests.add(1);
+        self.env.counters.requests_in_pieces.add(1);
         Some(tail)
     }
 
+    /// The connection of a client's own to a node. Nothing of the client's is outstanding.
+    fn own_lane(&mut self, index: ClientId, node: NodeId) -> Option<LaneId> {
+        let now_us = self.env.now.mono_us;
+        let client = self.env.clients.sessions.handle(index)?;
+        let session = self.env.clients.sessions.at_mut(index)?;
+        session.flags.add(SessionFlags::LARGE);
+        session.large.get_or_insert_default().begin_sending_to(node, now_us);
+        // Half a request ends its connection. Where others are owed something on one that they shared, it answers them.
+        self.leave_to_others(client, node);
+        let lane = self.large_lane(index, node).ok()??;
+        self.env.lanes.admit(lane, &self.env.config, self.env.now).ok()?;
+        Some(lane)
+    }
+
+    /// More of a large request has come, or may be read. Gives the input back if the request has ended in it.
+    #[cold]
+    pub(crate) fn pass_on_pieces(&mut self, index: ClientId, mut input: Box<Input>) -> Option<Box<Input>> {
+        let limits = self.env.config.request_limits;
+        let now_us = self.env.now.mono_us;
+        let session = self.env.clients.sessions.at_mut(index)?;
+        let large = session.large.as_deref_mut()?;
+        let tail = large.sending.as_mut()?;
+        let taken = tail.take(input.bytes(), &limits);
+        let is_owed = !session.down.is_settled();
+        let lane = large.sending_lane().and_then(|lane| self.env.lanes.find(lane));
+        let (used, is_end) = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.refuse_rest(index, lane, error);
+                return None;
+            }
+        };
+        if session.flags.has(SessionFlags::LIMITED)
+            && let Some(allowance) = &session.details.allowance
+        {
+            allowance.charge(now_us, used);
+            if !allowance.has_room(now_us) && !is_end {
+                session.pause.add(Pause::RATE);
+                self.env.is_busy = true;
+            }
+        }
+        match lane {
+            Some(lane) if is_owed => {
+                let (now, bytes) = (self.env.now, input.bytes().get(..used).unwrap_or_default());
+                self.env.lanes[lane]
+                    .up
+                    .tell(now.mono_us, &mut self.env.clients.pool, |out| out.extend_from_slice(bytes));
+                self.env.lanes.list(lane);
+            }
+            // It was answered before it was whole, so what the node has of it is of no use any more.
+            Some(lane) => self.close_lane(lane),
+            None => {}
+        }
+        input.consume(used);
+        if is_end {
+            self.env.end_pieces(index);
+            return Some(input);
+        }
+        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+            session.input = Some(input);
+        }
+        self.env.brake(index);
+        None
+    }
+
+    /// The rest of a large request is none: what the node has of it must not become one.
+    fn refuse_rest(&mut self, index: ClientId, lane: Option<LaneId>, error: RequestError) {
+        if let Some(session) = self.env.clients.sessions.at_mut(index)
+            && let Some(large) = session.large.as_deref_mut()
+        {
+            large.sending = None;
+        }
+        if let Some(lane) = lane {
+            self.end_sending(lane);
+        }
+        self.refuse_protocol(index, &error);
+    }
+
+    /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
+    fn end_sending(&mut self, lane: LaneId) {
+        if let Some(StreamedRequest { client, seq, .. }) = self.env.lanes[lane].sending.as_deref().copied() {
+            self.env.clients.fail(client, seq, &[]);
+        }
+        self.close_lane(lane);
+    }
+
+    /// A client has closed its side. If it was in the middle of a large request the node will never see the end of it.
+    #[cold]
+    pub(crate) fn abandon_pieces(&mut self, index: ClientId) {
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(large) = session.large.as_deref_mut() else { return };
+        if large.sending.take().is_some()
+            && let Some(lane) = large.sending_lane().and_then(|lane| self.env.lanes.find(lane))
+        {
+            self.end_sending(lane);
+        }
+    }
+
+    /// Looks after a lane over which a request is being passed on.
+    pub(crate) fn check_sender(&mut self, lane: LaneId) {
+        let now_us = self.env.now.mono_us;
+        let silence_due_us = self.env.lag.due_us(now_us, self.env.config.timeouts.silence_us);
+        let this = &mut self.env.lanes[lane];
+        let queued = this.up.queued_bytes();
+        let is_answered = this.up.tickets().is_empty();
+        let Some(sender) = this.sending.as_deref_mut() else { return };
+        if queued != sender.seen_bytes || queued == 0 {
+            (sender.seen_bytes, sender.moved_us) = (queued, now_us);
+        }
+        let sender = *sender;
+        if is_answered {
+            return self.close_lane(lane);
+        }
+        if silence_due_us.is_some_and(|due_us| sender.moved_us <= due_us) {
+            self.env.close_upstream(lane);
+            return self.end_lane(lane, LaneEnd::Silent);
+        }
+        let has_stalled = self.env.clients.sessions.get_mut(sender.client).is_some_and(|session| {
+            session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
+        });
+        if has_stalled {
+            self.cut_off(sender.client.index, DisconnectReason::Stalled);
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// The row of a request that may be passed on before it is whole: all that decides about it is known.
     fn piecewise_row(&self, index: ClientId, begun: &Begun<'_>) -> Option<&'static Row> {
         let session = self.clients.sessions.at(index)?;
@@ -133,20 +261,6 @@ impl<E: Execute> Worker<E> {
         (!is_restricted || is_permitted()).then_some(row)
     }
 
-    /// The connection of a client's own to a node. Nothing of the client's is outstanding.
-    fn own_lane(&mut self, index: ClientId, node: NodeId) -> Option<LaneId> {
-        let now_us = self.now.mono_us;
-        let client = self.clients.sessions.handle(index)?;
-        let session = self.clients.sessions.at_mut(index)?;
-        session.flags.add(SessionFlags::LARGE);
-        session.large.get_or_insert_default().begin_sending_to(node, now_us);
-        // Half a request ends its connection. Where others are owed something on one that they shared, it answers them.
-        self.leave_to_others(client, node);
-        let lane = self.large_lane(index, node).ok()??;
-        self.lanes.admit(lane, &self.config, self.now).ok()?;
-        Some(lane)
-    }
-
     /// Whether the user may send so many bytes now. If not, its client is read later.
     fn admits_pieces(&mut self, index: ClientId, bytes: usize) -> bool {
         let now_us = self.now.mono_us;
@@ -162,55 +276,6 @@ impl<E: Execute> Worker<E> {
             self.is_busy = true;
         }
         is_admitted
-    }
-
-    /// More of a large request has come, or may be read. Gives the input back if the request has ended in it.
-    #[cold]
-    pub(crate) fn pass_on_pieces(&mut self, index: ClientId, mut input: Box<Input>) -> Option<Box<Input>> {
-        let limits = self.config.request_limits;
-        let now_us = self.now.mono_us;
-        let session = self.clients.sessions.at_mut(index)?;
-        let large = session.large.as_deref_mut()?;
-        let tail = large.sending.as_mut()?;
-        let taken = tail.take(input.bytes(), &limits);
-        let is_owed = !session.down.is_settled();
-        let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
-        let (used, is_end) = match taken {
-            Ok(taken) => taken,
-            Err(error) => {
-                self.refuse_rest(index, lane, error);
-                return None;
-            }
-        };
-        if session.flags.has(SessionFlags::LIMITED)
-            && let Some(allowance) = &session.details.allowance
-        {
-            allowance.charge(now_us, used);
-            if !allowance.has_room(now_us) && !is_end {
-                session.pause.add(Pause::RATE);
-                self.is_busy = true;
-            }
-        }
-        match lane {
-            Some(lane) if is_owed => {
-                let (now, bytes) = (self.now, input.bytes().get(..used).unwrap_or_default());
-                self.lanes[lane].up.tell(now.mono_us, &mut self.clients.pool, |out| out.extend_from_slice(bytes));
-                self.lanes.list(lane);
-            }
-            // It was answered before it was whole, so what the node has of it is of no use any more.
-            Some(lane) => self.close_lane(lane),
-            None => {}
-        }
-        input.consume(used);
-        if is_end {
-            self.end_pieces(index);
-            return Some(input);
-        }
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.input = Some(input);
-        }
-        self.brake(index);
-        None
     }
 
     /// All of a large request has come.
@@ -242,66 +307,6 @@ impl<E: Execute> Worker<E> {
             self.counters.pauses.add(1);
         }
         self.clients.list(index);
-    }
-
-    /// The rest of a large request is none: what the node has of it must not become one.
-    fn refuse_rest(&mut self, index: ClientId, lane: Option<LaneId>, error: RequestError) {
-        if let Some(session) = self.clients.sessions.at_mut(index)
-            && let Some(large) = session.large.as_deref_mut()
-        {
-            large.sending = None;
-        }
-        if let Some(lane) = lane {
-            self.end_sending(lane);
-        }
-        self.refuse_protocol(index, &error);
-    }
-
-    /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
-    fn end_sending(&mut self, lane: LaneId) {
-        if let Some(StreamedRequest { client, seq, .. }) = self.lanes[lane].sending.as_deref().copied() {
-            self.clients.fail(client, seq, &[]);
-        }
-        self.close_lane(lane);
-    }
-
-    /// A client has closed its side. If it was in the middle of a large request the node will never see the end of it.
-    #[cold]
-    pub(crate) fn abandon_pieces(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let Some(large) = session.large.as_deref_mut() else { return };
-        if large.sending.take().is_some()
-            && let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane))
-        {
-            self.end_sending(lane);
-        }
-    }
-
-    /// Looks after a lane over which a request is being passed on.
-    pub(crate) fn check_sender(&mut self, lane: LaneId) {
-        let now_us = self.now.mono_us;
-        let silence_due_us = self.lag.due_us(now_us, self.config.timeouts.silence_us);
-        let this = &mut self.lanes[lane];
-        let queued = this.up.queued_bytes();
-        let is_answered = this.up.tickets().is_empty();
-        let Some(sender) = this.sending.as_deref_mut() else { return };
-        if queued != sender.seen_bytes || queued == 0 {
-            (sender.seen_bytes, sender.moved_us) = (queued, now_us);
-        }
-        let sender = *sender;
-        if is_answered {
-            return self.close_lane(lane);
-        }
-        if silence_due_us.is_some_and(|due_us| sender.moved_us <= due_us) {
-            self.close_upstream(lane);
-            return self.end_lane(lane, LaneEnd::Silent);
-        }
-        let has_stalled = self.clients.sessions.get_mut(sender.client).is_some_and(|session| {
-            session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
-        });
-        if has_stalled {
-            self.cut_off(sender.client.index, DisconnectReason::Stalled);
-        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
@@ -39,7 +40,7 @@ impl UnmetStates {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// What a client asked for cannot be granted, for reasons that a server would not have.
     #[cold]
     pub(crate) fn note_unmet(&mut self, index: ClientId, wish: WantedState) {
@@ -60,10 +61,12 @@ impl<E: Execute> Worker<E> {
             session.flags.remove(SessionFlags::UNMET);
         }
     }
+}
 
+impl<E: Execute> Worker<E> {
     /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
     pub(crate) fn ask_unmet(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let unmet = self.clients.sessions.at(index)?.details.unmet;
+        let unmet = self.env.clients.sessions.at(index)?.details.unmet;
         let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
             error_text::NO_USER
         } else if unmet.has(WantedState::Dialect) && !is_for_everybody(row) {
@@ -74,7 +77,7 @@ impl<E: Execute> Worker<E> {
             return None;
         };
         if row.command == Command::Transactions(T::Watch)
-            && let Some(session) = self.clients.sessions.at_mut(index)
+            && let Some(session) = self.env.clients.sessions.at_mut(index)
         {
             // Nor may an EXEC succeed as if its keys had been watched.
             session.pins_mut().failure = WatchFailure::Unseen;

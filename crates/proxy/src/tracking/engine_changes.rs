@@ -3,6 +3,7 @@
 //! What has changed is asked of the engine behind each request, and clients are told behind the reply; of what a transaction
 //! changes, behind the reply to the whole.
 
+use crate::env::Env;
 use crate::pubsub::Subscriptions;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
@@ -60,7 +61,7 @@ impl Subscriptions {
 impl<E: Execute> Worker<E> {
     /// Asks the engine what has changed, and has it go on noting that.
     pub(crate) fn collect_changes(&mut self, by: Option<ClientHandle>) {
-        let Some(engine) = &mut self.engine else { return };
+        let Some(engine) = &mut self.env.engine else { return };
         let (mut keys, mut is_everything) = (Vec::new(), false);
         engine.changes(true, &mut |key| match key {
             Some(key) => keys.push(Box::from(key)),
@@ -69,7 +70,7 @@ impl<E: Execute> Worker<E> {
         if keys.is_empty() && !is_everything {
             return;
         }
-        let session = by.and_then(|by| self.clients.sessions.get_mut(by));
+        let session = by.and_then(|by| self.env.clients.sessions.get_mut(by));
         let is_in_transaction =
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
         let keys = (!is_everything).then_some(keys);
@@ -90,13 +91,13 @@ impl<E: Execute> Worker<E> {
             let session = clients.sessions.get_mut(by);
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some())
         };
-        let Self { subscriptions, clients, .. } = self;
+        let Self { env: Env { clients, .. }, subscriptions, .. } = self;
         if subscriptions.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_transaction(by, clients))) {
             return;
         }
         for changed in std::mem::take(&mut subscriptions.changed) {
             subscriptions.tell_changed(changed, clients);
         }
-        subscriptions.tracked.show(&self.counters);
+        subscriptions.tracked.show(&self.env.counters);
     }
 }

@@ -3,6 +3,7 @@
 use super::routed_keys::{self, user_text};
 use super::{Mode, Redirect};
 use crate::config::Config;
+use crate::env::Env;
 use crate::mail::Mail;
 use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
@@ -169,26 +170,28 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn settle_doubts(&mut self) {
         self.part();
         for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
-            self.subscriptions.invalidate_client(handle, &mut self.clients);
+            self.subscriptions.invalidate_client(handle, &mut self.env.clients);
         }
     }
 
     /// Passes on what is for clients that were named in place of others.
     pub(crate) fn pass_on_redirected(&mut self) {
         for redirected in std::mem::take(&mut self.subscriptions.redirected) {
-            let redirected = Redirected { from_worker: self.number, ..redirected };
+            let redirected = Redirected { from_worker: self.env.number, ..redirected };
             let worker = redirected.to.worker;
-            if worker == self.number {
-                self.take_redirected(redirected);
+            if worker == self.env.number {
+                self.env.take_redirected(redirected);
             } else {
-                self.actions.push_back(Action::Service(ServiceAction::Post {
+                self.env.actions.push_back(Action::Service(ServiceAction::Post {
                     worker,
                     mail: Mail::Redirected(Box::new(redirected)),
                 }));
             }
         }
     }
+}
 
+impl<E: Execute> Env<E> {
     /// An invalidation is for a client of this worker.
     pub(crate) fn take_redirected(&mut self, redirected: Redirected) {
         let Redirected { to, from_worker, from, keys } = redirected;

@@ -28,6 +28,7 @@ pub(crate) use redirect::{Redirect, RedirectSearch};
 pub(crate) use table_limit::TableLimit;
 
 use crate::commands::connection::integer;
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::nodes::id::NodeId;
@@ -343,34 +344,35 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn client_tracking(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (mut wanted, redirect) = match TrackingOptions::read(args.from(3)) {
             Ok(read) => read,
-            Err(words) => return self.refuse(index, &words),
+            Err(words) => return self.env.refuse(index, &words),
         };
         let is_on = match args.at(2).to_ascii_uppercase().as_slice() {
             b"ON" => true,
             b"OFF" => false,
-            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
-        let changes_lanes = self.engine.is_none() && (is_on && wanted.is_noloop || self.has_noloop_lanes(index));
-        if changes_lanes && self.settle_before(index).is_none() {
+        let changes_lanes =
+            self.env.engine.is_none() && (is_on && wanted.is_noloop || self.env.has_noloop_lanes(index));
+        if changes_lanes && self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
         if !is_on {
             self.end_tracking(index);
-            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
             return Flow::Next;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let now = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
         if let Err(words) = wanted.fits(now) {
-            return self.refuse(index, &words);
+            return self.env.refuse(index, &words);
         }
         // What is read from now on has to be tracked, so nothing is read before it is.
         wanted.is_reply_wanted = session.reply_mode == ReplyMode::On;
         session.reply_mode.pass();
         session.pause.add(Pause::BARRIER);
         let seq = session.down.expect();
-        self.clients.list(index);
+        self.env.clients.list(index);
         match redirect {
             Some(id) => self.search_redirect(index, seq, RedirectSearch { id, wanted }),
             None => self.begin_tracking(index, seq, wanted),
@@ -380,10 +382,15 @@ impl<E: Execute> Worker<E> {
 
     /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.
     pub(crate) fn nodes_read(&self, index: ClientId) -> Vec<NodeId> {
-        if self.config.routes.are_plain() {
-            return self.config.topology_ids().filter(|node| self.subscriptions.books.get(*node).is_some()).collect();
+        if self.env.config.routes.are_plain() {
+            return self
+                .env
+                .config
+                .topology_ids()
+                .filter(|node| self.subscriptions.books.get(*node).is_some())
+                .collect();
         }
-        self.config.routes.nodes_for(self.user_of(index)).into_iter().map(NodeId::at).collect()
+        self.env.config.routes.nodes_for(self.env.user_of(index)).into_iter().map(NodeId::at).collect()
     }
 
     /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
@@ -397,7 +404,7 @@ impl<E: Execute> Worker<E> {
             if self.subscriptions.lanes.get(*node).is_some_and(Option::is_none) {
                 // The client may be led elsewhere than before. What is refused now the timers try again.
                 let _ = self.prepare_push_lane(*node);
-                self.is_busy = true;
+                self.env.is_busy = true;
             }
         }
         silent.is_empty()
@@ -405,24 +412,24 @@ impl<E: Execute> Worker<E> {
 
     /// The client is told OK once all nodes that it may read from tell of changes; those that are not there do so later.
     fn begin_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
-        if self.engine.is_some() && !self.parking.is_told {
+        if self.env.engine.is_some() && !self.parking.is_told {
             self.parking.is_told = true;
             self.collect_changes(None);
         }
-        let Some(handle) = self.clients.sessions.handle(index) else { return };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         let this = &mut self.subscriptions;
         this.subscriber(&mut session.subscriber, handle);
-        if self.engine.is_none() && wanted.is_noloop {
+        if self.env.engine.is_none() && wanted.is_noloop {
             return self.begin_tracking_noloop(index, handle, seq, wanted);
         }
         this.is_tracking_wanted = true;
         let nodes = self.nodes_read(index);
         let this = &mut self.subscriptions;
         let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| !this.books[*node].is_tracking()).collect();
-        let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), self.now.mono_us);
+        let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), self.env.now.mono_us);
         let pending = this.pending.insert(pending);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = &mut session.subscriber else { return };
         subscriber.pending.push_back(pending);
         for node in &nodes {
@@ -431,35 +438,37 @@ impl<E: Execute> Worker<E> {
             if self.prepare_push_lane(*node).is_err() {
                 // What is read while it is not there is in doubt, and everything is when it is there again.
                 self.subscriptions.books[*node].forget_pending(pending);
-                self.subscriptions.progress(pending, &mut self.clients);
+                self.subscriptions.progress(pending, &mut self.env.clients);
             } else if let Err(error) = self.check_push_dialect(*node) {
-                self.subscriptions.fail(pending, &error, &mut self.clients, &self.config);
+                self.subscriptions.fail(pending, &error, &mut self.env.clients, &self.env.config);
             }
         }
-        self.is_busy |= !nodes.is_empty();
-        self.subscriptions.answer(handle, &mut self.clients);
+        self.env.is_busy |= !nodes.is_empty();
+        self.subscriptions.answer(handle, &mut self.env.clients);
         self.account_subscriptions();
     }
 
     /// The same for a client that is not to hear of its own changes.
     fn begin_tracking_noloop(&mut self, index: ClientId, handle: ClientHandle, seq: Seq, wanted: TrackingOptions) {
         let nodes = self.nodes_read(index).len();
-        let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, self.now.mono_us);
+        let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, self.env.now.mono_us);
         let pending = self.subscriptions.pending.insert(pending);
-        let Some(subscriber) = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else { return };
+        let Some(subscriber) = self.env.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else {
+            return;
+        };
         subscriber.pending.push_back(pending);
         if let Err(error) = self.begin_noloop(index, Some(pending), &wanted) {
-            self.subscriptions.fail(pending, &error, &mut self.clients, &self.config);
+            self.subscriptions.fail(pending, &error, &mut self.env.clients, &self.env.config);
         }
-        self.is_busy = true;
-        self.subscriptions.answer(handle, &mut self.clients);
+        self.env.is_busy = true;
+        self.subscriptions.answer(handle, &mut self.env.clients);
         self.account_subscriptions();
     }
 
     /// The client is told of nothing any more. If it has connections to itself for that, nothing is owed on them.
     pub(crate) fn end_tracking(&mut self, index: ClientId) {
         self.leave_noloop(index);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };
         if subscriber.tracking.is_some() {
@@ -469,6 +478,85 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
+    pub(crate) fn track_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return };
+        let (has_noloop, has_engine) = (self.env.has_noloop_lanes(index), self.env.engine.is_some());
+        let is_told = if has_noloop { self.hears_all(index) } else { self.tells_of_changes(index) };
+        let routed =
+            if has_noloop || !self.subscriptions.is_routed { None } else { self.env.scoped_keys(index, row, args) };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let is_queueing = session.flags.has(SessionFlags::QUEUEING);
+        let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
+        let is_about_transaction = matches!(row.command, Command::Transactions(_)) && !is_exec;
+        let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
+        if is_exec || !row.keys.is_none() {
+            // The engine of this process answers in no place, unless others are outstanding, or else waits.
+            tracking.after = (!has_engine || is_behind).then_some(place);
+        }
+        let is_wanted = match tracking.mode {
+            Mode::Broadcast => false,
+            Mode::Read => true,
+            Mode::OptIn => tracking.is_marked,
+            Mode::OptOut => !tracking.is_marked,
+        };
+        let was_marked = tracking.is_marked;
+        // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
+        tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_transaction;
+        let is_spent = was_marked && !tracking.is_marked;
+        tracking.spent_by = if is_spent { self.env.counters.requests.value() } else { 0 };
+        if has_noloop || tracking.mode == Mode::Broadcast {
+            // What is read is remembered by nodes, or need not be.
+            if !is_told && (is_exec || reads(row)) {
+                self.subscriptions.tracked.doubtful.push(handle);
+            }
+            if has_noloop && (is_spent || tracking.has_passed_mark) {
+                self.env.pass_on_mark(index, is_spent);
+            }
+            return;
+        }
+        let mut keys = Vec::new();
+        if row.command == Command::Transactions(TransactionsCommand::Discard) {
+            tracking.queued_keys.clear();
+        } else if is_exec {
+            keys = std::mem::take(&mut tracking.queued_keys);
+            if std::mem::take(&mut tracking.is_transaction_in_doubt) {
+                self.subscriptions.tracked.doubtful.push(handle);
+            }
+        } else if let Some(routed) = routed {
+            keys = if is_wanted { routed } else { keys };
+        } else if reads(row) && is_wanted {
+            let mut positions = KeyPositions::new();
+            if row.keys.positions(args, &mut positions).is_ok() {
+                keys.extend(positions.iter().filter_map(|p| args.get(p.index as usize)).map(Box::from));
+            }
+        }
+        if keys.is_empty() {
+            return;
+        }
+        if is_queueing && !is_exec {
+            if tracking.queued_keys.len() + keys.len() <= TRACKED_TRANSACTION_KEYS_MAX {
+                tracking.queued_keys.extend(keys);
+            } else {
+                // It is told to forget everything after its transaction.
+                tracking.is_transaction_in_doubt = true;
+            }
+            return;
+        }
+        keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, handle, key));
+        if !is_told {
+            self.subscriptions.tracked.doubtful.push(handle);
+        }
+        let keys_max = self.env.tracked_keys_max();
+        self.subscriptions.evict(keys_max, keys.len(), &mut self.env.clients);
+        self.subscriptions.tracked.show(&self.env.counters);
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// CLIENT CACHING.
     pub(crate) fn client_caching(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -563,83 +651,6 @@ impl<E: Execute> Worker<E> {
             prefixes.iter().for_each(|prefix| reply.bulk(prefix));
         });
         Flow::Next
-    }
-
-    /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
-    pub(crate) fn track_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
-        let Some(handle) = self.clients.sessions.handle(index) else { return };
-        let (has_noloop, has_engine) = (self.has_noloop_lanes(index), self.engine.is_some());
-        let is_told = if has_noloop { self.hears_all(index) } else { self.tells_of_changes(index) };
-        let routed =
-            if has_noloop || !self.subscriptions.is_routed { None } else { self.scoped_keys(index, row, args) };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let is_queueing = session.flags.has(SessionFlags::QUEUEING);
-        let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
-        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
-        let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
-        let is_about_transaction = matches!(row.command, Command::Transactions(_)) && !is_exec;
-        let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
-        if is_exec || !row.keys.is_none() {
-            // The engine of this process answers in no place, unless others are outstanding, or else waits.
-            tracking.after = (!has_engine || is_behind).then_some(place);
-        }
-        let is_wanted = match tracking.mode {
-            Mode::Broadcast => false,
-            Mode::Read => true,
-            Mode::OptIn => tracking.is_marked,
-            Mode::OptOut => !tracking.is_marked,
-        };
-        let was_marked = tracking.is_marked;
-        // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
-        tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_transaction;
-        let is_spent = was_marked && !tracking.is_marked;
-        tracking.spent_by = if is_spent { self.counters.requests.value() } else { 0 };
-        if has_noloop || tracking.mode == Mode::Broadcast {
-            // What is read is remembered by nodes, or need not be.
-            if !is_told && (is_exec || reads(row)) {
-                self.subscriptions.tracked.doubtful.push(handle);
-            }
-            if has_noloop && (is_spent || tracking.has_passed_mark) {
-                self.pass_on_mark(index, is_spent);
-            }
-            return;
-        }
-        let mut keys = Vec::new();
-        if row.command == Command::Transactions(TransactionsCommand::Discard) {
-            tracking.queued_keys.clear();
-        } else if is_exec {
-            keys = std::mem::take(&mut tracking.queued_keys);
-            if std::mem::take(&mut tracking.is_transaction_in_doubt) {
-                self.subscriptions.tracked.doubtful.push(handle);
-            }
-        } else if let Some(routed) = routed {
-            keys = if is_wanted { routed } else { keys };
-        } else if reads(row) && is_wanted {
-            let mut positions = KeyPositions::new();
-            if row.keys.positions(args, &mut positions).is_ok() {
-                keys.extend(positions.iter().filter_map(|p| args.get(p.index as usize)).map(Box::from));
-            }
-        }
-        if keys.is_empty() {
-            return;
-        }
-        if is_queueing && !is_exec {
-            if tracking.queued_keys.len() + keys.len() <= TRACKED_TRANSACTION_KEYS_MAX {
-                tracking.queued_keys.extend(keys);
-            } else {
-                // It is told to forget everything after its transaction.
-                tracking.is_transaction_in_doubt = true;
-            }
-            return;
-        }
-        keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, handle, key));
-        if !is_told {
-            self.subscriptions.tracked.doubtful.push(handle);
-        }
-        let keys_max = self.tracked_keys_max();
-        self.subscriptions.evict(keys_max, keys.len(), &mut self.clients);
-        self.subscriptions.tracked.show(&self.counters);
     }
 }
 

@@ -23,6 +23,7 @@
 use super::routed_keys;
 use super::{Mode, TrackingOptions};
 use crate::config::Config;
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, Progress};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
@@ -169,7 +170,7 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Whether a client has connections of its own because it is not to hear of its own changes.
     pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
         self.clients.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
@@ -178,48 +179,6 @@ impl<E: Execute> Worker<E> {
     /// The nodes that may hold what a client reads.
     pub(super) fn nodes_heard(&self) -> NodeRange {
         if self.config.routes.are_plain() { self.config.topology_ids() } else { self.config.node_ids() }
-    }
-
-    /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
-    /// on which all nodes tell of others' changes. `Err`: they cannot be had.
-    pub(super) fn begin_noloop(
-        &mut self,
-        index: ClientId,
-        pending: Option<Handle>,
-        wanted: &TrackingOptions,
-    ) -> Result<(), Vec<u8>> {
-        let options = self.options_for(index, wanted);
-        if !self.has_noloop_lanes(index) {
-            self.leave_large(index);
-            self.forfeit_watches(index);
-            if !self.own_all(index) {
-                return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
-            }
-        }
-        let (nodes, read) = (self.nodes_heard(), self.nodes_read(index));
-        let is_redirected = wanted.redirect.is_some();
-        if !is_redirected {
-            self.close_listeners(index);
-        }
-        let handle = self.clients.sessions.handle(index);
-        let has_stored = self.has_noloop_lanes(index) && handle.is_some_and(|handle| self.may_have_stored(handle));
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
-        let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
-        let noloop = subscriber.noloop.get_or_insert_default();
-        if has_stored && (noloop.is_redirected != is_redirected || noloop.options != options) {
-            // Other connections ask for it, and nodes forget what was read on those before.
-            self.subscriptions.tracked.doubtful.extend(handle);
-        }
-        noloop.pending = pending;
-        noloop.is_redirected = is_redirected;
-        noloop.options = options;
-        noloop.is_told = PerNode::new(nodes.map(|node| !read.contains(&node)));
-        if self.subscriptions.check_at_us == 0 {
-            self.subscriptions.check_at_us = self.now.mono_us + PUSH_CHECK_US;
-        }
-        self.name_requests(index);
-        self.note_told(index);
-        self.ensure_noloop_lanes(index)
     }
 
     /// What nodes are asked for, with what is tracked already.
@@ -275,50 +234,6 @@ impl<E: Execute> Worker<E> {
         lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
     }
 
-    /// Whether all nodes tell a client of changes.
-    pub(super) fn hears_all(&self, index: ClientId) -> bool {
-        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return false };
-        self.nodes_read(index).into_iter().all(|node| self.is_telling(class, node))
-    }
-
-    /// Counts the nodes that tell already for the request that waits for all.
-    fn note_told(&mut self, index: ClientId) {
-        for node in self.nodes_heard() {
-            let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return };
-            if self.is_telling(class, node) {
-                self.note_told_of(index, node);
-            }
-        }
-    }
-
-    /// A node tells of changes from now on. `false`: that was not waited for.
-    fn note_told_of(&mut self, index: ClientId, node: NodeId) -> bool {
-        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
-        let Some(pending) = noloop.pending else { return false };
-        if let Some(is_told) = noloop.is_told.get_mut(node)
-            && !std::mem::replace(is_told, true)
-        {
-            self.subscriptions.progress(pending, &mut self.clients);
-        }
-        true
-    }
-
-    /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
-    /// nothing is owed on them. `Err`: one cannot be had for now.
-    pub(super) fn ensure_noloop_lanes(&mut self, index: ClientId) -> Result<(), Vec<u8>> {
-        let mut result = Ok(());
-        for node in self.nodes_read(index) {
-            let mended = self.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
-            if mended.is_err() && self.lanes.nodes[node].takes_no_dial(self.class_at_node(index), self.now) {
-                // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
-                self.note_told_of(index, node);
-            } else {
-                result = result.and(mended);
-            }
-        }
-        result
-    }
-
     /// What a client's connections to nodes are.
     fn class_at_node(&self, index: ClientId) -> LaneKey {
         self.lanes.state_of(self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
@@ -361,68 +276,10 @@ impl<E: Execute> Worker<E> {
         self.is_busy = true;
     }
 
-    /// The number of a connection has come, or will not.
-    pub(crate) fn conclude_listening(&mut self, listening: ListenerId) {
-        let ListenerId { session, node, lane, id: Some(id) } = listening else { return };
-        if let Some(place) = self.lanes.find(lane) {
-            self.lanes[place].number = Some(id);
-        }
-        let Some(this) = self.clients.sessions.get_mut(session) else { return };
-        let listener = noloop_mut(this).and_then(|noloop| noloop.listeners.get_mut(node));
-        let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
-        listener.id = Some(id);
-        self.name_requests(session.index);
-        if let Err(error) = self.mend_own(session.index, node) {
-            self.fail_noloop(session, &error);
-        }
-    }
-
-    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
-        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
-        let Some(request) = self.request_for(class, node) else { return Ok(()) };
-        if let Some(known) = self.lanes.known(node, class)
-            && self.lanes[known].up.identity().tracking.as_ref() != Some(&request)
-        {
-            if !self.is_replaceable(known) {
-                return Ok(());
-            }
-            // The client is told what follows from that by who asks for it.
-            self.lanes[known].reader = None;
-            self.close_lane(known);
-        }
-        let lane = self.lanes.lane(&self.config, node, class);
-        if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
-            self.is_busy = true;
-            self.lanes.prepare(lane, &self.config, self.now)?;
-        }
-        Ok(())
-    }
-
     /// Whether an own lane may be closed without a client missing anything.
     fn is_replaceable(&self, lane: LaneId) -> bool {
         let this = &self.lanes[lane];
         this.is_settled() && !this.is_waiting && !self.is_watched_on(lane)
-    }
-
-    /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
-    pub(crate) fn settle_noloop(&mut self, index: ClientId) -> Option<Flow> {
-        let session = self.clients.sessions.at(index)?;
-        noloop_of(session)?;
-        let class = session.class;
-        let is_wrong = |node: NodeId| {
-            let known = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);
-            let request = self.request_for(class, node);
-            request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
-        };
-        if !self.nodes_heard().any(is_wrong) {
-            return None;
-        }
-        if self.settle_before(index).is_none() {
-            return Some(Flow::Again);
-        }
-        // What cannot be had now the timers try again.
-        let _ = self.ensure_noloop_lanes(index);
-        None
     }
 
     /// Tells nodes what CLIENT CACHING says of the request that comes next, or takes back what it said of the last.
@@ -449,182 +306,11 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A connection of a client that is told of changes can be used.
-    pub(crate) fn begin_hearing(&mut self, lane: LaneId) {
-        let this = &self.lanes[lane];
-        let Some(reader) = this.reader else { return };
-        let node = this.node;
-        if this.up.is_old() {
-            self.fail_noloop(reader, &error_text::no_tracking(&self.lanes.nodes[node].told.name));
-            self.close_lane(lane);
-        } else if this.purpose == LaneUse::Own {
-            // By it a request that waits there can be let go.
-            self.ask_number_of(reader, node, lane);
-            if !self.note_told_of(reader.index, node) && self.may_have_stored(reader) {
-                // Changes that were made meanwhile went untold.
-                self.subscriptions.invalidate_client(reader, &mut self.clients);
-            }
-        }
-    }
-
     /// Whether a client may have stored anything that it is to be told of.
     fn may_have_stored(&self, client: ClientHandle) -> bool {
         let subscriber = self.clients.sessions.get(client).and_then(|session| session.subscriber.as_ref());
         let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
         mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
-    }
-
-    /// Such a connection is gone.
-    pub(crate) fn end_hearing(
-        &mut self,
-        reader: ClientHandle,
-        node: NodeId,
-        is_listener: bool,
-        was_ready: bool,
-        refusal: Option<&[u8]>,
-    ) {
-        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
-        let Some(noloop) = noloop_mut(session) else { return };
-        if is_listener && let Some(listener) = noloop.listeners.get_mut(node) {
-            *listener = Listener::default();
-            self.name_requests(reader.index);
-        }
-        if was_ready {
-            self.subscriptions.invalidate_client(reader, &mut self.clients);
-        }
-        match refusal {
-            Some(error) => self.fail_noloop(reader, error),
-            // It is not there: no client waits for it, and all stored keys are invalid when it is back.
-            None => _ = self.note_told_of(reader.index, node),
-        }
-    }
-
-    /// The request to track that waits for all nodes has failed, if there is one.
-    fn fail_noloop(&mut self, session: ClientHandle, error: &[u8]) {
-        let pending =
-            self.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
-        if let Some(pending) = pending {
-            self.subscriptions.fail(pending, error, &mut self.clients, &self.config);
-        }
-    }
-
-    /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
-    /// them. `false`: it has none, or is not the same.
-    pub(crate) fn speak_otherwise(&mut self, index: ClientId, class: LaneKeyId, state: LaneKey) -> bool {
-        let before = self.lanes.state_of(class);
-        if !self.has_noloop_lanes(index) || before == state || (LaneKey { protocol: state.protocol, ..before }) != state
-        {
-            return false;
-        }
-        self.lanes.set_state_of(class, state);
-        let version = state.protocol.version().to_string();
-        let mut is_whole = true;
-        for lane in self.lanes.own_lanes(class) {
-            let this = &mut self.lanes[lane];
-            if !this.up.is_ready() {
-                // It has not been said yet what is spoken there, or just so.
-                self.close_lane(lane);
-                is_whole = false;
-                continue;
-            }
-            this.up.set_protocol(state.protocol);
-            this.up.set_pushes(Pushes::Delivered);
-            let task = self.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
-            let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
-            self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);
-            self.is_busy = true;
-        }
-        if !is_whole {
-            // What cannot be had now the timers try again.
-            let _ = self.ensure_noloop_lanes(index);
-        }
-        true
-    }
-
-    /// A client has other connections than before, because it selected another database.
-    pub(crate) fn restart_noloop(&mut self, index: ClientId) {
-        let Some(handle) = self.clients.sessions.handle(index) else { return };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if noloop_of(session).is_none() {
-            return;
-        }
-        self.fail_noloop(handle, &error_text::nodes_changed());
-        self.subscriptions.invalidate_client(handle, &mut self.clients);
-        self.close_listeners(index);
-        self.name_requests(index);
-        // What cannot be had now the timers try again.
-        let _ = self.ensure_noloop_lanes(index);
-    }
-
-    /// Other nodes are configured.
-    pub(crate) fn restart_all_noloop(&mut self) {
-        let all: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in all.into_iter().filter(|index| self.has_noloop_lanes(*index)).collect::<Vec<_>>() {
-            self.restart_noloop(index);
-        }
-    }
-
-    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
-    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
-        self.close_listeners(index);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let class = session.class;
-        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
-            return;
-        }
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
-            owner.tracking = None;
-        }
-        self.stop_owning(index);
-    }
-
-    fn close_listeners(&mut self, index: ClientId) {
-        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
-        let listeners = std::mem::take(&mut noloop.listeners);
-        self.end_listeners(listeners);
-    }
-
-    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
-        for lane in listeners.iter().filter_map(|listener| listener.lane) {
-            let Some(lane) = self.lanes.find(lane) else { continue };
-            self.lanes[lane].reader = None;
-            self.close_lane(lane);
-        }
-    }
-
-    /// A client has left.
-    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
-        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
-        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
-    }
-
-    /// Closes connections that clients have to themselves in vain.
-    pub(super) fn part(&mut self) {
-        for handle in std::mem::take(&mut self.subscriptions.tracked.parting) {
-            let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
-            let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
-            if !tracking.is_some_and(|tracking| tracking.is_noloop) {
-                self.leave_noloop(handle.index);
-            }
-        }
-    }
-
-    /// Dials what was lost, and asks those for a sign of life who have been silent.
-    pub(crate) fn check_noloop(&mut self) {
-        let numbers: Vec<u32> = self.subscriptions.tracked.noloop.ids().collect();
-        for number in numbers {
-            let Some(handle) = self.subscriptions.subscribers.at(number).copied() else { continue };
-            let Some(session) = self.clients.sessions.get_mut(handle) else { continue };
-            let class = session.class;
-            let listeners = noloop_of(session).map(|noloop| noloop.listeners.clone()).unwrap_or_default();
-            if self.drain_until_us.is_none() {
-                // Refused only while a node's pause lasts, or there are too many.
-                let _ = self.ensure_noloop_lanes(handle.index);
-            }
-            let mut lanes = self.lanes.own_lanes(class);
-            lanes.extend(listeners.iter().filter_map(|listener| self.lanes.find(listener.lane?)));
-            lanes.into_iter().for_each(|lane| self.ask_silent(lane));
-        }
     }
 
     fn ask_silent(&mut self, lane: LaneId) {
@@ -651,6 +337,333 @@ impl<E: Execute> Worker<E> {
             _ => None,
         };
         Some(LostListener { reader, is_listener, refusal })
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
+    /// on which all nodes tell of others' changes. `Err`: they cannot be had.
+    pub(super) fn begin_noloop(
+        &mut self,
+        index: ClientId,
+        pending: Option<Handle>,
+        wanted: &TrackingOptions,
+    ) -> Result<(), Vec<u8>> {
+        let options = self.env.options_for(index, wanted);
+        if !self.env.has_noloop_lanes(index) {
+            self.leave_large(index);
+            self.forfeit_watches(index);
+            if !self.env.own_all(index) {
+                return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
+            }
+        }
+        let (nodes, read) = (self.env.nodes_heard(), self.nodes_read(index));
+        let is_redirected = wanted.redirect.is_some();
+        if !is_redirected {
+            self.close_listeners(index);
+        }
+        let handle = self.env.clients.sessions.handle(index);
+        let has_stored =
+            self.env.has_noloop_lanes(index) && handle.is_some_and(|handle| self.env.may_have_stored(handle));
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Ok(()) };
+        let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
+        let noloop = subscriber.noloop.get_or_insert_default();
+        if has_stored && (noloop.is_redirected != is_redirected || noloop.options != options) {
+            // Other connections ask for it, and nodes forget what was read on those before.
+            self.subscriptions.tracked.doubtful.extend(handle);
+        }
+        noloop.pending = pending;
+        noloop.is_redirected = is_redirected;
+        noloop.options = options;
+        noloop.is_told = PerNode::new(nodes.map(|node| !read.contains(&node)));
+        if self.subscriptions.check_at_us == 0 {
+            self.subscriptions.check_at_us = self.env.now.mono_us + PUSH_CHECK_US;
+        }
+        self.env.name_requests(index);
+        self.note_told(index);
+        self.ensure_noloop_lanes(index)
+    }
+
+    /// Whether all nodes tell a client of changes.
+    pub(super) fn hears_all(&self, index: ClientId) -> bool {
+        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return false };
+        self.nodes_read(index).into_iter().all(|node| self.env.is_telling(class, node))
+    }
+
+    /// Counts the nodes that tell already for the request that waits for all.
+    fn note_told(&mut self, index: ClientId) {
+        for node in self.env.nodes_heard() {
+            let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return };
+            if self.env.is_telling(class, node) {
+                self.note_told_of(index, node);
+            }
+        }
+    }
+
+    /// A node tells of changes from now on. `false`: that was not waited for.
+    fn note_told_of(&mut self, index: ClientId, node: NodeId) -> bool {
+        let Some(noloop) = self.env.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
+        let Some(pending) = noloop.pending else { return false };
+        if let Some(is_told) = noloop.is_told.get_mut(node)
+            && !std::mem::replace(is_told, true)
+        {
+            self.subscriptions.progress(pending, &mut self.env.clients);
+        }
+        true
+    }
+
+    /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
+    /// nothing is owed on them. `Err`: one cannot be had for now.
+    pub(super) fn ensure_noloop_lanes(&mut self, index: ClientId) -> Result<(), Vec<u8>> {
+        let mut result = Ok(());
+        for node in self.nodes_read(index) {
+            let mended = self.env.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
+            if mended.is_err() && self.env.lanes.nodes[node].takes_no_dial(self.env.class_at_node(index), self.env.now)
+            {
+                // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
+                self.note_told_of(index, node);
+            } else {
+                result = result.and(mended);
+            }
+        }
+        result
+    }
+
+    /// The number of a connection has come, or will not.
+    pub(crate) fn conclude_listening(&mut self, listening: ListenerId) {
+        let ListenerId { session, node, lane, id: Some(id) } = listening else { return };
+        if let Some(place) = self.env.lanes.find(lane) {
+            self.env.lanes[place].number = Some(id);
+        }
+        let Some(this) = self.env.clients.sessions.get_mut(session) else { return };
+        let listener = noloop_mut(this).and_then(|noloop| noloop.listeners.get_mut(node));
+        let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
+        listener.id = Some(id);
+        self.env.name_requests(session.index);
+        if let Err(error) = self.mend_own(session.index, node) {
+            self.fail_noloop(session, &error);
+        }
+    }
+
+    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
+        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
+        let Some(request) = self.env.request_for(class, node) else { return Ok(()) };
+        if let Some(known) = self.env.lanes.known(node, class)
+            && self.env.lanes[known].up.identity().tracking.as_ref() != Some(&request)
+        {
+            if !self.env.is_replaceable(known) {
+                return Ok(());
+            }
+            // The client is told what follows from that by who asks for it.
+            self.env.lanes[known].reader = None;
+            self.close_lane(known);
+        }
+        let lane = self.env.lanes.lane(&self.env.config, node, class);
+        if matches!(self.env.lanes[lane].up.phase(), Phase::Idle) {
+            self.env.is_busy = true;
+            self.env.lanes.prepare(lane, &self.env.config, self.env.now)?;
+        }
+        Ok(())
+    }
+
+    /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
+    pub(crate) fn settle_noloop(&mut self, index: ClientId) -> Option<Flow> {
+        let session = self.env.clients.sessions.at(index)?;
+        noloop_of(session)?;
+        let class = session.class;
+        let is_wrong = |node: NodeId| {
+            let known = self.env.lanes.known(node, class).map(|lane| &self.env.lanes[lane]);
+            let request = self.env.request_for(class, node);
+            request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
+        };
+        if !self.env.nodes_heard().any(is_wrong) {
+            return None;
+        }
+        if self.env.settle_before(index).is_none() {
+            return Some(Flow::Again);
+        }
+        // What cannot be had now the timers try again.
+        let _ = self.ensure_noloop_lanes(index);
+        None
+    }
+
+    /// A connection of a client that is told of changes can be used.
+    pub(crate) fn begin_hearing(&mut self, lane: LaneId) {
+        let this = &self.env.lanes[lane];
+        let Some(reader) = this.reader else { return };
+        let node = this.node;
+        if this.up.is_old() {
+            self.fail_noloop(reader, &error_text::no_tracking(&self.env.lanes.nodes[node].told.name));
+            self.close_lane(lane);
+        } else if this.purpose == LaneUse::Own {
+            // By it a request that waits there can be let go.
+            self.env.ask_number_of(reader, node, lane);
+            if !self.note_told_of(reader.index, node) && self.env.may_have_stored(reader) {
+                // Changes that were made meanwhile went untold.
+                self.subscriptions.invalidate_client(reader, &mut self.env.clients);
+            }
+        }
+    }
+
+    /// Such a connection is gone.
+    pub(crate) fn end_hearing(
+        &mut self,
+        reader: ClientHandle,
+        node: NodeId,
+        is_listener: bool,
+        was_ready: bool,
+        refusal: Option<&[u8]>,
+    ) {
+        let Some(session) = self.env.clients.sessions.get_mut(reader) else { return };
+        let Some(noloop) = noloop_mut(session) else { return };
+        if is_listener && let Some(listener) = noloop.listeners.get_mut(node) {
+            *listener = Listener::default();
+            self.env.name_requests(reader.index);
+        }
+        if was_ready {
+            self.subscriptions.invalidate_client(reader, &mut self.env.clients);
+        }
+        match refusal {
+            Some(error) => self.fail_noloop(reader, error),
+            // It is not there: no client waits for it, and all stored keys are invalid when it is back.
+            None => _ = self.note_told_of(reader.index, node),
+        }
+    }
+
+    /// The request to track that waits for all nodes has failed, if there is one.
+    fn fail_noloop(&mut self, session: ClientHandle, error: &[u8]) {
+        let pending =
+            self.env.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
+        if let Some(pending) = pending {
+            self.subscriptions.fail(pending, error, &mut self.env.clients, &self.env.config);
+        }
+    }
+
+    /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
+    /// them. `false`: it has none, or is not the same.
+    pub(crate) fn speak_otherwise(&mut self, index: ClientId, class: LaneKeyId, state: LaneKey) -> bool {
+        let before = self.env.lanes.state_of(class);
+        if !self.env.has_noloop_lanes(index)
+            || before == state
+            || (LaneKey { protocol: state.protocol, ..before }) != state
+        {
+            return false;
+        }
+        self.env.lanes.set_state_of(class, state);
+        let version = state.protocol.version().to_string();
+        let mut is_whole = true;
+        for lane in self.env.lanes.own_lanes(class) {
+            let this = &mut self.env.lanes[lane];
+            if !this.up.is_ready() {
+                // It has not been said yet what is spoken there, or just so.
+                self.close_lane(lane);
+                is_whole = false;
+                continue;
+            }
+            this.up.set_protocol(state.protocol);
+            this.up.set_pushes(Pushes::Delivered);
+            let task = self.env.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
+            let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
+            self.env.lanes.push(
+                lane,
+                InternalRequests::owner(task, 0),
+                self.env.now,
+                &mut self.env.clients.pool,
+                write,
+            );
+            self.env.is_busy = true;
+        }
+        if !is_whole {
+            // What cannot be had now the timers try again.
+            let _ = self.ensure_noloop_lanes(index);
+        }
+        true
+    }
+
+    /// A client has other connections than before, because it selected another database.
+    pub(crate) fn restart_noloop(&mut self, index: ClientId) {
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        if noloop_of(session).is_none() {
+            return;
+        }
+        self.fail_noloop(handle, &error_text::nodes_changed());
+        self.subscriptions.invalidate_client(handle, &mut self.env.clients);
+        self.close_listeners(index);
+        self.env.name_requests(index);
+        // What cannot be had now the timers try again.
+        let _ = self.ensure_noloop_lanes(index);
+    }
+
+    /// Other nodes are configured.
+    pub(crate) fn restart_all_noloop(&mut self) {
+        let all: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in all.into_iter().filter(|index| self.env.has_noloop_lanes(*index)).collect::<Vec<_>>() {
+            self.restart_noloop(index);
+        }
+    }
+
+    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
+    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
+        self.close_listeners(index);
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
+            return;
+        }
+        if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
+            owner.tracking = None;
+        }
+        self.stop_owning(index);
+    }
+
+    fn close_listeners(&mut self, index: ClientId) {
+        let Some(noloop) = self.env.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
+        let listeners = std::mem::take(&mut noloop.listeners);
+        self.end_listeners(listeners);
+    }
+
+    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
+        for lane in listeners.iter().filter_map(|listener| listener.lane) {
+            let Some(lane) = self.env.lanes.find(lane) else { continue };
+            self.env.lanes[lane].reader = None;
+            self.close_lane(lane);
+        }
+    }
+
+    /// A client has left.
+    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
+        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
+        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
+    }
+
+    /// Closes connections that clients have to themselves in vain.
+    pub(super) fn part(&mut self) {
+        for handle in std::mem::take(&mut self.subscriptions.tracked.parting) {
+            let Some(session) = self.env.clients.sessions.get_mut(handle) else { continue };
+            let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
+            if !tracking.is_some_and(|tracking| tracking.is_noloop) {
+                self.leave_noloop(handle.index);
+            }
+        }
+    }
+
+    /// Dials what was lost, and asks those for a sign of life who have been silent.
+    pub(crate) fn check_noloop(&mut self) {
+        let numbers: Vec<u32> = self.subscriptions.tracked.noloop.ids().collect();
+        for number in numbers {
+            let Some(handle) = self.subscriptions.subscribers.at(number).copied() else { continue };
+            let Some(session) = self.env.clients.sessions.get_mut(handle) else { continue };
+            let class = session.class;
+            let listeners = noloop_of(session).map(|noloop| noloop.listeners.clone()).unwrap_or_default();
+            if self.env.drain_until_us.is_none() {
+                // Refused only while a node's pause lasts, or there are too many.
+                let _ = self.ensure_noloop_lanes(handle.index);
+            }
+            let mut lanes = self.env.lanes.own_lanes(class);
+            lanes.extend(listeners.iter().filter_map(|listener| self.env.lanes.find(listener.lane?)));
+            lanes.into_iter().for_each(|lane| self.env.ask_silent(lane));
+        }
     }
 }
 

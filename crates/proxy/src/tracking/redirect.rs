@@ -1,6 +1,7 @@
 //! CLIENT TRACKING REDIRECT: the client that is told in another's place, which any worker may have.
 
 use super::TrackingOptions;
+use crate::env::Env;
 use crate::mail::Query;
 use crate::session::Asker;
 use crate::session::id::{ClientHandle, ClientId};
@@ -28,22 +29,15 @@ pub(crate) struct RedirectSearch {
 impl<E: Execute> Worker<E> {
     /// Looks for the client to which a client redirects its invalidations.
     pub(super) fn search_redirect(&mut self, index: ClientId, seq: Seq, search: RedirectSearch) {
-        let Some(session) = self.clients.sessions.handle(index) else { return };
-        self.is_busy = true;
+        let Some(session) = self.env.clients.sessions.handle(index) else { return };
+        self.env.is_busy = true;
         self.ask_workers_for(Some(Asker { session, seq }), None, Query::Redirect(search));
-    }
-
-    /// The client that is looked for, if this worker has it.
-    pub(crate) fn find_redirect(&self, search: &RedirectSearch) -> Option<Redirect> {
-        let (index, _) = self.clients.sessions.iter().find(|(_, session)| session.id == search.id)?;
-        let session = self.clients.sessions.handle(index)?;
-        Some(Redirect { id: search.id, worker: self.number, session })
     }
 
     /// The client to redirect to has been found, or not.
     pub(crate) fn redirect_tracking(&mut self, asker: Asker, search: &RedirectSearch, found: Option<Redirect>) {
         let Asker { session, seq } = asker;
-        if self.clients.sessions.get_mut(session).is_none() {
+        if self.env.clients.sessions.get_mut(session).is_none() {
             return;
         }
         match found {
@@ -53,8 +47,17 @@ impl<E: Execute> Worker<E> {
             None => {
                 let mut error = Vec::new();
                 Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-                self.clients.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
+                self.env.clients.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
             }
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// The client that is looked for, if this worker has it.
+    pub(crate) fn find_redirect(&self, search: &RedirectSearch) -> Option<Redirect> {
+        let (index, _) = self.clients.sessions.iter().find(|(_, session)| session.id == search.id)?;
+        let session = self.clients.sessions.handle(index)?;
+        Some(Redirect { id: search.id, worker: self.number, session })
     }
 }

@@ -5,6 +5,7 @@
 //! route renames it, so who is led to another pool, or to another name, is told of nothing that is not its own.
 
 use super::reads;
+use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
 use crate::session::SessionFlags;
@@ -75,7 +76,7 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// The keys that a request reads, each with the route that leads to it. `None`: it reads none.
     pub(super) fn scoped_keys(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Vec<Box<[u8]>>> {
         if !reads(row) {
@@ -88,28 +89,30 @@ impl<E: Execute> Worker<E> {
         let keys = scratch.keys(&routes, args).into_iter();
         Some(keys.map(|key| scoped(key.place.route, args.get(key.index as usize).unwrap_or_default())).collect())
     }
+}
 
+impl<E: Execute> Worker<E> {
     /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
     /// forgotten.
     pub(crate) fn forget_read_as_other(&mut self, index: ClientId) {
-        let is_tracking = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
+        let is_tracking = self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
         if self.subscriptions.is_routed
             && is_tracking
-            && let Some(handle) = self.clients.sessions.handle(index)
+            && let Some(handle) = self.env.clients.sessions.handle(index)
         {
-            self.subscriptions.invalidate_client(handle, &mut self.clients);
+            self.subscriptions.invalidate_client(handle, &mut self.env.clients);
         }
     }
 
     /// Other routes may hold: what was remembered under those before is told of as if it had changed.
     pub(crate) fn forget_names(&mut self) {
         let was_routed = self.subscriptions.is_routed;
-        self.subscriptions.is_routed = !self.config.routes.are_plain();
+        self.subscriptions.is_routed = !self.env.config.routes.are_plain();
         if !was_routed && !self.subscriptions.is_routed {
             return;
         }
-        self.subscriptions.invalidate_all(&mut self.clients);
-        for (_, session) in self.clients.sessions.iter_mut() {
+        self.subscriptions.invalidate_all(&mut self.env.clients);
+        for (_, session) in self.env.clients.sessions.iter_mut() {
             let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
             if let Some(tracking) = tracking {
                 tracking.is_transaction_in_doubt = true;

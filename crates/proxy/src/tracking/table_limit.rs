@@ -6,6 +6,7 @@
 
 use super::TrackingTable;
 use crate::commands::connection::integer;
+use crate::env::Env;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
@@ -47,32 +48,12 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// The bound of this worker's table. A setting of 0 means none.
     pub(super) fn tracked_keys_max(&self) -> usize {
         let said = self.shared.tracked_keys_said.0.load(Ordering::Relaxed);
         let keys_max = if said == UNSAID { self.config.subscriptions.tracked_keys_max } else { said };
         if keys_max == 0 { usize::MAX } else { keys_max }
-    }
-
-    /// Whether keys have to be evicted.
-    pub(crate) fn has_tracked_too_many(&self) -> bool {
-        self.subscriptions.tracked.keys.len() > 0 && self.subscriptions.tracked.is_too_large(self.tracked_keys_max())
-    }
-
-    /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
-    #[inline]
-    pub(crate) fn evict_tracked(&mut self) {
-        if self.has_tracked_too_many() {
-            self.evict_some();
-        }
-    }
-
-    #[cold]
-    fn evict_some(&mut self) {
-        let keys_max = self.tracked_keys_max();
-        self.subscriptions.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut self.clients);
-        self.account_subscriptions();
     }
 
     /// Takes over the bound from a permitted CONFIG SET. The command goes to the nodes as well: they track keys for clients
@@ -86,5 +67,28 @@ impl<E: Execute> Worker<E> {
                 self.is_busy = true;
             }
         }
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// Whether keys have to be evicted.
+    pub(crate) fn has_tracked_too_many(&self) -> bool {
+        self.subscriptions.tracked.keys.len() > 0
+            && self.subscriptions.tracked.is_too_large(self.env.tracked_keys_max())
+    }
+
+    /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
+    #[inline]
+    pub(crate) fn evict_tracked(&mut self) {
+        if self.has_tracked_too_many() {
+            self.evict_some();
+        }
+    }
+
+    #[cold]
+    fn evict_some(&mut self) {
+        let keys_max = self.env.tracked_keys_max();
+        self.subscriptions.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut self.env.clients);
+        self.account_subscriptions();
     }
 }

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::admin::Held;
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::TRIALS_MAX;
@@ -280,55 +281,55 @@ struct ExecPath {
 impl<E: Execute> Worker<E> {
     /// EXEC of a session that is queueing.
     pub(crate) fn exec(&mut self, index: ClientId) -> Flow {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let class = session.class;
         let Some(TransactionState { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
         if queued.is_dirty {
             let is_stranded = queued.strands();
-            self.discard_queued(index);
+            self.env.discard_queued(index);
             self.leave_watches(index);
-            self.strand(index, is_stranded);
-            return self.refuse(index, texts::EXECABORT.as_bytes());
+            self.env.strand(index, is_stranded);
+            return self.env.refuse(index, texts::EXECABORT.as_bytes());
         }
         let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
         if is_touched {
-            self.discard_queued(index);
+            self.env.discard_queued(index);
             self.leave_watches(index);
-            self.answer(index, |reply| reply.null_array());
+            self.env.answer(index, |reply| reply.null_array());
             return Flow::Next;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.flags.has(SessionFlags::HELD)
             && let Some(flow) = self.hold_exec(index)
         {
             return flow;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let id = session.id;
         // What is watched is forgotten with the question, so nothing may put EXEC off behind it.
         let is_watching_here = session.pins.as_ref().is_some_and(|pins| pins.local_watch.is_some());
-        if is_watching_here && self.settle_before(index).is_none() {
+        if is_watching_here && self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
-            self.discard_queued(index);
-            self.answer(index, |reply| reply.null_array());
+            self.env.discard_queued(index);
+            self.env.answer(index, |reply| reply.null_array());
             self.tell_changes();
             return Flow::Next;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let Some(TransactionState { queued: Some(queued), watches, failure, .. }) = session.pins.as_deref_mut() else {
             return Flow::Stop;
         };
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
-            self.discard_queued(index);
+            self.env.discard_queued(index);
             self.leave_watches(index);
-            self.strand(index, has_select);
-            self.answer(index, |reply| reply.raw(&error_text::pin_lost()));
+            self.env.strand(index, has_select);
+            self.env.answer(index, |reply| reply.raw(&error_text::pin_lost()));
             return Flow::Next;
         }
         let is_watching = !watches.is_empty();
@@ -336,58 +337,58 @@ impl<E: Execute> Worker<E> {
         let has_scripts = queued.has_scripts;
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
         let waits = queued.has_blocking;
-        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
-        let class = self.lanes.without_scripts(class);
-        let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
+        let node = node_of(queued, watches).unwrap_or(self.env.config.default_node());
+        let class = self.env.lanes.without_scripts(class);
+        let is_elsewhere = watches.iter().any(|w| w.node != node || !self.env.lanes.is_pinned_in(w, class));
         if is_elsewhere {
-            self.discard_queued(index);
+            self.env.discard_queued(index);
             self.leave_watches(index);
-            self.strand(index, has_select);
-            return self.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes());
+            self.env.strand(index, has_select);
+            return self.env.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes());
         }
-        let mode = mode.unwrap_or_else(|| self.mode_of(index));
-        let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
-        let is_private = is_transaction_mode || is_watching || has_select || waits && self.engine.is_none();
+        let mode = mode.unwrap_or_else(|| self.env.mode_of(index));
+        let is_transaction_mode = mode == PoolMode::Transaction && self.env.engine.is_none();
+        let is_private = is_transaction_mode || is_watching || has_select || waits && self.env.engine.is_none();
         if mode == PoolMode::Session
             && !is_watching
-            && self.engine.is_none()
+            && self.env.engine.is_none()
             && let Some(flow) = self.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
-                self.discard_queued(index);
-                self.strand(index, has_select);
+                self.env.discard_queued(index);
+                self.env.strand(index, has_select);
             }
             return flow;
         }
         if has_scripts
             && !is_private
-            && let Some(flow) = self.go_with_scripts(index)
+            && let Some(flow) = self.env.go_with_scripts(index)
         {
             return flow;
         }
-        if (is_private || has_own) && self.settle_before(index).is_none() {
+        if (is_private || has_own) && self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let Some(pins) = session.pins.as_deref_mut() else { return Flow::Stop };
         let Some(queued) = pins.queued.take() else { return Flow::Stop };
         let pin = pins.watches.pop();
         session.settle_pins();
         if pin.is_some() {
-            self.unpin();
+            self.env.unpin();
         }
-        self.counters.transactions.add(1);
+        self.env.counters.transactions.add(1);
         if pin.is_none() && queued.for_node == 0 {
             return self.begin_exec_reply(index, queued, &[]);
         }
         let is_watching = pin.is_some();
         let private = match pin {
             Some(pin) => Some(pin.lane),
-            None if is_private => match self.private_for(index, node) {
+            None if is_private => match self.env.private_for(index, node) {
                 Ok(lane) => Some(lane),
                 Err(error) => {
-                    self.strand(index, has_select);
-                    self.answer(index, |reply| reply.raw(&error));
+                    self.env.strand(index, has_select);
+                    self.env.answer(index, |reply| reply.raw(&error));
                     return Flow::Next;
                 }
             },
@@ -396,62 +397,44 @@ impl<E: Execute> Worker<E> {
         self.send_transaction(index, queued, ExecPath { private, node, is_watching })
     }
 
-    /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
-    /// behind it is not for the one that is selected now.
-    fn strand(&mut self, index: ClientId, has_select: bool) {
-        if has_select {
-            self.note_unmet(index, WantedState::Database);
-        }
-    }
-
     /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
         let TransactionState { queued: Some(queued), watches, .. } =
-            self.clients.sessions.at(index)?.pins.as_deref()?
+            self.env.clients.sessions.at(index)?.pins.as_deref()?
         else {
             return None;
         };
-        if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
+        if self.env.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
             return None;
         }
-        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
+        let node = node_of(queued, watches).unwrap_or(self.env.config.default_node());
         let has_select = queued.has_select;
-        match self.hold_for_nodes(index, &[node])? {
+        match self.env.hold_for_nodes(index, &[node])? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) => {
-                self.counters.holds_expired.add(1);
-                self.discard_queued(index);
+                self.env.counters.holds_expired.add(1);
+                self.env.discard_queued(index);
                 self.leave_watches(index);
-                self.strand(index, has_select);
+                self.env.strand(index, has_select);
                 let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
-                Some(self.refuse(index, words.as_bytes()))
+                Some(self.env.refuse(index, words.as_bytes()))
             }
         }
     }
 
-    /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
-        let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
-        if self.lanes.owns(class, node) {
-            let lane = self.lanes.lane(&self.config, node, class);
-            return Ok(self.lanes.handle(lane));
-        }
-        self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
-    }
-
     fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
         let ExecPath { private, node, is_watching } = way;
-        let is_wanted = self.passes_reply(index);
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let is_wanted = self.env.passes_reply(index);
+        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         let is_read = queued.has_own() || queued.has_select;
         // What comes behind it must not overtake it while MULTI is tried.
         let is_tried = || {
-            let lane = self.lanes.known(node, class);
-            lane.is_none_or(|lane| !self.lanes[lane].multi.is_taken())
+            let lane = self.env.lanes.known(node, class);
+            lane.is_none_or(|lane| !self.env.lanes[lane].multi.is_taken())
         };
         let flow = if is_read || private.is_some() || is_tried() {
             session.pause.add(Pause::BARRIER);
@@ -462,7 +445,7 @@ impl<E: Execute> Worker<E> {
         let exec = Exec {
             asker,
             is_wanted,
-            class: self.lanes.base(class),
+            class: self.env.lanes.base(class),
             queued,
             private,
             sent_on: None,
@@ -481,30 +464,30 @@ impl<E: Execute> Worker<E> {
             lacks_script: false,
             moves: 0,
         };
-        self.clients.list(index);
+        self.env.clients.list(index);
         self.send_exec(exec);
         flow
     }
 
     /// Puts a whole block into the outbox of its lane: nothing of other clients comes between.
     pub(crate) fn send_exec(&mut self, exec: Exec) {
-        let class = self.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
-        self.shared.ledger.account(0, exec.queued.held_bytes());
+        let class = self.env.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
+        self.env.shared.ledger.account(0, exec.queued.held_bytes());
         let lane = match exec.private {
-            Some(lane) => self.lanes.find(lane),
-            None => Some(self.lanes.lane(&self.config, exec.node, class)),
+            Some(lane) => self.env.lanes.find(lane),
+            None => Some(self.env.lanes.lane(&self.env.config, exec.node, class)),
         };
         let admitted = match lane {
-            Some(lane) => self.lanes.admit(lane, &self.config, self.now).map(|()| lane),
+            Some(lane) => self.env.lanes.admit(lane, &self.env.config, self.env.now).map(|()| lane),
             None => Err(error_text::pin_lost()),
         };
-        self.is_busy = true;
+        self.env.is_busy = true;
         let lane = match admitted {
             Ok(lane) => lane,
             Err(error) => {
-                self.counters.node_errors.add(1);
+                self.env.counters.node_errors.add(1);
                 let mut exec = exec;
-                exec.fail(LostReply::Unsent, &error, &mut self.clients);
+                exec.fail(LostReply::Unsent, &error, &mut self.env.clients);
                 self.conclude_exec(exec);
                 return;
             }
@@ -512,16 +495,16 @@ impl<E: Execute> Worker<E> {
         let mut exec = exec;
         // CLIENT CACHING is about the next command on a connection whose node tells its client of changes: a trial between
         // the two would take its place. Such a connection is that client's alone.
-        let is_tracking = self.lanes[lane].up.identity().tracking.is_some();
-        if !self.lanes[lane].multi.is_taken() && !is_tracking {
+        let is_tracking = self.env.lanes[lane].up.identity().tracking.is_some();
+        if !self.env.lanes[lane].multi.is_taken() && !is_tracking {
             return self.try_before(lane, exec);
         }
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let queued = std::mem::take(&mut exec.queued);
-        exec.sent_on = Some(self.lanes.handle(lane));
-        let task = self.tasks.begin(InternalRequest::Exec(Box::new(exec)));
-        let missing = self.missing_scripts(lane, &queued);
-        let Self { lanes, clients, now, .. } = self;
+        exec.sent_on = Some(self.env.lanes.handle(lane));
+        let task = self.env.tasks.begin(InternalRequest::Exec(Box::new(exec)));
+        let missing = self.env.missing_scripts(lane, &queued);
+        let Env { lanes, clients, now, .. } = &mut self.env;
         // EXEC answers for its requests as they are, so what they need has to be there before.
         for named in missing {
             let load = |out: &mut Vec<u8>| say(&[b"SCRIPT", b"LOAD", &named.script])(out);
@@ -536,7 +519,7 @@ impl<E: Execute> Worker<E> {
             push(QUEUE, &mut |out| out.extend_from_slice(request));
         }
         push(EXEC, &mut |out| say(&[b"EXEC"])(out));
-        if let Some(InternalRequest::Exec(exec)) = self.tasks.get_mut(task) {
+        if let Some(InternalRequest::Exec(exec)) = self.env.tasks.get_mut(task) {
             exec.queued = queued;
         }
     }
@@ -547,43 +530,33 @@ impl<E: Execute> Worker<E> {
         exec.trials += 1;
         if exec.is_watching {
             // It was tried with the first WATCH. A trial now would end the watching.
-            let refusal = match &self.lanes[lane].multi {
+            let refusal = match &self.env.lanes[lane].multi {
                 Multi::Refused(words) => words.to_vec(),
                 _ => error_text::pin_lost(),
             };
-            exec.refuse(&refusal, &mut self.clients);
+            exec.refuse(&refusal, &mut self.env.clients);
         } else if exec.trials > TRIALS_MAX {
-            let name = &self.lanes.nodes[exec.node].name;
+            let name = &self.env.lanes.nodes[exec.node].name;
             let error = error_text::not_sent(name, &"its connections ended one after the other");
-            exec.fail(LostReply::Unsent, &error, &mut self.clients);
+            exec.fail(LostReply::Unsent, &error, &mut self.env.clients);
         } else {
-            return self.try_multi(lane, Then::Send(Box::new(exec)));
+            return self.env.try_multi(lane, Then::Send(Box::new(exec)));
         }
         self.conclude_exec(exec);
     }
 
-    /// The scripts that a block names and that its node may not know.
-    fn missing_scripts(&mut self, lane: LaneId, queued: &QueuedCommands) -> Vec<NamedScript> {
-        if queued.scripts.is_empty() {
-            return Vec::new();
-        }
-        let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = &mut self.lanes[lane].given;
-        queued.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
-    }
-
     /// The reply has come, or will not.
     pub(crate) fn conclude_exec(&mut self, mut exec: Exec) {
-        self.shared.ledger.account(exec.queued.held_bytes(), 0);
+        self.env.shared.ledger.account(exec.queued.held_bytes(), 0);
         if exec.lacks_script {
-            self.scripts().note_flushed();
+            self.env.scripts().note_flushed();
         }
         if !exec.has_begun {
             // The node took MULTI before. The next transaction finds out first.
-            let lane = exec.sent_on.and_then(|lane| self.lanes.find(lane));
-            lane.into_iter().for_each(|lane| self.lanes[lane].multi = Multi::Unknown);
+            let lane = exec.sent_on.and_then(|lane| self.env.lanes.find(lane));
+            lane.into_iter().for_each(|lane| self.env.lanes[lane].multi = Multi::Unknown);
         }
-        if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
+        if let Some(node) = exec.moved_to().and_then(|address| self.env.node_at(address))
             && exec.private.is_none()
             && exec.reply.is_some()
             && exec.moves < MOVES_MAX
@@ -600,22 +573,22 @@ impl<E: Execute> Worker<E> {
             self.take_back(private, &exec);
         }
         let has_failed = exec.is_lost || exec.is_refused;
-        if has_failed && self.clients.sessions.get_mut(exec.asker.session).is_some() {
-            self.strand(exec.asker.session.index, exec.queued.has_select);
+        if has_failed && self.env.clients.sessions.get_mut(exec.asker.session).is_some() {
+            self.env.strand(exec.asker.session.index, exec.queued.has_select);
         }
         let Some(reply) = exec.reply.take() else { return };
-        if self.clients.sessions.get_mut(exec.asker.session).is_none() {
+        if self.env.clients.sessions.get_mut(exec.asker.session).is_none() {
             return;
         }
         let index = exec.asker.session.index;
         if !exec.is_read || elements(&reply).is_none() {
-            exec.answer(&reply, &mut self.clients);
+            exec.answer(&reply, &mut self.env.clients);
             return;
         }
         // The place ends before the script begins, which then answers as if it had just been asked.
-        self.clients.feed(exec.asker.session, exec.asker.seq, &[], true);
+        self.env.clients.feed(exec.asker.session, exec.asker.seq, &[], true);
         if !exec.is_wanted
-            && let Some(session) = self.clients.sessions.at_mut(index)
+            && let Some(session) = self.env.clients.sessions.at_mut(index)
             && session.reply_mode == ReplyMode::On
         {
             session.reply_mode = ReplyMode::SkipNext;
@@ -625,19 +598,49 @@ impl<E: Execute> Worker<E> {
 
     /// A block has run on a private connection, or tried to.
     fn take_back(&mut self, lane: LaneHandle, exec: &Exec) {
-        let Some(place) = self.lanes.find(lane) else { return };
+        let Some(place) = self.env.lanes.find(lane) else { return };
         // EXEC ends both the transaction and the watching, whatever it answers; unless something was answered that no
         // node should answer.
         let is_clean = !exec.is_refused && !exec.queued.has_select;
         if exec.is_lost {
             self.close_lane(place);
-        } else if is_clean && self.tasks.has_block_on(lane) {
+        } else if is_clean && self.env.tasks.has_block_on(lane) {
             // A client that has vanished had sent several. The last of them gives it back.
         } else if exec.is_refused {
             self.give_back(lane, ResetNeeded { is_watching: exec.is_watching, ..ResetNeeded::default() });
         } else {
             self.give_back(lane, ResetNeeded { is_elsewhere: exec.queued.has_select, ..ResetNeeded::default() });
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
+    /// behind it is not for the one that is selected now.
+    fn strand(&mut self, index: ClientId, has_select: bool) {
+        if has_select {
+            self.note_unmet(index, WantedState::Database);
+        }
+    }
+
+    /// A connection for what must not share one: the client's own if it has one to the node.
+    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
+        let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
+        if self.lanes.owns(class, node) {
+            let lane = self.lanes.lane(&self.config, node, class);
+            return Ok(self.lanes.handle(lane));
+        }
+        self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
+    }
+
+    /// The scripts that a block names and that its node may not know.
+    fn missing_scripts(&mut self, lane: LaneId, queued: &QueuedCommands) -> Vec<NamedScript> {
+        if queued.scripts.is_empty() {
+            return Vec::new();
+        }
+        let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = &mut self.lanes[lane].given;
+        queued.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
     }
 
     fn node_at(&self, address: &str) -> Option<NodeId> {

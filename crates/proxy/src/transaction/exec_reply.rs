@@ -1,6 +1,7 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
 use crate::auth::secrets::SecretArgs;
+use crate::env::Env;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;
@@ -54,7 +55,7 @@ impl<E: Execute> Worker<E> {
                 parts.push_back(Part::Select(database));
             }
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let restored = match session.reply_mode {
             ReplyMode::On => None,
             ReplyMode::Off => Some(ReplyMode::Off),
@@ -70,6 +71,82 @@ impl<E: Execute> Worker<E> {
         self.continue_exec_reply(index)
     }
 
+    /// Goes on with the script of a client, as far as it goes.
+    pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
+        let waiting =
+            |this: &Self| this.env.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes());
+        let (mut own, before) = (0, waiting(self));
+        loop {
+            // What the engine of this process does is one transaction; what nodes have not done is none anyway.
+            let has_had_its_part =
+                own >= OWN_PER_TURN_MAX || own > 0 && waiting(self).saturating_sub(before) > OWN_BYTES_PER_TURN_MAX;
+            if self.env.engine.is_none() && has_had_its_part {
+                self.env.end_slice(index);
+                return Flow::Pause;
+            }
+            let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+            let Some(reply) = session.pins.as_mut().and_then(|p| p.exec_reply.as_mut()) else { return Flow::Next };
+            let Some(part) = reply.parts.pop_front() else {
+                let restored = reply.restored;
+                if let Some(pins) = &mut session.pins {
+                    pins.exec_reply = None;
+                }
+                if let Some(mode) = restored {
+                    session.reply_mode = mode;
+                }
+                session.settle_pins();
+                session.down.end_joint(&mut self.env.clients.pool);
+                self.env.clients.list(index);
+                self.serve_ready();
+                self.tell_changes();
+                return Flow::Next;
+            };
+            let flow = match &part {
+                Part::Remote(bytes) => {
+                    if session.reply_mode == ReplyMode::On {
+                        self.env.clients.answer(index, |out| out.extend_from_slice(bytes));
+                    }
+                    Flow::Next
+                }
+                Part::Select(database) => {
+                    let (database, protocol) = (*database, session.protocol);
+                    self.env.shared.databases.note(database);
+                    if self.reclass(index, database, protocol) {
+                        self.env.note_met(index, &[WantedState::Database]);
+                    } else {
+                        self.env.note_unmet(index, WantedState::Database);
+                    }
+                    Flow::Next
+                }
+                Part::Local(row, args) => {
+                    own += 1;
+                    let unmet = self.ask_unmet(index, row, args.as_args());
+                    unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())))
+                }
+            };
+            match flow {
+                Flow::Next => {}
+                // A transaction is not interrupted for want of room.
+                Flow::Pause if self.env.waits_for_room_alone(index) => {}
+                Flow::Pause => return flow,
+                Flow::Stop => {
+                    self.env.leave_exec_reply(index);
+                    return flow;
+                }
+                Flow::Again => {
+                    let session = self.env.clients.sessions.at_mut(index);
+                    if let Some(reply) = session.and_then(|s| s.pins.as_mut()?.exec_reply.as_mut()) {
+                        reply.parts.push_front(part);
+                    }
+                    // The request that is being read is EXEC, and that has been dealt with.
+                    return Flow::Pause;
+                }
+            }
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
     /// leaves is disconnected at the end of the turn; what it asked for is done, and not answered.
     fn waits_for_room_alone(&mut self, index: ClientId) -> bool {
@@ -93,78 +170,5 @@ impl<E: Execute> Worker<E> {
         }
         session.settle_pins();
         session.down.end_joint(&mut self.clients.pool);
-    }
-
-    /// Goes on with the script of a client, as far as it goes.
-    pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
-        let waiting = |this: &Self| this.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes());
-        let (mut own, before) = (0, waiting(self));
-        loop {
-            // What the engine of this process does is one transaction; what nodes have not done is none anyway.
-            let has_had_its_part =
-                own >= OWN_PER_TURN_MAX || own > 0 && waiting(self).saturating_sub(before) > OWN_BYTES_PER_TURN_MAX;
-            if self.engine.is_none() && has_had_its_part {
-                self.end_slice(index);
-                return Flow::Pause;
-            }
-            let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-            let Some(reply) = session.pins.as_mut().and_then(|p| p.exec_reply.as_mut()) else { return Flow::Next };
-            let Some(part) = reply.parts.pop_front() else {
-                let restored = reply.restored;
-                if let Some(pins) = &mut session.pins {
-                    pins.exec_reply = None;
-                }
-                if let Some(mode) = restored {
-                    session.reply_mode = mode;
-                }
-                session.settle_pins();
-                session.down.end_joint(&mut self.clients.pool);
-                self.clients.list(index);
-                self.serve_ready();
-                self.tell_changes();
-                return Flow::Next;
-            };
-            let flow = match &part {
-                Part::Remote(bytes) => {
-                    if session.reply_mode == ReplyMode::On {
-                        self.clients.answer(index, |out| out.extend_from_slice(bytes));
-                    }
-                    Flow::Next
-                }
-                Part::Select(database) => {
-                    let (database, protocol) = (*database, session.protocol);
-                    self.shared.databases.note(database);
-                    if self.reclass(index, database, protocol) {
-                        self.note_met(index, &[WantedState::Database]);
-                    } else {
-                        self.note_unmet(index, WantedState::Database);
-                    }
-                    Flow::Next
-                }
-                Part::Local(row, args) => {
-                    own += 1;
-                    let unmet = self.ask_unmet(index, row, args.as_args());
-                    unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())))
-                }
-            };
-            match flow {
-                Flow::Next => {}
-                // A transaction is not interrupted for want of room.
-                Flow::Pause if self.waits_for_room_alone(index) => {}
-                Flow::Pause => return flow,
-                Flow::Stop => {
-                    self.leave_exec_reply(index);
-                    return flow;
-                }
-                Flow::Again => {
-                    let session = self.clients.sessions.at_mut(index);
-                    if let Some(reply) = session.and_then(|s| s.pins.as_mut()?.exec_reply.as_mut()) {
-                        reply.parts.push_front(part);
-                    }
-                    // The request that is being read is EXEC, and that has been dealt with.
-                    return Flow::Pause;
-                }
-            }
-        }
     }
 }

@@ -27,6 +27,7 @@ mod queue;
 use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
 use crate::dedicated::Dedicated;
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::nodes::id::NodeId;
@@ -210,16 +211,16 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn transaction_command(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         match row.command {
-            Command::Transactions(T::Multi) => self.begin_queueing(index),
-            Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
-            Command::Transactions(T::Discard) => self.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Multi) => self.env.begin_queueing(index),
+            Command::Transactions(T::Exec) => self.env.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Discard) => self.env.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
             Command::Transactions(T::Watch) => self.watch(index, row, request),
             Command::Transactions(T::Unwatch) => {
                 self.leave_watches(index);
-                self.answer(index, |reply| reply.raw(replies::OK));
+                self.env.answer(index, |reply| reply.raw(replies::OK));
                 Flow::Next
             }
-            _ => self.refuse_unsupported(index, row, "it needs a connection of its own"),
+            _ => self.env.refuse_unsupported(index, row, "it needs a connection of its own"),
         }
     }
 
@@ -227,28 +228,262 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn while_queueing(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
         match row.command {
             Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => None,
-            Command::Transactions(T::Multi) => Some(self.refuse(index, texts::NESTED_MULTI.as_bytes())),
-            Command::Transactions(T::Watch) => Some(self.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
+            Command::Transactions(T::Multi) => Some(self.env.refuse(index, texts::NESTED_MULTI.as_bytes())),
+            Command::Transactions(T::Watch) => Some(self.env.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
             Command::Transactions(T::Discard) => {
-                self.discard_queued(index);
+                self.env.discard_queued(index);
                 self.leave_watches(index);
-                self.answer(index, |reply| reply.raw(replies::OK));
+                self.env.answer(index, |reply| reply.raw(replies::OK));
                 Some(Flow::Next)
             }
             Command::Transactions(T::Exec) => {
                 let held = self.hold_for_client_pause(index, row, request.args);
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
-            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {
+            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.env.refuses_to_steer(row) => {
                 Some(self.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
             }
             _ => {
-                self.note_script(row, request.args);
-                Some(self.queue(index, row, request))
+                self.env.note_script(row, request.args);
+                Some(self.env.queue(index, row, request))
             }
         }
     }
 
+    /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
+    /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
+    fn watch(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_some() {
+            return self.watch_engine(index, request.args);
+        }
+        if self.env.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let keys = match self.env.watched_keys(index, row, request.args) {
+            Ok(keys) => keys,
+            Err(error) => {
+                self.env.answer(index, |reply| reply.raw(&error));
+                return Flow::Next;
+            }
+        };
+        let mut by_node: Vec<(NodeId, Vec<&[u8]>)> = Vec::new();
+        for (node, key) in keys.iter().map(|(node, key)| (*node, key.as_slice())) {
+            match by_node.iter_mut().find(|(n, _)| *n == node) {
+                Some((_, keys)) => keys.push(key),
+                None => by_node.push((node, vec![key])),
+            }
+        }
+        let session = self.env.clients.sessions.at(index);
+        let has_watched =
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| !pins.watches.is_empty());
+        let mut lanes = Vec::new();
+        for (node, _) in &by_node {
+            match self.env.pin(index, *node) {
+                Ok(lane) => lanes.push(lane),
+                Err(error) => {
+                    // What was pinned just now watches nothing, and goes with the rest.
+                    let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
+                    let is_wanted = self.env.passes_reply(index);
+                    if let Some(session) = self.env.clients.sessions.at_mut(index) {
+                        session.pins_mut().failure.note(has_watched);
+                    }
+                    self.env.clients.feed(asker.session, asker.seq, if is_wanted { &error } else { &[] }, true);
+                    return Flow::Pause;
+                }
+            }
+        }
+        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.env.passes_reply(index);
+        let watching = PendingWatch { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
+        let task = self.env.tasks.begin(InternalRequest::Watch(watching));
+        for ((_, keys), lane) in by_node.iter().zip(lanes) {
+            self.env.try_before_watching(lane);
+            let write = |out: &mut Vec<u8>| {
+                request_head(out, keys.len() + 1);
+                request_bulk(out, b"WATCH");
+                keys.iter().for_each(|key| request_bulk(out, key));
+            };
+            let Env { lanes, clients, tasks, config, now, .. } = &mut self.env;
+            let sent = match lanes.find(lane) {
+                Some(place) => {
+                    lanes.send(place, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write)
+                }
+                None => Err(error_text::pin_lost()),
+            };
+            if let Err(error) = sent {
+                tasks.fail(task, 0, LostReply::Unsent, &error, clients);
+            }
+        }
+        self.env.is_busy = true;
+        Flow::Pause
+    }
+
+    /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
+    /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
+    pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
+        let indexes: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in indexes {
+            let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut())
+            else {
+                continue;
+            };
+            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
+            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
+            if let Some(queued) = &mut pins.queued
+                && !(is_touched || pins.is_touched)
+            {
+                queued.move_to(moves, has_other_ways);
+            }
+            if is_touched {
+                self.touch_watches(index);
+            }
+        }
+    }
+
+    /// A node is drained: it is sent no transaction for keys that are watched there.
+    pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
+        let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
+        let watching = self.env.clients.sessions.iter().filter(|(_, session)| is_there(session));
+        let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
+        indexes.into_iter().for_each(|index| self.touch_watches(index));
+    }
+
+    /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.
+    fn touch_watches(&mut self, index: ClientId) {
+        let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+            return;
+        };
+        pins.is_touched = true;
+        if let Some(queued) = &mut pins.queued {
+            queued.unbind();
+        }
+        let watches = std::mem::take(&mut pins.watches);
+        self.leave_touched(index, watches);
+    }
+
+    /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
+    /// comes later, with EXEC or UNWATCH.
+    fn leave_touched(&mut self, index: ClientId, watches: Vec<WatchedLane>) {
+        let is_watching = |pin: &WatchedLane| {
+            let lane = self.env.lanes.find(pin.lane).map(|lane| &self.env.lanes[lane]);
+            lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
+        };
+        let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
+        if let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
+            pins.watches = kept;
+        }
+        self.give_back_watches(left);
+    }
+
+    /// The session watches nothing any more.
+    pub(crate) fn leave_watches(&mut self, index: ClientId) {
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(pins) = &mut session.pins else { return };
+        pins.failure = WatchFailure::None;
+        pins.is_touched = false;
+        let watches = std::mem::take(&mut pins.watches);
+        let id = session.id;
+        if pins.local_watch.take().is_some() {
+            self.env.leave_local_watch(id);
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        session.settle_pins();
+        self.give_back_watches(watches);
+    }
+
+    /// What the session watches counts as changed: its next transaction will not run where it is watched.
+    pub(crate) fn forfeit_watches(&mut self, index: ClientId) {
+        let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+            return;
+        };
+        let watches = std::mem::take(&mut pins.watches);
+        if !watches.is_empty() {
+            pins.failure = WatchFailure::Unseen;
+        }
+        self.give_back_watches(watches);
+    }
+
+    /// All replies of a client have been given. If a WATCH failed, no request followed it, and the client does not pipeline, then
+    /// the client has read the error: its next requests do not rely on watched keys. They may come from another user of the
+    /// client's connection pool.
+    #[cold]
+    pub(crate) fn settle_watch_failure(&mut self, index: ClientId) {
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let has_sent_more = session.input.is_some() || session.details.runs_ahead;
+        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
+        if has_sent_more {
+            pins.failure = WatchFailure::Unseen;
+            return;
+        }
+        self.leave_watches(index);
+    }
+
+    fn give_back_watches(&mut self, watches: Vec<WatchedLane>) {
+        for pin in watches {
+            self.env.unpin();
+            self.give_back(pin.lane, ResetNeeded { is_watching: true, ..ResetNeeded::default() });
+        }
+    }
+
+    /// Ends a transaction, and the watching that comes before it.
+    pub(crate) fn leave_transaction(&mut self, index: ClientId) {
+        self.env.discard_queued(index);
+        self.leave_watches(index);
+    }
+
+    /// A client has left: what it held is given back.
+    pub(crate) fn forget_pins(&mut self, session: &mut Session) {
+        if session.pause.has(Pause::HELD) {
+            self.env.unmark_held(1);
+        }
+        if let Some(pins) = session.pins.take() {
+            self.give_back_watches(pins.watches);
+            if let Some(dedicated) = pins.dedicated {
+                self.close_links(&dedicated);
+            }
+            if pins.local_watch.is_some() {
+                self.env.leave_local_watch(session.id);
+            }
+            if !pins.blocked.is_empty() {
+                self.env.counters.blocked_clients.set(self.env.counters.blocked_clients.value().saturating_sub(1));
+            }
+            self.release_all_of(pins.blocked);
+        }
+    }
+
+    /// Who holds what, for `PROXY SHOW PINS`.
+    pub(crate) fn list_pins(&self) -> Vec<PinLine> {
+        let mut lines = Vec::new();
+        let name = |node: NodeId| self.env.lanes.nodes.get(node).map(|n| n.name.clone());
+        for (index, session) in self.env.clients.sessions.iter() {
+            let mode = self.env.mode_of(index);
+            let owning = if self.env.has_noloop_lanes(index) { "tracking" } else { "session" };
+            let line = |node: Option<NodeId>, reason: &'static str, since_us: u64| PinLine {
+                client: session.id,
+                node: node.and_then(name),
+                reason,
+                mode,
+                age_us: self.env.now.mono_us.saturating_sub(since_us),
+            };
+            lines.extend(
+                self.env.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)),
+            );
+            let Some(pins) = &session.pins else { continue };
+            lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
+            lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
+            if let Some(dedicated) = &pins.dedicated {
+                let (since_us, nodes) = dedicated.places();
+                lines.extend(nodes.map(|node| line(Some(node), dedicated.reason(), since_us)));
+            }
+            lines.extend(pins.local_watch.as_ref().map(|_| line(None, "watch", pins.since_us)));
+            let blocked = pins.blocked.iter().filter_map(|w| self.blocking.requests.at(w.index));
+            lines.extend(blocked.map(|blocked| line(Some(blocked.node), "blocked", blocked.arrived_us)));
+        }
+        lines
+    }
+}
+
+impl<E: Execute> Env<E> {
     fn begin_queueing(&mut self, index: ClientId) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -310,74 +545,6 @@ impl<E: Execute> Worker<E> {
         session.settle_pins();
     }
 
-    /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
-    /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
-    fn watch(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.engine.is_some() {
-            return self.watch_engine(index, request.args);
-        }
-        if self.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        let keys = match self.watched_keys(index, row, request.args) {
-            Ok(keys) => keys,
-            Err(error) => {
-                self.answer(index, |reply| reply.raw(&error));
-                return Flow::Next;
-            }
-        };
-        let mut by_node: Vec<(NodeId, Vec<&[u8]>)> = Vec::new();
-        for (node, key) in keys.iter().map(|(node, key)| (*node, key.as_slice())) {
-            match by_node.iter_mut().find(|(n, _)| *n == node) {
-                Some((_, keys)) => keys.push(key),
-                None => by_node.push((node, vec![key])),
-            }
-        }
-        let session = self.clients.sessions.at(index);
-        let has_watched =
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| !pins.watches.is_empty());
-        let mut lanes = Vec::new();
-        for (node, _) in &by_node {
-            match self.pin(index, *node) {
-                Ok(lane) => lanes.push(lane),
-                Err(error) => {
-                    // What was pinned just now watches nothing, and goes with the rest.
-                    let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-                    let is_wanted = self.passes_reply(index);
-                    if let Some(session) = self.clients.sessions.at_mut(index) {
-                        session.pins_mut().failure.note(has_watched);
-                    }
-                    self.clients.feed(asker.session, asker.seq, if is_wanted { &error } else { &[] }, true);
-                    return Flow::Pause;
-                }
-            }
-        }
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
-        let watching = PendingWatch { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
-        let task = self.tasks.begin(InternalRequest::Watch(watching));
-        for ((_, keys), lane) in by_node.iter().zip(lanes) {
-            self.try_before_watching(lane);
-            let write = |out: &mut Vec<u8>| {
-                request_head(out, keys.len() + 1);
-                request_bulk(out, b"WATCH");
-                keys.iter().for_each(|key| request_bulk(out, key));
-            };
-            let Self { lanes, clients, tasks, config, now, .. } = self;
-            let sent = match lanes.find(lane) {
-                Some(place) => {
-                    lanes.send(place, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write)
-                }
-                None => Err(error_text::pin_lost()),
-            };
-            if let Err(error) = sent {
-                tasks.fail(task, 0, LostReply::Unsent, &error, clients);
-            }
-        }
-        self.is_busy = true;
-        Flow::Pause
-    }
-
     /// MULTI is tried in the round trip of the first WATCH on a connection: once keys are watched it would end that.
     fn try_before_watching(&mut self, lane: LaneHandle) {
         let Some(place) = self.lanes.find(lane) else { return };
@@ -408,62 +575,6 @@ impl<E: Execute> Worker<E> {
                 Err(line)
             }
         }
-    }
-
-    /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
-    /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
-    pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
-        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in indexes {
-            let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
-                continue;
-            };
-            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
-            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
-            if let Some(queued) = &mut pins.queued
-                && !(is_touched || pins.is_touched)
-            {
-                queued.move_to(moves, has_other_ways);
-            }
-            if is_touched {
-                self.touch_watches(index);
-            }
-        }
-    }
-
-    /// A node is drained: it is sent no transaction for keys that are watched there.
-    pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
-        let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
-        let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
-        let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
-        indexes.into_iter().for_each(|index| self.touch_watches(index));
-    }
-
-    /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.
-    fn touch_watches(&mut self, index: ClientId) {
-        let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
-            return;
-        };
-        pins.is_touched = true;
-        if let Some(queued) = &mut pins.queued {
-            queued.unbind();
-        }
-        let watches = std::mem::take(&mut pins.watches);
-        self.leave_touched(index, watches);
-    }
-
-    /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
-    /// comes later, with EXEC or UNWATCH.
-    fn leave_touched(&mut self, index: ClientId, watches: Vec<WatchedLane>) {
-        let is_watching = |pin: &WatchedLane| {
-            let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes[lane]);
-            lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
-        };
-        let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
-        if let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
-            pins.watches = kept;
-        }
-        self.give_back_watches(left);
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
@@ -524,115 +635,8 @@ impl<E: Execute> Worker<E> {
         is_wanted
     }
 
-    /// The session watches nothing any more.
-    pub(crate) fn leave_watches(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let Some(pins) = &mut session.pins else { return };
-        pins.failure = WatchFailure::None;
-        pins.is_touched = false;
-        let watches = std::mem::take(&mut pins.watches);
-        let id = session.id;
-        if pins.local_watch.take().is_some() {
-            self.leave_local_watch(id);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.settle_pins();
-        self.give_back_watches(watches);
-    }
-
-    /// What the session watches counts as changed: its next transaction will not run where it is watched.
-    pub(crate) fn forfeit_watches(&mut self, index: ClientId) {
-        let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
-            return;
-        };
-        let watches = std::mem::take(&mut pins.watches);
-        if !watches.is_empty() {
-            pins.failure = WatchFailure::Unseen;
-        }
-        self.give_back_watches(watches);
-    }
-
-    /// All replies of a client have been given. If a WATCH failed, no request followed it, and the client does not pipeline, then
-    /// the client has read the error: its next requests do not rely on watched keys. They may come from another user of the
-    /// client's connection pool.
-    #[cold]
-    pub(crate) fn settle_watch_failure(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let has_sent_more = session.input.is_some() || session.details.runs_ahead;
-        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
-        if has_sent_more {
-            pins.failure = WatchFailure::Unseen;
-            return;
-        }
-        self.leave_watches(index);
-    }
-
-    fn give_back_watches(&mut self, watches: Vec<WatchedLane>) {
-        for pin in watches {
-            self.unpin();
-            self.give_back(pin.lane, ResetNeeded { is_watching: true, ..ResetNeeded::default() });
-        }
-    }
-
     pub(crate) fn unpin(&mut self) {
         self.counters.pinned.set(self.counters.pinned.value().saturating_sub(1));
-    }
-
-    /// Ends a transaction, and the watching that comes before it.
-    pub(crate) fn leave_transaction(&mut self, index: ClientId) {
-        self.discard_queued(index);
-        self.leave_watches(index);
-    }
-
-    /// A client has left: what it held is given back.
-    pub(crate) fn forget_pins(&mut self, session: &mut Session) {
-        if session.pause.has(Pause::HELD) {
-            self.unmark_held(1);
-        }
-        if let Some(pins) = session.pins.take() {
-            self.give_back_watches(pins.watches);
-            if let Some(dedicated) = pins.dedicated {
-                self.close_links(&dedicated);
-            }
-            if pins.local_watch.is_some() {
-                self.leave_local_watch(session.id);
-            }
-            if !pins.blocked.is_empty() {
-                self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
-            }
-            self.release_all_of(pins.blocked);
-        }
-    }
-
-    /// Who holds what, for `PROXY SHOW PINS`.
-    pub(crate) fn list_pins(&self) -> Vec<PinLine> {
-        let mut lines = Vec::new();
-        let name = |node: NodeId| self.lanes.nodes.get(node).map(|n| n.name.clone());
-        for (index, session) in self.clients.sessions.iter() {
-            let mode = self.mode_of(index);
-            let owning = if self.has_noloop_lanes(index) { "tracking" } else { "session" };
-            let line = |node: Option<NodeId>, reason: &'static str, since_us: u64| PinLine {
-                client: session.id,
-                node: node.and_then(name),
-                reason,
-                mode,
-                age_us: self.now.mono_us.saturating_sub(since_us),
-            };
-            lines.extend(
-                self.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)),
-            );
-            let Some(pins) = &session.pins else { continue };
-            lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
-            lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
-            if let Some(dedicated) = &pins.dedicated {
-                let (since_us, nodes) = dedicated.places();
-                lines.extend(nodes.map(|node| line(Some(node), dedicated.reason(), since_us)));
-            }
-            lines.extend(pins.local_watch.as_ref().map(|_| line(None, "watch", pins.since_us)));
-            let blocked = pins.blocked.iter().filter_map(|w| self.blocking.requests.at(w.index));
-            lines.extend(blocked.map(|blocked| line(Some(blocked.node), "blocked", blocked.arrived_us)));
-        }
-        lines
     }
 }
 

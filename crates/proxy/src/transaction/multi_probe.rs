@@ -12,6 +12,7 @@
 //! another proxy stands there), it does the requests one by one: not as a transaction, and one that waits holds up all
 //! on the connection. So the first block on a connection waits for a round trip. WATCH tries in its own round trip.
 
+use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::key_id::LaneKeyId;
@@ -161,7 +162,7 @@ impl Trial {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Tries MULTI on a lane that takes requests. Nothing may be watched on it: EXEC would end that.
     pub(crate) fn try_multi(&mut self, lane: LaneId, then: Then) {
         let trial = Trial {
@@ -184,32 +185,34 @@ impl<E: Execute> Worker<E> {
         lanes.push(lane, InternalRequests::owner(task, END), *now, &mut clients.pool, say(&[b"EXEC"]));
         self.is_busy = true;
     }
+}
 
+impl<E: Execute> Worker<E> {
     /// The trial is over, or will never be.
     pub(crate) fn conclude_trial(&mut self, trial: Trial) {
         let multi = trial.verdict();
         let Trial { lane, then, refusal, .. } = trial;
-        if let Some(place) = self.lanes.find(lane).filter(|_| multi == Multi::Unknown) {
-            self.lanes[place].multi = Multi::Unknown;
+        if let Some(place) = self.env.lanes.find(lane).filter(|_| multi == Multi::Unknown) {
+            self.env.lanes[place].multi = Multi::Unknown;
         }
         let Then::Send(mut exec) = then else { return };
         if exec.is_answered() {
             return self.conclude_exec(*exec);
         }
         if exec.is_overtaken() {
-            exec.fail(LostReply::Unsent, &error_text::nodes_changed(), &mut self.clients);
+            exec.fail(LostReply::Unsent, &error_text::nodes_changed(), &mut self.env.clients);
             return self.conclude_exec(*exec);
         }
         match multi {
             Multi::Taken => {
-                self.shared.ledger.account(exec.held_bytes(), 0);
+                self.env.shared.ledger.account(exec.held_bytes(), 0);
                 return self.send_exec(*exec);
             }
-            Multi::Refused(words) => exec.refuse(&words, &mut self.clients),
+            Multi::Refused(words) => exec.refuse(&words, &mut self.env.clients),
             Multi::Unknown | Multi::Tried => match refusal {
-                Some(words) => exec.refuse(&words, &mut self.clients),
+                Some(words) => exec.refuse(&words, &mut self.env.clients),
                 None => {
-                    exec.fail(LostReply::Unknown, &error_text::multi_in_doubt(), &mut self.clients);
+                    exec.fail(LostReply::Unknown, &error_text::multi_in_doubt(), &mut self.env.clients);
                 }
             },
         }

@@ -1,5 +1,5 @@
 //! What the workers of one process have in common, and what they tell each other.
 
-mod node_stats;
+pub(crate) mod node_stats;
 pub(crate) mod query;
 pub(crate) mod shared;

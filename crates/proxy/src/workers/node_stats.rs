@@ -3,10 +3,6 @@
 //! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
 
 use crate::nodes::id::PerNode;
-use crate::pool::key_id::LaneKeyId;
-use crate::worker::Worker;
-use respool_command::Execute;
-use respool_connection::Phase;
 use std::sync::{Mutex, PoisonError};
 
 /// One worker's connections to one node.
@@ -24,7 +20,7 @@ pub(crate) struct NodeStats {
 
 impl NodeStats {
     /// Both workers' together.
-    fn joined(self, other: Self) -> Self {
+    pub(crate) fn joined(self, other: Self) -> Self {
         Self {
             connections: self.connections + other.connections,
             outstanding: self.outstanding + other.outstanding,
@@ -47,55 +43,6 @@ impl NodeStats {
 
 /// The figures of one worker, node by node.
 pub(crate) type WorkerNodeStats = Mutex<PerNode<NodeStats>>;
-
-impl<E: Execute> Worker<E> {
-    /// Writes this worker's figures down.
-    pub(crate) fn note_figures(&self) {
-        let mut figures = PerNode::new(self.config.nodes.iter().map(|_| NodeStats::default()));
-        for (figures, node) in figures.iter_mut().zip(self.lanes.nodes.iter()) {
-            figures.is_down = node.health.is_out();
-            figures.is_there_for_others =
-                !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN));
-        }
-        for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
-            let Some(figures) = figures.get_mut(lane.node) else { continue };
-            *figures = figures.joined(NodeStats {
-                connections: usize::from(lane.up.is_ready()),
-                outstanding: lane.up.tickets().outstanding(),
-                queued_bytes: lane.up.queued_bytes(),
-                round_trip_us: lane.up.round_trip_us(),
-                ..NodeStats::default()
-            });
-        }
-        if let Some(own) = self.shared.figures.get(self.number) {
-            *own.lock().unwrap_or_else(PoisonError::into_inner) = figures;
-        }
-    }
-
-    /// The figures of all workers, node by node: this one's of now, the others' of their last look.
-    pub(crate) fn figures(&self) -> Vec<NodeStats> {
-        self.note_figures();
-        sums(&self.shared.figures, self.config.nodes.len())
-    }
-
-    /// Dials the nodes that have no connection yet, so that their state is known. A node that refuses the proxy's own
-    /// credentials, and may accept those of users, is left alone.
-    pub(crate) fn dial_ahead(&mut self) {
-        if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
-            return;
-        }
-        for node in self.config.node_ids() {
-            if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN)) {
-                continue;
-            }
-            let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);
-            if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
-                // A node that failed a moment ago is not dialled, and tried again at the next check.
-                let _ = self.lanes.prepare(lane, &self.config, self.now);
-            }
-        }
-    }
-}
 
 /// The figures of all workers, node by node, as each has written them down last.
 pub(crate) fn sums(of_workers: &[WorkerNodeStats], nodes: usize) -> Vec<NodeStats> {

@@ -1,0 +1,136 @@
+//! What every feature of a worker may use: time, settings, users, clients, connections to nodes, and requests under way.
+//!
+//! No state of a feature is here, and no method of `Env` reaches any. Features have theirs in fields of `Worker`, which hands
+//! them the environment.
+
+use crate::auth::users::UserQuotas;
+use crate::config::Config;
+use crate::internal_request::InternalRequests;
+use crate::lifecycle::loop_lag::LoopLag;
+use crate::limits::READ_BYTES;
+use crate::mail::Mail;
+use crate::observe::counters::Counters;
+use crate::observe::sampling::Samples;
+use crate::pool::Lanes;
+use crate::request::gathers::Scatters;
+use crate::request::time_slices::Slices;
+use crate::session::forced_disconnect::DisconnectLog;
+use crate::session::table::Clients;
+use crate::worker::WorkerSetup;
+use crate::workers::shared::Shared;
+use respool_access::Users;
+use respool_command::{KeyPositions, Millis, Row};
+use respool_connection::{Action, Now, ServiceAction};
+use respool_route::RouteScratch;
+use respool_wire::RequestDecoder;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The state of one worker that is no feature's own.
+#[derive(Debug)]
+pub(crate) struct Env<E> {
+    pub(crate) config: Arc<Config>,
+    pub(crate) shared: Arc<Shared>,
+    /// The users that this worker goes by.
+    pub(crate) users: Arc<Users>,
+    /// What some of them may ask for.
+    pub(crate) allowances: Arc<UserQuotas>,
+    /// Some of them have connections of their own to nodes.
+    pub(crate) has_speakers: bool,
+    /// Room for the keys of requests that are judged.
+    pub(crate) permit_keys: KeyPositions,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) number: usize,
+    pub(crate) engine: Option<E>,
+    pub(crate) now: Now,
+    pub(crate) clients: Clients,
+    pub(crate) lanes: Lanes,
+    pub(crate) scatters: Scatters,
+    pub(crate) tasks: InternalRequests,
+    pub(crate) seen: Samples,
+    /// Room for plans. `None` while it is in use.
+    pub(crate) scratch: Option<Box<RouteScratch>>,
+    /// Requests under each route.
+    pub(crate) route_hits: Vec<u64>,
+    /// An operator holds all requests back.
+    pub(crate) is_all_paused: bool,
+    /// Which replica was asked last.
+    pub(crate) replica_turn: u32,
+    pub(crate) actions: VecDeque<Action<ServiceAction<Mail>>>,
+    /// All reads of connections without an unfinished request or reply go here.
+    pub(crate) read_buffer: Vec<u8>,
+    /// Secrets are in it, or in clients' own input.
+    pub(crate) has_read_secret: bool,
+    /// Decodes requests that lie whole in the read buffer.
+    pub(crate) decoder: Option<Box<RequestDecoder>>,
+    /// Whether replies that are outstanding may be waited for; `None` if that has not been looked at in this turn.
+    pub(crate) is_patient: Option<bool>,
+    /// Something may be outstanding, so timers are looked at often.
+    pub(crate) is_busy: bool,
+    pub(crate) cron_at_us: u64,
+    pub(crate) lag: LoopLag,
+    /// The timers run later than they would if anything were outstanding.
+    pub(crate) is_cron_slow: bool,
+    pub(crate) engine_at_us: u64,
+    pub(crate) cut_off_lines: DisconnectLog,
+    /// Bytes of tables that are in the account of the process.
+    pub(crate) tables_accounted: usize,
+    /// A drain is under way and ends by then.
+    pub(crate) drain_until_us: Option<u64>,
+    /// Commands learnt from nodes, as far as this worker has heard of them.
+    pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
+    pub(crate) slices: Slices,
+}
+
+impl<E> Env<E> {
+    /// The time by which keys of an engine expire.
+    #[inline(always)]
+    pub(crate) fn engine_now(&self) -> Millis {
+        Millis(self.now.unix_us / 1000)
+    }
+
+    /// The environment of a worker with no connections.
+    pub(crate) fn new(setup: WorkerSetup<E>) -> Self {
+        let counters = Arc::clone(&setup.shared.counters[setup.number]);
+        let mut env = Self {
+            lanes: Lanes::new(&setup.config, setup.entropy),
+            clients: Clients::new(Arc::clone(&counters)),
+            users: setup.shared.access.users(),
+            allowances: setup.shared.access.allowances(),
+            has_speakers: false,
+            permit_keys: KeyPositions::new(),
+            scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
+            seen: Samples::new(setup.config.seeing),
+            config: setup.config,
+            shared: setup.shared,
+            counters,
+            number: setup.number,
+            engine: setup.engine,
+            now: Now::default(),
+            tasks: InternalRequests::default(),
+            scratch: None,
+            route_hits: Vec::new(),
+            replica_turn: 0,
+            is_all_paused: false,
+            actions: VecDeque::new(),
+            read_buffer: vec![0; READ_BYTES],
+            has_read_secret: false,
+            decoder: Some(Box::default()),
+            is_patient: None,
+            is_busy: false,
+            cron_at_us: 0,
+            lag: LoopLag::default(),
+            is_cron_slow: true,
+            engine_at_us: 0,
+            cut_off_lines: DisconnectLog::default(),
+            tables_accounted: 0,
+            drain_until_us: None,
+            learnt: Arc::default(),
+            slices: Slices::default(),
+        };
+        env.clients.output_hard = env.config.budgets.client_output_hard;
+        env.lanes.asks = env.number == 0 && env.config.dials_ahead;
+        env.shared.name_nodes(env.config.nodes.iter().map(|node| node.name.clone()));
+        env
+    }
+}

@@ -1,0 +1,58 @@
+//! What this worker tells the others of its connections to nodes, and what it does so that their state is known.
+
+use crate::env::Env;
+use crate::nodes::id::PerNode;
+use crate::pool::key_id::LaneKeyId;
+use crate::workers::node_stats::{NodeStats, sums};
+use respool_command::Execute;
+use respool_connection::Phase;
+use std::sync::PoisonError;
+
+impl<E: Execute> Env<E> {
+    /// Writes this worker's figures down.
+    pub(crate) fn note_figures(&self) {
+        let mut figures = PerNode::new(self.config.nodes.iter().map(|_| NodeStats::default()));
+        for (figures, node) in figures.iter_mut().zip(self.lanes.nodes.iter()) {
+            figures.is_down = node.health.is_out();
+            figures.is_there_for_others =
+                !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN));
+        }
+        for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
+            let Some(figures) = figures.get_mut(lane.node) else { continue };
+            *figures = figures.joined(NodeStats {
+                connections: usize::from(lane.up.is_ready()),
+                outstanding: lane.up.tickets().outstanding(),
+                queued_bytes: lane.up.queued_bytes(),
+                round_trip_us: lane.up.round_trip_us(),
+                ..NodeStats::default()
+            });
+        }
+        if let Some(own) = self.shared.figures.get(self.number) {
+            *own.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+        }
+    }
+
+    /// The figures of all workers, node by node: this one's of now, the others' of their last look.
+    pub(crate) fn figures(&self) -> Vec<NodeStats> {
+        self.note_figures();
+        sums(&self.shared.figures, self.config.nodes.len())
+    }
+
+    /// Dials the nodes that have no connection yet, so that their state is known. A node that refuses the proxy's own
+    /// credentials, and may accept those of users, is left alone.
+    pub(crate) fn dial_ahead(&mut self) {
+        if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
+            return;
+        }
+        for node in self.config.node_ids() {
+            if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN)) {
+                continue;
+            }
+            let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);
+            if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
+                // A node that failed a moment ago is not dialled, and tried again at the next check.
+                let _ = self.lanes.prepare(lane, &self.config, self.now);
+            }
+        }
+    }
+}

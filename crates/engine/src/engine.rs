@@ -87,10 +87,21 @@ impl Engine {
         self.keyspace.counters
     }
 
-    /// About the bytes that the store and its scripts hold from the allocator: tables and records exactly, other values from samples.
-    /// Costs the same however many keys there are.
+    /// Bytes that the store and its scripts hold from the allocator. Costs the same however many keys there are.
     pub fn memory_bytes(&self) -> usize {
         self.keyspace.memory_bytes()
+    }
+
+    /// Bytes that keys and values take: [`Engine::memory_bytes`] without scripts, and without room that the next values get.
+    pub fn used_bytes(&self) -> usize {
+        self.keyspace.used_bytes()
+    }
+
+    /// As [`Engine::used_bytes`], by a walk over every key.
+    #[cfg(debug_assertions)]
+    #[doc(hidden)]
+    pub fn walked_bytes(&self) -> usize {
+        self.keyspace.walked_bytes()
     }
 
     /// Says how long scripts have been running, in milliseconds from any point on. Without it the engine counts what they do.
@@ -116,7 +127,7 @@ impl Engine {
     }
 
     fn is_full(&self) -> bool {
-        self.memory_bytes_max.is_some_and(|max| self.memory_bytes() as u64 > max)
+        self.memory_bytes_max.is_some_and(|max| self.keyspace.bounded_bytes() as u64 > max)
     }
 }
 

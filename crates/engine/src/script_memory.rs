@@ -44,7 +44,7 @@ impl ScriptMemory {
 }
 
 /// Bytes as Redis writes them for readers.
-fn human(bytes: usize) -> String {
+pub(crate) fn human(bytes: usize) -> String {
     const UNITS: [(f64, char); 3] = [(1024.0, 'K'), (1024.0 * 1024.0, 'M'), (1024.0 * 1024.0 * 1024.0, 'G')];
     let unit = UNITS.iter().rev().find(|(size, _)| bytes as f64 >= *size);
     unit.map_or_else(|| format!("{bytes}B"), |(size, name)| format!("{:.2}{name}", bytes as f64 / size))

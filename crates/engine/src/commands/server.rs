@@ -5,6 +5,7 @@ use respool_command::{ServerCommand, asks_for_section, text};
 use super::{Answer, Call, Fault, unsupported};
 use crate::keyspace::Database;
 use crate::number::integer;
+use crate::script_memory::human;
 
 const INVALID_FIRST_DB: &str = "ERR invalid first DB index";
 const INVALID_SECOND_DB: &str = "ERR invalid second DB index";
@@ -43,19 +44,17 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
             text.push_str(&format!("{gap}# {name}\r\n{lines}"));
         }
     };
-    let mut memory = String::new();
+    let (used, dataset) = (keyspace.bounded_bytes(), keyspace.used_bytes());
+    let mut memory =
+        format!("used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_dataset:{dataset}\r\n", human(used));
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
     let counters = keyspace.counters;
     section(
         "Store",
         format!(
-            "used_memory_dataset:{}\r\nexpired_keys:{}\r\nexpired_fields:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
-            keyspace.memory_bytes() - keyspace.script_memory.bytes(),
-            counters.expired_keys,
-            counters.expired_fields,
-            counters.keyspace_hits,
-            counters.keyspace_misses
+            "expired_keys:{}\r\nexpired_fields:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
+            counters.expired_keys, counters.expired_fields, counters.keyspace_hits, counters.keyspace_misses
         ),
     );
     let databases = keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0);

@@ -46,6 +46,8 @@ pub(crate) struct Database {
     pub(crate) keys: Deadlines,
     /// Hashes with deadlines of fields, each by its earliest.
     pub(crate) hashes: Deadlines,
+    /// What the keyspace has counted of [`Database::memory_bytes`].
+    pub(crate) counted_bytes: usize,
 }
 
 /// The coarse form of a deadline: never later than the deadline itself.

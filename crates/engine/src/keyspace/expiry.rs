@@ -24,7 +24,7 @@ impl Keyspace {
             return;
         }
         let entry = Expiring { record: found.record, second: second_of(moment) };
-        let listed = self.databases[at.database].keys.push(entry);
+        let listed = self.push_deadline(at.database, |database| &mut database.keys, entry);
         let record = self.rewrite_with(at.database, found, Some(Deadline { at: moment, listed }));
         self.databases[at.database].keys.entries[listed as usize].record = record;
     }
@@ -45,9 +45,41 @@ impl Keyspace {
         self.rewrite(database, found, draft)
     }
 
+    /// Adds an entry to a list of deadlines; its position.
+    pub(super) fn push_deadline(
+        &mut self,
+        database: usize,
+        list_of: fn(&mut Database) -> &mut Deadlines,
+        entry: Expiring,
+    ) -> u32 {
+        let list = list_of(&mut self.databases[database]);
+        let capacity = list.entries.capacity();
+        let position = list.push(entry);
+        if list.entries.capacity() != capacity {
+            self.count_tables(database);
+        }
+        position
+    }
+
+    /// As [`Deadlines::remove`].
+    pub(super) fn remove_deadline(
+        &mut self,
+        database: usize,
+        list_of: fn(&mut Database) -> &mut Deadlines,
+        position: u32,
+    ) -> Option<Expiring> {
+        let list = list_of(&mut self.databases[database]);
+        let capacity = list.entries.capacity();
+        let moved = list.remove(position);
+        if list.entries.capacity() != capacity {
+            self.count_tables(database);
+        }
+        moved
+    }
+
     /// Takes an entry out of the list of deadlines; the last one moves into its place.
     pub(super) fn unlist(&mut self, database: usize, listed: u32) {
-        if let Some(moved) = self.databases[database].keys.remove(listed) {
+        if let Some(moved) = self.remove_deadline(database, |database| &mut database.keys, listed) {
             let bytes = self.heap.pool.get_mut(moved.record);
             if let Some(deadline) = KeyRecord::new(bytes).deadline() {
                 key::set_deadline(bytes, Deadline { listed, ..deadline });

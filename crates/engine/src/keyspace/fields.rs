@@ -21,9 +21,10 @@ impl Keyspace {
         }
     }
 
+    /// The hash of a record, for what takes and frees no memory.
     fn hash_mut(&mut self, record: Handle) -> Option<&mut Hash> {
         match KeyRecord::new(self.heap.pool.get(record)).value() {
-            Value::Object(Kind::Hash, number) => match self.objects.get_mut(number)? {
+            Value::Object(Kind::Hash, number) => match self.objects.get_mut_in_place(number)? {
                 Object::Hash(hash) => Some(hash),
                 _ => None,
             },
@@ -43,8 +44,12 @@ impl Keyspace {
         let (listed, next) = (volatile.listed, volatile.next_deadline());
         let Some(next) = next else {
             self.unlist_hash(database, record);
-            if let Some(hash) = self.hash_mut(record) {
-                hash.settle();
+            if let Value::Object(_, number) = KeyRecord::new(self.heap.pool.get(record)).value() {
+                self.objects.edit(number, |object| {
+                    if let Object::Hash(hash) = object {
+                        hash.settle();
+                    }
+                });
             }
             return;
         };
@@ -53,7 +58,7 @@ impl Keyspace {
             self.databases[database].hashes.entries[listed as usize] = entry;
             return;
         }
-        let listed = self.databases[database].hashes.push(entry);
+        let listed = self.push_deadline(database, |database| &mut database.hashes, entry);
         if let Some(volatile) = self.hash_mut(record).and_then(Hash::volatile_mut) {
             volatile.listed = listed;
         }
@@ -66,7 +71,7 @@ impl Keyspace {
         if listed == NOT_LISTED {
             return;
         }
-        if let Some(moved) = self.databases[database].hashes.remove(listed)
+        if let Some(moved) = self.remove_deadline(database, |database| &mut database.hashes, listed)
             && let Some(volatile) = self.hash_mut(moved.record).and_then(Hash::volatile_mut)
         {
             volatile.listed = listed;
@@ -85,9 +90,10 @@ impl Keyspace {
             self.remove(at.database, found);
             return None;
         }
-        let (object, heap) = self.object_mut(found)?;
-        let Object::Hash(hash) = object else { return Some(0) };
-        let count = hash.volatile_mut().map_or(0, |volatile| volatile.expire(heap, budget));
+        let count = self.edit_object(found, |object, heap| match object {
+            Object::Hash(hash) => hash.volatile_mut().map_or(0, |volatile| volatile.expire(heap, budget)),
+            _ => 0,
+        })?;
         self.counters.expired_fields += count as u64;
         self.note(at.database, found);
         self.list_hash(at.database, found.record);

@@ -8,19 +8,20 @@ mod database;
 mod edited;
 mod expiry;
 mod fields;
+mod footprint;
 mod journal;
 mod key;
 mod watch;
 
 use crate::limits;
 use crate::script_memory::ScriptMemory;
-use crate::store::estimate;
+use crate::store::graves::Graves;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
 use crate::store::pool::Handle;
-use crate::store::slab::Slab;
-use crate::store::table::{Place, Table};
-use crate::values::{Held, Object, Remains, Stream, Volatile};
+use crate::store::table::Place;
+use crate::store::weighed::Weighed;
+use crate::values::{Held, Object, Remains};
 
 pub(crate) use blocked::Blocked;
 use blocked::BlockedRequests;
@@ -82,35 +83,15 @@ pub(crate) struct Found {
     record: Handle,
 }
 
-/// A table that is not in use any more, whose records are still to be freed.
-enum Grave {
-    /// Of a hash, set or sorted set.
-    Members(Table),
-    /// Of a database: its records name values that have to go as well.
-    Keys(Table),
-    /// Of a hash with deadlines, which have to be freed as well.
-    Fields(Box<Volatile>),
-    /// Entries and what groups have pending.
-    Stream(Box<Stream>),
-}
-
-impl From<Remains> for Grave {
-    fn from(remains: Remains) -> Self {
-        match remains {
-            Remains::Table(table) => Self::Members(table),
-            Remains::Fields(fields) => Self::Fields(fields),
-            Remains::Stream(stream) => Self::Stream(stream),
-        }
-    }
-}
-
 /// All databases and what they hold.
 pub(crate) struct Keyspace {
     pub(crate) heap: Heap,
     pub(crate) databases: Vec<Database>,
-    objects: Slab<Object>,
+    /// Bytes that the tables and lists of all databases hold from the allocator.
+    table_bytes: usize,
+    objects: Weighed<Object>,
     /// What is forgotten and still to be freed; see [`Keyspace::reap`].
-    graves: Vec<Grave>,
+    graves: Graves<Remains>,
     pub(crate) counters: Counters,
     /// What has changed, if it is kept.
     journal: Journal,
@@ -134,8 +115,9 @@ impl Keyspace {
         Self {
             heap,
             databases: (0..databases).map(|_| Database::default()).collect(),
-            objects: Slab::default(),
-            graves: Vec::new(),
+            table_bytes: 0,
+            objects: Weighed::default(),
+            graves: Graves::default(),
             counters: Counters::default(),
             journal: Journal::default(),
             watches: Watches::default(),
@@ -305,13 +287,12 @@ impl Keyspace {
         }
     }
 
-    /// The object that the key holds, to be changed with the help of the heap.
+    /// Changes the object that the key holds, with the help of the heap.
     #[inline]
-    pub(crate) fn object_mut(&mut self, found: Found) -> Option<(&mut Object, &mut Heap)> {
-        match self.value(found) {
-            Value::Object(_, number) => Some((self.objects.get_mut(number)?, &mut self.heap)),
-            _ => None,
-        }
+    pub(crate) fn edit_object<R>(&mut self, found: Found, edit: impl FnOnce(&mut Object, &mut Heap) -> R) -> Option<R> {
+        let Value::Object(_, number) = self.value(found) else { return None };
+        let heap = &mut self.heap;
+        self.objects.edit(number, |object| edit(object, heap))
     }
 
     /// The value of a certain type that the key holds, and the heap it stands on.
@@ -326,9 +307,12 @@ impl Keyspace {
         found: Found,
         edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Option<R> {
-        let (value, heap) = self.pick_from(found)?;
-        let Edited { said, is_change } = edit(value, heap);
-        if value.has_deadlines() {
+        let (Edited { said, is_change }, has_deadlines) = self.edit_object(found, |object, heap| {
+            let value = T::of_mut(object)?;
+            let edited = edit(value, heap);
+            Some((edited, value.has_deadlines()))
+        })??;
+        if has_deadlines {
             self.list_hash(database, found.record);
         }
         if is_change {
@@ -339,8 +323,8 @@ impl Keyspace {
 
     /// As [`Keyspace::view`], to pick something by chance, of which the heap has some: nothing is changed.
     pub(crate) fn pick_from<T: Held>(&mut self, found: Found) -> Option<(&mut T, &mut Heap)> {
-        let (object, heap) = self.object_mut(found)?;
-        Some((T::of_mut(object)?, heap))
+        let Value::Object(_, number) = self.value(found) else { return None };
+        Some((T::of_mut(self.objects.get_mut_in_place(number)?)?, &mut self.heap))
     }
 
     /// When the key goes, in milliseconds since the Unix epoch.
@@ -443,7 +427,7 @@ impl Keyspace {
             Object::SortedSet(_) => Kind::SortedSet,
             Object::Stream(_) => Kind::Stream,
         };
-        let number = self.objects.insert(object).expect("memory ends before 2^31 objects");
+        let number = self.objects.insert(object);
         self.put(at, key, Value::Object(kind, number), expiry);
     }
 
@@ -474,7 +458,11 @@ impl Keyspace {
                 draft.write(self.heap.pool.get_mut(record));
                 let Heap { pool, hasher, .. } = &mut self.heap;
                 let table = &mut self.databases[at.database].table;
+                let shape = table.shape();
                 table.insert(hasher.hash(key), record, |moved| hasher.hash(KeyRecord::new(pool.get(moved)).key()));
+                if table.shape() != shape {
+                    self.count_tables(at.database);
+                }
                 match value {
                     Value::Object(Kind::Hash, _) => self.list_hash(at.database, record),
                     Value::Object(kind, _) => self.signal(at.database, key, kind),
@@ -551,35 +539,19 @@ impl Keyspace {
     /// Frees a value that no key holds. A large one is freed little by little, so that no request pays for all of it.
     pub(crate) fn discard(&mut self, object: Object) {
         if let Some(remains) = object.into_remains() {
-            self.graves.push(remains.into());
+            self.graves.push(remains);
             self.reap(limits::REAPED_AT_ONCE);
         }
     }
 
     /// Frees about `budget` records of what was forgotten; whether some are left.
     pub(crate) fn reap(&mut self, budget: usize) -> bool {
-        let mut freed = 0;
+        let (mut freed, mut records) = (0, Vec::new());
         while freed < budget {
-            let Some(grave) = self.graves.last_mut() else { return false };
-            let mut records = Vec::new();
-            let is_left = match grave {
-                Grave::Members(table) | Grave::Keys(table) => table.drain_bucket(|record| records.push(record)),
-                Grave::Fields(fields) => fields.drain(|record| records.push(record)),
-                Grave::Stream(stream) => {
-                    freed += stream.drain(budget - freed).max(1);
-                    if stream.is_drained() {
-                        self.graves.pop();
-                    }
-                    continue;
-                }
-            };
-            let holds_keys = matches!(grave, Grave::Keys(_));
-            if !is_left {
-                self.graves.pop();
-            }
-            freed += records.len().max(1);
-            for record in records {
-                if holds_keys {
+            let Some(part) = self.graves.take_part(budget - freed, &mut records) else { return false };
+            freed += part.count;
+            for record in records.drain(..) {
+                if part.holds_keys {
                     self.bury_value(record);
                 }
                 self.heap.pool.free(record);
@@ -595,7 +567,9 @@ impl Keyspace {
             Value::Long(handle) => self.heap.pool.free(handle),
             Value::Object(_, number) => {
                 let remains = self.objects.take(number).and_then(Object::into_remains);
-                self.graves.extend(remains.map(Grave::from));
+                if let Some(remains) = remains {
+                    self.graves.push(remains);
+                }
             }
         }
     }
@@ -616,7 +590,12 @@ impl Keyspace {
         if let Some(deadline) = self.record(found).deadline() {
             self.unlist(database, deadline.listed);
         }
-        self.databases[database].table.remove(found.place);
+        let table = &mut self.databases[database].table;
+        let shape = table.shape();
+        table.remove(found.place);
+        if table.shape() != shape {
+            self.count_tables(database);
+        }
         self.heap.pool.free(found.record);
     }
 
@@ -667,7 +646,8 @@ impl Keyspace {
         self.journal.note_everything();
         self.spoil_all(database);
         let emptied = std::mem::take(&mut self.databases[database]);
-        self.graves.push(Grave::Keys(emptied.table));
+        self.table_bytes -= emptied.counted_bytes;
+        self.graves.push_keys(emptied.table);
         self.reap(limits::REAPED_AT_ONCE);
         self.signal_all(database);
     }
@@ -677,8 +657,9 @@ impl Keyspace {
         self.journal.note_everything();
         (0..self.databases.len()).for_each(|database| self.spoil_all(database));
         self.databases.iter_mut().for_each(|database| *database = Database::default());
-        self.objects = Slab::default();
-        self.graves = Vec::new();
+        self.table_bytes = 0;
+        self.objects = Weighed::default();
+        self.graves = Graves::default();
         self.heap.pool = crate::store::pool::Pool::default();
         (0..self.databases.len()).for_each(|database| self.signal_all(database));
     }
@@ -743,17 +724,5 @@ impl Keyspace {
         self.databases.swap(a, b);
         self.signal_all(a);
         self.signal_all(b);
-    }
-
-    /// About the bytes held from the allocator, by scripts too: tables and records exactly, other values from samples.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let databases: usize = self.databases.iter().map(Database::memory_bytes).sum();
-        let graves = estimate::sum(self.graves.len(), |index| match &self.graves[index] {
-            Grave::Members(table) | Grave::Keys(table) => table.memory_bytes(),
-            Grave::Fields(fields) => fields.memory_bytes(),
-            Grave::Stream(stream) => stream.memory_bytes(),
-        });
-        let objects = self.objects.memory_bytes() + self.objects.estimate(Object::memory_bytes);
-        self.heap.pool.memory_bytes() + databases + graves + objects + self.script_memory.bytes()
     }
 }

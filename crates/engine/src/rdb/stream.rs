@@ -39,7 +39,7 @@ pub(super) fn write(writer: &mut Writer, stream: &Stream) {
     }
     writer.number(figures.entries_added as u64);
     writer.number(stream.groups.len() as u64);
-    for (name, group) in &stream.groups {
+    for (name, group) in stream.groups.iter() {
         writer.text(name);
         writer.id(group.last_id);
         writer.number(group.entries_read as u64);
@@ -103,7 +103,7 @@ pub(super) fn read(reader: &mut Reader<'_>, has_figures: bool) -> Result<Stream,
     for _ in 0..reader.count()? {
         let name = reader.text()?.into_owned().into_boxed_slice();
         let group = group(reader, &stream, has_figures)?;
-        if stream.groups.insert(name, group).is_some() {
+        if !stream.groups.insert(name, group) {
             return Err(Broken);
         }
     }

@@ -363,7 +363,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         if is_readonly {
             return Err(text::NO_WRITES_NEEDED.into());
         }
-        let is_full = desk.memory_bytes_max.is_some_and(|max| desk.keyspace.memory_bytes() as u64 > max);
+        let is_full = desk.memory_bytes_max.is_some_and(|max| desk.keyspace.bounded_bytes() as u64 > max);
         if is_full && !flags.allow_oom {
             return Err(text::OOM_NOT_ALLOWED.into());
         }
@@ -525,7 +525,7 @@ fn permitted(
         return Err(text::READ_ONLY.into());
     }
     // Once a script has written, it may end what it has begun.
-    let is_full = || memory_bytes_max.is_some_and(|max| keyspace.memory_bytes() as u64 > max);
+    let is_full = || memory_bytes_max.is_some_and(|max| keyspace.bounded_bytes() as u64 > max);
     if row.flags.has(Flags::DENYOOM) && !running.may_exceed_memory && !running.has_written && is_full() {
         return Err(texts::OOM.into());
     }

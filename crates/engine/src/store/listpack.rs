@@ -163,6 +163,7 @@ impl Listpack {
     }
 
     /// Bytes held from the allocator.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }

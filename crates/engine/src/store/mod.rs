@@ -1,6 +1,7 @@
 //! Where bytes lie: the pool of records and the structures over it. Nothing here knows a command or a key's type.
 
-pub(crate) mod estimate;
+mod chunks;
+pub(crate) mod graves;
 pub(crate) mod heap;
 pub(crate) mod int_set;
 pub(crate) mod listpack;
@@ -13,4 +14,5 @@ pub(crate) mod record;
 pub(crate) mod slab;
 pub(crate) mod sorted_index;
 pub(crate) mod table;
+pub(crate) mod weighed;
 pub(crate) mod xxh3;

@@ -86,6 +86,8 @@ pub(crate) struct Pool {
     large: Slab<Vec<u8>>,
     large_bytes: usize,
     live_pages: usize,
+    /// Units of all slots in use.
+    live_units: usize,
 }
 
 /// The class whose slots are the smallest that hold `len` bytes: steps of 8 bytes up to 128, 16 up to 256, 32 up to 512.
@@ -143,6 +145,7 @@ impl Pool {
         };
         page.liveness.take(unit.into());
         page.used += 1;
+        self.live_units += usize::from(page.slot_units);
         if u32::from(page.used) == page.capacity() {
             // Only the last page of the list is ever filled.
             self.roomy[class].pop();
@@ -262,6 +265,7 @@ impl Pool {
         page.free = unit;
         let was_full = u32::from(page.used) == page.capacity();
         page.used -= 1;
+        self.live_units -= usize::from(page.slot_units);
         if was_full || page.used == 0 {
             self.free_rare(page_number);
         }
@@ -321,6 +325,23 @@ impl Pool {
         self.get_mut(fresh)[..kept].copy_from_slice(&carried[..kept]);
         self.free(handle);
         fresh
+    }
+
+    /// Bytes that records take: slots and vectors, without the free slots of pages.
+    #[inline]
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.live_units * UNIT_BYTES + self.large_bytes + self.large.used_bytes()
+    }
+
+    /// What one record adds to [`Pool::used_bytes`].
+    #[cfg(debug_assertions)]
+    pub(crate) fn record_bytes(&self, handle: Handle) -> usize {
+        let number = handle.to_u32();
+        if number & LARGE == 0 {
+            return usize::from(self.pages[(number / PAGE_UNITS) as usize].slot_units) * UNIT_BYTES;
+        }
+        let bytes = self.large.get(number & !LARGE).map_or(0, Vec::capacity);
+        bytes + LARGE_OVERHEAD_BYTES + Slab::<Vec<u8>>::PLACE_BYTES
     }
 
     /// Bytes that the pool holds from the allocator, its own bookkeeping included.

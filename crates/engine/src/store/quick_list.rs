@@ -2,9 +2,7 @@
 //!
 //! Both ends are cheap; the middle is reached by walking chunk counts and then one chunk.
 
-use std::collections::VecDeque;
-
-use super::estimate;
+use super::chunks::Chunks;
 use super::listpack::{Element, Listpack};
 
 /// A chunk takes no further element past this many bytes; a longer element has a chunk of its own.
@@ -29,7 +27,7 @@ pub(crate) struct Spot {
 /// A list of elements. See the module's text.
 #[derive(Clone)]
 pub(crate) struct QuickList {
-    chunks: VecDeque<Listpack>,
+    chunks: Chunks,
     len: usize,
 }
 
@@ -40,7 +38,7 @@ fn has_room(chunk: &Listpack, bytes: usize) -> bool {
 impl QuickList {
     /// No elements yet.
     pub(crate) fn new() -> Self {
-        Self { chunks: VecDeque::new(), len: 0 }
+        Self { chunks: Chunks::default(), len: 0 }
     }
 
     /// How many elements there are.
@@ -58,7 +56,9 @@ impl QuickList {
         let len = chunk.len();
         if chunk.byte_len() <= CHUNK_BYTES_MAX || len == 1 {
             self.len += len;
-            self.chunks.extend((len > 0).then_some(chunk));
+            if len > 0 {
+                self.chunks.push(chunk);
+            }
         } else {
             chunk.iter().for_each(|element| element.read(|text| self.push(End::Tail, text)));
         }
@@ -66,30 +66,33 @@ impl QuickList {
 
     /// Adds an element at one end.
     pub(crate) fn push(&mut self, end: End, bytes: &[u8]) {
-        let chunk = match end {
-            End::Head => self.chunks.front_mut(),
-            End::Tail => self.chunks.back_mut(),
-        };
-        match chunk {
-            Some(chunk) if has_room(chunk, bytes.len()) => {
+        let last = self.end_chunk(end);
+        let is_done = self.chunks.edit(last, |chunk| {
+            let has_room = has_room(chunk, bytes.len());
+            if has_room {
                 let at = if end == End::Head { chunk.first() } else { None };
                 chunk.insert(at, bytes);
+            } else {
+                chunk.shrink();
             }
-            full => {
-                if let Some(chunk) = full {
-                    chunk.shrink();
-                }
-                let mut fresh = Listpack::new();
-                fresh.push(bytes);
-                if end == End::Head { self.chunks.push_front(fresh) } else { self.chunks.push_back(fresh) }
-            }
+            has_room
+        });
+        if is_done != Some(true) {
+            let mut fresh = Listpack::new();
+            fresh.push(bytes);
+            self.chunks.insert(if end == End::Head { 0 } else { self.chunks.len() }, fresh);
         }
         self.len += 1;
     }
 
+    /// The index of the chunk at one end.
+    fn end_chunk(&self, end: End) -> usize {
+        if end == End::Head { 0 } else { self.chunks.len().saturating_sub(1) }
+    }
+
     /// Takes the element at one end out, after `read` has seen it.
     pub(crate) fn pop<T>(&mut self, end: End, read: impl FnOnce(Element<'_>) -> T) -> Option<T> {
-        let chunk = if end == End::Head { 0 } else { self.chunks.len().checked_sub(1)? };
+        let chunk = self.end_chunk(end);
         let pack = self.chunks.get(chunk)?;
         let at = if end == End::Head { pack.first()? } else { pack.last()? };
         let seen = read(pack.get(at));
@@ -158,9 +161,12 @@ impl QuickList {
 
     /// Takes the element at `spot` out.
     pub(crate) fn remove(&mut self, spot: Spot) {
-        let Some(pack) = self.chunks.get_mut(spot.chunk) else { return };
-        pack.remove(spot.at, 1);
-        if pack.is_empty() {
+        let remove = |pack: &mut Listpack| {
+            pack.remove(spot.at, 1);
+            pack.is_empty()
+        };
+        let Some(is_drained) = self.chunks.edit(spot.chunk, remove) else { return };
+        if is_drained {
             self.chunks.remove(spot.chunk);
         }
         self.len -= 1;
@@ -168,9 +174,15 @@ impl QuickList {
 
     /// Puts other text in the place of the element at `spot`.
     pub(crate) fn replace(&mut self, spot: Spot, bytes: &[u8]) {
-        let Some(pack) = self.chunks.get_mut(spot.chunk) else { return };
-        if pack.len() == 1 || pack.byte_len() + bytes.len() + ENTRY_OVERHEAD_BYTES <= CHUNK_BYTES_MAX {
-            return pack.replace(spot.at, bytes);
+        let is_replaced = self.chunks.edit(spot.chunk, |pack| {
+            let fits = pack.len() == 1 || pack.byte_len() + bytes.len() + ENTRY_OVERHEAD_BYTES <= CHUNK_BYTES_MAX;
+            if fits {
+                pack.replace(spot.at, bytes);
+            }
+            fits
+        });
+        if is_replaced != Some(false) {
+            return;
         }
         self.insert_before(spot, bytes);
         // The old element now starts what stands behind the new one.
@@ -191,24 +203,23 @@ impl QuickList {
 
     /// Adds an element before the one at `spot`.
     pub(crate) fn insert_before(&mut self, spot: Spot, bytes: &[u8]) {
-        let Some(pack) = self.chunks.get_mut(spot.chunk) else { return };
+        let Some(pack) = self.chunks.get(spot.chunk) else { return };
         self.len += 1;
         if has_room(pack, bytes.len()) {
-            return pack.insert(Some(spot.at), bytes);
+            self.chunks.edit(spot.chunk, |pack| pack.insert(Some(spot.at), bytes));
+            return;
         }
+        let mut fresh = Listpack::new();
+        fresh.push(bytes);
         if pack.first() == Some(spot.at) {
-            let mut fresh = Listpack::new();
-            fresh.push(bytes);
             return self.chunks.insert(spot.chunk, fresh);
         }
-        let mut tail = pack.split_off(spot.at);
-        if has_room(pack, bytes.len()) {
-            pack.push(bytes);
+        let Some(mut tail) = self.chunks.edit(spot.chunk, |pack| pack.split_off(spot.at)) else { return };
+        if self.chunks.get(spot.chunk).is_some_and(|pack| has_room(pack, bytes.len())) {
+            self.chunks.edit(spot.chunk, |pack| pack.push(bytes));
         } else if has_room(&tail, bytes.len()) {
             tail.insert(tail.first(), bytes);
         } else {
-            let mut fresh = Listpack::new();
-            fresh.push(bytes);
             self.chunks.insert(spot.chunk + 1, tail);
             return self.chunks.insert(spot.chunk + 1, fresh);
         }
@@ -221,10 +232,11 @@ impl QuickList {
         match self.step(spot, End::Head) {
             Some(next) if next.chunk == spot.chunk => self.insert_before(next, bytes),
             _ => {
-                let Some(pack) = self.chunks.get_mut(spot.chunk) else { return };
+                let Some(pack) = self.chunks.get(spot.chunk) else { return };
                 self.len += 1;
                 if has_room(pack, bytes.len()) {
-                    return pack.push(bytes);
+                    self.chunks.edit(spot.chunk, |pack| pack.push(bytes));
+                    return;
                 }
                 let mut fresh = Listpack::new();
                 fresh.push(bytes);
@@ -240,20 +252,17 @@ impl QuickList {
             return;
         }
         let Some(right) = self.chunks.remove(index + 1) else { return };
-        let Some(left) = self.chunks.get_mut(index) else { return };
-        for element in right.iter() {
-            left.insert_element(None, element);
-        }
+        self.chunks.edit(index, |left| right.iter().for_each(|element| left.insert_element(None, element)));
     }
 
     /// Takes out up to `limit` elements that are the text `bytes`, starting at one end. Tells how many there were.
     pub(crate) fn remove_equal(&mut self, from: End, limit: usize, bytes: &[u8]) -> usize {
         let mut removed = 0;
-        let mut chunk = if from == End::Head { 0 } else { self.chunks.len().saturating_sub(1) };
+        let mut chunk = self.end_chunk(from);
         while removed < limit {
-            let Some(pack) = self.chunks.get_mut(chunk) else { break };
-            removed += remove_equal_in(pack, from, limit - removed, bytes);
-            let is_drained = pack.is_empty();
+            let remove = |pack: &mut Listpack| (remove_equal_in(pack, from, limit - removed, bytes), pack.is_empty());
+            let Some((count, is_drained)) = self.chunks.edit(chunk, remove) else { break };
+            removed += count;
             if is_drained {
                 self.chunks.remove(chunk);
             }
@@ -278,29 +287,32 @@ impl QuickList {
         let mut left = count.min(self.len);
         self.len -= left;
         while left > 0 {
-            let pack = if end == End::Head { self.chunks.front_mut() } else { self.chunks.back_mut() };
-            let Some(pack) = pack else { return };
-            let len = pack.len();
+            let chunk = self.end_chunk(end);
+            let Some(len) = self.chunks.get(chunk).map(Listpack::len) else { return };
             if left < len {
                 let first = if end == End::Head { 0 } else { len - left };
-                if let Some(at) = pack.seek(first) {
-                    pack.remove(at, left);
-                }
+                self.chunks.edit(chunk, |pack| {
+                    if let Some(at) = pack.seek(first) {
+                        pack.remove(at, left);
+                    }
+                });
                 return;
             }
             left -= len;
-            if end == End::Head {
-                self.chunks.pop_front()
-            } else {
-                self.chunks.pop_back()
-            };
+            self.chunks.remove(chunk);
         }
     }
 
-    /// About the bytes held from the allocator.
+    /// Bytes held from the allocator.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
-        let chunks = estimate::sum(self.chunks.len(), |index| self.chunks.get(index).map_or(0, Listpack::memory_bytes));
-        chunks + self.chunks.capacity() * size_of::<Listpack>()
+        self.chunks.memory_bytes()
+    }
+
+    /// As [`QuickList::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walked_bytes(&self) -> usize {
+        self.chunks.walked_bytes()
     }
 }
 

@@ -4,7 +4,6 @@
 //! which takes a predicate that holds for a prefix of the order; ranges, counts, removals and iteration then work on
 //! ranks alone. The tree compares nothing itself, so it needs neither the members nor their order.
 
-use super::estimate;
 use super::pool::Handle;
 
 /// Entries in a leaf.
@@ -37,6 +36,15 @@ impl Leaf {
     fn len(&self) -> usize {
         self.scores.len()
     }
+
+    #[inline]
+    fn memory_bytes(&self) -> usize {
+        vectors_bytes(&self.scores, &self.members)
+    }
+}
+
+fn vectors_bytes(scores: &Vec<f64>, members: &Vec<Handle>) -> usize {
+    scores.capacity() * size_of::<f64>() + members.capacity() * size_of::<Handle>()
 }
 
 #[derive(Clone, Copy)]
@@ -58,6 +66,8 @@ pub(crate) struct SortedIndex {
     /// Levels of inner nodes above the leaves.
     height: u32,
     len: usize,
+    /// Bytes that the entries of leaves and the children of inner nodes hold from the allocator.
+    node_bytes: usize,
 }
 
 /// What an insertion did to a node, for its parent to know.
@@ -76,6 +86,7 @@ impl SortedIndex {
             root: 0,
             height: 0,
             len: 0,
+            node_bytes: 0,
         };
         made.root = made.take_leaf();
         made
@@ -96,7 +107,27 @@ impl SortedIndex {
         (self.leaves.len() - 1) as u32
     }
 
+    /// Changes a leaf.
+    #[inline]
+    fn edit_leaf<R>(&mut self, node: u32, edit: impl FnOnce(&mut Leaf) -> R) -> R {
+        let leaf = &mut self.leaves[node as usize];
+        let before = leaf.memory_bytes();
+        let said = edit(leaf);
+        self.node_bytes = self.node_bytes + leaf.memory_bytes() - before;
+        said
+    }
+
+    /// Changes an inner node.
+    fn edit_inner<R>(&mut self, node: u32, edit: impl FnOnce(&mut Vec<Child>) -> R) -> R {
+        let children = &mut self.inners[node as usize];
+        let before = children.capacity();
+        let said = edit(children);
+        self.node_bytes = self.node_bytes + children.capacity() * size_of::<Child>() - before * size_of::<Child>();
+        said
+    }
+
     fn take_inner(&mut self, children: Vec<Child>) -> u32 {
+        self.node_bytes += children.capacity() * size_of::<Child>();
         if let Some(index) = self.spare_inners.pop() {
             self.inners[index as usize] = children;
             return index;
@@ -217,12 +248,12 @@ impl SortedIndex {
         child.count += 1;
         let Some(right) = grown.split else { return Grown { split: None } };
         child.count -= right.count;
-        children.insert(at + 1, right);
-        if children.len() <= FANOUT {
-            return Grown { split: None };
-        }
-        let middle = if at + 2 == children.len() { FANOUT * 3 / 4 } else { FANOUT / 2 };
-        let moved = children.split_off(middle);
+        let moved = self.edit_inner(node, |children| {
+            children.insert(at + 1, right);
+            let middle = if at + 2 == children.len() { FANOUT * 3 / 4 } else { FANOUT / 2 };
+            (children.len() > FANOUT).then(|| children.split_off(middle))
+        });
+        let Some(moved) = moved else { return Grown { split: None } };
         let (count, first) = (total(&moved), moved[0].first);
         Grown { split: Some(Child { node: self.take_inner(moved), count, first }) }
     }
@@ -233,24 +264,27 @@ impl SortedIndex {
         entry: Entry,
         is_before: &mut impl FnMut(Entry) -> bool,
     ) -> Option<Child> {
-        let leaf = &mut self.leaves[node as usize];
+        let leaf = &self.leaves[node as usize];
         let at = partition(leaf, is_before);
         let was_full = leaf.len() >= LEAF_ENTRIES;
         let is_append = at == leaf.len() && leaf.next == NONE;
-        insert_at(&mut leaf.scores, at, entry.score);
-        insert_at(&mut leaf.members, at, entry.member);
+        self.edit_leaf(node, |leaf| {
+            insert_at(&mut leaf.scores, at, entry.score);
+            insert_at(&mut leaf.members, at, entry.member);
+        });
         if !was_full {
             return None;
         }
         // Ascending insertion is common: then the old leaf stays full and the new one starts with the new entry.
         let middle = if is_append { LEAF_ENTRIES } else { LEAF_ENTRIES / 2 };
         let right = self.take_leaf();
-        let leaf = &mut self.leaves[node as usize];
-        let (scores, members) = (leaf.scores.split_off(middle), leaf.members.split_off(middle));
-        let next = std::mem::replace(&mut leaf.next, right);
+        let (scores, members, next) = self.edit_leaf(node, |leaf| {
+            let next = std::mem::replace(&mut leaf.next, right);
+            (leaf.scores.split_off(middle), leaf.members.split_off(middle), next)
+        });
         let first = Entry { score: scores[0], member: members[0] };
         let count = scores.len() as u32;
-        self.leaves[right as usize] = Leaf { scores, members, previous: node, next };
+        self.edit_leaf(right, |leaf| *leaf = Leaf { scores, members, previous: node, next });
         if next != NONE {
             self.leaves[next as usize].previous = right;
         }
@@ -267,7 +301,7 @@ impl SortedIndex {
         while self.height > 0 && self.inners[self.root as usize].len() == 1 {
             let old = self.root;
             self.root = self.inners[old as usize][0].node;
-            self.inners[old as usize] = Vec::new();
+            self.edit_inner(old, std::mem::take);
             self.spare_inners.push(old);
             self.height -= 1;
         }
@@ -321,12 +355,14 @@ impl SortedIndex {
         if height == 1 {
             let taken = &mut self.leaves[b.node as usize];
             let (mut scores, mut members) = (std::mem::take(&mut taken.scores), std::mem::take(&mut taken.members));
-            let kept = &mut self.leaves[a.node as usize];
-            kept.scores.append(&mut scores);
-            kept.members.append(&mut members);
+            self.node_bytes -= vectors_bytes(&scores, &members);
+            self.edit_leaf(a.node, |kept| {
+                kept.scores.append(&mut scores);
+                kept.members.append(&mut members);
+            });
         } else {
-            let mut taken = std::mem::take(&mut self.inners[b.node as usize]);
-            self.inners[a.node as usize].append(&mut taken);
+            let mut taken = self.edit_inner(b.node, std::mem::take);
+            self.edit_inner(a.node, |kept| kept.append(&mut taken));
         }
         let children = &mut self.inners[node as usize];
         children[left].count += b.count;
@@ -336,14 +372,15 @@ impl SortedIndex {
 
     fn drop_node(&mut self, node: u32, height: u32) {
         if height > 0 {
-            self.inners[node as usize] = Vec::new();
+            self.edit_inner(node, std::mem::take);
             self.spare_inners.push(node);
             return;
         }
-        let leaf = &mut self.leaves[node as usize];
-        leaf.scores = Vec::new();
-        leaf.members = Vec::new();
-        let (previous, next) = (leaf.previous, leaf.next);
+        let (previous, next) = self.edit_leaf(node, |leaf| {
+            leaf.scores = Vec::new();
+            leaf.members = Vec::new();
+            (leaf.previous, leaf.next)
+        });
         if previous != NONE {
             self.leaves[previous as usize].next = next;
         }
@@ -353,12 +390,26 @@ impl SortedIndex {
         self.spare_leaves.push(node);
     }
 
-    /// About the bytes held from the allocator.
+    /// Bytes held from the allocator.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
-        let entry = size_of::<f64>() + size_of::<Handle>();
-        let leaves = estimate::sum(self.leaves.len(), |index| self.leaves[index].scores.capacity() * entry);
-        let inners = estimate::sum(self.inners.len(), |index| self.inners[index].capacity() * size_of::<Child>());
-        leaves + inners + self.leaves.capacity() * size_of::<Leaf>() + self.inners.capacity() * size_of::<Vec<Child>>()
+        self.node_bytes + self.list_bytes()
+    }
+
+    /// Bytes of the lists of nodes.
+    fn list_bytes(&self) -> usize {
+        let spare = self.spare_leaves.capacity() + self.spare_inners.capacity();
+        self.leaves.capacity() * size_of::<Leaf>()
+            + self.inners.capacity() * size_of::<Vec<Child>>()
+            + spare * size_of::<u32>()
+    }
+
+    /// As [`SortedIndex::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walked_bytes(&self) -> usize {
+        let leaves: usize = self.leaves.iter().map(Leaf::memory_bytes).sum();
+        let inners: usize = self.inners.iter().map(Vec::capacity).sum();
+        leaves + inners * size_of::<Child>() + self.list_bytes()
     }
 }
 

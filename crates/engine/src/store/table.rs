@@ -114,10 +114,11 @@ impl Buckets {
         Some(popped)
     }
 
+    #[inline]
     fn memory_bytes(&self) -> usize {
-        let first = self.segments.first().map_or(0, Vec::capacity);
-        let others = self.segments.len().saturating_sub(1) * SEGMENT_BUCKETS;
-        (first + others) * size_of::<Bucket>() + self.segments.capacity() * size_of::<Vec<Bucket>>()
+        let Some(first) = self.segments.first() else { return 0 };
+        let buckets = first.capacity() + (self.segments.len() - 1) * SEGMENT_BUCKETS;
+        buckets * size_of::<Bucket>() + self.segments.capacity() * size_of::<Vec<Bucket>>()
     }
 }
 
@@ -452,7 +453,14 @@ impl Table {
         }
     }
 
+    /// What changes whenever [`Table::memory_bytes`] does.
+    #[inline]
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        (self.buckets.len, self.overflow.len)
+    }
+
     /// Bytes that the table holds from the allocator.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
         self.buckets.memory_bytes() + self.overflow.memory_bytes()
     }

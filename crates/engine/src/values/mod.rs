@@ -7,10 +7,12 @@ pub(crate) mod sorted_set;
 pub(crate) mod stream;
 
 use crate::keyspace::Kind;
+use crate::store::graves::Drain;
 use crate::store::heap::Heap;
 use crate::store::pool::Handle;
 use crate::store::quick_list::QuickList;
 use crate::store::table::Table;
+use crate::store::weighed::Footprint;
 
 pub(crate) use hash::{Hash, Volatile};
 pub(crate) use set::Set;
@@ -80,8 +82,29 @@ impl Object {
         }
     }
 
-    /// Bytes that the value holds from the allocator beside its records.
-    pub(crate) fn memory_bytes(&self) -> usize {
+    /// Passes every record of the value to `see`, and returns [`Object::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle)) -> usize {
+        match self {
+            Self::List(list) => size_of::<QuickList>() + list.walked_bytes(),
+            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => {
+                table.iter().for_each(see);
+                self.memory_bytes()
+            }
+            Self::Hash(Hash::Volatile(volatile)) => {
+                volatile.each_record(see);
+                self.memory_bytes()
+            }
+            Self::SortedSet(sorted) => sorted.walk(see),
+            Self::Stream(stream) => size_of::<Stream>() + stream.walked_bytes(),
+            Self::Hash(Hash::Packed(_)) | Self::Set(Set::Integers(_)) => self.memory_bytes(),
+        }
+    }
+}
+
+impl Footprint for Object {
+    #[inline]
+    fn memory_bytes(&self) -> usize {
         match self {
             Self::List(list) => size_of::<QuickList>() + list.memory_bytes(),
             Self::Hash(Hash::Packed(pack)) => pack.memory_bytes(),
@@ -91,6 +114,36 @@ impl Object {
             Self::SortedSet(sorted) => sorted.memory_bytes(),
             Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
         }
+    }
+}
+
+impl Footprint for Remains {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Table(table) => table.memory_bytes(),
+            Self::Fields(fields) => fields.memory_bytes(),
+            Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
+        }
+    }
+}
+
+impl Drain for Remains {
+    fn drain(&mut self, budget: usize, see: &mut dyn FnMut(Handle)) -> (usize, bool) {
+        match self {
+            Self::Table(table) => (0, table.drain_bucket(see)),
+            Self::Fields(fields) => (0, fields.drain(see)),
+            Self::Stream(stream) => (stream.drain(budget), !stream.is_drained()),
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    fn walk(&self, see: &mut dyn FnMut(Handle)) -> usize {
+        match self {
+            Self::Table(table) => table.iter().for_each(see),
+            Self::Fields(fields) => fields.each_record(see),
+            Self::Stream(stream) => return size_of::<Stream>() + stream.walked_bytes(),
+        }
+        self.memory_bytes()
     }
 }
 

@@ -386,7 +386,20 @@ impl SortedSet {
         }
     }
 
+    /// Passes every record to `see`, and returns [`SortedSet::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle)) -> usize {
+        match self {
+            Self::Packed(pack) => pack.memory_bytes(),
+            Self::Indexed(indexed) => {
+                indexed.table.iter().for_each(see);
+                size_of::<Indexed>() + indexed.table.memory_bytes() + indexed.index.walked_bytes()
+            }
+        }
+    }
+
     /// Bytes that the set holds from the allocator beside its records.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
             Self::Packed(pack) => pack.memory_bytes(),

@@ -6,6 +6,9 @@ use respool_command::{Execute, Millis, Outcome, SessionView, resolve, text};
 use respool_engine::{Engine, EngineConfig};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
+/// Commands between two comparisons of the sum of what is held with a walk over all of it.
+const COMMANDS_PER_WALK: usize = 16;
+
 /// One request: its arguments.
 pub(crate) type Request = Vec<Vec<u8>>;
 
@@ -35,11 +38,22 @@ pub(crate) struct Subject {
     pub(crate) engine: Engine,
     pub(crate) session: SessionView,
     protocol: Protocol,
+    commands: usize,
 }
 
 impl Subject {
     pub(crate) fn new(protocol: Protocol) -> Self {
-        Self { engine: Engine::new(EngineConfig::default(), [7, 11]), session: SessionView::default(), protocol }
+        let engine = Engine::new(EngineConfig::default(), [7, 11]);
+        Self { engine, session: SessionView::default(), protocol, commands: 0 }
+    }
+
+    /// What is held is what a walk over every key finds.
+    fn check_bytes(&mut self, request: &[Vec<u8>]) {
+        self.commands += 1;
+        #[cfg(debug_assertions)]
+        if self.commands.is_multiple_of(COMMANDS_PER_WALK) {
+            assert_eq!(self.engine.used_bytes(), self.engine.walked_bytes(), "after {}", shown(request));
+        }
     }
 
     /// The reply to a request.
@@ -65,6 +79,7 @@ impl Subject {
         if !refusal.is_empty() {
             reply.error(&refusal);
         }
+        self.check_bytes(request);
         out
     }
 }

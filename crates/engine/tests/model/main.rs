@@ -40,6 +40,9 @@ fn number_from(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")))
 }
 
+/// Steps between two comparisons of the sum of what is held with a walk over all of it.
+const STEPS_PER_WALK: u64 = 20;
+
 /// An engine and a session of it.
 struct Subject {
     engine: Engine,
@@ -53,6 +56,13 @@ impl Subject {
         let row = resolve(args.as_args()).expect("the script uses commands that exist");
         _ = self.engine.execute(row, args.as_args(), &mut self.session, &mut Encoder::new(&mut reply, Protocol::Resp2));
         reply
+    }
+
+    /// What is held is what a walk over every key finds.
+    fn check_bytes(&self, seed: u64, step: u64) {
+        #[cfg(debug_assertions)]
+        assert_eq!(self.engine.used_bytes(), self.engine.walked_bytes(), "seed {seed}, step {step}");
+        assert!(self.engine.used_bytes() <= self.engine.memory_bytes(), "seed {seed}, step {step}");
     }
 
     /// Lets the engine finish what it does at its own pace.
@@ -92,7 +102,11 @@ fn play(seed: u64, steps: u64) -> u64 {
                 }
             }
         }
+        if number % STEPS_PER_WALK == 0 {
+            subject.check_bytes(seed, number);
+        }
     }
+    subject.check_bytes(seed, steps);
     // Time ends for every key that has a deadline, by the active cycle alone.
     model.now += 1_000;
     subject.session.now = Millis(model.now);
@@ -106,6 +120,7 @@ fn play(seed: u64, steps: u64) -> u64 {
         subject.say(&["FLUSHDB"]);
     }
     subject.rest();
+    assert_eq!(subject.engine.used_bytes(), 0, "seed {seed}: an empty store uses nothing");
     let bytes = subject.engine.memory_bytes();
     assert!(bytes < 4 << 20, "seed {seed}: {bytes} bytes are held by an empty store");
     requests

@@ -121,9 +121,11 @@ pub(super) fn sort(call: &mut Call<'_, '_>, may_store: bool) -> Answer {
 
 /// The elements in the order in which the value keeps them.
 fn elements(call: &mut Call<'_, '_>, found: Found) -> Vec<Vec<u8>> {
-    if let Some((Object::SortedSet(sorted), heap)) = call.keyspace.object_mut(found) {
-        sorted.unpack(heap);
-    }
+    call.keyspace.edit_object(found, |object, heap| {
+        if let Object::SortedSet(sorted) = object {
+            sorted.unpack(heap);
+        }
+    });
     let heap = &call.keyspace.heap;
     let mut elements = Vec::new();
     match call.keyspace.object(found) {

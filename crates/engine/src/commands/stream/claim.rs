@@ -151,11 +151,12 @@ pub(super) fn xclaim(call: &mut Call<'_, '_>) -> Answer {
     let (name, start) = (call.arg(2), call.start);
     let reply = &mut *call.reply;
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
-        let Some(group) = stream.groups.get_mut(name) else { return Edited::when(false, Ok(())) };
+        let Stream { log, groups, .. } = stream;
+        let Some(mut group) = groups.get_mut(name) else { return Edited::when(false, Ok(())) };
         group.last_id = group.last_id.max(last_id);
         let mut claimed = ids;
-        claimed.retain(|id| matches!(claim.take(&stream.log, group, *id), Claimed::Yes));
-        Edited::when(false, claim.write(reply, &stream.log, &claimed, start))
+        claimed.retain(|id| matches!(claim.take(log, &mut group, *id), Claimed::Yes));
+        Edited::when(false, claim.write(reply, log, &claimed, start))
     });
     answer.unwrap_or(Ok(()))
 }
@@ -199,7 +200,8 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> Answer {
     let (name, start) = (call.arg(2), call.start);
     let reply = &mut *call.reply;
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
-        let Some(group) = stream.groups.get_mut(name) else { return Edited::when(false, Ok(())) };
+        let Stream { log, groups, .. } = stream;
+        let Some(mut group) = groups.get_mut(name) else { return Edited::when(false, Ok(())) };
         let (mut claimed, mut gone) = (Vec::new(), Vec::new());
         let mut next = group.pending_from(from, None).next().map(|(id, _)| id);
         let mut attempts = 0;
@@ -208,7 +210,7 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> Answer {
             && let Some(id) = next
         {
             attempts += 1;
-            match claim.take(&stream.log, group, id) {
+            match claim.take(log, &mut group, id) {
                 Claimed::Yes => claimed.push(id),
                 Claimed::Gone => gone.push(id),
                 Claimed::No => {}
@@ -218,7 +220,7 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> Answer {
         }
         reply.array(3);
         reply_id(reply, next.unwrap_or(Id::MIN));
-        let answer = claim.write(reply, &stream.log, &claimed, start);
+        let answer = claim.write(reply, log, &claimed, start);
         reply.array(gone.len());
         gone.iter().for_each(|id| reply_id(reply, *id));
         Edited::when(false, answer)

@@ -80,7 +80,7 @@ pub(super) fn xackdel(call: &mut Call<'_, '_>) -> Answer {
     let (references, ids) = call.deletion(3)?;
     let name = call.arg(2);
     call.delete_each(&ids, |stream, id| {
-        if !stream.groups.get_mut(name).is_some_and(|group| group.settle(id)) {
+        if !stream.groups.get_mut(name).is_some_and(|mut group| group.settle(id)) {
             return (MISSING, false);
         }
         match stream.delete_one(id, references) {

@@ -70,7 +70,9 @@ impl Call<'_, '_> {
         name: &[u8],
         edit: impl FnOnce(&mut Group) -> R,
     ) -> Option<R> {
-        let edit = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.get_mut(name).map(edit));
+        let edit = |stream: &mut Stream, _: &mut _| {
+            Edited::when(false, stream.groups.get_mut(name).map(|mut group| edit(&mut group)))
+        };
         self.keyspace.edit(self.at.database, found?, edit).flatten()
     }
 
@@ -134,14 +136,14 @@ pub(super) fn create(call: &mut Call<'_, '_>) -> Answer {
     match found {
         Some(found) => {
             let add = |stream: &mut Stream, _: &mut _| {
-                stream.groups.insert(name.into(), group);
+                let _: bool = stream.groups.insert(name.into(), group);
                 Edited::when(false, ())
             };
             call.keyspace.edit(call.at.database, found, add);
         }
         None => {
             let mut stream = Stream::new();
-            stream.groups.insert(name.into(), group);
+            let _: bool = stream.groups.insert(name.into(), group);
             call.keyspace.set_object(call.at, key, stream.into_object(), Expiry::Never);
         }
     }
@@ -171,11 +173,11 @@ pub(super) fn set_id(call: &mut Call<'_, '_>) -> Answer {
 pub(super) fn destroy(call: &mut Call<'_, '_>) -> Answer {
     let (found, name) = (call.grouped()?, call.arg(3));
     let remove = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.remove(name));
-    let removed = call.keyspace.edit(call.at.database, found, remove).flatten();
-    if removed.is_some() {
+    let is_removed = call.keyspace.edit(call.at.database, found, remove) == Some(true);
+    if is_removed {
         call.keyspace.signal(call.at.database, call.arg(2), Kind::Stream);
     }
-    call.reply_integer(removed.is_some().into())
+    call.reply_integer(is_removed.into())
 }
 
 pub(super) fn create_consumer(call: &mut Call<'_, '_>) -> Answer {

@@ -91,7 +91,7 @@ pub(super) fn groups(call: &mut Call<'_, '_>) -> Answer {
     let stream = found.and_then(|found| call.keyspace.view::<Stream>(found)).ok_or(text::NO_SUCH_KEY)?.0;
     let reply = &mut *call.reply;
     reply.array(stream.groups.len());
-    for (name, group) in &stream.groups {
+    for (name, group) in stream.groups.iter() {
         reply.map(6);
         field(reply, "name");
         reply.bulk(name);
@@ -153,7 +153,7 @@ pub(super) fn stream(call: &mut Call<'_, '_>) -> Answer {
     reply_entries(reply, stream.log.range(Id::MIN, Id::MAX), shown, start)?;
     field(reply, "groups");
     reply.array(stream.groups.len());
-    for (name, group) in &stream.groups {
+    for (name, group) in stream.groups.iter() {
         reply.map(7);
         field(reply, "name");
         reply.bulk(name);

@@ -199,7 +199,7 @@ fn starting_points(call: &mut Call<'_, '_>, read: &Read<'_>) -> Result<Vec<Id>, 
         let found = call.read::<Stream>(key)?;
         let stream = found.and_then(|found| call.keyspace.view::<Stream>(found));
         if let Some((group, _)) = read.group
-            && !stream.is_some_and(|(stream, _)| stream.groups.contains_key(group))
+            && stream.is_none_or(|(stream, _)| stream.groups.get(group).is_none())
         {
             return Err(no_group(key, group));
         }
@@ -235,12 +235,12 @@ fn serve(
     let reply = &mut *call.reply;
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
         let Stream { log, figures, groups } = stream;
-        let Some(group) = groups.get_mut(group) else { return Edited::when(false, Ok(())) };
+        let Some(mut group) = groups.get_mut(group) else { return Edited::when(false, Ok(())) };
         let reader = Reader { number: group.enter(consumer, now), now, count: read.count, start };
         let answer = if is_history {
-            reader.history(reply, log, group, from)
+            reader.history(reply, log, &mut group, from)
         } else {
-            reader.new_entries(reply, (log, figures), group, from, !read.is_acknowledged)
+            reader.new_entries(reply, (log, figures), &mut group, from, !read.is_acknowledged)
         };
         // As in Redis, this is not a change for WATCH.
         Edited::when(false, answer)

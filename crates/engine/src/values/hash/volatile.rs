@@ -234,6 +234,12 @@ impl Volatile {
         copy
     }
 
+    /// Passes every record to `see`.
+    #[cfg(debug_assertions)]
+    pub(crate) fn each_record(&self, see: impl FnMut(Handle)) {
+        self.table.iter().for_each(see);
+    }
+
     /// Gives the records of some fields of a deleted hash to `see`; returns whether anything is left to be freed.
     pub(crate) fn drain(&mut self, see: impl FnMut(Handle)) -> bool {
         if self.table.drain_bucket(see) {
@@ -245,7 +251,7 @@ impl Volatile {
         !self.deadlines.is_empty()
     }
 
-    /// About the bytes held from the allocator beside the records.
+    /// Bytes held from the allocator beside the records; of the ordered deadlines as they are on average.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.table.memory_bytes() + self.deadlines.len() * DEADLINE_COST_BYTES
     }

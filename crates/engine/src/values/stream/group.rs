@@ -21,6 +21,8 @@ pub(crate) struct Group {
     pending: BTreeMap<Id, Pending>,
     consumers: Slab<Consumer>,
     numbers: BTreeMap<Arc<[u8]>, u32>,
+    /// Bytes of the names of all consumers.
+    name_bytes: usize,
 }
 
 /// An entry that was delivered and not acknowledged.
@@ -53,7 +55,14 @@ impl Consumer {
 impl Group {
     /// A group that has read up to an id.
     pub(crate) fn new(last_id: Id, entries_read: i64) -> Self {
-        Self { last_id, entries_read, pending: BTreeMap::new(), consumers: Slab::default(), numbers: BTreeMap::new() }
+        Self {
+            last_id,
+            entries_read,
+            pending: BTreeMap::new(),
+            consumers: Slab::default(),
+            numbers: BTreeMap::new(),
+            name_bytes: 0,
+        }
     }
 
     /// The number of a consumer.
@@ -67,6 +76,7 @@ impl Group {
             return None;
         }
         let name: Arc<[u8]> = name.into();
+        self.name_bytes += name.len();
         let consumer = Consumer { name: Arc::clone(&name), seen: now, pending: BTreeSet::new() };
         let number = self.consumers.insert(consumer).expect("memory ends before 2^31 consumers");
         self.numbers.insert(name, number);
@@ -89,6 +99,7 @@ impl Group {
     /// Removes a consumer and its pending entries, and returns their number.
     pub(crate) fn remove_consumer(&mut self, name: &[u8]) -> usize {
         let Some(consumer) = self.numbers.remove(name).and_then(|number| self.consumers.take(number)) else { return 0 };
+        self.name_bytes -= consumer.name.len();
         for id in &consumer.pending {
             self.pending.remove(id);
         }
@@ -172,11 +183,21 @@ impl Group {
         true
     }
 
-    /// About the bytes held from the allocator. Names are left out.
+    /// Bytes held from the allocator.
     pub(super) fn memory_bytes(&self) -> usize {
+        self.name_bytes + self.node_bytes()
+    }
+
+    fn node_bytes(&self) -> usize {
         // Leaves of the ordered maps are about half full.
         let pending = self.pending.len() * 2 * (size_of::<(Id, Pending)>() + size_of::<Id>());
-        pending + self.numbers.len() * 2 * size_of::<(Arc<[u8]>, u32)>() + self.consumers.memory_bytes()
+        pending + self.numbers.len() * 2 * size_of::<(Arc<[u8]>, u32)>() + self.consumers.used_bytes()
+    }
+
+    /// As [`Group::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(super) fn walked_bytes(&self) -> usize {
+        self.numbers.keys().map(|name| name.len()).sum::<usize>() + self.node_bytes()
     }
 
     /// Frees about `budget` pending entries of a deleted group, and returns how many.
@@ -192,7 +213,8 @@ impl Group {
             match self.consumers.get_mut(number).and_then(|consumer| consumer.pending.pop_first()) {
                 Some(_) => {}
                 None => {
-                    last.remove();
+                    let (name, _) = last.remove_entry();
+                    self.name_bytes -= name.len();
                     self.consumers.take(number);
                 }
             }

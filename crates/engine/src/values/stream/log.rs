@@ -28,13 +28,20 @@ const SAME_FIELDS: i64 = 2;
 const STEP_BYTES: usize = 512;
 
 /// The entries of a stream. See the module documentation.
-#[derive(Clone)]
 pub(crate) struct Log {
     nodes: BTreeMap<Id, Listpack>,
     /// Nodes that Redis's radix tree of listpacks would have.
     radix_nodes: usize,
     /// Bytes that all listpacks hold from the allocator.
     bytes: usize,
+}
+
+impl Clone for Log {
+    fn clone(&self) -> Self {
+        // Copies have no spare capacity.
+        let nodes = self.nodes.clone();
+        Self { bytes: nodes.values().map(Listpack::memory_bytes).sum(), radix_nodes: self.radix_nodes, nodes }
+    }
 }
 
 /// The positions in a master.
@@ -183,10 +190,20 @@ impl Log {
         self.radix_nodes
     }
 
-    /// About the bytes held from the allocator.
+    /// Bytes held from the allocator.
     pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes + self.node_bytes()
+    }
+
+    fn node_bytes(&self) -> usize {
         // Leaves of the ordered map are about half full.
-        self.bytes + self.nodes.len() * 2 * size_of::<(Id, Listpack)>()
+        self.nodes.len() * 2 * size_of::<(Id, Listpack)>()
+    }
+
+    /// As [`Log::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(super) fn walked_bytes(&self) -> usize {
+        self.nodes.values().map(Listpack::memory_bytes).sum::<usize>() + self.node_bytes()
     }
 
     /// Appends an entry.
@@ -353,7 +370,14 @@ impl Log {
 
     /// Frees up to `budget` listpacks; returns how many.
     pub(super) fn drain(&mut self, budget: usize) -> usize {
-        (0..budget).take_while(|_| self.nodes.pop_first().is_some()).count()
+        let mut freed = 0;
+        while freed < budget
+            && let Some((_, pack)) = self.nodes.pop_first()
+        {
+            self.bytes -= pack.memory_bytes();
+            freed += 1;
+        }
+        freed
     }
 }
 

@@ -4,22 +4,19 @@
 //! from them.
 
 pub(crate) mod group;
+mod groups;
 pub(crate) mod id;
 pub(crate) mod log;
 mod radix;
 mod references;
 
-use std::collections::BTreeMap;
-
 use respool_wire::Args;
 
 pub(crate) use group::{Group, READ_UNKNOWN};
+pub(crate) use groups::Groups;
 pub(crate) use id::Id;
 pub(crate) use log::{Entry, Log};
 pub(crate) use references::{Deletion, References};
-
-/// Groups whose bytes are counted.
-const GROUP_SAMPLES: usize = 16;
 
 /// The metadata of a stream, deleted entries included.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -108,13 +105,13 @@ pub(crate) struct Trimming {
 pub(crate) struct Stream {
     pub(crate) log: Log,
     pub(crate) figures: Figures,
-    pub(crate) groups: BTreeMap<Box<[u8]>, Group>,
+    pub(crate) groups: Groups,
 }
 
 impl Stream {
     /// An empty stream.
     pub(crate) fn new() -> Self {
-        Self { log: Log::new(), figures: Figures::default(), groups: BTreeMap::new() }
+        Self { log: Log::new(), figures: Figures::default(), groups: Groups::default() }
     }
 
     /// The number of entries.
@@ -185,28 +182,21 @@ impl Stream {
         before - left
     }
 
-    /// About the bytes held from the allocator.
+    /// Bytes held from the allocator.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let sampled = self.groups.len().min(GROUP_SAMPLES);
-        let bytes: usize = self.groups.values().take(sampled).map(Group::memory_bytes).sum();
-        let groups = (bytes * self.groups.len()).checked_div(sampled).unwrap_or(0);
-        self.log.memory_bytes() + groups + self.groups.len() * 2 * size_of::<(Box<[u8]>, Group)>()
+        self.log.memory_bytes() + self.groups.memory_bytes()
+    }
+
+    /// As [`Stream::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walked_bytes(&self) -> usize {
+        self.log.walked_bytes() + self.groups.walked_bytes()
     }
 
     /// Frees about `budget` parts of a deleted stream; returns how many.
     pub(crate) fn drain(&mut self, budget: usize) -> usize {
-        let mut freed = self.log.drain(budget);
-        while freed < budget
-            && let Some(mut last) = self.groups.last_entry()
-        {
-            freed += last.get_mut().drain(budget - freed);
-            if !last.get_mut().is_drained() {
-                break;
-            }
-            last.remove();
-            freed += 1;
-        }
-        freed
+        let freed = self.log.drain(budget);
+        freed + self.groups.drain(budget - freed)
     }
 
     /// Whether all parts are freed.

@@ -54,7 +54,7 @@ impl Stream {
         }
         let mut has_settled = false;
         if references == References::Delete {
-            self.groups.values_mut().for_each(|group| has_settled |= group.settle(id));
+            self.groups.edit_all(|group| has_settled |= group.settle(id));
         }
         let is_deleted = self.delete(&[id]) > 0;
         (if is_deleted { Deletion::Deleted } else { Deletion::Missing }, has_settled)
@@ -73,9 +73,8 @@ impl Stream {
         };
         let pending: Vec<Vec<Id>> = self.groups.values().map(pending).collect();
         if references == References::Delete {
-            for (group, pending) in self.groups.values_mut().zip(pending) {
-                pending.into_iter().for_each(|id| _ = group.settle(id));
-            }
+            let mut pending = pending.into_iter();
+            self.groups.edit_all(|group| pending.next().into_iter().flatten().for_each(|id| _ = group.settle(id)));
         } else {
             let pending: BTreeSet<Id> = pending.into_iter().flatten().collect();
             let read = self.groups.values().map(|group| group.last_id).min().unwrap_or(Id::MAX);

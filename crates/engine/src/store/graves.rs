@@ -1,0 +1,115 @@
+//! What no key holds any more and is freed a part at a time, so that no request pays for all of a large value.
+
+use super::pool::Handle;
+use super::table::Table;
+use super::weighed::Footprint;
+
+/// The rest of a deleted value.
+pub(crate) trait Drain: Footprint {
+    /// Gives about `budget` parts back, and passes the records among them to `see`; how many parts beside records, and whether
+    /// anything is left.
+    fn drain(&mut self, budget: usize, see: &mut dyn FnMut(Handle)) -> (usize, bool);
+
+    /// Passes every record to `see`, and returns its bytes, counted anew.
+    #[cfg(debug_assertions)]
+    fn walk(&self, see: &mut dyn FnMut(Handle)) -> usize;
+}
+
+/// A structure whose records are still to be freed.
+enum Grave<R> {
+    Value(R),
+    /// Of a database: its records name values that have to go as well.
+    Keys(Table),
+}
+
+impl<R: Drain> Grave<R> {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Value(remains) => remains.memory_bytes(),
+            Self::Keys(table) => table.memory_bytes(),
+        }
+    }
+}
+
+/// Records that are to be freed.
+pub(crate) struct Part {
+    /// What it counts, its records included.
+    pub(crate) count: usize,
+    /// The records are those of keys.
+    pub(crate) holds_keys: bool,
+}
+
+/// All that is to be freed; the last is freed first.
+pub(crate) struct Graves<R> {
+    all: Vec<Grave<R>>,
+    /// Bytes that all structures hold from the allocator beside their records.
+    bytes: usize,
+}
+
+impl<R> Default for Graves<R> {
+    fn default() -> Self {
+        Self { all: Vec::new(), bytes: 0 }
+    }
+}
+
+impl<R: Drain> Graves<R> {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The rest of a value is to be freed.
+    pub(crate) fn push(&mut self, remains: R) {
+        self.add(Grave::Value(remains));
+    }
+
+    /// The keys of a table are to be freed, with all that they hold.
+    pub(crate) fn push_keys(&mut self, table: Table) {
+        self.add(Grave::Keys(table));
+    }
+
+    fn add(&mut self, grave: Grave<R>) {
+        self.bytes += grave.memory_bytes();
+        self.all.push(grave);
+    }
+
+    /// Bytes that all structures hold from the allocator beside their records.
+    #[inline]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Passes every record, and whether it is that of a key, to `see`, and returns [`Graves::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle, bool)) -> usize {
+        let mut bytes = 0;
+        for grave in &self.all {
+            match grave {
+                Grave::Value(remains) => bytes += remains.walk(&mut |record| see(record, false)),
+                Grave::Keys(table) => {
+                    table.iter().for_each(|record| see(record, true));
+                    bytes += table.memory_bytes();
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Takes a few records out of the last, which are to be freed. `None`: nothing is left.
+    pub(crate) fn take_part(&mut self, budget: usize, records: &mut Vec<Handle>) -> Option<Part> {
+        let grave = self.all.last_mut()?;
+        let before = grave.memory_bytes();
+        let mut see = |record| records.push(record);
+        let (holds_keys, (others, is_left)) = match grave {
+            Grave::Value(remains) => (false, remains.drain(budget, &mut see)),
+            Grave::Keys(table) => (true, (0, table.drain_bucket(see))),
+        };
+        let left = if is_left { grave.memory_bytes() } else { 0 };
+        self.bytes = self.bytes + left - before;
+        if !is_left {
+            self.all.pop();
+        }
+        let count = (others + records.len()).max(1);
+        Some(Part { count, holds_keys })
+    }
+}

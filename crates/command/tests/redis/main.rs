@@ -6,6 +6,7 @@
 mod differences;
 mod globs;
 mod keys;
+mod replies;
 mod requests;
 mod rows;
 mod texts;

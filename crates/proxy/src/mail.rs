@@ -206,7 +206,9 @@ impl<E: Execute> Worker<E> {
         let Finished { asker, query, answer, missing } = finished;
         let Some(asker) = asker else { return };
         match (&*query, answer) {
-            (Query::Admin(query), Answer::Admin(answer)) => self.reply_to_admin_query(asker, query, answer, missing),
+            (Query::Admin(query), Answer::Admin(answer)) => {
+                self.admin.reply_to_admin_query(&mut self.env, asker, query, answer, missing)
+            }
             (Query::Clients(query), Answer::Clients(answer)) => {
                 self.env.clients.reply(asker, |reply| query.reply(answer, reply));
             }

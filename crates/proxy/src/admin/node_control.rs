@@ -114,7 +114,7 @@ impl<E: Execute> Worker<E> {
             self.settle_holding();
         }
         if order.until.is_some() {
-            self.note_unsettled();
+            self.admin.note_unsettled(&self.env);
         }
         self.env.is_busy = true;
         lanes as u64

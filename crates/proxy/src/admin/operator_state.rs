@@ -146,7 +146,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn adopt_orders(&mut self) {
         let standing = self.env.shared.standing().clone();
         self.env.is_all_paused = standing.is_all_paused;
-        self.adopt_suspension(standing.suspended);
+        self.admin.adopt_suspension(&mut self.env, standing.suspended);
         for node in self.env.config.node_ids() {
             let this = &mut self.env.lanes.nodes[node];
             this.is_paused = standing.paused.contains(&this.name);

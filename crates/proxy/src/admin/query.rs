@@ -1,9 +1,11 @@
 //! Queries of the console: what all workers show or do, and the joint reply.
 
+use crate::admin::AdminState;
 use crate::admin::node_control::Order;
 use crate::admin::show::Show;
 use crate::admin::slowlog::{self, SlowlogOrder};
 use crate::admin::table::Table;
+use crate::env::Env;
 use crate::error_text;
 use crate::session::Asker;
 use crate::worker::Worker;
@@ -63,6 +65,26 @@ impl AdminAnswer {
     }
 }
 
+impl AdminState {
+    /// Replies, or begins to wait for what an order's reply waits for. `missing`: so many workers have not answered.
+    pub(crate) fn reply_to_admin_query(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        asker: Asker,
+        query: &AdminQuery,
+        answer: AdminAnswer,
+        missing: usize,
+    ) {
+        match query {
+            AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
+                0 => self.begin_settling(env, asker, order, *until),
+                _ => env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
+            },
+            _ => env.clients.reply(asker, |reply| query.reply(answer, reply)),
+        }
+    }
+}
+
 impl<E: Execute> Worker<E> {
     /// Shows or does this worker's part.
     pub(crate) fn answer_admin_query(&mut self, query: &AdminQuery) -> AdminAnswer {
@@ -73,23 +95,6 @@ impl<E: Execute> Worker<E> {
                 let (table, count) = self.env.slowlog_of(*order);
                 AdminAnswer { table, count }
             }
-        }
-    }
-
-    /// Replies, or begins to wait for what an order's reply waits for. `missing`: so many workers have not answered.
-    pub(crate) fn reply_to_admin_query(
-        &mut self,
-        asker: Asker,
-        query: &AdminQuery,
-        answer: AdminAnswer,
-        missing: usize,
-    ) {
-        match query {
-            AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
-                0 => self.begin_settling(asker, order, *until),
-                _ => self.env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
-            },
-            _ => self.env.clients.reply(asker, |reply| query.reply(answer, reply)),
         }
     }
 }

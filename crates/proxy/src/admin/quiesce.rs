@@ -11,13 +11,13 @@
 //!
 //! While no operator waits, workers publish nothing.
 
+use crate::admin::AdminState;
 use crate::admin::node_control::Order;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::SETTLING_MAX;
 use crate::pool::{Lane, LaneUse};
 use crate::session::{Asker, Pause};
-use crate::worker::Worker;
 use respool_command::Execute;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -104,27 +104,27 @@ pub(super) struct Wait {
     over_us: u64,
 }
 
-impl<E: Execute> Worker<E> {
+impl AdminState {
     /// All workers have carried an order out: its reply waits for the condition.
-    pub(super) fn begin_settling(&mut self, asker: Asker, order: &Order, until: Until) {
-        if self.admin.waits.len() >= SETTLING_MAX {
-            return self.env.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
+    pub(super) fn begin_settling(&mut self, env: &mut Env<impl Execute>, asker: Asker, order: &Order, until: Until) {
+        if self.waits.len() >= SETTLING_MAX {
+            return env.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
         }
         // Connections that are replaced answer what they owe first, and other limits bound that.
         let over_us = match until {
             Until::Closed => u64::MAX,
-            Until::Answered | Until::Flushed => self.env.now.mono_us.saturating_add(self.env.config.timeouts.drain_us),
+            Until::Answered | Until::Flushed => env.now.mono_us.saturating_add(env.config.timeouts.drain_us),
         };
-        self.env.shared.settling.waits.fetch_add(1, Ordering::SeqCst);
-        self.admin.waits.push(Wait { asker, until, nodes: order.nodes().to_vec(), over_us });
-        self.end_settled();
+        env.shared.settling.waits.fetch_add(1, Ordering::SeqCst);
+        self.waits.push(Wait { asker, until, nodes: order.nodes().to_vec(), over_us });
+        self.end_settled(env);
     }
 
     /// Publishes what this worker has left.
-    pub(super) fn note_unsettled(&self) {
+    pub(super) fn note_unsettled(&self, env: &Env<impl Execute>) {
         let mut unsettled = WorkerOutstanding::default();
-        for lane in self.env.lanes.all.iter().filter(|lane| !lane.is_retired) {
-            let Some(node) = self.env.lanes.nodes.get(lane.node) else { continue };
+        for lane in env.lanes.all.iter().filter(|lane| !lane.is_retired) {
+            let Some(node) = env.lanes.nodes.get(lane.node) else { continue };
             let is_to_close = lane.is_stale || node.is_gone || lane.purpose == LaneUse::Leaving;
             let left = unsettled.nodes.entry(node.name.clone()).or_default();
             left.requests += owed(lane);
@@ -135,33 +135,33 @@ impl<E: Execute> Worker<E> {
             let is_suspended = session.pause.has(Pause::SUSPENDED) || self.suspends(session);
             is_suspended && !listens && !session.is_waiting() && !session.is_owed_nothing()
         };
-        unsettled.clients = self.env.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
-        if let Some(own) = self.env.shared.settling.of_workers.get(self.env.number) {
+        unsettled.clients = env.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
+        if let Some(own) = env.shared.settling.of_workers.get(env.number) {
             *own.lock().unwrap_or_else(PoisonError::into_inner) = unsettled;
         }
     }
 
     /// Publishes what is left and ends the waits that have settled. Returns whether any reply waits, in any worker.
-    pub(crate) fn mind_settling(&mut self) -> bool {
-        self.suspend_clients();
-        if self.env.shared.settling.waits.load(Ordering::SeqCst) == 0 {
+    pub(crate) fn mind_settling(&mut self, env: &mut Env<impl Execute>) -> bool {
+        self.suspend_clients(env);
+        if env.shared.settling.waits.load(Ordering::SeqCst) == 0 {
             return false;
         }
-        self.note_unsettled();
-        self.end_settled();
+        self.note_unsettled(env);
+        self.end_settled(env);
         true
     }
 
-    fn end_settled(&mut self) {
-        let mut waits = std::mem::take(&mut self.admin.waits);
-        waits.retain(|wait| !self.env.has_settled(wait));
-        self.admin.waits = waits;
+    fn end_settled(&mut self, env: &mut Env<impl Execute>) {
+        let mut waits = std::mem::take(&mut self.waits);
+        waits.retain(|wait| !env.has_settled(wait));
+        self.waits = waits;
     }
 
     /// The worker is about to end: waiting replies become errors.
-    pub(crate) fn end_waits(&mut self) {
-        if !self.admin.waits.is_empty() {
-            self.end_settled();
+    pub(crate) fn end_waits(&mut self, env: &mut Env<impl Execute>) {
+        if !self.waits.is_empty() {
+            self.end_settled(env);
         }
     }
 }

@@ -54,7 +54,7 @@ impl<E: Execute> Worker<E> {
             // Who waits for what may never come would hold the end up until its limit.
             self.unblock_all();
             self.end_all_dedicated();
-            self.end_waits();
+            self.admin.end_waits(&mut self.env);
             self.env.is_busy = true;
             // A client that is read on is never owed nothing. What it has sent and what was not begun is not done at all.
             let all: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();

@@ -82,7 +82,7 @@ impl<E: Execute> Worker<E> {
             self.account_tables();
             self.tidy_tables();
             self.env.is_busy |= self.relieve_pressure();
-            self.env.is_busy |= self.mind_settling();
+            self.env.is_busy |= self.admin.mind_settling(&mut self.env);
             self.check_drain();
             self.env.counters.dials_waiting.set(self.env.lanes.dialling.waiting() as u64);
         }

@@ -3,6 +3,9 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `request::dispatch`, to a
 //! reply in `reply`, to time in `lifecycle::timers`.
 
+mod console;
+mod queries;
+
 use crate::admin::AdminState;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;

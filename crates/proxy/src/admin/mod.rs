@@ -6,31 +6,26 @@
 mod explain;
 mod held_requests;
 mod node;
-mod node_control;
-pub(crate) mod operator_state;
-mod query;
+pub(crate) mod node_control;
+pub(crate) mod query;
 mod quiesce;
-mod show;
+pub(crate) mod show;
 mod slowlog;
 mod suspend;
-mod table;
+pub(crate) mod table;
 
-use crate::commands::client_query::{ClientFilter, ClientQuestion, Ids};
 use crate::env::Env;
 use crate::hooks::ProcessAction;
-use crate::mail::Query;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
+use crate::workers::operator_state::Suspension;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
 pub(crate) use held_requests::{Held, HeldTime};
 pub(crate) use query::{AdminAnswer, AdminQuery};
-pub(crate) use quiesce::Quiescence;
 use quiesce::Wait;
 use show::Show;
-pub(crate) use suspend::Suspension;
 
 /// What a worker keeps for the console.
 #[derive(Debug, Default)]
@@ -48,20 +43,32 @@ impl AdminState {
     }
 }
 
-impl<E: Execute> Worker<E> {
+/// What becomes of a request of the console.
+#[derive(Debug)]
+pub(crate) enum Console<'a> {
+    Done(Flow),
+    /// All workers are asked; their answers make the reply.
+    Ask(AdminQuery),
+    /// The clients of these numbers are closed.
+    Kill(Vec<u64>),
+    /// `PROXY NODE`: one node is asked.
+    AskNode(Args<'a>),
+}
+
+impl<E: Execute> Env<E> {
     /// Answers a request of the console. The arity has been checked.
-    pub(crate) fn console(
+    pub(crate) fn console<'a>(
         &mut self,
         index: ClientId,
         command: ProxyCommand,
         row: &'static Row,
-        args: Args<'_>,
-    ) -> Flow {
-        if steers(command) && self.env.refuses_admin() {
-            return self.env.refuse(index, crate::error_text::admin_refused(row.name).as_bytes());
+        args: Args<'a>,
+    ) -> Console<'a> {
+        if steers(command) && self.refuses_admin() {
+            return Console::Done(self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes()));
         }
         match command {
-            ProxyCommand::ProxyExplain => self.env.explain(index, args.from(2)),
+            ProxyCommand::ProxyExplain => Console::Done(self.explain(index, args.from(2))),
             ProxyCommand::ProxyShow => self.show(index, args.from(2)),
             ProxyCommand::ProxyKill => self.kill(index, args.from(2)),
             ProxyCommand::ProxyPause
@@ -70,42 +77,38 @@ impl<E: Execute> Worker<E> {
             | ProxyCommand::ProxyReconnect
             | ProxyCommand::ProxySuspend
             | ProxyCommand::ProxyWaitClose => self.order(index, command, args.from(2)),
-            ProxyCommand::ProxyReload => self.env.demand(index, ProcessAction::Reload),
-            ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)),
+            ProxyCommand::ProxyReload => Console::Done(self.demand(index, ProcessAction::Reload)),
+            ProxyCommand::ProxyNode => Console::AskNode(args.from(2)),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
-            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.env.console_help(index, row),
+            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => Console::Done(self.console_help(index, row)),
         }
     }
 
-    fn show(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    fn show(&mut self, index: ClientId, args: Args<'_>) -> Console<'static> {
         let Some(show) = Show::named(args.at(0)) else {
             let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
             let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
-            return self.env.refuse(index, words.as_bytes());
+            return Console::Done(self.refuse(index, words.as_bytes()));
         };
         if args.len() > 1 {
-            return self.env.refuse(index, texts::SYNTAX.as_bytes());
+            return Console::Done(self.refuse(index, texts::SYNTAX.as_bytes()));
         }
-        self.ask_workers(index, Query::Admin(AdminQuery::Show(show)))
+        Console::Ask(AdminQuery::Show(show))
     }
 
     /// `PROXY KILL id [id ...]`.
-    fn kill(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    fn kill(&mut self, index: ClientId, args: Args<'_>) -> Console<'static> {
         let number = |id: &[u8]| {
             crate::commands::connection::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0)
         };
         let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
-            return self.env.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it");
+            return Console::Done(
+                self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it"),
+            );
         };
-        self.ask_clients(
-            index,
-            ClientQuestion::KillSome,
-            ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() },
-        )
+        Console::Kill(ids)
     }
-}
 
-impl<E: Execute> Env<E> {
     fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {
         self.answer(index, |reply| crate::commands::client::help(row, reply));
         Flow::Next

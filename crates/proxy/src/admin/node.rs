@@ -14,7 +14,7 @@ use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Worker<E> {
     /// `PROXY NODE name command [argument ...]`.
-    pub(super) fn ask_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    pub(crate) fn ask_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (name, request) = (args.at(0), args.from(1));
         let Some(node) = self.env.config.find_node(|node| node.name.as_bytes() == name) else {
             let words = [b"ERR there is no node '", name, b"'; PROXY SHOW NODES names them"].concat();

@@ -2,20 +2,17 @@
 //!
 //! A paused node's requests wait with their clients, which are not read meanwhile; a drained node gets none, and what
 //! becomes of them is for the route to say. Sessions know of a pause by a flag, so it costs nothing otherwise. What
-//! holds until it is taken back is written down in [`crate::admin::operator_state`].
+//! holds until it is taken back is written down in [`crate::workers::operator_state`].
 
-use crate::admin::AdminQuery;
-use crate::admin::held_requests::HeldTime;
-use crate::admin::quiesce::Until;
-use crate::admin::suspend::Suspension;
+use crate::admin::{AdminQuery, Console};
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
-use crate::mail::Query;
+use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::session::{Flow, Pause, SessionFlags};
-use crate::worker::Worker;
+use crate::workers::operator_state::Suspension;
+use crate::workers::quiescence::Until;
 use respool_command::{Execute, ProxyCommand};
 use respool_wire::Args;
 
@@ -26,7 +23,7 @@ pub(crate) struct Order {
     /// None named: all nodes.
     nodes: Vec<String>,
     /// What the reply to it waits for.
-    pub(super) until: Option<Until>,
+    pub(crate) until: Option<Until>,
 }
 
 /// What is to be done.
@@ -42,6 +39,11 @@ enum NodeAction {
 }
 
 impl Order {
+    /// Whether workers adopt the orders in force because of it.
+    pub(crate) fn is_standing(&self) -> bool {
+        !matches!(self.what, NodeAction::Reconnect | NodeAction::WaitClose)
+    }
+
     /// The nodes that the order names; none: all.
     pub(super) fn nodes(&self) -> &[String] {
         &self.nodes
@@ -53,12 +55,14 @@ impl Order {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Flow {
+impl<E: Execute> Env<E> {
+    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Console<'static> {
         let what = match command {
             ProxyCommand::ProxyPause => NodeAction::Pause,
             ProxyCommand::ProxyResume => NodeAction::Resume,
-            ProxyCommand::ProxyDrain if args.is_empty() => return self.env.demand(index, ProcessAction::Drain),
+            ProxyCommand::ProxyDrain if args.is_empty() => {
+                return Console::Done(self.demand(index, ProcessAction::Drain));
+            }
             ProxyCommand::ProxyDrain => NodeAction::Drain,
             ProxyCommand::ProxySuspend => NodeAction::Suspend,
             ProxyCommand::ProxyWaitClose => NodeAction::WaitClose,
@@ -75,70 +79,43 @@ impl<E: Execute> Worker<E> {
         };
         let mut nodes = Vec::new();
         for name in args.iter() {
-            let named = named(&self.env.config, name);
+            let named = named(&self.config, name);
             if named.is_empty() {
                 let words = [b"ERR there is no node or pool '", name, b"'; PROXY SHOW NODES names them"].concat();
-                return self.env.refuse(index, &words);
+                return Console::Done(self.refuse(index, &words));
             }
             nodes.extend(named);
         }
-        let by = self.env.clients.sessions.at(index).map_or(0, |session| session.id);
-        let all = self.env.config.nodes.iter().map(|node| node.name.clone());
+        let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
+        let all = self.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
-            NodeAction::Pause => self.env.change_orders(|standing| standing.pause(&nodes)),
-            NodeAction::Suspend => self.env.change_orders(|standing| {
+            NodeAction::Pause => self.shared.change_orders(|standing| standing.pause(&nodes)),
+            NodeAction::Suspend => self.shared.change_orders(|standing| {
                 standing.pause(&[]);
-                standing.suspended = Some(Suspension { since_us: self.env.now.mono_us, by });
+                standing.suspended = Some(Suspension { since_us: self.now.mono_us, by });
             }),
-            NodeAction::Resume => self.env.change_orders(|standing| standing.resume(&nodes, all)),
-            NodeAction::Drain => self.env.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
+            NodeAction::Resume => self.shared.change_orders(|standing| standing.resume(&nodes, all)),
+            NodeAction::Drain => self.shared.change_orders(|standing| standing.drained.extend(nodes.iter().cloned())),
             // It is over once it is carried out.
             NodeAction::Reconnect | NodeAction::WaitClose => true,
         };
         if !is_taken {
-            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
+            return Console::Done(self.refuse(index, error_text::HANDED_OVER.as_bytes()));
         }
-        self.env.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
-        self.ask_workers(index, Query::Admin(AdminQuery::Order(Order { what, nodes, until })))
+        self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
+        Console::Ask(AdminQuery::Order(Order { what, nodes, until }))
     }
 
-    /// Does what was ordered. Returns how many connections were replaced.
-    pub(super) fn carry_out(&mut self, order: &Order) -> u64 {
-        let mut lanes = 0;
-        if order.what == NodeAction::Reconnect {
-            let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
-            let nodes = self.env.config.node_ids().filter(|node| is_meant(&self.env.lanes.nodes[*node].name));
-            lanes = nodes.collect::<Vec<_>>().into_iter().map(|node| self.env.lanes.renew(node)).sum();
-        } else if order.what != NodeAction::WaitClose {
-            self.adopt_orders();
-            self.settle_holding();
+    /// Replaces the connections to the nodes of a RECONNECT. Returns how many there were.
+    pub(crate) fn reconnect(&mut self, order: &Order) -> usize {
+        if order.what != NodeAction::Reconnect {
+            return 0;
         }
-        if order.until.is_some() {
-            self.admin.note_unsettled(&self.env);
-        }
-        self.env.is_busy = true;
-        lanes as u64
+        let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
+        let nodes = self.config.node_ids().filter(|node| is_meant(&self.lanes.nodes[*node].name));
+        nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum()
     }
 
-    /// Has sessions know whether requests are held back, and those go on that waited.
-    pub(crate) fn settle_holding(&mut self) {
-        let is_holding = self.env.is_holding() || self.client_pause.is_some();
-        self.env.for_each_session(|flags| {
-            if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
-        });
-        if !self.env.is_holding() {
-            self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
-        }
-        let waiting = self.env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
-        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
-        self.env.unmark_held(indexes.len());
-        // A client that has to wait on finds out when its request is read again.
-        indexes.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::HELD));
-        self.go_on_waiting();
-    }
-}
-
-impl<E: Execute> Env<E> {
     /// Asks the process for something.
     pub(super) fn demand(&mut self, index: ClientId, demand: ProcessAction) -> Flow {
         self.tell_order(index, &format!("{demand:?}"));

@@ -8,7 +8,6 @@ use crate::admin::table::Table;
 use crate::env::Env;
 use crate::error_text;
 use crate::session::Asker;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::Encoder;
 
@@ -60,6 +59,14 @@ impl AdminQuery {
 }
 
 impl AdminAnswer {
+    pub(crate) fn of_table(table: Table) -> Self {
+        Self { table, count: 0 }
+    }
+
+    pub(crate) fn of_count(count: u64) -> Self {
+        Self { table: Table::default(), count }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.table.bytes()
     }
@@ -81,20 +88,6 @@ impl AdminState {
                 _ => env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
             },
             _ => env.clients.reply(asker, |reply| query.reply(answer, reply)),
-        }
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Shows or does this worker's part.
-    pub(crate) fn answer_admin_query(&mut self, query: &AdminQuery) -> AdminAnswer {
-        match query {
-            AdminQuery::Show(show) => AdminAnswer { table: self.table_of(*show), count: 0 },
-            AdminQuery::Order(order) => AdminAnswer { table: Table::default(), count: self.carry_out(order) },
-            AdminQuery::Slowlog(order) => {
-                let (table, count) = self.env.slowlog_of(*order);
-                AdminAnswer { table, count }
-            }
         }
     }
 }

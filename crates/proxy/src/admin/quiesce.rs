@@ -18,81 +18,9 @@ use crate::error_text;
 use crate::limits::SETTLING_MAX;
 use crate::pool::{Lane, LaneUse};
 use crate::session::{Asker, Pause};
+use crate::workers::quiescence::{Until, WorkerOutstanding};
 use respool_command::Execute;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-/// The condition that the reply waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Until {
-    /// Nodes have answered every request that they were sent.
-    Answered,
-    /// The same, and the replies have been written to the clients.
-    Flushed,
-    /// Connections marked for closing are closed.
-    Closed,
-}
-
-/// What one worker has left with one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct NodeOutstanding {
-    /// Requests sent to the node without a reply, and requests queued for it.
-    requests: usize,
-    /// Connections marked for closing, or whose successors are being dialled.
-    closing: usize,
-}
-
-/// What one worker has left, by the names of nodes, and clients with replies that have not been written.
-#[derive(Debug, Default)]
-struct WorkerOutstanding {
-    nodes: BTreeMap<String, NodeOutstanding>,
-    clients: usize,
-}
-
-/// What all workers have left.
-#[derive(Debug)]
-pub(crate) struct Quiescence {
-    /// How many operators wait.
-    waits: AtomicUsize,
-    of_workers: Vec<Mutex<WorkerOutstanding>>,
-}
-
-impl Quiescence {
-    pub(crate) fn new(workers: usize) -> Self {
-        Self { waits: AtomicUsize::new(0), of_workers: (0..workers).map(|_| Mutex::default()).collect() }
-    }
-
-    /// The text that names what is left with all nodes, or with those of these names; empty if nothing is.
-    fn left(&self, until: Until, names: &[String]) -> String {
-        let (mut nodes, mut clients): (BTreeMap<String, usize>, usize) = Default::default();
-        for of_worker in &self.of_workers {
-            let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
-            clients += of_worker.clients;
-            for (name, left) in of_worker.nodes.iter().filter(|(name, _)| names.is_empty() || names.contains(name)) {
-                let count = if until == Until::Closed { left.closing } else { left.requests };
-                if count > 0 {
-                    *nodes.entry(name.clone()).or_default() += count;
-                }
-            }
-        }
-        let mut text = String::new();
-        for (name, count) in nodes.iter().take(error_text::LEFT_NODES_MAX) {
-            let _ = match until {
-                Until::Closed => write!(text, ", {count} connections to {name} are open"),
-                Until::Answered | Until::Flushed => write!(text, ", {name} has not answered {count} requests"),
-            };
-        }
-        if nodes.len() > error_text::LEFT_NODES_MAX {
-            let _ = write!(text, ", and {} more nodes", nodes.len() - error_text::LEFT_NODES_MAX);
-        }
-        if until == Until::Flushed && clients > 0 {
-            let _ = write!(text, ", {clients} clients have not been given all that they are owed");
-        }
-        text.split_off(text.len().min(2))
-    }
-}
+use std::sync::atomic::Ordering;
 
 /// One waiting reply.
 #[derive(Debug)]
@@ -121,7 +49,7 @@ impl AdminState {
     }
 
     /// Publishes what this worker has left.
-    pub(super) fn note_unsettled(&self, env: &Env<impl Execute>) {
+    pub(crate) fn note_unsettled(&self, env: &Env<impl Execute>) {
         let mut unsettled = WorkerOutstanding::default();
         for lane in env.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(node) = env.lanes.nodes.get(lane.node) else { continue };
@@ -136,9 +64,7 @@ impl AdminState {
             is_suspended && !listens && !session.is_waiting() && !session.is_owed_nothing()
         };
         unsettled.clients = env.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
-        if let Some(own) = env.shared.settling.of_workers.get(env.number) {
-            *own.lock().unwrap_or_else(PoisonError::into_inner) = unsettled;
-        }
+        env.shared.settling.publish(env.number, unsettled);
     }
 
     /// Publishes what is left and ends the waits that have settled. Returns whether any reply waits, in any worker.

@@ -8,7 +8,6 @@ use crate::observe::histogram::quantile_us;
 use crate::pool::{Lane, LaneUse};
 use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_route::{Route, When};
 
@@ -86,42 +85,45 @@ fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
 }
 
-impl<E: Execute> Worker<E> {
-    /// What this worker has to tell.
-    pub(super) fn table_of(&self, show: Show) -> Table {
-        let rows = match show {
-            Show::Bigkeys => self.env.show_bigkeys(),
-            Show::Clients => self.env.show_clients(),
-            Show::Hotkeys => self.env.show_hotkeys(),
-            Show::Latency => self.env.show_latency(),
-            Show::Mem => self.env.show_mem(),
-            Show::Nodes => self.env.show_nodes(),
-            Show::TransactionState => self.show_pins(),
-            Show::Pools => self.show_pools(),
-            Show::Routes => self.env.show_routes(),
-        };
-        Table { rows }
+/// A line of `PROXY SHOW PINS`: a client holds something at a node, or has a node to hold something at.
+pub(crate) fn line_of_held(
+    client: u64,
+    worker: usize,
+    node: Option<String>,
+    reason: &'static str,
+    mode: &'static str,
+    age_us: u64,
+) -> Line {
+    vec![
+        ("client", Cell::Same(client)),
+        ("worker", Cell::Same(worker as u64)),
+        ("node", text(node.unwrap_or_default())),
+        ("reason", text(reason)),
+        ("mode", text(mode)),
+        ("age_ms", Cell::Same(age_us / 1000)),
+    ]
+}
+
+impl<E: Execute> Env<E> {
+    /// What this worker has to tell of what is no feature's own.
+    pub(crate) fn rows_of(&self, show: Show) -> Vec<Line> {
+        match show {
+            Show::Bigkeys => self.show_bigkeys(),
+            Show::Clients => self.show_clients(),
+            Show::Hotkeys => self.show_hotkeys(),
+            Show::Latency => self.show_latency(),
+            Show::Mem => self.show_mem(),
+            Show::Nodes => self.show_nodes(),
+            Show::Routes => self.show_routes(),
+            Show::TransactionState | Show::Pools => Vec::new(),
+        }
     }
 
-    /// What clients hold that is not shared.
-    fn show_pins(&self) -> Vec<Line> {
-        let line = |pin: crate::transaction::PinLine| -> Line {
-            vec![
-                ("client", Cell::Same(pin.client)),
-                ("worker", Cell::Same(self.env.number as u64)),
-                ("node", text(pin.node.unwrap_or_default())),
-                ("reason", text(pin.reason)),
-                ("mode", text(pin.mode.name())),
-                ("age_ms", Cell::Same(pin.age_us / 1000)),
-            ]
-        };
-        self.list_pins().into_iter().map(line).collect()
-    }
-
-    fn show_pools(&self) -> Vec<Line> {
+    /// Pools, each with how many channels its nodes are told of.
+    pub(crate) fn show_pools(&self, told_to: impl Fn(&respool_route::Pool) -> usize) -> Vec<Line> {
         let line = |pool: &respool_route::Pool| -> Line {
-            let lanes = || self.env.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
-            let down = NodeId::of_pool(pool).filter(|node| self.env.lanes.nodes[*node].is_out()).count();
+            let lanes = || self.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
+            let down = NodeId::of_pool(pool).filter(|node| self.lanes.nodes[*node].is_out()).count();
             vec![
                 ("pool", text(&*pool.name)),
                 ("placement", text(pool.topology.scheme().to_string())),
@@ -132,18 +134,12 @@ impl<E: Execute> Worker<E> {
                 ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
                 ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
                 ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
-                ("subscriptions", Cell::Sum(self.subscriptions.told_to(pool) as u64)),
+                ("subscriptions", Cell::Sum(told_to(pool) as u64)),
             ]
         };
-        if self.env.config.nodes.is_empty() {
-            Vec::new()
-        } else {
-            self.env.config.routes.pools().iter().map(line).collect()
-        }
+        if self.config.nodes.is_empty() { Vec::new() } else { self.config.routes.pools().iter().map(line).collect() }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Keys by how often they were seen in samples.
     fn show_hotkeys(&self) -> Vec<Line> {
         let often = &self.seen.often;

@@ -1,13 +1,10 @@
 //! `PROXY SLOWLOG`: the slow requests of all workers.
 
-use crate::admin::AdminQuery;
 use crate::admin::table::{Cell, Line, Table};
+use crate::admin::{AdminAnswer, AdminQuery, Console};
 use crate::env::Env;
-use crate::mail::Query;
 use crate::observe::slow_log::Slow;
-use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_wire::Args;
 
@@ -23,8 +20,8 @@ pub(crate) enum SlowlogOrder {
 /// How many are shown by default, as in Redis.
 const SHOWN: usize = 10;
 
-impl<E: Execute> Worker<E> {
-    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+impl<E: Execute> Env<E> {
+    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Console<'static> {
         let is = |word: &str| args.at(0).eq_ignore_ascii_case(word.as_bytes());
         let order = match args.len() {
             1 if is("LEN") => SlowlogOrder::Len,
@@ -33,27 +30,29 @@ impl<E: Execute> Worker<E> {
             2 if is("GET") => match crate::commands::connection::integer(args.at(1)) {
                 Some(-1) => SlowlogOrder::Get(usize::MAX),
                 Some(count) if count >= 0 => SlowlogOrder::Get(usize::try_from(count).unwrap_or(usize::MAX)),
-                _ => return self.env.refuse(index, texts::NOT_AN_INTEGER.as_bytes()),
+                _ => return Console::Done(self.refuse(index, texts::NOT_AN_INTEGER.as_bytes())),
             },
-            _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+            _ => return Console::Done(self.refuse(index, texts::SYNTAX.as_bytes())),
         };
-        if order == SlowlogOrder::Reset && self.env.refuses_admin() {
-            return self.env.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes());
+        if order == SlowlogOrder::Reset && self.refuses_admin() {
+            return Console::Done(
+                self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes()),
+            );
         }
-        self.ask_workers(index, Query::Admin(AdminQuery::Slowlog(order)))
+        Console::Ask(AdminQuery::Slowlog(order))
     }
-}
 
-impl<E: Execute> Env<E> {
     /// This worker's part.
-    pub(super) fn slowlog_of(&mut self, order: SlowlogOrder) -> (Table, u64) {
+    pub(crate) fn slowlog_of(&mut self, order: SlowlogOrder) -> AdminAnswer {
         let log = &mut self.seen.slow;
         match order {
-            SlowlogOrder::Get(count) => (Table { rows: log.entries().take(count).map(line).collect() }, 0),
-            SlowlogOrder::Len => (Table::default(), log.len() as u64),
+            SlowlogOrder::Get(count) => {
+                AdminAnswer::of_table(Table { rows: log.entries().take(count).map(line).collect() })
+            }
+            SlowlogOrder::Len => AdminAnswer::of_count(log.len() as u64),
             SlowlogOrder::Reset => {
                 log.clear();
-                (Table::default(), 0)
+                AdminAnswer::default()
             }
         }
     }

@@ -8,22 +8,8 @@ use crate::admin::AdminState;
 use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
+use crate::workers::operator_state::Suspension;
 use respool_command::Execute;
-
-/// A suspension. It is part of the standing orders, since letters of two workers arrive in any order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Suspension {
-    /// Clients that connected until then are not read.
-    pub(super) since_us: u64,
-    /// The number of the client that gave the order: it is read.
-    pub(super) by: u64,
-}
-
-impl Suspension {
-    fn applies_to(self, session: &Session) -> bool {
-        session.details.connected_us <= self.since_us && session.id != self.by
-    }
-}
 
 impl AdminState {
     /// Replaces the suspension of this worker by the one ordered.
@@ -39,7 +25,7 @@ impl AdminState {
 
     /// Whether the suspension applies to a client.
     pub(super) fn suspends(&self, session: &Session) -> bool {
-        self.suspension.is_some_and(|suspension| suspension.applies_to(session))
+        self.suspension.is_some_and(|suspension| applies_to(suspension, session))
     }
 
     /// Stops reading the clients that the suspension applies to, except in the middle of a large request.
@@ -48,7 +34,7 @@ impl AdminState {
         let mut left = Vec::new();
         for (index, session) in env.clients.sessions.iter_mut() {
             let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
-            if suspension.applies_to(session) && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
+            if applies_to(suspension, session) && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
                 session.pause.add(Pause::SUSPENDED);
                 if session.details.has_hung_up {
                     left.push(index);
@@ -57,4 +43,8 @@ impl AdminState {
         }
         left.into_iter().for_each(|index| env.drop_rest(index));
     }
+}
+
+fn applies_to(suspension: Suspension, session: &Session) -> bool {
+    session.details.connected_us <= suspension.since_us && session.id != suspension.by
 }

@@ -3,7 +3,6 @@
 //! Every session gets a flag, so that a pause costs nothing while there is none; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
-use crate::admin::operator_state::KeptClientPause;
 use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::commands::connection::integer;
 use crate::env::Env;
@@ -11,6 +10,7 @@ use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
+use crate::workers::operator_state::KeptClientPause;
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
     text as texts,
@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
             return self.env.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
         };
         let until_us = self.env.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
-        let is_taken = self.env.change_orders(|standing| {
+        let is_taken = self.env.shared.change_orders(|standing| {
             let before = standing.client_pause.filter(|hold| hold.until_us > self.env.now.mono_us);
             standing.client_pause = Some(KeptClientPause {
                 until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
@@ -92,7 +92,7 @@ impl<E: Execute> Worker<E> {
 
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: ClientId) -> Flow {
-        if !self.env.change_orders(|standing| standing.client_pause = None) {
+        if !self.env.shared.change_orders(|standing| standing.client_pause = None) {
             return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
         self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())

@@ -25,7 +25,7 @@ impl<E: Execute> Worker<E> {
                 self.pass_on(index, row, &Request::made(args))
             }
             Command::Connection(command) => self.answer_connection(index, command, row, args),
-            Command::Proxy(command) => self.console(index, command, row, args),
+            Command::Proxy(command) => self.handle_console(index, command, row, args),
             Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
                 self.env.refuse(index, b"ERR This instance has cluster support disabled")
             }

@@ -1,7 +1,5 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
-use crate::admin::Quiescence;
-use crate::admin::operator_state::OperatorState;
 use crate::auth::users::Access;
 use crate::commands::node_info::InfoCache;
 use crate::commands::select::Databases;
@@ -14,6 +12,8 @@ use crate::observe::histogram::Histogram;
 use crate::request::unknown_command::LearntCommands;
 use crate::scripts::Scripts;
 use crate::workers::node_stats::WorkerNodeStats;
+use crate::workers::operator_state::OperatorState;
+use crate::workers::quiescence::Quiescence;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

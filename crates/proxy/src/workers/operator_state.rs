@@ -4,12 +4,7 @@
 //! reload that gives the node another address, and the process, if another one takes over its clients. A worker that is told
 //! of a change makes its own nodes what is written here.
 
-use crate::admin::Suspension;
-use crate::env::Env;
-use crate::nodes::id::NodeId;
-use crate::worker::Worker;
 use crate::workers::shared::Shared;
-use respool_command::Execute;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::{MutexGuard, PoisonError};
@@ -27,6 +22,15 @@ pub(crate) struct OperatorState {
     pub(crate) suspended: Option<Suspension>,
     /// The pause of all clients.
     pub(crate) client_pause: Option<KeptClientPause>,
+}
+
+/// A suspension of clients (`PROXY SUSPEND`). It is an order in force, since messages of two workers arrive in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Suspension {
+    /// Clients that connected until then are not read.
+    pub(crate) since_us: u64,
+    /// The number of the client that gave the order: it is read.
+    pub(crate) by: u64,
 }
 
 /// A pause of all clients (`CLIENT PAUSE`).
@@ -61,7 +65,7 @@ impl OperatorState {
     }
 
     /// Orders for nodes that are not configured any more are forgotten.
-    fn keep(&mut self, is_known: impl Fn(&String) -> bool) {
+    pub(crate) fn keep(&mut self, is_known: impl Fn(&String) -> bool) {
         self.paused.retain(&is_known);
         self.drained.retain(&is_known);
     }
@@ -107,6 +111,17 @@ impl OperatorState {
 }
 
 impl Shared {
+    /// Changes the orders in force. `false`: another process takes over, or has done so, and would not hear of it.
+    pub(crate) fn change_orders(&self, change: impl FnOnce(&mut OperatorState)) -> bool {
+        let mut standing = self.standing();
+        // Asked while the orders are locked: what is handed over afterwards has this change, or it is refused.
+        if self.ledger.has_successor() {
+            return false;
+        }
+        change(&mut standing);
+        true
+    }
+
     pub(crate) fn standing(&self) -> MutexGuard<'_, OperatorState> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,58 +140,6 @@ impl Shared {
         let standing = OperatorState::read(text, now_us).ok_or("they are in a form that this version does not know")?;
         *self.standing() = standing;
         Ok(())
-    }
-}
-
-impl<E: Execute> Env<E> {
-    /// Changes the orders in force. `false`: another process takes over, or has done so, and would not hear of it.
-    pub(crate) fn change_orders(&self, change: impl FnOnce(&mut OperatorState)) -> bool {
-        let mut standing = self.shared.standing();
-        // Asked while the orders are locked: what is handed over afterwards has this change, or it is refused.
-        if self.shared.ledger.has_successor() {
-            return false;
-        }
-        change(&mut standing);
-        true
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Makes the nodes of this worker what is ordered of those with their names.
-    pub(crate) fn adopt_orders(&mut self) {
-        let standing = self.env.shared.standing().clone();
-        self.env.is_all_paused = standing.is_all_paused;
-        self.admin.adopt_suspension(&mut self.env, standing.suspended);
-        for node in self.env.config.node_ids() {
-            let this = &mut self.env.lanes.nodes[node];
-            this.is_paused = standing.paused.contains(&this.name);
-            let is_drained = standing.drained.contains(&this.name);
-            if std::mem::replace(&mut this.is_drained, is_drained) != is_drained && is_drained {
-                self.leave_drained(node);
-            }
-        }
-    }
-
-    /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
-    fn leave_drained(&mut self, node: NodeId) {
-        self.env.lanes.leave_node(node);
-        self.leave_watches_at(node);
-        self.env.leave_large_where(|other| other == node);
-        self.recall_blocked_from(node);
-    }
-
-    /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.
-    pub(crate) fn keep_orders(&mut self) {
-        let nodes = &self.env.config.nodes;
-        self.env.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
-        self.adopt_orders();
-    }
-
-    /// A process that ran before has left orders.
-    pub(crate) fn take_up_orders(&mut self) {
-        self.adopt_orders();
-        self.adopt_client_pause();
-        self.settle_holding();
     }
 }
 

@@ -1,0 +1,131 @@
+//! What orders and questions of operators mean to the features of a worker.
+
+use crate::admin::node_control::Order;
+use crate::admin::query::{AdminAnswer, AdminQuery};
+use crate::admin::show::{self, Show};
+use crate::admin::table::{Line, Table};
+use crate::admin::{Console, HeldTime};
+use crate::commands::client_query::{ClientFilter, ClientQuestion, Ids};
+use crate::mail::Query;
+use crate::nodes::id::NodeId;
+use crate::session::id::ClientId;
+use crate::session::{Flow, Pause, SessionFlags};
+use crate::worker::Worker;
+use respool_command::{Execute, ProxyCommand, Row};
+use respool_wire::Args;
+
+impl<E: Execute> Worker<E> {
+    /// Answers a request of the console. The arity has been checked.
+    pub(crate) fn handle_console(
+        &mut self,
+        index: ClientId,
+        command: ProxyCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
+        match self.env.console(index, command, row, args) {
+            Console::Done(flow) => flow,
+            Console::Ask(query) => self.ask_workers(index, Query::Admin(query)),
+            Console::Kill(ids) => {
+                let filter = ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() };
+                self.ask_clients(index, ClientQuestion::KillSome, filter)
+            }
+            Console::AskNode(args) => self.ask_node(index, args),
+        }
+    }
+
+    /// Shows or does this worker's part.
+    pub(super) fn answer_admin_query(&mut self, query: &AdminQuery) -> AdminAnswer {
+        match query {
+            AdminQuery::Show(show) => AdminAnswer::of_table(self.table_of(*show)),
+            AdminQuery::Order(order) => AdminAnswer::of_count(self.carry_out(order)),
+            AdminQuery::Slowlog(order) => self.env.slowlog_of(*order),
+        }
+    }
+
+    /// What this worker has to tell.
+    fn table_of(&self, show: Show) -> Table {
+        let rows = match show {
+            Show::TransactionState => self.show_pins(),
+            Show::Pools => self.env.show_pools(|pool| self.subscriptions.told_to(pool)),
+            show => self.env.rows_of(show),
+        };
+        Table { rows }
+    }
+
+    /// What clients hold that is not shared.
+    fn show_pins(&self) -> Vec<Line> {
+        let line = |pin: crate::transaction::PinLine| {
+            show::line_of_held(pin.client, self.env.number, pin.node, pin.reason, pin.mode.name(), pin.age_us)
+        };
+        self.list_pins().into_iter().map(line).collect()
+    }
+
+    /// Does what was ordered. Returns how many connections were replaced.
+    fn carry_out(&mut self, order: &Order) -> u64 {
+        let lanes = self.env.reconnect(order);
+        if order.is_standing() {
+            self.adopt_orders();
+            self.settle_holding();
+        }
+        if order.until.is_some() {
+            self.admin.note_unsettled(&self.env);
+        }
+        self.env.is_busy = true;
+        lanes as u64
+    }
+
+    /// Has sessions know whether requests are held back, and those go on that waited.
+    pub(crate) fn settle_holding(&mut self) {
+        let is_holding = self.env.is_holding() || self.client_pause.is_some();
+        self.env.for_each_session(|flags| {
+            if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
+        });
+        if !self.env.is_holding() {
+            self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
+        }
+        let waiting = self.env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
+        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
+        self.env.unmark_held(indexes.len());
+        // A client that has to wait on finds out when its request is read again.
+        indexes.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::HELD));
+        self.go_on_waiting();
+    }
+
+    /// Makes the nodes of this worker what is ordered of those with their names.
+    pub(crate) fn adopt_orders(&mut self) {
+        let standing = self.env.shared.standing().clone();
+        self.env.is_all_paused = standing.is_all_paused;
+        self.admin.adopt_suspension(&mut self.env, standing.suspended);
+        for node in self.env.config.node_ids() {
+            let this = &mut self.env.lanes.nodes[node];
+            this.is_paused = standing.paused.contains(&this.name);
+            let is_drained = standing.drained.contains(&this.name);
+            if std::mem::replace(&mut this.is_drained, is_drained) != is_drained && is_drained {
+                self.leave_drained(node);
+            }
+        }
+    }
+
+    /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
+    fn leave_drained(&mut self, node: NodeId) {
+        self.env.lanes.leave_node(node);
+        self.leave_watches_at(node);
+        self.env.leave_large_where(|other| other == node);
+        self.recall_blocked_from(node);
+    }
+
+    /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.
+    pub(crate) fn keep_orders(&mut self) {
+        let nodes = &self.env.config.nodes;
+        self.env.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
+        self.adopt_orders();
+    }
+
+    /// A process that ran before has left orders.
+    pub(crate) fn take_up_orders(&mut self) {
+        self.adopt_orders();
+        self.adopt_client_pause();
+        self.settle_holding();
+    }
+}

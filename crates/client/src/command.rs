@@ -16,7 +16,6 @@ pub struct Command {
     arguments: usize,
     /// Values that are not copied, each with the place in `text` that it stands at.
     kept: Vec<(usize, Bytes)>,
-    kept_bytes: usize,
     /// Where the first key stands in `text`, if it was marked.
     key: Option<(usize, usize)>,
     may_repeat: bool,
@@ -36,7 +35,6 @@ pub fn cmd(name: &str) -> Command {
         text: Text::Inline { bytes: [0; INLINE_BYTES], length: 0 },
         arguments: 0,
         kept: Vec::new(),
-        kept_bytes: 0,
         key: None,
         may_repeat: false,
     };
@@ -87,7 +85,6 @@ impl Command {
         self.arguments += 1;
         self.text.append(&[Head::argument(argument.len()).as_bytes()]);
         self.kept.push((self.text.as_slice().len(), argument.clone()));
-        self.kept_bytes += argument.len();
         self.text.append(&[b"\r\n"]);
     }
 
@@ -108,11 +105,6 @@ impl Command {
     /// Whether it may be executed twice, as its caller says.
     pub fn is_idempotent(&self) -> bool {
         self.may_repeat
-    }
-
-    /// The bytes of the request without its head.
-    pub(crate) fn bytes(&self) -> usize {
-        self.text.as_slice().len() + self.kept_bytes
     }
 
     /// The request's name, for errors and for finding its row.
@@ -232,7 +224,6 @@ mod tests {
             let mut expected = Vec::new();
             respool_wire::encode_request(&mut expected, [&b"SET"[..], b"k", &value, b"EX", b"10"].into_iter());
             assert_eq!(encoded(&command), expected);
-            assert_eq!(command.bytes() + Head::request(5).as_bytes().len(), expected.len());
             assert_eq!(command.words(), (&b"SET"[..], &b"k"[..]));
         }
     }

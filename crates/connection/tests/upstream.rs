@@ -146,6 +146,20 @@ fn what_was_owed_comes_back_when_the_connection_is_lost() {
 }
 
 #[test]
+fn what_is_taken_to_be_written_counts_as_sent_and_no_more() {
+    let mut node = Node::ready(Protocol::Resp2);
+    node.ask("a");
+    let taken = node.up.take_output(Default::default(), node.now_us);
+    node.ask("b");
+    assert_eq!((taken.len(), node.up.queued_bytes(), node.up.tickets().outstanding()), (14, 14, 1));
+    assert_eq!(node.read(b"+1\r\n").unwrap(), ["a Simple +1\\r\\n"]);
+    assert!(node.read(b"+2\r\n").is_err(), "the other has not been sent");
+    node.ask("c");
+    let lost: Vec<_> = node.up.reset(&mut node.pool).collect();
+    assert_eq!(lost, [(Some("b".to_owned()), false), (Some("c".to_owned()), false)]);
+}
+
+#[test]
 fn a_large_value_leaves_in_segments_without_a_copy() {
     let mut pool = BufferPool::new();
     let mut up: Upstream<Option<u32>, Segments<Arc<[u8]>>> = Upstream::new(Identity::default(), WritePolicy::EachTurn);

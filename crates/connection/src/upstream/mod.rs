@@ -412,6 +412,17 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         }
     }
 
+    /// Takes everything that waits, for the caller to write while others go on queueing: its requests count as sent from here on.
+    /// `spare`, which is empty, takes what is queued next. Only for a connection that is ready and does not begin slowly.
+    pub fn take_output(&mut self, spare: O, now_us: u64) -> O {
+        debug_assert!(self.is_ready() && self.ramp.is_none() && spare.is_empty());
+        let taken = std::mem::replace(&mut self.output, spare);
+        self.timing.has_reply_come = false;
+        self.timing.held_since_us = now_us;
+        self.tickets.mark_sent(now_us);
+        taken
+    }
+
     /// The connection is gone or must go. Everything that was owed comes out, each with whether it may have been sent;
     /// afterwards the lane is idle and as good as new.
     pub fn reset(&mut self, pool: &mut BufferPool) -> impl Iterator<Item = (T, bool)> + use<T, O> {

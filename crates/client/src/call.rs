@@ -1,0 +1,207 @@
+//! What a caller holds: one request, several that follow each other, or a transaction.
+
+use crate::core::{Core, Ended};
+use crate::fitness::unfit;
+use crate::run::Run;
+use crate::{Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, cmd};
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A call that waits for its reply: as a future, or by [`Self::wait`] in a thread. Nothing is sent before.
+///
+/// Dropping it abandons the request. One that was sent may be executed all the same; its reply is discarded.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Call<'c, T> {
+    run: Run<'c>,
+    command: Command,
+    unfit: Option<&'static str>,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<'c, T: FromReply> Call<'c, T> {
+    pub(crate) fn new(core: &'c Arc<Core>, command: Command) -> Self {
+        let unfit = unfit(&command);
+        Self { run: Run::new(core), command, unfit, output: PhantomData }
+    }
+
+    /// The reply is made into another type.
+    pub fn cast<U: FromReply>(self) -> Call<'c, U> {
+        Call { run: self.run, command: self.command, unfit: self.unfit, output: PhantomData }
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, value: impl crate::ToArgs) -> Self {
+        value.write_args(&mut self.command);
+        self.unfit = unfit(&self.command);
+        self
+    }
+
+    /// How long the call may take, instead of what the client's settings say.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.run.limit = Some(limit);
+        self
+    }
+
+    /// Waits in this thread, which reads for all callers of the client meanwhile.
+    pub fn wait(mut self) -> Result<T, Error> {
+        self.check()?;
+        let result = self.run.wait(std::slice::from_ref(&self.command));
+        self.finish(result)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.unfit {
+            None => Ok(()),
+            Some(why) => Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(self.command.name())),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
+        let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
+        let reply = result.and_then(|()| reply(self.run.ended.take().unwrap_or_else(missing)));
+        reply.and_then(convert).map_err(|error| error.of(self.command.name()))
+    }
+}
+
+/// A reply, or how it was lost.
+fn reply(ended: Ended) -> Result<Reply, Error> {
+    match ended {
+        Ended::Reply(reply) => Ok(reply),
+        Ended::Failed(kind, outcome) => Err(Error::new(kind, outcome)),
+    }
+}
+
+/// A reply made into what was asked for.
+fn convert<T: FromReply>(reply: Reply) -> Result<T, Error> {
+    match reply {
+        Reply::Error(error) if !T::TAKES_ERRORS => Err(Error::new(ErrorKind::Server(error), Outcome::Replied)),
+        reply => T::from_reply(reply).map_err(|error| Error::new(ErrorKind::Decode(error), Outcome::Replied)),
+    }
+}
+
+impl<T: FromReply> Future for Call<'_, T> {
+    type Output = Result<T, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        this.check()?;
+        match this.run.poll(std::slice::from_ref(&this.command), cx) {
+            Poll::Ready(result) => Poll::Ready(this.finish(result)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Several requests that follow each other on the connection: no request of another caller comes between them. The result of each
+/// is its reply, or the server's error.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Batch<'c> {
+    run: Run<'c>,
+    commands: Vec<Command>,
+    refusal: Option<Error>,
+}
+
+impl<'c> Batch<'c> {
+    pub(crate) fn new(core: &'c Arc<Core>, commands: Vec<Command>) -> Self {
+        let unfit = commands.iter().find_map(|command| Some((command, unfit(command)?)));
+        let unfit = unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
+        let too_many = commands.len() > crate::limits::BATCH_MAX;
+        let too_many = too_many.then(|| Error::new(ErrorKind::Overloaded, Outcome::NotSent));
+        Self { run: Run::new(core), refusal: unfit.or(too_many), commands }
+    }
+
+    /// How long the call may take, instead of what the client's settings say.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.run.limit = Some(limit);
+        self
+    }
+
+    /// Waits in this thread.
+    pub fn wait(mut self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        if let Some(error) = self.refusal.take() {
+            return Err(error);
+        }
+        let result = self.run.wait(&self.commands);
+        self.finish(result)
+    }
+
+    fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let first = self.commands.first().map_or(&b""[..], Command::name);
+        result.map_err(|error| error.of(first))?;
+        let ended = self.run.ended_before.drain(..).chain(self.run.ended.take()).zip(&self.commands);
+        let replies = ended.map(|(ended, command)| match reply(ended) {
+            Ok(Reply::Error(error)) => Ok(Err(error)),
+            Ok(reply) => Ok(Ok(reply)),
+            Err(error) => Err(error.of(command.name())),
+        });
+        replies.collect()
+    }
+}
+
+impl Future for Batch<'_> {
+    type Output = Result<Vec<Result<Reply, ServerError>>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(error) = this.refusal.take() {
+            return Poll::Ready(Err(error));
+        }
+        match this.run.poll(&this.commands, cx) {
+            Poll::Ready(result) => Poll::Ready(this.finish(result)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Requests that are executed together or not at all: `MULTI`, the requests, `EXEC`, contiguous on the connection. The results are those
+/// of `EXEC`.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Transaction<'c>(Batch<'c>);
+
+impl<'c> Transaction<'c> {
+    pub(crate) fn new(core: &'c Arc<Core>, commands: Vec<Command>) -> Self {
+        let mut batch = Batch::new(core, commands);
+        batch.commands.insert(0, cmd("MULTI"));
+        batch.commands.push(cmd("EXEC"));
+        Self(batch)
+    }
+
+    /// How long the call may take, instead of what the client's settings say.
+    pub fn deadline(self, limit: Duration) -> Self {
+        Self(self.0.deadline(limit))
+    }
+
+    /// Waits in this thread.
+    pub fn wait(self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        finish_transaction(self.0.wait())
+    }
+}
+
+/// What EXEC has answered. If it was refused, the first request that was says why.
+fn finish_transaction(
+    replies: Result<Vec<Result<Reply, ServerError>>, Error>,
+) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+    let mut replies = replies?;
+    match replies.pop() {
+        Some(Ok(Reply::Null)) => Err(Error::new(ErrorKind::Conflict, Outcome::Replied)),
+        Some(Ok(exec)) => convert(exec),
+        Some(Err(refused)) => {
+            let why = replies.into_iter().find_map(Result::err).unwrap_or(refused);
+            Err(Error::new(ErrorKind::Server(why), Outcome::Replied).of(b"EXEC"))
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+impl Future for Transaction<'_> {
+    type Output = Result<Vec<Result<Reply, ServerError>>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx).map(finish_transaction)
+    }
+}

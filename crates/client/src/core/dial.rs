@@ -1,0 +1,181 @@
+//! Making the connection, by a thread that lives until it is there.
+//!
+//! Callers wait outside meanwhile. A refusal by the server's own words ends all calls that wait; anything else is tried again, as
+//! often as their time allows.
+
+use super::{Core, Link, ReadHalf, State, Wait, Wakes};
+use crate::ErrorKind;
+use respool_connection::{DialAdvice, Fault, Outbox, Segments, Shake};
+use respool_wire::ReplyLimits;
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How long the thread sleeps at most before it looks whether the client is still there.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// Failures in a row after which calls without a deadline end.
+const FAILURES_MAX: u32 = 5;
+
+/// Why a dial has failed.
+enum Failure {
+    /// It may succeed another time.
+    Lost(String),
+    /// The server refuses.
+    Refused(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error.to_string())
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused(words) if is_passing(&words) => Self::Lost(words),
+            Fault::Refused(words) | Fault::NoDatabase(words) => Self::Refused(words),
+            other => Self::Lost(other.to_string()),
+        }
+    }
+}
+
+/// Whether a server that says so will let us in later.
+fn is_passing(words: &str) -> bool {
+    ["LOADING", "MASTERDOWN", "BUSY", "ERR max number of clients"].iter().any(|start| words.starts_with(start))
+}
+
+impl Core {
+    /// Begins to connect.
+    pub(super) fn begin_dial(core: &Arc<Self>) {
+        let weak = Arc::downgrade(core);
+        let spawned =
+            std::thread::Builder::new().name("respool-dial".to_owned()).spawn(move || dial_until_connected(&weak));
+        if let Err(error) = spawned {
+            core.end_dial(Err(Failure::Refused(error.to_string())));
+        }
+    }
+
+    /// Connects and shakes hands.
+    fn dial(&self) -> Result<Link, Failure> {
+        let (limit, limits) = (self.config.connect_limit, ReplyLimits::default());
+        self.lock().upstream.begin_dial();
+        let link = Link::connect(&self.config.endpoint, limit)?;
+        {
+            let mut guard = self.lock();
+            let state = &mut *guard;
+            state.upstream.handle_connected(self.now_us(), &mut state.pool);
+        }
+        let mut buffer = vec![0; 4096];
+        loop {
+            let greeting: Vec<u8> = self.lock().upstream.output_slices().flat_map(|slice| slice.to_vec()).collect();
+            let mut rest = &greeting[..];
+            while !rest.is_empty() {
+                let sent = match link.send(std::iter::once(rest)) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        if !link.wait_writable(limit)? {
+                            return Err(Failure::Lost("the server takes no handshake".to_owned()));
+                        }
+                        0
+                    }
+                    sent => sent?,
+                };
+                rest = &rest[sent..];
+                let mut guard = self.lock();
+                let state = &mut *guard;
+                state.upstream.handle_written(sent, self.now_us(), &mut state.pool);
+            }
+            let read = match link.recv(&mut buffer, Wait::For { usual: limit, left: limit }) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(Failure::Lost("the server does not answer the handshake".to_owned()));
+                }
+                read => read?,
+            };
+            if read == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            let mut guard = self.lock();
+            let state = &mut *guard;
+            if state.upstream.shake(&buffer[..read], &limits, self.now_us(), &mut state.pool)? == Shake::Ready {
+                return Ok(link);
+            }
+        }
+    }
+
+    /// There is a connection, or this attempt has failed. Whether another is made.
+    fn end_dial(self: &Arc<Self>, dialled: Result<Link, Failure>) -> bool {
+        let mut wakes = Wakes::default();
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let goes_on = match dialled {
+            Ok(link) if !state.is_closed => {
+                state.begin(Arc::new(link));
+                false
+            }
+            Ok(_) => {
+                state.upstream.reset(&mut state.pool).for_each(drop);
+                false
+            }
+            Err(failure) => {
+                state.upstream.reset(&mut state.pool).for_each(drop);
+                state.reconnect.note_lost(self.now_us(), super::chance());
+                let (words, is_refused) = match failure {
+                    Failure::Lost(words) => (words, false),
+                    Failure::Refused(words) => (words, true),
+                };
+                let words: Arc<str> = words.into();
+                let is_hopeless = is_refused || state.reconnect.failures() >= FAILURES_MAX;
+                state.refusal = is_refused.then(|| ErrorKind::Refused(Arc::clone(&words)));
+                state.last_failure = Some(words);
+                if is_hopeless {
+                    state.failed_dials += 1;
+                }
+                !is_hopeless && !state.is_closed && !state.lobby.is_empty()
+            }
+        };
+        if !goes_on {
+            state.is_dialling = false;
+            state.open_lobby(&mut wakes);
+        }
+        drop(guard);
+        wakes.run();
+        goes_on
+    }
+}
+
+impl State {
+    /// The connection is there.
+    fn begin(&mut self, link: Arc<Link>) {
+        self.epoch += 1;
+        self.read_half = Some(ReadHalf::new(Arc::clone(&link), self.epoch));
+        self.write_half = Some(Segments::default());
+        self.link = Some(link);
+        (self.last_failure, self.refusal) = (None, None);
+        self.reconnect.note_ready();
+        self.counts.connections += 1;
+        debug_assert!(self.upstream.tickets().is_empty() && self.write_half.as_ref().is_some_and(Outbox::is_empty));
+    }
+}
+
+/// The life of the thread.
+fn dial_until_connected(core: &Weak<Core>) {
+    loop {
+        let Some(core) = core.upgrade() else { return };
+        let now_us = core.now_us();
+        let advice = core.lock().reconnect.poll(now_us);
+        match advice {
+            DialAdvice::Dial => {
+                let dialled = core.dial();
+                if !core.end_dial(dialled) {
+                    return;
+                }
+            }
+            DialAdvice::Wait(until_us) => {
+                drop(core);
+                std::thread::sleep(Duration::from_micros(until_us.saturating_sub(now_us)).min(SLEEP_MAX));
+            }
+            DialAdvice::Nothing => return,
+        }
+    }
+}

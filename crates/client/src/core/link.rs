@@ -1,0 +1,200 @@
+//! The socket of a connection.
+//!
+//! A thread that reads waits in the kernel, a task never does, and nothing ever waits to write. The socket is in blocking mode until
+//! the first task waits for it, so that a program of threads alone needs one system call to read.
+
+use respool_connection::Endpoint;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send, sendmsg};
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a read without an end waits before it is begun again.
+const FOREVER: Duration = Duration::from_secs(3600);
+
+/// Slices of one write.
+const SLICES_MAX: usize = 64;
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: Socket,
+    /// How long the kernel lets a read wait, in microseconds; 0 without end.
+    read_timeout_us: AtomicU64,
+    /// A runtime watches it.
+    is_nonblocking: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Link {
+    /// Connects within `limit` for each address of the host.
+    pub(crate) fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<Self> {
+        let socket = match endpoint {
+            Endpoint::Tcp { host, port } => {
+                let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
+                let mut socket = None;
+                for address in (host.as_str(), *port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, limit) {
+                        Ok(stream) => {
+                            socket = Some(stream);
+                            break;
+                        }
+                        Err(error) => failure = error,
+                    }
+                }
+                let socket = socket.ok_or(failure)?;
+                socket.set_nodelay(true)?;
+                rustix::net::sockopt::set_socket_keepalive(&socket, true)?;
+                Socket::Tcp(socket)
+            }
+            Endpoint::Unix { path } => Socket::Unix(UnixStream::connect(path)?),
+            other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
+        };
+        Ok(Self { socket, read_timeout_us: AtomicU64::new(0), is_nonblocking: AtomicBool::new(false) })
+    }
+
+    /// Another handle of the socket, for a runtime. Reads do not wait in the kernel any longer.
+    #[cfg(feature = "tokio")]
+    pub(super) fn copy_for_tasks(&self) -> io::Result<Socket> {
+        self.is_nonblocking.store(true, Ordering::Release);
+        Ok(match &self.socket {
+            Socket::Tcp(socket) => {
+                socket.set_nonblocking(true)?;
+                Socket::Tcp(socket.try_clone()?)
+            }
+            Socket::Unix(socket) => {
+                socket.set_nonblocking(true)?;
+                Socket::Unix(socket.try_clone()?)
+            }
+        })
+    }
+
+    /// Reads what there is, or waits until there is something, at most for `wait`.
+    pub(crate) fn recv(&self, buffer: &mut [u8], wait: Wait) -> io::Result<usize> {
+        let flags = match wait {
+            #[cfg(feature = "tokio")]
+            Wait::Not => RecvFlags::DONTWAIT,
+            Wait::Forever if self.is_nonblocking.load(Ordering::Acquire) => {
+                self.wait_readable(FOREVER)?;
+                RecvFlags::DONTWAIT
+            }
+            Wait::Forever => RecvFlags::empty(),
+            Wait::For { usual, left } => {
+                let usual_us = usual.as_micros() as u64;
+                if left + usual / 16 < usual || self.is_nonblocking.load(Ordering::Acquire) {
+                    if !self.wait_readable(left)? {
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
+                } else if self.read_timeout_us.swap(usual_us, Ordering::Relaxed) != usual_us {
+                    match &self.socket {
+                        Socket::Tcp(socket) => socket.set_read_timeout(Some(usual))?,
+                        Socket::Unix(socket) => socket.set_read_timeout(Some(usual))?,
+                    }
+                }
+                RecvFlags::empty()
+            }
+        };
+        loop {
+            match recv(self, &mut *buffer, flags) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other?.0),
+            }
+        }
+    }
+
+    /// Writes as much as the kernel takes at once.
+    pub(crate) fn send<'a>(&self, slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let mut some = [IoSlice::new(&[]); SLICES_MAX];
+        let mut count = 0;
+        for (place, slice) in some.iter_mut().zip(slices) {
+            *place = IoSlice::new(slice);
+            count += 1;
+        }
+        loop {
+            let sent = match &some[..count] {
+                [one] => send(self, one, flags),
+                many => sendmsg(self, many, &mut rustix::net::SendAncillaryBuffer::default(), flags),
+            };
+            match sent {
+                Err(Errno::INTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Waits until something can be read. Whether it can.
+    fn wait_readable(&self, limit: Duration) -> io::Result<bool> {
+        self.wait(PollFlags::IN, limit)
+    }
+
+    /// Waits until something can be written. Whether it can.
+    pub(crate) fn wait_writable(&self, limit: Duration) -> io::Result<bool> {
+        self.wait(PollFlags::OUT, limit)
+    }
+
+    fn wait(&self, what: PollFlags, limit: Duration) -> io::Result<bool> {
+        let until = Instant::now() + limit;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(self, what)], Some(&left)) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other? > 0),
+            }
+        }
+    }
+
+    /// Ends both directions: a thread that waits in [`Self::recv`] returns.
+    pub(crate) fn shut(&self) {
+        let _ = match &self.socket {
+            Socket::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Socket::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// Whether the peer has closed its side and everything has been read.
+    pub(crate) fn is_closed(&self) -> bool {
+        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        match recv(self, &mut [0_u8; 1][..], flags) {
+            Ok((bytes, _)) => bytes == 0,
+            Err(error) => error != Errno::AGAIN && error != Errno::INTR,
+        }
+    }
+}
+
+/// How long a read waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    /// Not at all.
+    #[cfg(feature = "tokio")]
+    Not,
+    /// Until there is something.
+    Forever,
+    /// For the time that is left of the usual.
+    For {
+        /// How long calls of this kind wait. The kernel is told once.
+        usual: Duration,
+        /// How long this one may still wait.
+        left: Duration,
+    },
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One connection that threads and tasks share.
+//!
+//! No thread or task belongs to it. A caller encodes its request, appends it, and writes it if nothing else is about to be written.
+//! Then it waits, and while it waits it reads for all:
+//!
+//! ```text
+//!   who waits                     who reads (the leader)
+//!   one task                      the task, in its own poll
+//!   several tasks                 the driver, a task of the same runtime, until there is one caller again
+//!   threads, tasks or none beside one of the threads, in the kernel
+//! ```
+//!
+//! A leader that has its reply leaves, and appoints the next. Nothing waits in the kernel to write, so a server that does not read
+//! cannot keep replies from being read. What is not connected waits outside: no request is queued before the handshake is
+//! through, so that one which is given up there was not sent and never will be.
+
+mod deadlines;
+mod dial;
+#[cfg(feature = "tokio")]
+mod driver;
+mod link;
+mod read;
+mod slots;
+mod submit;
+mod wakes;
+mod write;
+
+use link::Link;
+pub(crate) use link::Wait;
+use read::ReadHalf;
+pub(crate) use slots::{Ended, SlotId, Waiter};
+pub(crate) use submit::{Face, Submitted};
+pub(crate) use wakes::Wakes;
+
+use crate::{Config, ErrorKind, Outcome};
+use bytes::Bytes;
+use respool_connection::{BufferPool, Reconnect, Segments, Upstream, WritePolicy};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What the callers of one client share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    state: Mutex<State>,
+    began: Instant,
+    keeper: Arc<deadlines::Keeper>,
+}
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leader {
+    /// Nothing does, and nothing has to.
+    None,
+    /// The thread that waits at this place.
+    Thread(SlotId),
+    /// The task that waits at this place.
+    Task(SlotId),
+    /// The driver.
+    Driver,
+}
+
+/// The state of the connection. Never locked while the kernel is asked for anything, or something is woken or dropped that is not ours.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) upstream: Upstream<SlotId, Segments<Bytes>>,
+    pub(crate) pool: BufferPool,
+    pub(crate) slots: slots::Slots,
+    pub(crate) link: Option<Arc<Link>>,
+    /// Counts connections, so that what was begun on one is not ended on another.
+    pub(crate) epoch: u64,
+    /// What is needed to read; absent while something reads.
+    pub(crate) read_half: Option<ReadHalf>,
+    /// An empty outbox; absent while something writes.
+    pub(crate) write_half: Option<Segments<Bytes>>,
+    pub(crate) leader: Leader,
+    /// What has come of a large reply.
+    large: Vec<u8>,
+    /// Callers that were woken by the last read and have not come back.
+    pub(crate) expected: usize,
+    #[cfg(feature = "tokio")]
+    pub(crate) driver: driver::State,
+    /// Callers that wait for a connection, or for room.
+    lobby: VecDeque<submit::Outside>,
+    lobby_count: u64,
+    /// A thread reads for tasks of no runtime.
+    is_served: bool,
+    reconnect: Reconnect,
+    is_dialling: bool,
+    /// Why the last attempt to connect has failed.
+    last_failure: Option<Arc<str>>,
+    /// Set if the server has refused the handshake.
+    refusal: Option<ErrorKind>,
+    /// Counts the times that connecting was given up.
+    pub(crate) failed_dials: u64,
+    /// When a request was last queued.
+    last_used_us: u64,
+    /// How many requests there had been when it was last looked for late ones.
+    looked_at: u64,
+    /// When calls are looked at that are late.
+    keeper_us: u64,
+    is_closed: bool,
+    counts: Counts,
+}
+
+/// What a connection has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) requests: u64,
+    pub(crate) writes: u64,
+    pub(crate) reads: u64,
+    pub(crate) connections: u64,
+}
+
+impl Core {
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        Arc::new_cyclic(|core| Self::with(config, core))
+    }
+
+    #[cfg_attr(not(feature = "tokio"), allow(unused_variables, reason = "the driver needs it"))]
+    fn with(config: Config, core: &std::sync::Weak<Self>) -> Self {
+        let state = State {
+            upstream: Upstream::new(config.identity.clone(), WritePolicy::EachTurn),
+            pool: BufferPool::new(),
+            slots: slots::Slots::default(),
+            link: None,
+            epoch: 0,
+            read_half: None,
+            write_half: None,
+            leader: Leader::None,
+            large: Vec::new(),
+            expected: 0,
+            #[cfg(feature = "tokio")]
+            driver: driver::State::new(core.clone()),
+            lobby: VecDeque::new(),
+            lobby_count: 0,
+            is_served: false,
+            reconnect: Reconnect::new(config.reconnect),
+            is_dialling: false,
+            last_failure: None,
+            refusal: None,
+            failed_dials: 0,
+            last_used_us: 0,
+            looked_at: 0,
+            keeper_us: u64::MAX,
+            is_closed: false,
+            counts: Counts::default(),
+        };
+        Self { config, state: Mutex::new(state), began: Instant::now(), keeper: Arc::default() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Microseconds since the client was made.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
+    /// No call succeeds from now on.
+    pub(crate) fn close(&self) {
+        let mut wakes = Wakes::default();
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.lose(&ErrorKind::Closed, &mut wakes);
+        state.open_lobby(&mut wakes);
+        drop(state);
+        wakes.run();
+    }
+
+    /// Requests that wait for replies, those whose callers have left among them, and places that are taken.
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.upstream.tickets().len(), state.slots.taken())
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.lock().counts
+    }
+}
+
+impl State {
+    /// The connection is gone or must go: every request on it ends, with whether it may have been sent.
+    pub(crate) fn lose(&mut self, why: &ErrorKind, wakes: &mut Wakes) {
+        for (id, was_sent) in self.upstream.reset(&mut self.pool) {
+            let outcome = if was_sent { Outcome::MaybeExecuted } else { Outcome::NotSent };
+            wakes.push(self.slots.end(id, Ended::Failed(why.clone(), outcome)));
+        }
+        if let Some(link) = self.link.take() {
+            link.shut();
+            wakes.link = Some(link);
+        }
+        self.epoch += 1;
+        (self.read_half, self.write_half) = (None, None);
+        self.leader = Leader::None;
+        self.large = Vec::new();
+        self.expected = 0;
+        #[cfg(feature = "tokio")]
+        self.driver.forget_link(wakes);
+    }
+
+    /// As [`Self::lose`], for a connection that was in use.
+    pub(crate) fn lose_link(&mut self, how: &dyn std::fmt::Display, now_us: u64, wakes: &mut Wakes) {
+        let how: Arc<str> = how.to_string().into();
+        self.last_failure = Some(Arc::clone(&how));
+        self.lose(&ErrorKind::Lost(how), wakes);
+        self.reconnect.note_lost(now_us, chance());
+    }
+
+    /// Lets in what waits outside.
+    fn open_lobby(&mut self, wakes: &mut Wakes) {
+        for outside in self.lobby.drain(..) {
+            wakes.push(outside.waiter);
+        }
+    }
+
+    /// There is no leader: appoints one if something waits.
+    pub(crate) fn appoint(&mut self, wakes: &mut Wakes) {
+        self.leader = Leader::None;
+        if self.link.is_none() {
+            return;
+        }
+        if self.slots.threads() > 0 {
+            let next = self.upstream.tickets().iter().copied().find(|id| self.slots.is_thread(*id));
+            if let Some(id) = next {
+                self.leader = Leader::Thread(id);
+                wakes.push(self.slots.take_waiter(id));
+            }
+        } else if self.slots.tasks() == 1 {
+            let next = self.upstream.tickets().iter().copied().find(|id| self.slots.is_task(*id));
+            if let Some(id) = next {
+                self.leader = Leader::Task(id);
+                wakes.push(self.slots.take_waiter(id));
+            }
+        } else if self.slots.tasks() > 1 {
+            self.drive(wakes);
+        }
+    }
+
+    /// The driver leads from now on.
+    pub(crate) fn drive(&mut self, wakes: &mut Wakes) {
+        self.leader = Leader::Driver;
+        #[cfg(feature = "tokio")]
+        if self.driver.wake(wakes) {
+            return;
+        }
+        wakes.serve = true;
+    }
+
+    /// A caller that waits at `id` leaves. If it leads, another does from now on.
+    pub(crate) fn leave(&mut self, id: SlotId, wakes: &mut Wakes) {
+        let (waiter, ended) = self.slots.leave(id);
+        wakes.trash(waiter, ended);
+        if matches!(self.leader, Leader::Thread(leader) | Leader::Task(leader) if leader == id) {
+            self.appoint(wakes);
+        }
+    }
+}
+
+/// A number that differs from process to process and from call to call.
+fn chance() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,185 @@
+//! Reading: one caller at a time reads for all.
+
+use super::slots::{Ended, SlotId, Waiter};
+use super::{Core, Leader, Link, State, Wait, Wakes};
+use crate::limits::READ_BYTES;
+use crate::{ErrorKind, Outcome, Reply};
+use bytes::Bytes;
+use respool_connection::{Event, Fault};
+use respool_wire::ReplyLimits;
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// What is needed to read. Whatever holds it reads, and nothing else does.
+#[derive(Debug)]
+pub(crate) struct ReadHalf {
+    link: Arc<Link>,
+    epoch: u64,
+    buffer: Box<[u8]>,
+    /// Memory for what is woken.
+    spare: Vec<Waiter>,
+}
+
+/// What a read has brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReadOnce {
+    /// Nothing, there was nothing.
+    Nothing,
+    /// Replies, or a part of one.
+    Some,
+    /// The connection is gone.
+    Lost,
+}
+
+impl ReadHalf {
+    pub(crate) fn new(link: Arc<Link>, epoch: u64) -> Self {
+        Self { link, epoch, buffer: vec![0; READ_BYTES].into(), spare: Vec::new() }
+    }
+
+    /// Reads once and gives every reply to its caller. Gives itself back to the state, unless the connection is gone.
+    pub(crate) fn read(self, core: &Arc<Core>, wait: Wait, reader: Leader) -> ReadOnce {
+        self.read_by(core, reader, |link, buffer| link.recv(buffer, wait))
+    }
+
+    /// As [`Self::read`], by a function that reads.
+    pub(super) fn read_by(
+        mut self,
+        core: &Arc<Core>,
+        reader: Leader,
+        recv: impl FnOnce(&Link, &mut [u8]) -> io::Result<usize>,
+    ) -> ReadOnce {
+        let read = recv(&self.link, &mut self.buffer);
+        let mut wakes = Wakes::with_room(std::mem::take(&mut self.spare));
+        let mut guard = core.lock();
+        let state = &mut *guard;
+        if state.epoch != self.epoch {
+            return ReadOnce::Lost;
+        }
+        state.counts.reads += 1;
+        let lost = match read {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).to_string()),
+            Ok(bytes) => {
+                let result = state.take_replies(&self.buffer[..bytes], &mut wakes).map_err(|fault| fault.to_string());
+                result.map(|()| ReadOnce::Some)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOnce::Nothing),
+            Err(error) => Err(error.to_string()),
+        };
+        let once = match lost {
+            Ok(once) => {
+                state.make_room(core, &mut wakes);
+                state.expected = wakes.len();
+                // Another was appointed while this one read, and waits for the means.
+                if state.leader != reader
+                    && let Leader::Thread(id) | Leader::Task(id) = state.leader
+                {
+                    wakes.push(state.slots.take_waiter(id));
+                }
+                once
+            }
+            Err(how) => {
+                state.lose_link(&how, core.now_us(), &mut wakes);
+                state.open_lobby(&mut wakes);
+                ReadOnce::Lost
+            }
+        };
+        if once == ReadOnce::Lost {
+            drop(guard);
+            wakes.run_on(core);
+            return once;
+        }
+        // Given back before anything is woken: what is woken may lead.
+        state.read_half = Some(self);
+        drop(guard);
+        let spare = wakes.run_on(core);
+        if spare.capacity() > 0
+            && let Some(half) = &mut core.lock().read_half
+        {
+            half.spare = spare;
+        }
+        once
+    }
+}
+
+/// How long the thread that serves tasks of no runtime stays when none of them waits.
+const SERVE: Duration = Duration::from_millis(250);
+
+impl Core {
+    /// A thread reads for tasks that no runtime wakes when something can be read.
+    pub(crate) fn serve_by_thread(self: &Arc<Self>) {
+        let mut state = self.lock();
+        state.leader = Leader::Driver;
+        if std::mem::replace(&mut state.is_served, true) {
+            return;
+        }
+        drop(state);
+        let core = Arc::downgrade(self);
+        let spawned = std::thread::Builder::new().name("respool-read".to_owned()).spawn(move || serve(&core));
+        if spawned.is_err() {
+            self.lock().is_served = false;
+        }
+    }
+}
+
+fn serve(core: &Weak<Core>) {
+    loop {
+        let Some(core) = core.upgrade() else { return };
+        let mut guard = core.lock();
+        if guard.upstream.queued_bytes() > 0 {
+            guard = core.write(guard);
+        }
+        let state = &mut *guard;
+        let is_over = state.leader != Leader::Driver || state.link.is_none();
+        let half = if is_over { None } else { state.read_half.take() };
+        let Some(half) = half else {
+            state.is_served = false;
+            drop(guard);
+            return;
+        };
+        drop(guard);
+        let once = half.read(&core, Wait::For { usual: SERVE, left: SERVE }, Leader::Driver);
+        let mut state = core.lock();
+        if once == ReadOnce::Nothing && state.slots.waiting() == 0 && state.leader == Leader::Driver {
+            state.leader = Leader::None;
+        }
+    }
+}
+
+impl State {
+    /// Gives replies to their callers.
+    fn take_replies(&mut self, mut input: &[u8], wakes: &mut Wakes) -> Result<(), Fault> {
+        let limits = ReplyLimits::default();
+        while let Some(event) = self.upstream.next_event(&mut input, &limits, 0)? {
+            match event {
+                Event::Reply { ticket, bytes, .. } => {
+                    if ticket != SlotId::NONE && self.slots.is_waiting(ticket) {
+                        let reply = if self.large.is_empty() {
+                            Reply::copied(bytes)
+                        } else {
+                            self.large.extend_from_slice(bytes);
+                            Reply::owned(&Bytes::from(std::mem::take(&mut self.large)))
+                        };
+                        let ended = reply.map_or_else(
+                            || Ended::Failed(ErrorKind::Lost("a reply cannot be read".into()), Outcome::Replied),
+                            Ended::Reply,
+                        );
+                        wakes.push(self.slots.end(ticket, ended));
+                    } else {
+                        self.large = Vec::new();
+                    }
+                }
+                Event::Piece { ticket, bytes } => {
+                    let ticket = *ticket;
+                    if self.slots.is_waiting(ticket) {
+                        self.large.extend_from_slice(bytes);
+                    } else {
+                        self.large = Vec::new();
+                    }
+                }
+                Event::Push { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! Queueing a request: encoded by its caller, appended under the lock.
+
+use super::slots::Waiter;
+use super::{Core, Leader, SlotId, State, Wakes};
+use crate::{Command, ErrorKind, Overload};
+use respool_connection::{Outbox, Segments};
+use respool_wire::Head;
+use std::sync::{Arc, MutexGuard};
+
+/// What became of a request that a caller wants to queue.
+#[derive(Debug)]
+pub(crate) enum Submitted {
+    /// Its places begin to wait; they are in the vector that was given.
+    Queued,
+    /// There is no connection, or no room: the caller waits outside.
+    Outside,
+    /// It cannot be queued.
+    Refused(ErrorKind),
+}
+
+/// A caller that waits for a connection or for room.
+#[derive(Debug)]
+pub(super) struct Outside {
+    number: u64,
+    pub(super) until_us: u64,
+    pub(super) waiter: Waiter,
+}
+
+/// Whether the caller is a thread or a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Thread,
+    Task,
+}
+
+impl State {
+    /// Queues requests, which follow each other on the connection. Each gets a place.
+    pub(crate) fn submit<'c>(
+        &mut self,
+        core: &Core,
+        commands: impl ExactSizeIterator<Item = &'c Command>,
+        (now_us, until_us): (u64, u64),
+        mut place: impl FnMut(SlotId),
+        face: Face,
+        wakes: &mut Wakes,
+    ) -> Submitted {
+        if self.is_closed {
+            return Submitted::Refused(ErrorKind::Closed);
+        }
+        let idle_us = now_us.saturating_sub(std::mem::replace(&mut self.last_used_us, now_us));
+        if idle_us > IDLE_US
+            && self.upstream.tickets().is_empty()
+            && self.link.as_ref().is_some_and(|link| link.is_closed())
+        {
+            // The server has closed the connection while nothing was asked: nothing has to be lost by it.
+            self.lose_link(&"closed by the server", now_us, wakes);
+        }
+        if self.link.is_none() {
+            wakes.dial = !self.is_dialling;
+            self.is_dialling = true;
+            return Submitted::Outside;
+        }
+        let in_flight = self.upstream.tickets().len();
+        let is_full = in_flight + commands.len() > core.config.requests_max && in_flight > 0
+            || self.upstream.queued_bytes() > core.config.queued_bytes_max;
+        if is_full {
+            return match core.config.overload {
+                Overload::Wait => Submitted::Outside,
+                Overload::Fail => Submitted::Refused(ErrorKind::Overloaded),
+            };
+        }
+        let Self { upstream, pool, slots, .. } = self;
+        for command in commands {
+            let id = slots.take(until_us);
+            upstream.send_with(id, 0, |out: &mut Segments<_>| {
+                out.appender(pool).extend_from_slice(Head::request(command.arguments()).as_bytes());
+                for (text, kept) in command.parts() {
+                    out.appender(pool).extend_from_slice(text);
+                    if let Some(value) = kept {
+                        out.keep(value.clone(), pool);
+                    }
+                }
+            });
+            self.counts.requests += 1;
+            place(id);
+        }
+        if face == Face::Task {
+            self.note_deadline(until_us, wakes);
+        }
+        Submitted::Queued
+    }
+
+    /// The caller waits until there is a connection or room. Its number is the one it has, or a new one. Returns what waited there
+    /// before, to be dropped without the lock.
+    pub(crate) fn wait_outside(
+        &mut self,
+        number: &mut Option<u64>,
+        until_us: u64,
+        waiter: Waiter,
+        wakes: &mut Wakes,
+    ) -> Waiter {
+        if matches!(waiter, Waiter::Task(_)) {
+            self.note_deadline(until_us, wakes);
+        }
+        let number = *number.get_or_insert_with(|| {
+            self.lobby_count += 1;
+            self.lobby_count
+        });
+        match self.lobby.iter_mut().find(|outside| outside.number == number) {
+            Some(outside) => std::mem::replace(&mut outside.waiter, waiter),
+            None => {
+                self.lobby.push_back(Outside { number, until_us, waiter });
+                Waiter::None
+            }
+        }
+    }
+
+    /// The caller does not wait outside any longer. What it was woken for is passed on.
+    pub(crate) fn leave_outside(&mut self, core: &Core, number: Option<u64>, wakes: &mut Wakes) -> Waiter {
+        let place = self.lobby.iter().position(|outside| Some(outside.number) == number);
+        let left = place.and_then(|place| self.lobby.remove(place));
+        self.make_room(core, wakes);
+        left.map_or(Waiter::None, |outside| outside.waiter)
+    }
+
+    /// Something has been answered or written: callers that wait for room may look again.
+    pub(super) fn make_room(&mut self, core: &Core, wakes: &mut Wakes) {
+        if self.lobby.is_empty() || self.link.is_none() || self.upstream.queued_bytes() > core.config.queued_bytes_max {
+            return;
+        }
+        let room = core.config.requests_max.saturating_sub(self.upstream.tickets().len());
+        for outside in self.lobby.drain(..room.min(self.lobby.len())) {
+            wakes.push(outside.waiter);
+        }
+    }
+
+    /// A call gives up at this time.
+    fn note_deadline(&mut self, until_us: u64, wakes: &mut Wakes) {
+        if until_us < self.keeper_us {
+            self.keeper_us = until_us;
+            wakes.keeper = true;
+        }
+    }
+
+    /// Why a call fails that waits outside since `failed_dials` was so, if it does.
+    pub(crate) fn why_outside(&self, failed_dials: u64, has_deadline: bool) -> Option<ErrorKind> {
+        if self.link.is_some() || self.failed_dials == failed_dials {
+            return None;
+        }
+        let lost = self.last_failure.clone().filter(|_| !has_deadline).map(ErrorKind::Lost);
+        self.refusal.clone().or(lost)
+    }
+
+    /// Why a call's time is over that waits outside.
+    pub(crate) fn why_late(&self) -> ErrorKind {
+        let lost = self.last_failure.clone().filter(|_| self.link.is_none());
+        lost.map_or(ErrorKind::Timeout, ErrorKind::Lost)
+    }
+}
+
+impl Core {
+    /// Writes what was queued just now, or leaves it to what will write it together with more.
+    pub(crate) fn flush<'a>(
+        self: &'a Arc<Self>,
+        mut state: MutexGuard<'a, State>,
+        queued: usize,
+        face: Face,
+        wakes: &mut Wakes,
+    ) -> MutexGuard<'a, State> {
+        let is_alone = state.slots.waiting() == queued && state.expected <= 1;
+        state.expected = state.expected.saturating_sub(1);
+        if is_alone || state.upstream.queued_bytes() >= FLUSH_BYTES {
+            return self.write(state);
+        }
+        match face {
+            Face::Task => {
+                #[cfg(feature = "tokio")]
+                if state.driver.wake(wakes) {
+                    state.driver.is_flush_due = true;
+                    return state;
+                }
+                let _ = wakes;
+                self.write(state)
+            }
+            Face::Thread => {
+                // Other threads that are about to send do so first.
+                drop(state);
+                std::thread::yield_now();
+                state = self.lock();
+                state.expected = 0;
+                self.write(state)
+            }
+        }
+    }
+}
+
+/// A connection on which nothing was asked for so long is looked at before it is written to, in microseconds.
+const IDLE_US: u64 = 100_000;
+
+/// Queued bytes that are written at once, in bytes: what a server reads at a time.
+const FLUSH_BYTES: usize = 16 * 1024;
+
+impl State {
+    /// A task waits at `id`: who reads for it? Returns whether it does so itself.
+    pub(crate) fn task_waits(&mut self, id: SlotId, wakes: &mut Wakes) -> bool {
+        match self.leader {
+            Leader::None if self.slots.tasks() <= 1 && self.slots.threads() == 0 => {
+                self.leader = Leader::Task(id);
+                true
+            }
+            Leader::None if self.slots.threads() > 0 => {
+                self.appoint(wakes);
+                false
+            }
+            Leader::Task(leader) if leader == id => true,
+            Leader::None | Leader::Task(_) => {
+                self.drive(wakes);
+                false
+            }
+            Leader::Thread(_) | Leader::Driver => false,
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! A call on its way: queued, waited for, and made again where that can do no harm.
+//!
+//! ```text
+//!   [new] -> queue -> [outside] until there is a connection or room -> [new]
+//!              '----> [sent] -> ended, or lost: [new] again if that can do no harm
+//! ```
+//!
+//! The same for threads and tasks. What differs is how they wait.
+
+use crate::core::{Core, Ended, Face, Leader, SlotId, State, Submitted, Wait, Waiter, Wakes};
+use crate::fitness::is_retry_safe;
+use crate::{Command, Error, ErrorKind, Outcome};
+use std::sync::{Arc, MutexGuard};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    New,
+    Outside,
+    Sent,
+    Over,
+}
+
+/// A call. Its requests are brought to every step, so that they lie where the caller has them.
+pub(crate) struct Run<'c> {
+    core: &'c Arc<Core>,
+    /// How long it may take.
+    pub(crate) limit: Option<Duration>,
+    until_us: Option<u64>,
+    step: Step,
+    /// The place of the last request, which is answered last.
+    last: SlotId,
+    /// The places of those before it.
+    before: Vec<SlotId>,
+    failed_dials: u64,
+    /// Where it waits outside.
+    outside: Option<u64>,
+    /// How the last request has ended.
+    pub(crate) ended: Option<Ended>,
+    /// How those before it have.
+    pub(crate) ended_before: Vec<Ended>,
+}
+
+/// What a call does next.
+enum Next {
+    /// It is over.
+    Over(Result<(), Error>),
+    /// It is made anew.
+    Again,
+    /// It waits.
+    Waits,
+}
+
+impl<'c> Run<'c> {
+    pub(crate) fn new(core: &'c Arc<Core>) -> Self {
+        Self {
+            core,
+            limit: core.config.deadline,
+            until_us: None,
+            step: Step::New,
+            last: SlotId::NONE,
+            before: Vec::new(),
+            failed_dials: 0,
+            outside: None,
+            ended: None,
+            ended_before: Vec::new(),
+        }
+    }
+
+    /// Queues the requests.
+    fn submit(&mut self, state: &mut State, commands: &[Command], face: Face, wakes: &mut Wakes) -> Submitted {
+        let now_us = self.core.now_us();
+        let limit = self.limit;
+        let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(limit.as_micros() as u64));
+        let until_us = *self.until_us.get_or_insert_with(until);
+        self.before.clear();
+        let (last, before) = (&mut self.last, &mut self.before);
+        *last = SlotId::NONE;
+        let place = |id| {
+            if *last != SlotId::NONE {
+                before.push(*last);
+            }
+            *last = id;
+        };
+        state.submit(self.core, commands.iter(), (now_us, until_us), place, face, wakes)
+    }
+
+    /// Takes how it has ended, if it has.
+    fn take_ended(&mut self, state: &mut State, commands: &[Command]) -> Option<Next> {
+        let ended = state.slots.take_ended(self.last)?;
+        self.step = Step::Over;
+        self.ended_before.clear();
+        for id in self.before.drain(..) {
+            let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
+            self.ended_before.push(state.slots.take_ended(id).unwrap_or_else(missing));
+        }
+        if let Ended::Failed(ErrorKind::Lost(_), _) = ended
+            && self.may_repeat(&ended, commands)
+        {
+            self.step = Step::New;
+            return Some(Next::Again);
+        }
+        self.ended = Some(ended);
+        Some(Next::Over(Ok(())))
+    }
+
+    /// Whether requests that were lost may be sent again: none was sent, or a second execution changes nothing.
+    fn may_repeat(&self, last: &Ended, commands: &[Command]) -> bool {
+        let is_unsent = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::NotSent));
+        is_unsent(last) && self.ended_before.iter().all(is_unsent) || commands.iter().all(is_retry_safe)
+    }
+
+    fn is_late(&self) -> bool {
+        self.until_us.is_some_and(|until_us| until_us < u64::MAX && self.core.now_us() >= until_us)
+    }
+
+    /// The caller gives up.
+    fn give_up(&mut self, state: &mut State, wakes: &mut Wakes) -> Error {
+        let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { Outcome::NotSent };
+        let kind = if self.step == Step::Sent { ErrorKind::Timeout } else { state.why_late() };
+        self.leave(state, wakes);
+        Error::new(kind, outcome)
+    }
+
+    fn leave(&mut self, state: &mut State, wakes: &mut Wakes) {
+        if self.step == Step::Sent {
+            for id in self.before.drain(..) {
+                state.leave(id, wakes);
+            }
+            state.leave(self.last, wakes);
+        } else if self.step == Step::Outside {
+            let old = state.leave_outside(self.core, self.outside.take(), wakes);
+            wakes.push_trash(old);
+        }
+        self.step = Step::Over;
+    }
+
+    /// What waiting outside has come to.
+    fn why_outside(&self, state: &State) -> Option<Error> {
+        let why = state.why_outside(self.failed_dials, self.until_us.is_some_and(|until_us| until_us < u64::MAX));
+        why.map(|kind| Error::new(kind, Outcome::NotSent))
+    }
+
+    /// Begins, or goes on after waiting outside. The state is given back locked.
+    fn enter<'s>(
+        &mut self,
+        mut state: MutexGuard<'s, State>,
+        commands: &[Command],
+        face: Face,
+        wakes: &mut Wakes,
+    ) -> (MutexGuard<'s, State>, Result<(), Error>)
+    where
+        'c: 's,
+    {
+        if self.step == Step::Outside
+            && let Some(error) = self.why_outside(&state)
+        {
+            self.step = Step::Over;
+            return (state, Err(error));
+        }
+        match self.submit(&mut state, commands, face, wakes) {
+            Submitted::Queued => {
+                self.step = Step::Sent;
+                state = self.core.flush(state, commands.len(), face, wakes);
+                (state, Ok(()))
+            }
+            Submitted::Outside => {
+                if self.step == Step::New {
+                    self.failed_dials = state.failed_dials;
+                }
+                self.step = Step::Outside;
+                (state, Ok(()))
+            }
+            Submitted::Refused(kind) => {
+                self.step = Step::Over;
+                (state, Err(Error::new(kind, Outcome::NotSent)))
+            }
+        }
+    }
+
+    /// Waits in this thread.
+    pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {
+        let core = self.core;
+        if commands.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let mut wakes = Wakes::default();
+            let mut state = core.lock();
+            if matches!(self.step, Step::New | Step::Outside) {
+                let entered;
+                (state, entered) = self.enter(state, commands, Face::Thread, &mut wakes);
+                if let Err(error) = entered {
+                    drop(state);
+                    wakes.run_on(core);
+                    return Err(error);
+                }
+            }
+            let next = if self.step == Step::Sent { self.take_ended(&mut state, commands) } else { None };
+            match next {
+                Some(next) => {
+                    if state.leader == Leader::Thread(self.last) {
+                        state.appoint(&mut wakes);
+                    }
+                    drop(state);
+                    wakes.run_on(core);
+                    match next {
+                        Next::Over(result) => return result,
+                        Next::Again | Next::Waits => continue,
+                    }
+                }
+                None if self.is_late() => {
+                    let error = self.give_up(&mut state, &mut wakes);
+                    drop(state);
+                    wakes.run_on(core);
+                    return Err(error);
+                }
+                None => self.wait_once(state, wakes),
+            }
+        }
+    }
+
+    /// Leads, or is parked until there is something to look at.
+    fn wait_once(&mut self, mut guard: MutexGuard<'_, State>, mut wakes: Wakes) {
+        let core = self.core;
+        let state = &mut *guard;
+        let until_us = self.until_us.unwrap_or(u64::MAX);
+        let left = || (until_us < u64::MAX).then(|| Duration::from_micros(until_us.saturating_sub(core.now_us())));
+        let mut half = None;
+        if self.step == Step::Outside {
+            let waiter = Waiter::Thread(std::thread::current());
+            let old = state.wait_outside(&mut self.outside, until_us, waiter, &mut wakes);
+            wakes.push_trash(old);
+        } else {
+            if !matches!(state.leader, Leader::Thread(leader) if leader != self.last) {
+                state.leader = Leader::Thread(self.last);
+                half = state.read_half.take();
+            }
+            if half.is_none() {
+                let old = state.slots.wait_as_thread(self.last, Some(std::thread::current()));
+                wakes.push_trash(old);
+            }
+        }
+        drop(guard);
+        wakes.run_on(core);
+        if let Some(half) = half {
+            let wait = match (left(), self.limit) {
+                (Some(left), Some(usual)) => Wait::For { usual, left },
+                _ => Wait::Forever,
+            };
+            half.read(core, wait, Leader::Thread(self.last));
+            return;
+        }
+        match left() {
+            Some(left) => std::thread::park_timeout(left),
+            None => std::thread::park(),
+        }
+        if self.step == Step::Sent {
+            let old = core.lock().slots.wait_as_thread(self.last, None);
+            drop(old);
+        }
+    }
+
+    /// Goes on in a task.
+    pub(crate) fn poll(&mut self, commands: &[Command], cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let core = self.core;
+        if commands.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        if self.step == Step::Over {
+            // It was over before: nothing comes any more.
+            return Poll::Pending;
+        }
+        loop {
+            let mut wakes = Wakes::default();
+            let mut state = core.lock();
+            #[cfg(feature = "tokio")]
+            state.driver.note_runtime();
+            if matches!(self.step, Step::New | Step::Outside) {
+                let entered;
+                (state, entered) = self.enter(state, commands, Face::Task, &mut wakes);
+                if let Err(error) = entered {
+                    drop(state);
+                    wakes.run_on(core);
+                    return Poll::Ready(Err(error));
+                }
+            }
+            if self.step == Step::Outside {
+                let late = if self.is_late() { Some(self.give_up(&mut state, &mut wakes)) } else { None };
+                if late.is_none() {
+                    let until_us = self.until_us.unwrap_or(u64::MAX);
+                    let waiter = Waiter::Task(cx.waker().clone());
+                    let old = state.wait_outside(&mut self.outside, until_us, waiter, &mut wakes);
+                    wakes.push_trash(old);
+                }
+                drop(state);
+                wakes.run_on(core);
+                return late.map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
+            }
+            match self.poll_sent(state, wakes, commands, cx) {
+                Next::Over(result) => return Poll::Ready(result),
+                Next::Again => {}
+                Next::Waits => return Poll::Pending,
+            }
+        }
+    }
+
+    fn poll_sent(
+        &mut self,
+        mut state: MutexGuard<'c, State>,
+        mut wakes: Wakes,
+        commands: &[Command],
+        cx: &mut Context<'_>,
+    ) -> Next {
+        let core = self.core;
+        loop {
+            if let Some(next) = self.take_ended(&mut state, commands) {
+                if state.leader == Leader::Task(self.last) {
+                    state.appoint(&mut wakes);
+                }
+                drop(state);
+                wakes.run_on(core);
+                return next;
+            }
+            let old = state.slots.wait_as_task(self.last, cx.waker());
+            let leads = state.task_waits(self.last, &mut wakes);
+            let is_due = self.until_us.is_some_and(|until_us| until_us < u64::MAX) && self.is_late();
+            if is_due {
+                let error = self.give_up(&mut state, &mut wakes);
+                drop(state);
+                drop(old);
+                wakes.run_on(core);
+                return Next::Over(Err(error));
+            }
+            drop(state);
+            drop(old);
+            wakes.run_on(core);
+            if !leads {
+                return Next::Waits;
+            }
+            #[cfg(feature = "tokio")]
+            core.poll_lead(self.last, cx);
+            #[cfg(not(feature = "tokio"))]
+            core.serve_by_thread();
+            state = core.lock();
+            if !state.slots.has_ended(self.last) {
+                return Next::Waits;
+            }
+            wakes = Wakes::default();
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        if matches!(self.step, Step::New | Step::Over) {
+            return;
+        }
+        let mut wakes = Wakes::default();
+        let mut state = self.core.lock();
+        self.leave(&mut state, &mut wakes);
+        drop(state);
+        wakes.run_on(self.core);
+    }
+}

@@ -1,0 +1,379 @@
+//! Against a server that is written here: byte by byte, in pieces, silent, closing in the middle, pushing in between, refusing.
+
+use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reply, cmd};
+use respool_connection::ReconnectTerms;
+use respool_wire::{RequestDecoder, RequestLimits, Step, Strictness};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// A server whose connections `serve` serves, each after a handshake that is answered as it should be.
+fn server(serve: impl Fn(Peer) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serve = std::sync::Arc::new(serve);
+    thread::spawn(move || {
+        for socket in listener.incoming() {
+            let serve = std::sync::Arc::clone(&serve);
+            thread::spawn(move || {
+                let socket = socket.unwrap();
+                socket.set_nodelay(true).unwrap();
+                let mut peer = Peer { socket, input: Vec::new() };
+                while let Some(request) = peer.request() {
+                    let answer: &[u8] = match &*request[0] {
+                        "HELLO" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n",
+                        "PING" => b"+PONG\r\n",
+                        _ => b"+OK\r\n",
+                    };
+                    if peer.socket.write_all(answer).is_err() {
+                        return;
+                    }
+                    if request[0] == "PING" {
+                        return serve(peer);
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+struct Peer {
+    socket: TcpStream,
+    input: Vec<u8>,
+}
+
+impl Peer {
+    /// The next request; `None` when the client has closed.
+    fn request(&mut self) -> Option<Vec<String>> {
+        loop {
+            let limits = RequestLimits::authenticated(Strictness::Strict);
+            if let Ok(Step::Request(request)) = RequestDecoder::new().decode(&self.input, &limits) {
+                let consumed = request.consumed;
+                let words = request.args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+                self.input.drain(..consumed);
+                return Some(words);
+            }
+            let mut buffer = [0; 65536];
+            match self.socket.read(&mut buffer) {
+                Ok(0) | Err(_) => return None,
+                Ok(bytes) => self.input.extend_from_slice(&buffer[..bytes]),
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> bool {
+        self.socket.write_all(bytes).is_ok()
+    }
+
+    /// Answers with the request's second word.
+    fn echo(&mut self, request: &[String]) -> bool {
+        let word = &request[1];
+        self.send(format!("${}\r\n{word}\r\n", word.len()).as_bytes())
+    }
+}
+
+fn config(address: &str) -> Config {
+    let terms =
+        ReconnectTerms { backoff_min_us: 1_000, backoff_max_us: 5_000, dials_per_second: 1_000, dials_burst: 100 };
+    Config::from_url(address).unwrap().reconnect(terms)
+}
+
+fn client(address: &str) -> Client {
+    Client::with_config(config(address))
+}
+
+fn on_both_faces(check: impl Fn(&dyn Fn(&Client, &str) -> Result<String, respool_client::Error>)) {
+    check(&|client, word| client.call(cmd("GET").arg(word)).wait());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    check(&|client, word| runtime.block_on(async { client.call(cmd("GET").arg(word)).await }));
+}
+
+#[test]
+fn replies_may_come_byte_by_byte_with_pushes_between() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.send(b">2\r\n$7\r\nmessage\r\n:1\r\n");
+            let word = &request[1];
+            for byte in format!("${}\r\n{word}\r\n", word.len()).as_bytes() {
+                peer.send(&[*byte]);
+            }
+            peer.send(b">1\r\n+pong\r\n");
+        }
+    });
+    on_both_faces(|get| {
+        let client = client(&address);
+        for word in ["one", "two", "", "four"] {
+            assert_eq!(get(&client, word).unwrap(), word);
+        }
+    });
+}
+
+#[test]
+fn a_server_that_closes_in_the_middle_of_a_reply_costs_no_wrong_reply() {
+    let address = server(|mut peer| {
+        for _ in 0..3 {
+            let Some(request) = peer.request() else { return };
+            peer.echo(&request);
+        }
+        peer.request();
+        peer.send(b"$10\r\nhal");
+    });
+    on_both_faces(|get| {
+        // GET changes nothing, so it is sent again.
+        let client = client(&address);
+        for word in 0..20 {
+            assert_eq!(get(&client, &word.to_string()).unwrap(), word.to_string());
+        }
+        assert!(client.stats().connections >= 6);
+    });
+}
+
+#[test]
+fn what_changes_something_is_not_sent_twice() {
+    let (seen, requests): (Sender<String>, Receiver<String>) = channel();
+    let seen = std::sync::Mutex::new(seen);
+    let address = server(move |mut peer| {
+        let Some(request) = peer.request() else { return };
+        seen.lock().unwrap().send(request[0].clone()).unwrap();
+        if request[0] == "GET" {
+            peer.echo(&request);
+        }
+    });
+    let client = client(&address);
+    let error = client.call::<i64>(cmd("INCR").key("k")).wait().unwrap_err();
+    assert_eq!((error.outcome(), error.command()), (Outcome::MaybeExecuted, "INCR"));
+    assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error:?}");
+    assert_eq!(client.call::<String>(cmd("GET").key("k")).wait().unwrap(), "k");
+    assert_eq!(requests.try_iter().collect::<Vec<_>>(), ["INCR", "GET"]);
+}
+
+#[test]
+fn a_silent_server_costs_a_call_its_time_and_no_more() {
+    let address = server(|mut peer| {
+        let first = peer.request();
+        let second = peer.request();
+        for request in [first, second].into_iter().flatten() {
+            peer.echo(&request);
+        }
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let limit = Duration::from_millis(50);
+    let client = client(&address);
+    let error = client.call::<String>(cmd("GET").arg("late")).deadline(limit).wait().unwrap_err();
+    assert!(error.is_timeout() && error.outcome() == Outcome::MaybeExecuted, "{error:?}");
+    assert_eq!(client.stats().in_flight, 1);
+    assert_eq!(client.call::<String>(cmd("GET").arg("next")).wait().unwrap(), "next");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = self::client(&address);
+    runtime.block_on(async {
+        let error = client.call::<String>(cmd("GET").arg("late")).deadline(limit).await.unwrap_err();
+        assert!(error.is_timeout() && error.outcome() == Outcome::MaybeExecuted, "{error:?}");
+        assert_eq!(client.call::<String>(cmd("GET").arg("next")).await.unwrap(), "next");
+    });
+    assert_eq!((client.stats().in_flight, client.stats().callers), (0, 0));
+}
+
+#[test]
+fn a_refused_handshake_is_told_at_once_and_in_the_servers_words() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut peer = Peer { socket: socket.unwrap(), input: Vec::new() };
+            peer.request();
+            peer.send(b"-WRONGPASS invalid username-password pair\r\n");
+        }
+    });
+    on_both_faces(|get| {
+        let client = Client::with_config(config(&address).credentials(None, "wrong"));
+        for _ in 0..2 {
+            let error = get(&client, "k").unwrap_err();
+            assert_eq!(error.outcome(), Outcome::NotSent);
+            assert!(matches!(error.kind(), ErrorKind::Refused(words) if words.contains("WRONGPASS")), "{error:?}");
+        }
+    });
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_when_the_time_is_over() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    on_both_faces(|get| {
+        let client = Client::with_config(config(&address).deadline(Some(Duration::from_millis(60))));
+        let error = get(&client, "k").unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent);
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error:?}");
+        let client = Client::with_config(config(&address).deadline(None));
+        assert!(matches!(get(&client, "k").unwrap_err().kind(), ErrorKind::Lost(_)));
+    });
+}
+
+#[test]
+fn a_server_that_writes_and_does_not_read_is_not_waited_for() {
+    // 16 MiB each way, more than the kernel holds: the server does not read before its replies have been read.
+    let size = 16 << 20;
+    let address = server(move |mut peer| {
+        peer.request();
+        peer.send(format!("${size}\r\n").as_bytes());
+        peer.send(&vec![b'r'; size]);
+        peer.send(b"\r\n");
+        peer.request();
+        peer.send(b"+OK\r\n");
+    });
+    let value = bytes::Bytes::from(vec![b'w'; size]);
+    let requests = || [cmd("GET").key("k"), cmd("SET").key("k").arg(&value)];
+    let check = |replies: Vec<Result<Reply, _>>| {
+        assert!(matches!(&replies[0], Ok(Reply::Bulk(bytes)) if bytes.len() == size && bytes[size - 1] == b'r'));
+        assert!(matches!(&replies[1], Ok(Reply::Status(_))));
+    };
+    check(client(&address).batch(requests()).deadline(Duration::from_secs(60)).wait().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = client(&address);
+    check(runtime.block_on(async { client.batch(requests()).deadline(Duration::from_secs(60)).await }).unwrap());
+}
+
+#[test]
+fn a_reply_that_was_not_asked_for_ends_the_connection() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+            peer.send(b"+unasked\r\n");
+        }
+    });
+    on_both_faces(|get| {
+        let client = client(&address);
+        for word in 0..10 {
+            assert_eq!(get(&client, &word.to_string()).unwrap(), word.to_string());
+        }
+    });
+}
+
+#[test]
+fn only_so_many_requests_wait() {
+    let address = server(|mut peer| {
+        if let Some(first) = peer.request() {
+            peer.echo(&first);
+        }
+        while peer.request().is_some() {}
+    });
+    let config = config(&address).limits(3, 1 << 20).deadline(Some(Duration::from_millis(100)));
+    for (overload, expected) in [(Overload::Fail, true), (Overload::Wait, false)] {
+        let client = Client::with_config(config.clone().overload(overload));
+        client.call::<()>(cmd("GET").key("k")).deadline(Duration::from_secs(20)).wait().unwrap();
+        for _ in 0..3 {
+            let error = client.call::<()>(cmd("GET").key("k")).deadline(Duration::from_millis(5)).wait().unwrap_err();
+            assert!(error.is_timeout(), "{error:?}");
+        }
+        let error = client.call::<()>(cmd("GET").key("k")).wait().unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent);
+        assert_eq!(matches!(error.kind(), ErrorKind::Overloaded), expected, "{error:?}");
+        assert_eq!(client.stats().in_flight, 3);
+    }
+}
+
+#[test]
+fn a_task_that_is_not_polled_stops_no_other() {
+    use std::future::Future;
+    use std::task::Context;
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = client(&address);
+    runtime.block_on(async {
+        let get = |word: &str| client.call::<String>(cmd("GET").arg(word)).deadline(Duration::from_secs(20));
+        assert_eq!(get("first").await.unwrap(), "first");
+        // It waits, is registered to be woken by the socket, and is not looked at again.
+        let mut idle = Box::pin(get("idle"));
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        assert!(idle.as_mut().poll(&mut cx).is_pending());
+        let mut idle_too = Box::pin(get("idle too"));
+        assert!(idle_too.as_mut().poll(&mut cx).is_pending());
+        for word in ["a", "b", "c"] {
+            assert_eq!(get(word).await.unwrap(), word);
+        }
+        assert_eq!(idle.await.unwrap(), "idle");
+        assert_eq!(idle_too.await.unwrap(), "idle too");
+    });
+}
+
+#[test]
+fn a_call_outside_of_a_runtime_is_served_as_well() {
+    use std::task::{Context, Poll, Wake, Waker};
+    struct Unpark(thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let client = client(&address);
+    let waker = Waker::from(std::sync::Arc::new(Unpark(thread::current())));
+    for word in ["a", "b", "c"] {
+        let mut call = std::pin::pin!(client.call::<String>(cmd("GET").arg(word)));
+        loop {
+            match call.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(reply) => break assert_eq!(reply.unwrap(), word),
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_runtime_that_ends_takes_no_connection_with_it() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let client = client(&address);
+    for round in 0..5 {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        for task in 0..50 {
+            let client = client.clone();
+            runtime.spawn(async move {
+                loop {
+                    let word = format!("{round}:{task}");
+                    assert_eq!(client.call::<String>(cmd("GET").arg(&word)).await.unwrap(), word);
+                }
+            });
+        }
+        let word = format!("thread {round}");
+        for _ in 0..50 {
+            assert_eq!(client.call::<String>(cmd("GET").arg(&word)).wait().unwrap(), word);
+        }
+        runtime.shutdown_background();
+        for _ in 0..10 {
+            assert_eq!(client.call::<String>(cmd("GET").arg(&word)).wait().unwrap(), word);
+        }
+    }
+    assert_eq!(client.stats().connections, 1);
+}
+
+#[test]
+fn a_closed_client_ends_what_waits() {
+    let address = server(|mut peer| while peer.request().is_some() {});
+    let client = client(&address);
+    let other = client.clone();
+    let waiting = thread::spawn(move || other.call::<()>(cmd("GET").key("k")).wait().unwrap_err());
+    while client.stats().in_flight == 0 {
+        thread::yield_now();
+    }
+    client.close();
+    assert!(matches!(waiting.join().unwrap().kind(), ErrorKind::Closed));
+    let error = client.call::<()>(cmd("GET").key("k")).wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Closed) && error.outcome() == Outcome::NotSent);
+}

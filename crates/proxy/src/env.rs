@@ -5,6 +5,7 @@
 
 use crate::auth::users::UserQuotas;
 use crate::config::Config;
+use crate::ended::Ended;
 use crate::internal_request::InternalRequests;
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::READ_BYTES;
@@ -56,6 +57,8 @@ pub(crate) struct Env<E> {
     pub(crate) is_all_paused: bool,
     /// Which replica was asked last.
     pub(crate) replica_turn: u32,
+    /// What features have not been told of yet.
+    pub(crate) ended: VecDeque<Ended>,
     pub(crate) actions: VecDeque<Action<ServiceAction<Mail>>>,
     /// All reads of connections without an unfinished request or reply go here.
     pub(crate) read_buffer: Vec<u8>,
@@ -112,6 +115,7 @@ impl<E> Env<E> {
             route_hits: Vec::new(),
             replica_turn: 0,
             is_all_paused: false,
+            ended: VecDeque::new(),
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],
             has_read_secret: false,

@@ -338,7 +338,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn conclude_tasks(&mut self) {
         while let Some(task) = self.env.tasks.through.pop_front() {
             match task {
-                InternalRequest::Clean(cleaning) => self.conclude_cleaning(cleaning),
+                InternalRequest::Clean(cleaning) => self.env.conclude_cleaning(cleaning),
                 InternalRequest::Watch(_)
                 | InternalRequest::Hide(_)
                 | InternalRequest::Speak(_)
@@ -346,7 +346,7 @@ impl<E: Execute> Worker<E> {
                 InternalRequest::Exec(exec) => self.conclude_exec(*exec),
                 InternalRequest::Trial(trial) => self.conclude_trial(*trial),
                 InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
-                InternalRequest::Stop(stopping) => self.conclude_stopping(*stopping),
+                InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
                 InternalRequest::Learn(learning) => self.conclude_learning(*learning),
                 InternalRequest::List(listing) => self.conclude_listing(listing),
                 InternalRequest::Publish(publishing) => self.conclude_publish(publishing),

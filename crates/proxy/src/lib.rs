@@ -21,6 +21,7 @@
 
 // The machine, and what every part of it may name.
 pub mod config;
+mod ended;
 mod env;
 mod error_text;
 pub mod hooks;

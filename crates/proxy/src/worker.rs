@@ -11,6 +11,7 @@ use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
 use crate::commands::client_pause::ClientPause;
 use crate::config::Config;
+use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::Event;
@@ -126,104 +127,34 @@ impl<E: Execute> Worker<E> {
         self.env.read_buffer = buffer;
     }
 
-    /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
-    /// order to close could meet the next client in the place.
-    pub(crate) fn close_client(&mut self, index: ClientId) {
-        if let Some(session) = self.env.clients.sessions.retire(index) {
-            self.forget(session);
-            self.env.actions.push_back(Action::Close { conn: index.conn() });
+    /// Tells features what has ended, as [`crate::ended`] says.
+    #[inline(always)]
+    pub(crate) fn tell_ended(&mut self) {
+        if !self.env.ended.is_empty() {
+            self.tell_all_ended();
         }
     }
 
-    /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
-    pub(crate) fn finish_client(&mut self, index: ClientId) {
-        if let Some(session) = self.env.clients.sessions.retire(index) {
-            self.forget(session);
-            self.env.actions.push_back(Action::Finish { conn: index.conn() });
-        }
-    }
-
-    /// Forgets a client whose connection is gone already.
-    fn drop_client(&mut self, index: ClientId) {
-        if let Some(session) = self.env.clients.sessions.remove(index) {
-            self.forget(session);
-        }
-    }
-
-    fn forget(&mut self, mut session: Session) {
-        self.env.clients.awaited.forget(&mut session.pace);
-        self.forget_states(&mut session);
-        session.leave_user();
-        session.input.iter_mut().for_each(|input| input.wipe());
-        session.down.clear(&mut self.env.clients.pool);
-        self.env.shared.ledger.account(session.accounted, 0);
-        self.env.shared.ledger.leave();
-        self.env.counters.clients.set(self.env.clients.sessions.len() as u64);
-    }
-
-    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
-    /// Returns whether it is to be written.
-    fn review_client(&mut self, index: ClientId) -> bool {
-        let budgets = self.env.config.budgets;
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
-        session.is_listed = false;
-        if session.subscriber.is_some() {
-            self.env.refill_outbox(index);
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
-        let waiting = session.reply_bytes();
-        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
-            self.env.claim_lanes_of(index);
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
-        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
-            self.cut_off(index, DisconnectReason::Output);
-            return false;
-        }
-        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
-            session.pause.add(Pause::OUTPUT);
-            self.env.counters.pauses.add(1);
-        }
-        if !session.pause.is_none() {
-            self.relieve_client(index);
-        }
-        let is_to_write = self.env.is_to_be_written(index);
-        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
-        if !is_to_write && let Some(session) = self.env.clients.sessions.at_mut(index) {
-            session.account(&self.env.shared.ledger);
-        }
-        is_to_write
-    }
-
-    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
-    fn relieve_client(&mut self, index: ClientId) {
-        let budgets = self.env.config.budgets;
-        let Some(session) = self.env.clients.sessions.at(index) else { return };
-        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
-            // Of a client that is closed for no fault of its own something may still be unread.
-            let may_be_unread = self.env.drain_until_us.is_some() || session.details.has_hung_up;
-            match may_be_unread && !session.details.has_ended {
-                true => self.finish_client(index),
-                false => self.close_client(index),
+    #[cold]
+    fn tell_all_ended(&mut self) {
+        while let Some(ended) = self.env.ended.pop_front() {
+            match ended {
+                Ended::PushLane { node, was_ready, error } => self.lose_push_lane(node, was_ready, &error),
+                Ended::SilentNode { node } => self.end_waiting(node),
+                Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
+                    self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
+                }
+                Ended::Dedicated { reader, error } => self.env.lose_dedicated(reader, &error),
+                Ended::Select { selecting, class, is_certain, error } => {
+                    self.miss_select(selecting, class, is_certain, &error);
+                }
+                Ended::Client { subscriber, blocked } => {
+                    self.release_all_of(blocked);
+                    if let Some(subscriber) = subscriber {
+                        self.subscriptions.forget(*subscriber);
+                    }
+                }
             }
-            return;
-        }
-        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
-        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
-        self.env.resume_lanes_of(index);
-        if is_light {
-            self.env.resume_dedicated_of(index);
-            self.env.clients.unpause(index, Pause::OUTPUT);
-            if let Some(session) = self.env.clients.sessions.at_mut(index) {
-                session.details.owed_at_once = 0;
-            }
-        }
-        self.env.let_ask_again(index);
-        if is_settled {
-            if has_pins {
-                self.settle_watch_failure(index);
-            }
-            self.env.clients.unpause(index, Pause::BARRIER);
         }
     }
 
@@ -246,8 +177,9 @@ impl<E: Execute> Worker<E> {
         let before = self.env.lanes.listed.len();
         self.conclude_tasks();
         while let Some(doomed) = self.env.clients.doomed.pop() {
-            self.cut_off_doomed(doomed);
+            self.env.cut_off_doomed(doomed);
         }
+        self.tell_ended();
         let has_resumed = !self.env.clients.resuming.is_empty();
         self.env.clients.sort_resuming();
         while let Some(index) = self.env.clients.resuming.pop_front() {
@@ -260,12 +192,14 @@ impl<E: Execute> Worker<E> {
                 self.env.clients.list(index);
             }
         }
+        self.tell_ended();
         self.env.lanes.write_last(before);
         if has_resumed {
             // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
             self.tell_nodes();
         }
-        self.take_dialling_turns();
+        self.env.take_dialling_turns();
+        self.tell_ended();
     }
 
     fn resume_client(&mut self, index: ClientId) {
@@ -288,6 +222,72 @@ impl<E: Execute> Worker<E> {
 }
 
 impl<E: Execute> Env<E> {
+    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
+    /// Returns whether it is to be written.
+    fn review_client(&mut self, index: ClientId) -> bool {
+        let budgets = self.config.budgets;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.is_listed = false;
+        if session.subscriber.is_some() {
+            self.refill_outbox(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let waiting = session.reply_bytes();
+        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
+            self.claim_lanes_of(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
+            self.cut_off(index, DisconnectReason::Output);
+            return false;
+        }
+        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
+            session.pause.add(Pause::OUTPUT);
+            self.counters.pauses.add(1);
+        }
+        if !session.pause.is_none() {
+            self.relieve_client(index);
+        }
+        let is_to_write = self.is_to_be_written(index);
+        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
+        if !is_to_write && let Some(session) = self.clients.sessions.at_mut(index) {
+            session.account(&self.shared.ledger);
+        }
+        is_to_write
+    }
+
+    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
+    fn relieve_client(&mut self, index: ClientId) {
+        let budgets = self.config.budgets;
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
+            // Of a client that is closed for no fault of its own something may still be unread.
+            let may_be_unread = self.drain_until_us.is_some() || session.details.has_hung_up;
+            match may_be_unread && !session.details.has_ended {
+                true => self.finish_client(index),
+                false => self.close_client(index),
+            }
+            return;
+        }
+        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
+        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
+        self.resume_lanes_of(index);
+        if is_light {
+            self.resume_dedicated_of(index);
+            self.clients.unpause(index, Pause::OUTPUT);
+            if let Some(session) = self.clients.sessions.at_mut(index) {
+                session.details.owed_at_once = 0;
+            }
+        }
+        self.let_ask_again(index);
+        if is_settled {
+            if has_pins {
+                self.settle_watch_failure(index);
+            }
+            self.clients.unpause(index, Pause::BARRIER);
+        }
+    }
+
     /// Overwrites what was read. It is not needed between two turns.
     pub(crate) fn wipe_reads(&mut self) {
         self.has_read_secret = false;
@@ -342,6 +342,7 @@ impl<E: Execute> Machine for Worker<E> {
         if self.env.lag.is_late(now.mono_us) {
             self.env.lag.note(self.env.now.mono_us, now.mono_us);
         }
+        debug_assert!(self.env.ended.is_empty(), "features have been told of all that ended before");
         self.env.now = now;
         self.env.is_patient = None;
         self.env.clients.crowd.begin_turn(std::mem::take(&mut self.env.lanes.is_gathering));
@@ -391,10 +392,11 @@ impl<E: Execute> Machine for Worker<E> {
         }
         if conn.is_upstream() {
             self.env.close_upstream(LaneId::of(conn));
-            self.end_lane(LaneId::of(conn), LaneEnd::Lost(None));
-            return;
+            self.env.end_lane(LaneId::of(conn), LaneEnd::Lost(None));
+        } else {
+            self.note_ended(ClientId::of(conn));
         }
-        self.note_ended(ClientId::of(conn));
+        self.tell_ended();
     }
 
     fn handle_hung_up(&mut self, conn: ConnId) {
@@ -402,11 +404,13 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         self.note_hung_up(ClientId::of(conn));
+        self.tell_ended();
     }
 
     fn handle_gone(&mut self, conn: ConnId) {
         if !conn.is_upstream() {
-            self.note_gone(ClientId::of(conn));
+            self.env.note_gone(ClientId::of(conn));
+            self.tell_ended();
         }
     }
 
@@ -415,10 +419,11 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         if conn.is_upstream() {
-            self.end_lane(LaneId::of(conn), LaneEnd::Lost(Some(error.to_owned())));
+            self.env.end_lane(LaneId::of(conn), LaneEnd::Lost(Some(error.to_owned())));
         } else {
-            self.drop_client(ClientId::of(conn));
+            self.env.drop_client(ClientId::of(conn));
         }
+        self.tell_ended();
     }
 
     fn handle_address(&mut self, conn: ConnId, address: &str) {
@@ -458,7 +463,8 @@ impl<E: Execute> Machine for Worker<E> {
             return;
         }
         self.env.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
-        self.end_lane(LaneId::of(conn), LaneEnd::Dial(failure));
+        self.env.end_lane(LaneId::of(conn), LaneEnd::Dial(failure));
+        self.tell_ended();
     }
 
     fn end_turn(&mut self) {
@@ -467,6 +473,8 @@ impl<E: Execute> Machine for Worker<E> {
             // What a request that was refused, or a client that ended itself, has made ready.
             self.serve_ready();
         }
+        // What requests of this turn have ended.
+        self.tell_ended();
         if self.env.lanes.may_go_on {
             self.env.lanes.let_go_on();
         }
@@ -483,6 +491,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.evict_tracked();
         self.tell_nodes();
         self.begin_slices();
+        self.tell_ended();
         if !self.env.clients.unflushed.is_empty() && self.env.patient_until_us().is_none() {
             self.env.clients.release_unflushed();
         }
@@ -501,12 +510,13 @@ impl<E: Execute> Machine for Worker<E> {
                 return Some(lane.conn());
             }
             while let Some(index) = self.env.clients.listed.pop() {
-                if self.review_client(index) {
+                if self.env.review_client(index) {
                     return Some(index.conn());
                 }
             }
-            // The review of a client may have listed a lane.
-            if self.env.lanes.listed.is_empty() {
+            self.tell_ended();
+            // The review of a client, or what it has ended, may have listed others.
+            if self.env.lanes.listed.is_empty() && self.env.clients.listed.is_empty() {
                 return None;
             }
         }
@@ -564,7 +574,7 @@ impl<E: Execute> Machine for Worker<E> {
         session.account(&self.env.shared.ledger);
         let has_subscriber = session.subscriber.is_some();
         if !session.pause.is_none() {
-            self.relieve_client(index);
+            self.env.relieve_client(index);
         }
         if has_subscriber {
             self.note_room(index);
@@ -676,7 +686,8 @@ impl<E: Execute> Service for Worker<E> {
         let handle = self.env.clients.sessions.insert(session);
         if self.env.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
             // To nodes it would be another user.
-            self.drop_client(handle.index);
+            self.env.drop_client(handle.index);
+            self.tell_ended();
             self.env.counters.clients_refused.add(1);
             return Err(error_text::TOO_MANY_SPEAKERS_COME);
         }
@@ -698,5 +709,6 @@ impl<E: Execute> Service for Worker<E> {
         // What replies of this turn lead to comes before orders that hold requests back.
         self.conclude_tasks();
         self.take_mail(mail);
+        self.tell_ended();
     }
 }

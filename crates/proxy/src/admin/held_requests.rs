@@ -10,7 +10,6 @@ use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
-use crate::worker::Worker;
 use respool_command::{Command, Execute, Lane, Row, TransactionsCommand};
 use respool_wire::Args;
 
@@ -62,30 +61,30 @@ pub(crate) enum Held {
     Refused(String),
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Holds a request back if one of its nodes is paused: it is read again when the pause ends.
     pub(crate) fn hold_for_operator(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let is_sent = match row.command {
             // Queued commands are sent with EXEC, see `hold_exec`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
             // It goes to the nodes that are not paused.
-            _ => row.lane(args) != Lane::Local && !self.env.is_own_info(row),
+            _ => row.lane(args) != Lane::Local && !self.is_own_info(row),
         };
         if !is_sent {
             return None;
         }
-        let nodes = if self.env.is_all_paused { Vec::new() } else { self.env.nodes_of(index, row, args) };
-        match self.env.hold_for_nodes(index, &nodes)? {
+        let nodes = if self.is_all_paused { Vec::new() } else { self.nodes_of(index, row, args) };
+        match self.hold_for_nodes(index, &nodes)? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) if row.command == Command::Transactions(TransactionsCommand::Watch) => {
                 let refused =
-                    self.env.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
+                    self.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
                 // A WATCH that has to wait for earlier replies is read again later and refused then.
-                self.env.counters.holds_expired.add(u64::from(refused != Flow::Again));
+                self.counters.holds_expired.add(u64::from(refused != Flow::Again));
                 Some(refused)
             }
             Held::Refused(words) => {
-                self.env.counters.holds_expired.add(1);
+                self.counters.holds_expired.add(1);
                 Some(self.refuse_unread(index, format!("ERR {words}; the command was not sent").as_bytes()))
             }
         }

@@ -45,25 +45,23 @@ impl AdminState {
 
 /// What becomes of a request of the console.
 #[derive(Debug)]
-pub(crate) enum Console<'a> {
+pub(crate) enum Console {
     Done(Flow),
     /// All workers are asked; their answers make the reply.
     Ask(AdminQuery),
     /// The clients of these numbers are closed.
     Kill(Vec<u64>),
-    /// `PROXY NODE`: one node is asked.
-    AskNode(Args<'a>),
 }
 
 impl<E: Execute> Env<E> {
     /// Answers a request of the console. The arity has been checked.
-    pub(crate) fn console<'a>(
+    pub(crate) fn console(
         &mut self,
         index: ClientId,
         command: ProxyCommand,
         row: &'static Row,
-        args: Args<'a>,
-    ) -> Console<'a> {
+        args: Args<'_>,
+    ) -> Console {
         if steers(command) && self.refuses_admin() {
             return Console::Done(self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes()));
         }
@@ -78,13 +76,13 @@ impl<E: Execute> Env<E> {
             | ProxyCommand::ProxySuspend
             | ProxyCommand::ProxyWaitClose => self.order(index, command, args.from(2)),
             ProxyCommand::ProxyReload => Console::Done(self.demand(index, ProcessAction::Reload)),
-            ProxyCommand::ProxyNode => Console::AskNode(args.from(2)),
+            ProxyCommand::ProxyNode => Console::Done(self.ask_node(index, args.from(2))),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
             ProxyCommand::Proxy | ProxyCommand::ProxyHelp => Console::Done(self.console_help(index, row)),
         }
     }
 
-    fn show(&mut self, index: ClientId, args: Args<'_>) -> Console<'static> {
+    fn show(&mut self, index: ClientId, args: Args<'_>) -> Console {
         let Some(show) = Show::named(args.at(0)) else {
             let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
             let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
@@ -97,7 +95,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// `PROXY KILL id [id ...]`.
-    fn kill(&mut self, index: ClientId, args: Args<'_>) -> Console<'static> {
+    fn kill(&mut self, index: ClientId, args: Args<'_>) -> Console {
         let number = |id: &[u8]| {
             crate::commands::connection::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0)
         };

@@ -8,33 +8,32 @@ use crate::commands::config_get::shows_secrets;
 use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Row, resolve};
 use respool_wire::{Args, encode_request};
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// `PROXY NODE name command [argument ...]`.
     pub(crate) fn ask_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (name, request) = (args.at(0), args.from(1));
-        let Some(node) = self.env.config.find_node(|node| node.name.as_bytes() == name) else {
+        let Some(node) = self.config.find_node(|node| node.name.as_bytes() == name) else {
             let words = [b"ERR there is no node '", name, b"'; PROXY SHOW NODES names them"].concat();
-            return self.env.refuse(index, &words);
+            return self.refuse(index, &words);
         };
         let row = match resolve(request) {
             Ok(row) => row,
             Err(unknown) => {
                 let mut words = Vec::new();
                 unknown.write_text(request, &mut words);
-                return self.env.refuse(index, &words);
+                return self.refuse(index, &words);
             }
         };
-        if let Err(words) = self.env.may_ask_node(index, row, request) {
-            return self.env.refuse(index, words.as_bytes());
+        if let Err(words) = self.may_ask_node(index, row, request) {
+            return self.refuse(index, words.as_bytes());
         }
         // Where secrets may be among what is shown, as without PROXY NODE.
         if shows_secrets(row) && row.is_admin(request) {
-            let terms = self.env.terms_of_hiding(row, true);
-            if let Some(flow) = self.env.show_settings_of(index, node, request.iter().collect(), terms) {
+            let terms = self.terms_of_hiding(row, true);
+            if let Some(flow) = self.show_settings_of(index, node, request.iter().collect(), terms) {
                 return flow;
             }
         }

@@ -56,7 +56,7 @@ impl Order {
 }
 
 impl<E: Execute> Env<E> {
-    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Console<'static> {
+    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Console {
         let what = match command {
             ProxyCommand::ProxyPause => NodeAction::Pause,
             ProxyCommand::ProxyResume => NodeAction::Resume,

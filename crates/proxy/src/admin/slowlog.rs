@@ -21,7 +21,7 @@ pub(crate) enum SlowlogOrder {
 const SHOWN: usize = 10;
 
 impl<E: Execute> Env<E> {
-    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Console<'static> {
+    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Console {
         let is = |word: &str| args.at(0).eq_ignore_ascii_case(word.as_bytes());
         let order = match args.len() {
             1 if is("LEN") => SlowlogOrder::Len,

@@ -55,6 +55,71 @@ impl LoginError {
 }
 
 impl<E: Execute> Env<E> {
+    /// Whether an unauthenticated client leaves more unread than it may. It is disconnected.
+    pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at(index) else { return true };
+        let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
+            && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
+        if is_too_much {
+            self.cut_off(index, DisconnectReason::Unauthenticated);
+        }
+        is_too_much
+    }
+
+    /// A client that has not said who it is asks for something. `None`: it may.
+    pub(crate) fn ask_stranger(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
+        if self.cuts_off_stranger(index) {
+            return Some(Flow::Stop);
+        }
+        if is_for_everybody(row) {
+            return None;
+        }
+        self.counters.refused_unauthenticated.add(1);
+        Some(self.refuse_unread(index, texts::NOAUTH.as_bytes()))
+    }
+
+    /// A client whose user may not do everything asks for something. `None`: it may.
+    pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let user = self.user_in_force(index)?;
+        let mut keys = std::mem::take(&mut self.permit_keys);
+        let verdict = self.verdict(&user, row, args, &mut keys);
+        self.permit_keys = keys;
+        match verdict {
+            Verdict::Allowed => None,
+            Verdict::Denied(denial) => {
+                self.note_denial(index, &user, row, args, denial);
+                let mut words = Vec::new();
+                error_text::denied(row, denial, &mut words);
+                Some(self.refuse_unread(index, &words))
+            }
+            Verdict::Refused(words) => {
+                self.counters.denied_commands.add(1);
+                Some(self.refuse_unread(index, words.as_bytes()))
+            }
+        }
+    }
+
+    /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: each that
+    /// comes too early is paused again. Returns whether any was.
+    pub(crate) fn check_permits(&mut self) -> bool {
+        let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
+        let (mut unauthenticated, mut throttled) = (Vec::new(), Vec::new());
+        for (index, session) in self.clients.sessions.iter() {
+            let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED);
+            if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
+                unauthenticated.push(index);
+            }
+            if session.pause.has(Pause::RATE) {
+                throttled.push(index);
+            }
+        }
+        self.counters.auth_timeouts.add(unauthenticated.len() as u64);
+        unauthenticated.into_iter().for_each(|index| self.close_client(index));
+        let is_throttled = !throttled.is_empty();
+        throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::RATE));
+        is_throttled
+    }
+
     /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
     pub(crate) fn user_of(&self, index: ClientId) -> &str {
         let name = self.clients.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
@@ -228,50 +293,6 @@ impl<E: Execute> Env<E> {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Whether an unauthenticated client leaves more unread than it may. It is disconnected.
-    pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.env.clients.sessions.at(index) else { return true };
-        let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
-            && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
-        if is_too_much {
-            self.cut_off(index, DisconnectReason::Unauthenticated);
-        }
-        is_too_much
-    }
-
-    /// A client that has not said who it is asks for something. `None`: it may.
-    pub(crate) fn ask_stranger(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
-        if self.cuts_off_stranger(index) {
-            return Some(Flow::Stop);
-        }
-        if is_for_everybody(row) {
-            return None;
-        }
-        self.env.counters.refused_unauthenticated.add(1);
-        Some(self.refuse_unread(index, texts::NOAUTH.as_bytes()))
-    }
-
-    /// A client whose user may not do everything asks for something. `None`: it may.
-    pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let user = self.env.user_in_force(index)?;
-        let mut keys = std::mem::take(&mut self.env.permit_keys);
-        let verdict = self.env.verdict(&user, row, args, &mut keys);
-        self.env.permit_keys = keys;
-        match verdict {
-            Verdict::Allowed => None,
-            Verdict::Denied(denial) => {
-                self.env.note_denial(index, &user, row, args, denial);
-                let mut words = Vec::new();
-                error_text::denied(row, denial, &mut words);
-                Some(self.refuse_unread(index, &words))
-            }
-            Verdict::Refused(words) => {
-                self.env.counters.denied_commands.add(1);
-                Some(self.refuse_unread(index, words.as_bytes()))
-            }
-        }
-    }
-
     /// Makes a client a user. `command` is how it asked, for the log.
     pub(crate) fn authenticate(
         &mut self,
@@ -361,27 +382,6 @@ impl<E: Execute> Worker<E> {
         session.details.stranger_since_us = now_us;
     }
 
-    /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: each that
-    /// comes too early is paused again. Returns whether any was.
-    pub(crate) fn check_permits(&mut self) -> bool {
-        let (now_us, deadline_us) = (self.env.now.mono_us, self.env.config.access.auth_deadline_us);
-        let (mut unauthenticated, mut throttled) = (Vec::new(), Vec::new());
-        for (index, session) in self.env.clients.sessions.iter() {
-            let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED);
-            if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
-                unauthenticated.push(index);
-            }
-            if session.pause.has(Pause::RATE) {
-                throttled.push(index);
-            }
-        }
-        self.env.counters.auth_timeouts.add(unauthenticated.len() as u64);
-        unauthenticated.into_iter().for_each(|index| self.close_client(index));
-        let is_throttled = !throttled.is_empty();
-        throttled.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::RATE));
-        is_throttled
-    }
-
     /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
     /// disconnected as Redis does, `asker` only once its reply is written; what the others may do is judged anew.
     pub(crate) fn adopt_users(&mut self, asker: Option<ClientId>) {
@@ -449,9 +449,10 @@ impl<E: Execute> Worker<E> {
                 }
                 self.env.stop_client(index);
             } else {
-                self.close_client(index);
+                self.env.close_client(index);
             }
         }
+        self.tell_ended();
     }
 
     /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request

@@ -64,7 +64,7 @@ impl<E: Execute> Worker<E> {
             self.env.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
             return Flow::Next;
         }
-        let asker = if self.may_wait(index) { self.env.expect_behind_barrier(index) } else { None };
+        let asker = if self.env.may_wait(index) { self.env.expect_behind_barrier(index) } else { None };
         let Some(asker) = asker else {
             self.env.cancel_wait(wait);
             return Flow::Stop;

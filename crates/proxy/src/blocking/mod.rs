@@ -80,7 +80,7 @@ impl<E: Execute> Worker<E> {
         if self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        if !self.may_wait(index) {
+        if !self.env.may_wait(index) {
             return Flow::Stop;
         }
         if self.blocking.requests.len() >= self.env.config.lanes.blocked_commands_max {
@@ -296,7 +296,7 @@ impl<E: Execute> Worker<E> {
             // One for another database or dialect gives its place.
             let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(Found::Nothing) };
             let other = list.connections.swap_remove(at);
-            self.close_lane(other.lane.index);
+            self.env.close_lane(other.lane.index);
         }
         let lane = self.env.lanes.add_unshared(&self.env.config, node, class, LaneUse::Blocking);
         if let Err(error) = self.env.lanes.prepare(lane, &self.env.config, self.env.now) {
@@ -434,7 +434,7 @@ impl<E: Execute> Worker<E> {
                             connection.is_taken = false;
                         }
                     }
-                    Some(place) => self.close_lane(place),
+                    Some(place) => self.env.close_lane(place),
                     None => {}
                 }
                 self.forget_lost(node);
@@ -480,7 +480,7 @@ impl<E: Execute> Worker<E> {
         self.env.lanes[place].is_waiting = false;
         // The node may be about to let go whatever waits there next.
         if is_asked || !self.env.lanes[place].up.tickets().is_empty() {
-            self.close_lane(place);
+            self.env.close_lane(place);
         }
     }
 
@@ -560,7 +560,7 @@ impl<E: Execute> Worker<E> {
         let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
         let State::Sent(lane) = this.state else { return };
         if let Some(place) = self.env.lanes.find(lane) {
-            self.close_lane(place);
+            self.env.close_lane(place);
         }
     }
 
@@ -626,7 +626,7 @@ impl<E: Execute> Worker<E> {
         let lanes: Vec<LaneHandle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
         for lane in lanes {
             if let Some(place) = self.env.lanes.find(lane) {
-                self.close_lane(place);
+                self.env.close_lane(place);
             }
         }
     }

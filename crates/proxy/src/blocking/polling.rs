@@ -34,7 +34,7 @@ impl<E: Execute> Worker<E> {
             if !self.env.lanes[stale].up.tickets().is_empty() {
                 return None;
             }
-            self.close_lane(stale);
+            self.env.close_lane(stale);
             lane = None;
         }
         let Some((at, lane)) = known.zip(lane) else {
@@ -63,7 +63,7 @@ impl<E: Execute> Worker<E> {
         let list = self.blocking.at(node);
         if list.queue.is_empty() {
             for look in std::mem::take(&mut list.looks) {
-                self.give_back(look.lane, ResetNeeded::default());
+                self.env.give_back(look.lane, ResetNeeded::default());
             }
         }
     }

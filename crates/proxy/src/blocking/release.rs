@@ -102,7 +102,7 @@ impl<E: Execute> Worker<E> {
             // Nothing can have been taken for a request that has not been sent.
             self.finish_released(blocked, release);
             if self.env.lanes.find(lane).is_some() {
-                self.close_lane(place);
+                self.env.close_lane(place);
             }
             self.serve_queue(node);
             return;
@@ -151,7 +151,7 @@ impl<E: Execute> Worker<E> {
     pub(super) fn give_up_unblock(&mut self, blocked: Handle, lane: LaneHandle) {
         self.give_up_waiting(blocked);
         if let Some(place) = self.env.lanes.find(lane) {
-            self.close_lane(place);
+            self.env.close_lane(place);
         }
     }
 

@@ -177,24 +177,24 @@ impl<E: Execute> Worker<E> {
         filter.spared = is_sparing_me.then_some(own_id);
         self.ask_clients(index, ClientQuestion::KillSome, filter)
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Closes the clients of this worker that `filter` matches; the one that asked, if it is among them, only once its
     /// reply is written.
     pub(crate) fn kill_clients(&mut self, filter: &ClientFilter, asker: Option<ClientHandle>) -> usize {
         let matched: Vec<ClientId> =
-            self.env.clients.sessions.iter().filter(|(_, s)| filter.matches(s)).map(|(index, _)| index).collect();
+            self.clients.sessions.iter().filter(|(_, s)| filter.matches(s)).map(|(index, _)| index).collect();
         for index in &matched {
             if asker.is_some_and(|a| a.index == *index) {
-                self.env.stop_client(*index);
+                self.stop_client(*index);
             } else {
                 self.close_client(*index);
             }
         }
         matched.len()
     }
-}
 
-impl<E: Execute> Env<E> {
     fn client_setinfo(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (attribute, value) = (args.at(2), args.at(3));

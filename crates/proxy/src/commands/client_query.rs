@@ -179,7 +179,10 @@ impl<E: Execute> Worker<E> {
                 };
                 answer.lines = matched.map(|(index, s)| (s.id, describe(index))).collect();
             }
-            ClientQuestion::KillOne | ClientQuestion::KillSome => answer.count = self.kill_clients(filter, asker),
+            ClientQuestion::KillOne | ClientQuestion::KillSome => {
+                answer.count = self.env.kill_clients(filter, asker);
+                self.tell_ended();
+            }
         }
         answer
     }

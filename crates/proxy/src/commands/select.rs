@@ -64,6 +64,21 @@ fn says_that_there_is_none(words: &str) -> bool {
     known.iter().any(|start| words.starts_with(start))
 }
 
+/// Why a SELECT is not done on a lane that has ended, as its client is told, and whether it is certain that there is no such
+/// database. `error`: what is told of any other request there.
+pub(crate) fn why_missed(ending: &LaneEnd, error: &[u8]) -> (bool, Vec<u8>) {
+    let (words, is_of_select) = match ending {
+        LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
+        LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
+        LaneEnd::DialRefusal(DialRefusal { words, .. }) => (words.as_ref(), true),
+        _ => (None, false),
+    };
+    match words {
+        Some(words) => (is_of_select && says_that_there_is_none(words), error_text::verbatim(words)),
+        None => (false, error.to_vec()),
+    }
+}
+
 /// Whether a database is known to exist without any node having said so.
 fn is_embedded(config: &Config, database: u32) -> bool {
     let is_embedded = |node: &crate::config::NodeConfig| matches!(&*node.endpoint, Endpoint::Embedded { .. });
@@ -183,20 +198,11 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A lane that a SELECT waited for will not be ready; `error` says so.
-    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: LaneKeyId, ending: &LaneEnd, error: &[u8]) {
-        let (words, is_of_select) = match ending {
-            LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
-            LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
-            LaneEnd::DialRefusal(DialRefusal { words, .. }) => (words.as_ref(), true),
-            _ => (None, false),
-        };
-        match words {
-            Some(words) if is_of_select && says_that_there_is_none(words) => {
-                self.env.answer_select(&selecting, &error_text::verbatim(words));
-            }
-            Some(words) => self.ask_next_node(selecting, class, &error_text::verbatim(words)),
-            None => self.ask_next_node(selecting, class, error),
+    /// A lane that a SELECT waited for will not be ready, as [`why_missed`] says.
+    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: LaneKeyId, is_certain: bool, error: &[u8]) {
+        match is_certain {
+            true => self.env.answer_select(&selecting, error),
+            false => self.ask_next_node(selecting, class, error),
         }
     }
 }

@@ -28,7 +28,6 @@ use crate::reply::owner::Owner;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause, Session, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
 use respool_connection::Action;
 use respool_wire::{Args, Request, encode_request, replies};
@@ -241,30 +240,25 @@ impl Clients {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A request of the dedicated lane.
     #[cold]
     pub(crate) fn dedicate(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if row.is_admin(request.args) && self.env.refuses_to_steer(row) {
-            return self.env.refuse(index, error_text::admin_refused(row.name).as_bytes());
+        if row.is_admin(request.args) && self.refuses_to_steer(row) {
+            return self.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
-        let in_transaction = self
-            .env
-            .clients
-            .sessions
-            .at(index)
-            .and_then(|s| s.pins.as_ref())
-            .is_some_and(|pins| pins.exec_reply.is_some());
+        let in_transaction =
+            self.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
         match row.command {
-            Command::Server(S::Monitor) if in_transaction => self.env.refuse(index, texts::MONITOR_DENIED.as_bytes()),
-            _ if in_transaction => self.env.refuse_unsupported(index, row, "not inside a transaction"),
-            _ if self.env.engine.is_some() => {
-                self.env.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
+            Command::Server(S::Monitor) if in_transaction => self.refuse(index, texts::MONITOR_DENIED.as_bytes()),
+            _ if in_transaction => self.refuse_unsupported(index, row, "not inside a transaction"),
+            _ if self.engine.is_some() => {
+                self.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
             }
             Command::Server(S::Monitor) => self.monitor(index, request.args),
             Command::Server(S::Replconf) => self.replconf(index, row, request.args),
             Command::Server(S::Sync | S::Psync) => self.follow(index, row, request.args),
-            _ => self.env.refuse_unsupported(index, row, "it changes what its connection is; ask the node itself"),
+            _ => self.refuse_unsupported(index, row, "it changes what its connection is; ask the node itself"),
         }
     }
 
@@ -275,16 +269,16 @@ impl<E: Execute> Worker<E> {
         row: &'static Row,
         request: &Request<'_>,
     ) -> Option<Flow> {
-        let dedicated = self.env.clients.sessions.at(index)?.dedicated()?;
+        let dedicated = self.clients.sessions.at(index)?.dedicated()?;
         if dedicated.is_raw() {
-            return Some(self.env.pass_to_node(index, request.args));
+            return Some(self.pass_to_node(index, request.args));
         }
         if dedicated.kind == Kind::Replica {
             return None;
         }
         match row.command {
             Command::Connection(C::Reset | C::Quit) => None,
-            Command::Server(S::Replconf) => Some(self.env.refuse_unsupported(index, row, "its client monitors")),
+            Command::Server(S::Replconf) => Some(self.refuse_unsupported(index, row, "its client monitors")),
             // As in Redis, without an answer.
             Command::Server(S::Monitor | S::Sync | S::Psync) => Some(Flow::Next),
             _ if crate::commands::client_pause::may_change(row) || row.flags.has(Flags::READONLY) => {
@@ -296,143 +290,143 @@ impl<E: Execute> Worker<E> {
 
     /// MONITOR: every node shows what it is asked.
     fn monitor(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        if self.env.settle_before(index).is_none() {
+        if self.settle_before(index).is_none() {
             return Flow::Again;
         }
         self.leave_dedicated(index);
-        let mut dedicated = Box::new(Dedicated::new(Kind::Monitor, self.env.now.mono_us));
-        for node in self.env.config.node_ids() {
-            match self.env.link(index, node, LaneUse::Dedicated) {
+        let mut dedicated = Box::new(Dedicated::new(Kind::Monitor, self.now.mono_us));
+        for node in self.config.node_ids() {
+            match self.link(index, node, LaneUse::Dedicated) {
                 Ok(link) => dedicated.links.push(link),
                 Err(error) => {
                     self.close_links(&dedicated);
-                    self.env.answer(index, |reply| reply.raw(&error));
+                    self.answer(index, |reply| reply.raw(&error));
                     return Flow::Next;
                 }
             }
         }
-        self.env.begin_dedicated(index, dedicated, args)
+        self.begin_dedicated(index, dedicated, args)
     }
 
     /// REPLCONF: what a replica tells the node of itself holds for the connection on which it is told.
     fn replconf(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if self.env.config.nodes.len() != 1 {
-            return self.env.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
+        if self.config.nodes.len() != 1 {
+            return self.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
         }
         let is_silent = |option: &[u8]| option.eq_ignore_ascii_case(b"ACK") || option.eq_ignore_ascii_case(b"GETACK");
         if args.from(1).iter().step_by(2).any(is_silent) && args.len() % 2 == 1 {
             // Only a replica that follows acknowledges; Redis ignores all others.
             return Flow::Next;
         }
-        let known = self.env.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
+        let known = self.clients.sessions.at(index).and_then(Session::dedicated).and_then(|d| d.links.first());
         let lane = match known.map(|link| link.lane) {
             Some(lane) => lane,
-            None => match self.env.link(index, NodeId::at(0), LaneUse::Private) {
+            None => match self.link(index, NodeId::at(0), LaneUse::Private) {
                 Ok(link) => {
                     let lane = link.lane;
-                    let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.env.now.mono_us));
+                    let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
                     dedicated.links.push(link);
-                    self.env.hold_dedicated(index, dedicated);
+                    self.hold_dedicated(index, dedicated);
                     lane
                 }
                 Err(error) => {
-                    self.env.answer(index, |reply| reply.raw(&error));
+                    self.answer(index, |reply| reply.raw(&error));
                     return Flow::Next;
                 }
             },
         };
-        let Some(lane) = self.env.lanes.find(lane) else { return self.refuse_lost(index) };
-        let is_wanted = self.env.passes_reply(index);
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(lane) = self.lanes.find(lane) else { return self.refuse_lost(index) };
+        let is_wanted = self.passes_reply(index);
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = match is_wanted {
             true => Owner::Client { index, generation: handle.generation, seq: session.down.expect() },
             false => Owner::Unanswered { index, generation: handle.generation },
         };
-        let Env { lanes, clients, config, now, .. } = &mut self.env;
+        let Self { lanes, clients, config, now, .. } = self;
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
         match (lanes.send(lane, owner, config, *now, &mut clients.pool, write), owner) {
             (Err(error), Owner::Client { seq, .. }) => clients.fail(handle, seq, &error),
             (Err(_), _) => {}
             (Ok(()), owner) => clients.note_sent(owner),
         }
-        self.env.is_busy = true;
-        self.env.keep_pace(index, lane)
+        self.is_busy = true;
+        self.keep_pace(index, lane)
     }
 
     /// What the node was told of the client is lost with its connection: as if the client were new.
     fn refuse_lost(&mut self, index: ClientId) -> Flow {
         self.leave_dedicated(index);
-        self.env.answer(index, |reply| reply.raw(&error_text::replica_lost()));
+        self.answer(index, |reply| reply.raw(&error_text::replica_lost()));
         Flow::Next
     }
 
     /// SYNC and PSYNC: the client follows the node.
     fn follow(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if self.env.config.nodes.len() != 1 {
-            return self.env.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
+        if self.config.nodes.len() != 1 {
+            return self.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
         }
-        if self.env.settle_before(index).is_none() {
+        if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.flags.has(SessionFlags::TRACKING) {
-            return self.env.refuse_unsupported(index, row, "its client is told of messages or changed keys");
+            return self.refuse_unsupported(index, row, "its client is told of messages or changed keys");
         }
-        let class = self.env.lanes.base(session.class);
+        let class = self.lanes.base(session.class);
         let mut prepared = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
         if let Some(link) = prepared.as_mut().and_then(|dedicated| dedicated.links.first_mut()) {
             // A reply that comes late would be taken for the beginning of the snapshot.
             let is_fit = |lane: &LaneId| {
-                let lane = &self.env.lanes[*lane];
+                let lane = &self.lanes[*lane];
                 lane.class == class && lane.up.tickets().is_empty()
             };
-            let Some(lane) = self.env.lanes.find(link.lane).filter(is_fit) else {
+            let Some(lane) = self.lanes.find(link.lane).filter(is_fit) else {
                 self.give_up_dedicated(index, prepared);
                 return self.refuse_lost(index);
             };
-            let this = &mut self.env.lanes[lane];
+            let this = &mut self.lanes[lane];
             this.purpose = LaneUse::Dedicated;
-            this.reader = self.env.clients.sessions.handle(index);
+            this.reader = self.clients.sessions.handle(index);
             link.has_agreed = false;
         }
         let dedicated = match prepared {
             Some(dedicated) => dedicated,
-            None => match self.env.link(index, NodeId::at(0), LaneUse::Dedicated) {
+            None => match self.link(index, NodeId::at(0), LaneUse::Dedicated) {
                 Ok(link) => {
-                    let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.env.now.mono_us));
+                    let mut dedicated = Box::new(Dedicated::new(Kind::Replica, self.now.mono_us));
                     dedicated.links.push(link);
                     dedicated
                 }
                 Err(error) => {
-                    self.env.answer(index, |reply| reply.raw(&error));
+                    self.answer(index, |reply| reply.raw(&error));
                     return Flow::Next;
                 }
             },
         };
-        self.env.begin_dedicated(index, dedicated, args)
+        self.begin_dedicated(index, dedicated, args)
     }
 
     /// Bytes have come on a connection that serves one client alone.
     #[cold]
     pub(crate) fn take_dedicated(&mut self, lane: LaneId, bytes: &[u8]) {
-        let now_us = self.env.now.mono_us;
-        let this = &mut self.env.lanes[lane];
+        let now_us = self.now.mono_us;
+        let this = &mut self.lanes[lane];
         this.up.note_heard(now_us);
         let Some(reader) = this.reader else { return };
-        let handle = self.env.lanes.handle(lane);
-        let Some(session) = self.env.clients.sessions.get_mut(reader) else { return };
+        let handle = self.lanes.handle(lane);
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated_mut() else { return };
         let kind = dedicated.kind;
         let Some(link) = dedicated.links.iter_mut().find(|link| link.lane == handle) else { return };
         match link.take(kind, bytes) {
             Parsed::Nothing => {}
-            Parsed::Bytes(bytes) => self.env.pass_to_client(reader, &bytes),
-            Parsed::Agreed(bytes) => self.env.agree(reader, &bytes),
+            Parsed::Bytes(bytes) => self.pass_to_client(reader, &bytes),
+            Parsed::Agreed(bytes) => self.agree(reader, &bytes),
             Parsed::Refused(error) => self.refuse_dedicated(reader, &error),
             Parsed::Nonsense => {
                 let node = link.node;
-                let error = error_text::broken_off(&self.env.lanes.nodes[node].name, &"answered as no node should");
+                let error = error_text::broken_off(&self.lanes.nodes[node].name, &"answered as no node should");
                 self.lose_dedicated(reader, &error);
             }
         }
@@ -440,33 +434,33 @@ impl<E: Execute> Worker<E> {
 
     /// A node refuses. A replica may have another way to ask; a client that wanted to see all nodes sees none.
     fn refuse_dedicated(&mut self, reader: ClientHandle, error: &[u8]) {
-        let Some(session) = self.env.clients.sessions.get_mut(reader) else { return };
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated_mut() else { return };
         let Stage::Asking { asker, is_wanted, .. } = dedicated.stage else { return };
         dedicated.stage = Stage::Preparing;
         if dedicated.kind == Kind::Monitor {
             self.leave_dedicated(reader.index);
-        } else if let Some(lane) = dedicated.links.first().and_then(|link| self.env.lanes.find(link.lane)) {
-            let this = &mut self.env.lanes[lane];
+        } else if let Some(lane) = dedicated.links.first().and_then(|link| self.lanes.find(link.lane)) {
+            let this = &mut self.lanes[lane];
             this.purpose = LaneUse::Private;
             this.reader = None;
-            self.env.count_dedicated();
+            self.count_dedicated();
         }
-        self.env.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+        self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
     }
 
     /// A connection of a client's is lost, or cannot be trusted. Who has not been shown anything yet is told; who has is
     /// disconnected, since it would miss something.
     pub(crate) fn lose_dedicated(&mut self, reader: ClientHandle, error: &[u8]) {
-        let Some(session) = self.env.clients.sessions.get_mut(reader) else { return };
+        let Some(session) = self.clients.sessions.get_mut(reader) else { return };
         let Some(dedicated) = session.dedicated() else { return };
         let stage = dedicated.stage;
         match stage {
             Stage::Preparing => self.leave_dedicated(reader.index),
             Stage::Asking { asker, is_wanted, .. } => {
-                self.env.counters.node_errors.add(1);
+                self.counters.node_errors.add(1);
                 self.leave_dedicated(reader.index);
-                self.env.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+                self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
             }
             Stage::Passing { .. } => self.end_dedicated(reader.index),
         }
@@ -474,21 +468,20 @@ impl<E: Execute> Worker<E> {
 
     /// Ends what a client is shown, and with it the client: what comes after is not for it to miss.
     pub(crate) fn end_dedicated(&mut self, index: ClientId) {
-        let Some(dedicated) = self.env.clients.sessions.at(index).and_then(Session::dedicated) else { return };
+        let Some(dedicated) = self.clients.sessions.at(index).and_then(Session::dedicated) else { return };
         let (stage, asker) = (dedicated.stage, dedicated.asker());
         self.leave_dedicated(index);
         if let Some(asker) = asker {
-            self.env.clients.feed(asker.session, asker.seq, &[], true);
+            self.clients.feed(asker.session, asker.seq, &[], true);
         }
         if stage != Stage::Preparing {
-            self.env.stop_client(index);
+            self.stop_client(index);
         }
     }
 
     /// All that a client has sent has been read. What it has asked of its nodes is still answered; what never ends, ends now.
     pub(crate) fn end_dedicated_of_ended(&mut self, index: ClientId) {
-        let Some(Dedicated { kind, stage, .. }) = self.env.clients.sessions.at(index).and_then(Session::dedicated)
-        else {
+        let Some(Dedicated { kind, stage, .. }) = self.clients.sessions.at(index).and_then(Session::dedicated) else {
             return;
         };
         if matches!((kind, stage), (Kind::Replica, Stage::Asking { .. }) | (_, Stage::Passing { .. })) {
@@ -503,7 +496,7 @@ impl<E: Execute> Worker<E> {
 
     fn end_dedicated_where(&mut self, is_to_end: impl Fn(&Dedicated) -> bool) {
         let is_meant = |session: &Session| session.dedicated().is_some_and(&is_to_end);
-        let indexes = self.env.clients.sessions.iter().filter(|(_, s)| is_meant(s)).map(|(index, _)| index);
+        let indexes = self.clients.sessions.iter().filter(|(_, s)| is_meant(s)).map(|(index, _)| index);
         for index in indexes.collect::<Vec<ClientId>>() {
             self.end_dedicated(index);
         }
@@ -511,13 +504,13 @@ impl<E: Execute> Worker<E> {
 
     /// The session is like any other from now on (RESET).
     pub(crate) fn leave_dedicated(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let dedicated = session.pins.as_mut().and_then(|pins| pins.dedicated.take());
         self.give_up_dedicated(index, dedicated);
     }
 
     fn give_up_dedicated(&mut self, index: ClientId, dedicated: Option<Box<Dedicated>>) {
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+        if let Some(session) = self.clients.sessions.at_mut(index) {
             session.settle_pins();
         }
         if let Some(dedicated) = dedicated {
@@ -528,26 +521,26 @@ impl<E: Execute> Worker<E> {
     /// Closes connections that were one client's alone.
     pub(crate) fn close_links(&mut self, dedicated: &Dedicated) {
         for link in &dedicated.links {
-            if let Some(lane) = self.env.lanes.find(link.lane) {
-                let this = &mut self.env.lanes[lane];
+            if let Some(lane) = self.lanes.find(link.lane) {
+                let this = &mut self.lanes[lane];
                 this.reader = None;
                 this.is_unread = false;
                 self.close_lane(lane);
             }
         }
-        self.env.count_dedicated();
+        self.count_dedicated();
     }
 
     /// Whether a node has been asked on a connection of this kind and has not agreed. It is given up if that takes too long.
     pub(crate) fn check_dedicated(&mut self, lane: LaneId) -> bool {
-        let this = &self.env.lanes[lane];
+        let this = &self.lanes[lane];
         let Some(reader) = this.reader else { return false };
-        let Some(dedicated) = self.env.clients.sessions.get(reader).and_then(Session::dedicated) else { return false };
+        let Some(dedicated) = self.clients.sessions.get(reader).and_then(Session::dedicated) else { return false };
         let Stage::Asking { since_us, .. } = dedicated.stage else { return false };
-        let patience_us = self.env.config.timeouts.response_us.max(AGREEMENT_US_MIN);
-        if self.env.lag.due_us(self.env.now.mono_us, patience_us).is_some_and(|due_us| since_us <= due_us) {
-            self.env.counters.timeouts.add(1);
-            let error = error_text::timed_out(&self.env.lanes.nodes[this.node].name, patience_us);
+        let patience_us = self.config.timeouts.response_us.max(AGREEMENT_US_MIN);
+        if self.lag.due_us(self.now.mono_us, patience_us).is_some_and(|due_us| since_us <= due_us) {
+            self.counters.timeouts.add(1);
+            let error = error_text::timed_out(&self.lanes.nodes[this.node].name, patience_us);
             self.lose_dedicated(reader, &error);
         }
         true

@@ -53,7 +53,7 @@ impl<E: Execute> Worker<E> {
             self.env.actions.push_back(Action::Service(ServiceAction::StopAccepting));
             // Who waits for what may never come would hold the end up until its limit.
             self.unblock_all();
-            self.end_all_dedicated();
+            self.env.end_all_dedicated();
             self.admin.end_waits(&mut self.env);
             self.env.is_busy = true;
             // A client that is read on is never owed nothing. What it has sent and what was not begun is not done at all.
@@ -65,7 +65,7 @@ impl<E: Execute> Worker<E> {
                     session.input = None;
                     self.env.clients.list(index);
                     // Nor are requests that have been received or executed in part.
-                    self.abandon_pieces(index);
+                    self.env.abandon_pieces(index);
                     self.abandon_names(index);
                 }
             }
@@ -112,10 +112,11 @@ impl<E: Execute> Worker<E> {
             .collect();
         for (index, is_owed_nothing) in done {
             match is_owed_nothing {
-                true => self.finish_client(index),
-                false => self.close_client(index),
+                true => self.env.finish_client(index),
+                false => self.env.close_client(index),
             }
         }
+        self.tell_ended();
         if !self.env.clients.sessions.is_empty() {
             return;
         }

@@ -31,6 +31,7 @@ impl<E: Execute> Worker<E> {
             ("clients whose turn to ask for a command has not come", held),
             ("clients with connections of their own", owners),
             ("replies that are owed", outstanding),
+            ("ends that features have not heard of", self.env.ended.len()),
             ("connections that are lent", self.env.lanes.lent()),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).collect()

@@ -89,7 +89,7 @@ impl<E: Execute> Worker<E> {
         if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
             self.pressure.last = None;
             if before + 1 == interval && self.env.shared.ledger.auction.is_highest(before, bid) {
-                self.cut_off(index, DisconnectReason::Memory);
+                self.env.cut_off(index, DisconnectReason::Memory);
                 return;
             }
         }

@@ -68,6 +68,8 @@ impl<E: Execute> Worker<E> {
     /// Takes over other nodes: those that are configured now, or the one whose name resolves to another address (`left`). Every
     /// feature that holds something at a node has a walk of its own.
     pub(crate) fn move_nodes(&mut self, left: Option<NodeId>, has_other_routes: bool, has_other_ways: bool) {
+        // Nodes are about to get other numbers.
+        self.tell_ended();
         let requests = &self.blocking.requests;
         let is_waited_at = |node: NodeId| requests.iter().any(|(_, blocked)| blocked.node == node);
         let moves = self.env.lanes.take_nodes(&self.env.config, left, is_waited_at);
@@ -85,8 +87,8 @@ impl<E: Execute> Worker<E> {
                 },
             );
         }
-        self.move_pins(&moves, has_other_routes);
-        self.move_dedicated(&moves);
+        self.env.move_pins(&moves, has_other_routes);
+        self.env.move_dedicated(&moves);
         self.env.move_large(&moves);
         self.blocking.returns.move_to(&moves);
         self.env.tasks.move_nodes(&moves, has_other_routes);

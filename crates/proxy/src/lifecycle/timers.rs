@@ -51,6 +51,7 @@ impl<E: Execute> Worker<E> {
     fn come_due(&mut self, run: impl FnOnce(&mut Self)) {
         self.conclude_tasks();
         run(self);
+        self.tell_ended();
     }
 
     /// The next turn is not late, however much time passes before it: for tests, whose time moves in steps.
@@ -64,7 +65,8 @@ impl<E: Execute> Worker<E> {
         if is_due {
             self.env.dial_ahead();
             self.env.note_figures();
-            self.env.is_busy = self.check_lanes();
+            self.env.is_busy = self.env.check_lanes();
+            self.tell_ended();
             self.env.is_busy |= self.check_queues();
             self.env.is_busy |= self.check_returns();
             self.env.is_busy |= self.env.check_health();
@@ -74,11 +76,12 @@ impl<E: Execute> Worker<E> {
             self.env.is_busy |= self.check_learnings();
             self.env.is_busy |= self.expire_subscriptions();
             self.follow_names();
-            self.env.is_busy |= self.renew_lanes();
+            self.env.is_busy |= self.env.renew_lanes();
+            self.tell_ended();
             self.env.try_entries();
             self.leave_unused();
-            self.check_clients();
-            self.env.is_busy |= self.check_permits();
+            self.env.check_clients();
+            self.env.is_busy |= self.env.check_permits();
             self.account_tables();
             self.tidy_tables();
             self.env.is_busy |= self.relieve_pressure();
@@ -102,25 +105,45 @@ impl<E: Execute> Worker<E> {
         self.schedule_client_pause();
     }
 
+    #[cold]
+    fn tick_engine(&mut self) {
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else {
+            self.env.engine_at_us = 0;
+            return;
+        };
+        self.env.engine_at_us = match engine.tick(now) {
+            Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
+            None => 0,
+        };
+        self.serve_ready();
+        if self.parking.is_told {
+            self.collect_changes(None);
+            self.tell_changes();
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// Returns whether anything is outstanding.
     fn check_lanes(&mut self) -> bool {
         let mut is_busy = false;
-        let (timeouts, now_us) = (self.env.config.timeouts, self.env.now.mono_us);
-        let due_us = |age_us: u64| self.env.lag.due_us(now_us, age_us);
+        let (timeouts, now_us) = (self.config.timeouts, self.now.mono_us);
+        let due_us = |age_us: u64| self.lag.due_us(now_us, age_us);
         let response_due_us = due_us(timeouts.response_us);
         let connect_due_us = due_us(timeouts.connect_us);
         let silence_due_us = due_us(timeouts.silence_us);
         let leaving_due_us = due_us(timeouts.silence_us.min(LEAVING_SILENCE_US));
         let is_over = |since_us: u64, due_us: Option<u64>| due_us.is_some_and(|due_us| since_us <= due_us);
-        for lane in self.env.lanes.all.ids() {
-            let this = &self.env.lanes[lane];
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
             if this.is_retired {
                 continue;
             }
             if this.is_paced() {
-                self.env.mind_paced(lane);
+                self.mind_paced(lane);
             }
-            let this = &self.env.lanes[lane];
+            let this = &self.lanes[lane];
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {
                     is_busy = true;
@@ -133,7 +156,7 @@ impl<E: Execute> Worker<E> {
                 Phase::Dialing | Phase::Shaking(_) => {
                     is_busy = true;
                     if is_over(this.dial_began_us, connect_due_us) {
-                        self.env.close_upstream(lane);
+                        self.close_upstream(lane);
                         self.end_lane(lane, LaneEnd::Dial(DialFailure::TimedOut));
                     }
                 }
@@ -167,11 +190,11 @@ impl<E: Execute> Worker<E> {
                         None
                     };
                     if let Some(ending) = ending {
-                        self.env.close_upstream(lane);
+                        self.close_upstream(lane);
                         self.end_lane(lane, ending);
                     } else {
-                        self.env.lanes[lane].late_since_us = late_since;
-                        self.env.expire_requests(lane);
+                        self.lanes[lane].late_since_us = late_since;
+                        self.expire_requests(lane);
                     }
                 }
             }
@@ -181,41 +204,21 @@ impl<E: Execute> Worker<E> {
 
     /// Disconnects idle clients.
     fn check_clients(&mut self) {
-        let idle_us = self.env.config.timeouts.client_idle_us;
+        let idle_us = self.config.timeouts.client_idle_us;
         if idle_us == 0 {
             return;
         }
-        let now_us = self.env.now.mono_us;
+        let now_us = self.now.mono_us;
         let is_idle = |s: &Session| {
             // As in Redis, who subscribes is there to listen.
             let listens = s.subscriber.as_ref().is_some_and(|s| s.is_subscribed());
             !listens && s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us
         };
-        let idle = self.env.clients.sessions.iter().filter(|(_, s)| is_idle(s));
+        let idle = self.clients.sessions.iter().filter(|(_, s)| is_idle(s));
         let idle: Vec<ClientId> = idle.map(|(index, _)| index).collect();
         idle.into_iter().for_each(|index| self.close_client(index));
     }
 
-    #[cold]
-    fn tick_engine(&mut self) {
-        let now = self.env.engine_now();
-        let Some(engine) = &mut self.env.engine else {
-            self.env.engine_at_us = 0;
-            return;
-        };
-        self.env.engine_at_us = match engine.tick(now) {
-            Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
-            None => 0,
-        };
-        self.serve_ready();
-        if self.parking.is_told {
-            self.collect_changes(None);
-            self.tell_changes();
-        }
-    }
-}
-
-impl<E: Execute> Env<E> {
     fn busy_interval_us(&self) -> u64 {
         (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
     }

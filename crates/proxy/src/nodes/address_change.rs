@@ -173,7 +173,8 @@ impl<E: Execute> Worker<E> {
         let is_push = |lane: &Lane| lane.purpose == LaneUse::Push && is_left(lane);
         if let Some(lane) = self.env.lanes.all.position(is_push) {
             // It is dialled again at once, and the node is told everything.
-            self.close_lane(lane);
+            self.env.close_lane(lane);
+            self.tell_ended();
             self.env.dial_again(lane);
         }
         // What was read where the name led may be other values now, wherever the node tells of changes from.

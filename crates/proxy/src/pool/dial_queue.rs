@@ -14,13 +14,13 @@
 //! it.
 
 use crate::config::{Config, Reconnects};
+use crate::env::Env;
 use crate::error_text;
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
 use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{DialRefusal, Lane, LaneEnd, LaneKey, LaneUse, Lanes, Node};
-use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
 use respool_connection::{Action, Now, Phase};
@@ -318,15 +318,15 @@ impl Lanes {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Dials what has its turn.
     pub(crate) fn take_dialling_turns(&mut self) {
-        while let Some(turn) = self.env.lanes.next_turn(&self.env.config, &self.env.shared.ledger, self.env.now) {
+        while let Some(turn) = self.lanes.next_turn(&self.config, &self.shared.ledger, self.now) {
             match turn {
                 DialDecision::Dial(lane) => {
-                    self.env.counters.dials.add(1);
-                    if let Some(endpoint) = self.env.lanes[lane].endpoint.clone() {
-                        self.env.actions.push_back(Action::Dial { conn: lane.conn(), endpoint });
+                    self.counters.dials.add(1);
+                    if let Some(endpoint) = self.lanes[lane].endpoint.clone() {
+                        self.actions.push_back(Action::Dial { conn: lane.conn(), endpoint });
                     }
                 }
                 DialDecision::Refused(lane, hopeless) => self.end_lane(lane, LaneEnd::DialRefusal(hopeless)),

@@ -3,6 +3,7 @@
 //! A worker has so many classes and so many names at nodes. What a client asks for once, be it a database that no node has,
 //! must not cost one of them for good: otherwise a client that goes through all databases has all others refused for ever.
 
+use crate::ended::Ended;
 use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::LaneId;
@@ -61,7 +62,9 @@ impl<E: Execute> Worker<E> {
         let of_blocked = self.blocking.requests.iter().map(|(_, blocked)| blocked.class);
         let of_returns = self.blocking.returns.classes().chain(self.env.tasks.classes());
         let of_scripts = self.env.clients.sessions.iter().map(|(_, session)| self.env.lanes.sharing(session.class));
-        of_sessions.chain(of_scripts).chain(of_blocked).chain(of_returns).for_each(|class| is_used[class] = true);
+        let of_selects = self.env.ended.iter().filter_map(Ended::class);
+        let of_requests = of_blocked.chain(of_returns).chain(of_selects);
+        of_sessions.chain(of_scripts).chain(of_requests).for_each(|class| is_used[class] = true);
         is_used
     }
 
@@ -78,7 +81,7 @@ impl<E: Execute> Worker<E> {
                 if self.env.lanes[lane].purpose == LaneUse::Shared {
                     self.env.lanes.leave(lane);
                 }
-                self.close_lane(lane);
+                self.env.close_lane(lane);
             }
             self.env.lanes.script_classes.forget(class);
             classes.into_iter().for_each(|class| self.env.lanes.owners[class] = KeyOwner::Free);

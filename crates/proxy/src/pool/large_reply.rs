@@ -25,7 +25,6 @@ use crate::pool::{LaneUse, Lanes};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
 use respool_connection::Action;
 use respool_wire::RequestTail;
@@ -145,11 +144,11 @@ impl Clients {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A request of a client with connections of its own: whether it may be sent yet. `None`: it may.
     pub(crate) fn order_large(&mut self, index: ClientId, row: &'static Row, lane: Kind) -> Option<Flow> {
-        let now_us = self.env.now.mono_us;
-        let session = self.env.clients.sessions.at_mut(index)?;
+        let now_us = self.now.mono_us;
+        let session = self.clients.sessions.at_mut(index)?;
         let is_settled = session.down.is_settled();
         let large = session.large.as_mut()?;
         if is_settled {
@@ -158,14 +157,14 @@ impl<E: Execute> Worker<E> {
                 self.leave_ways(index, now_us);
             }
         }
-        let large = self.env.large(index)?;
+        let large = self.large(index)?;
         // What goes to one node is ordered when that is known, see `large_lane`.
         let goes_to_one = lane == Kind::Shared && row.request_policy == RequestPolicy::OneShard;
         if goes_to_one || lane == Kind::Local {
             return None;
         }
         if large.ways.iter().any(|way| way.uses_own) {
-            return self.env.settle_before(index).is_none().then_some(Flow::Again);
+            return self.settle_before(index).is_none().then_some(Flow::Again);
         }
         large.ways.iter_mut().for_each(|way| way.uses_shared = true);
         None
@@ -174,17 +173,17 @@ impl<E: Execute> Worker<E> {
     /// The connection on which such a client's request to one node goes; `Err`: not before all is answered.
     #[cold]
     pub(crate) fn large_lane(&mut self, index: ClientId, node: NodeId) -> Result<Option<LaneId>, Flow> {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Ok(None) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(None) };
         let class = session.class;
         let Some(way) = session.large.as_mut().and_then(|large| large.way_to(node)) else { return Ok(None) };
         if way.uses_shared {
-            return match self.env.settle_before(index) {
+            return match self.settle_before(index) {
                 Some(()) => Ok(None),
                 None => Err(Flow::Again),
             };
         }
-        let is_alike = |lane: &LaneId| [class, self.env.lanes.base(class)].contains(&self.env.lanes[*lane].class);
-        let known = way.lane.and_then(|lane| self.env.lanes.find(lane));
+        let is_alike = |lane: &LaneId| [class, self.lanes.base(class)].contains(&self.lanes[*lane].class);
+        let known = way.lane.and_then(|lane| self.lanes.find(lane));
         if let Some(lane) = known.filter(is_alike) {
             way.uses_own = true;
             return Ok(Some(lane));
@@ -193,20 +192,16 @@ impl<E: Execute> Worker<E> {
             // Of another database or dialect. Changing either settles before.
             self.end_own(other);
         }
-        let Ok(lane) = self.env.private_for(index, node) else {
+        let Ok(lane) = self.private_for(index, node) else {
             // None is free: it goes on a shared one.
-            self.env
-                .large(index)
-                .and_then(|large| large.way_to(node))
-                .iter_mut()
-                .for_each(|way| way.uses_shared = true);
+            self.large(index).and_then(|large| large.way_to(node)).iter_mut().for_each(|way| way.uses_shared = true);
             return Ok(None);
         };
-        let place = self.env.lanes.find(lane);
+        let place = self.lanes.find(lane);
         if let Some(place) = place {
-            self.env.lanes[place].reader = self.env.clients.sessions.handle(index);
+            self.lanes[place].reader = self.clients.sessions.handle(index);
         }
-        if let Some(way) = self.env.large(index).and_then(|large| large.way_to(node)) {
+        if let Some(way) = self.large(index).and_then(|large| large.way_to(node)) {
             way.lane = Some(lane);
             way.uses_own = true;
         }
@@ -215,7 +210,7 @@ impl<E: Execute> Worker<E> {
 
     /// Gives back the client's own connections to nodes from which nothing large has come for long.
     fn leave_ways(&mut self, index: ClientId, now_us: u64) {
-        let Some(large) = self.env.large(index) else { return };
+        let Some(large) = self.large(index) else { return };
         let is_over = |way: &mut Way| now_us.saturating_sub(way.at_us) > LARGE_US;
         let over: Vec<Way> = large.ways.extract_if(.., is_over).collect();
         let has_none = large.ways.is_empty();
@@ -227,7 +222,7 @@ impl<E: Execute> Worker<E> {
 
     /// Gives the client's own connections back.
     pub(crate) fn leave_large(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::LARGE);
         if let Some(large) = session.large.take() {
             self.end_large(*large);
@@ -248,30 +243,29 @@ impl<E: Execute> Worker<E> {
     /// A client's own connection to a node, on which nothing of it is outstanding, is left to those who are owed something on
     /// it, if any are. The client's next request to that node has another.
     pub(crate) fn leave_to_others(&mut self, client: ClientHandle, node: NodeId) {
-        let Some(session) = self.env.clients.sessions.get_mut(client) else { return };
+        let Some(session) = self.clients.sessions.get_mut(client) else { return };
         let Some(way) = session.large.as_deref_mut().and_then(|large| large.way_to(node)) else { return };
-        let Some(place) = way.lane.and_then(|lane| self.env.lanes.find(lane)) else { return };
-        let has_others = self.env.lanes[place].has_others && self.env.has_others_on(place, client);
-        self.env.lanes[place].has_others = has_others;
-        if has_others && let Some(lane) = self.env.large(client.index).and_then(|large| large.way_to(node)?.lane.take())
-        {
+        let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };
+        let has_others = self.lanes[place].has_others && self.has_others_on(place, client);
+        self.lanes[place].has_others = has_others;
+        if has_others && let Some(lane) = self.large(client.index).and_then(|large| large.way_to(node)?.lane.take()) {
             self.end_own(lane);
         }
     }
 
     fn end_own(&mut self, lane: LaneHandle) {
-        let Some(place) = self.env.lanes.find(lane) else { return };
-        let this = &mut self.env.lanes[place];
+        let Some(place) = self.lanes.find(lane) else { return };
+        let this = &mut self.lanes[place];
         // In pool mode `session` it is what the client has anyway.
         if this.purpose == LaneUse::Own {
             return;
         }
         this.reader = None;
         if std::mem::take(&mut this.is_unread) {
-            this.up.note_heard(self.env.now.mono_us);
-            self.env.actions.push_back(Action::Resume { conn: place.conn() });
+            this.up.note_heard(self.now.mono_us);
+            self.actions.push_back(Action::Resume { conn: place.conn() });
         }
-        if !self.env.leave_claimed(place) {
+        if !self.leave_claimed(place) {
             self.give_back(lane, ResetNeeded::default());
         }
     }

@@ -19,7 +19,6 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
 use respool_wire::{encode_request, replies};
@@ -154,6 +153,14 @@ impl Lanes {
 }
 
 impl<E: Execute> Env<E> {
+    /// Closes a lane without a holder. Owners of outstanding replies hear that it was given up.
+    pub(crate) fn close_lane(&mut self, lane: LaneId) {
+        if !matches!(self.lanes[lane].up.phase(), Phase::Idle) {
+            self.close_upstream(lane);
+        }
+        self.end_lane(lane, crate::pool::LaneEnd::GivenUp);
+    }
+
     /// Lends a client a private connection to a node, within its user's bounds.
     pub(crate) fn lend(
         &mut self,
@@ -174,11 +181,11 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Takes a private connection back from its holder. What is still owed on it goes to its owners first.
     pub(crate) fn give_back(&mut self, lane: LaneHandle, dirt: ResetNeeded) {
-        let Some(place) = self.env.lanes.find(lane) else { return };
-        let this = &self.env.lanes[place];
+        let Some(place) = self.lanes.find(lane) else { return };
+        let this = &self.lanes[place];
         if this.purpose == LaneUse::Leaving && this.sending.is_none() {
             // It ends once it has answered what it owes.
             return;
@@ -192,7 +199,7 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
-        let database = self.env.lanes.class_database(place).to_string();
+        let database = self.lanes.class_database(place).to_string();
         let mut requests: Vec<&[&[u8]]> = Vec::new();
         let select: &[&[u8]] = &[b"SELECT", database.as_bytes()];
         if dirt.is_queueing {
@@ -209,9 +216,9 @@ impl<E: Execute> Worker<E> {
             return;
         }
         // A transaction that was answered in this turn may have selected a database.
-        let is_in_doubt = self.env.tasks.leaves_something_on(lane);
+        let is_in_doubt = self.tasks.leaves_something_on(lane);
         if awaited == 0 && this.up.tickets().is_empty() && !is_in_doubt {
-            if !self.env.lanes.keep_warm(place, &self.env.config) {
+            if !self.lanes.keep_warm(place, &self.config) {
                 self.close_lane(place);
             }
             return;
@@ -221,44 +228,34 @@ impl<E: Execute> Worker<E> {
             self.close_lane(place);
             return;
         }
-        let task = self.env.tasks.begin(InternalRequest::Clean(LaneReset::new(lane, awaited)));
+        let task = self.tasks.begin(InternalRequest::Clean(LaneReset::new(lane, awaited)));
         for (step, request) in requests.into_iter().enumerate() {
             let owner = InternalRequests::owner(task, step as u16);
             let write = |out: &mut Vec<u8>| encode_request(out, request.iter().copied());
-            if let Err(error) =
-                self.env.lanes.send(place, owner, &self.env.config, self.env.now, &mut self.env.clients.pool, write)
-            {
-                self.env.tasks.fail(
+            if let Err(error) = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write) {
+                self.tasks.fail(
                     task,
                     step as u16,
                     crate::internal_request::LostReply::Unsent,
                     &error,
-                    &mut self.env.clients,
+                    &mut self.clients,
                 );
                 return;
             }
         }
-        self.env.is_busy = true;
+        self.is_busy = true;
     }
 
     pub(crate) fn conclude_cleaning(&mut self, cleaning: LaneReset) {
-        let Some(lane) = self.env.lanes.find(cleaning.lane) else { return };
-        let this = &self.env.lanes[lane];
+        let Some(lane) = self.lanes.find(cleaning.lane) else { return };
+        let this = &self.lanes[lane];
         if this.purpose == LaneUse::Own && cleaning.is_clean {
             return;
         }
         let is_reusable = cleaning.is_clean && this.up.is_ready() && this.up.tickets().is_empty();
-        if !is_reusable || !self.env.lanes.keep_warm(lane, &self.env.config) {
+        if !is_reusable || !self.lanes.keep_warm(lane, &self.config) {
             self.close_lane(lane);
         }
-    }
-
-    /// Closes a lane without a holder. Owners of outstanding replies hear that it was given up.
-    pub(crate) fn close_lane(&mut self, lane: LaneId) {
-        if !matches!(self.env.lanes[lane].up.phase(), Phase::Idle) {
-            self.env.close_upstream(lane);
-        }
-        self.end_lane(lane, crate::pool::LaneEnd::GivenUp);
     }
 }
 

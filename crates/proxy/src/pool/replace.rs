@@ -413,6 +413,54 @@ impl Lanes {
 }
 
 impl<E: Execute> Env<E> {
+    /// Replaces what is to be replaced, and closes what has answered all it owed. Returns whether there is more to do.
+    pub(crate) fn renew_lanes(&mut self) -> bool {
+        let mut is_busy = false;
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
+            if this.is_retired {
+                continue;
+            }
+            match this.purpose {
+                LaneUse::Shared if this.is_stale => {
+                    is_busy = true;
+                    if !this.up.is_ready() {
+                        self.lanes.leave(lane);
+                    } else if self.now.mono_us >= this.renew_at_us {
+                        self.lanes.begin_renewal(lane, &self.config, self.now);
+                    }
+                }
+                LaneUse::Push if this.is_stale => {
+                    is_busy = true;
+                    self.renew_push_lane(lane);
+                }
+                // Nothing is owed on it, and its client's next request has another dialled.
+                LaneUse::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {
+                    self.close_lane(lane)
+                }
+                // It is free, and no request may wait on a connection to the former address.
+                LaneUse::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
+                LaneUse::Leaving => {
+                    is_busy = true;
+                    if this.is_unread && this.reader.is_some_and(|reader| self.clients.sessions.get(reader).is_none()) {
+                        self.read_on(lane);
+                    }
+                    let this = &self.lanes[lane];
+                    let is_idle = matches!(this.up.phase(), Phase::Idle) && !this.wants_dial;
+                    if is_idle || this.is_settled() && this.selects.is_empty() {
+                        self.counters.lanes_renewed.add(1);
+                        self.close_lane(lane);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.lanes.has_behind {
+            self.lanes.let_go_on();
+        }
+        is_busy
+    }
+
     /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
     /// something is to be put back. A node that has gone, or that was drained, is told that as well.
     pub(crate) fn lane_for_aftermath(&mut self, node: NodeId, class: LaneKeyId) -> LaneId {
@@ -425,56 +473,6 @@ impl<E: Execute> Env<E> {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Replaces what is to be replaced, and closes what has answered all it owed. Returns whether there is more to do.
-    pub(crate) fn renew_lanes(&mut self) -> bool {
-        let mut is_busy = false;
-        for lane in self.env.lanes.all.ids() {
-            let this = &self.env.lanes[lane];
-            if this.is_retired {
-                continue;
-            }
-            match this.purpose {
-                LaneUse::Shared if this.is_stale => {
-                    is_busy = true;
-                    if !this.up.is_ready() {
-                        self.env.lanes.leave(lane);
-                    } else if self.env.now.mono_us >= this.renew_at_us {
-                        self.env.lanes.begin_renewal(lane, &self.env.config, self.env.now);
-                    }
-                }
-                LaneUse::Push if this.is_stale => {
-                    is_busy = true;
-                    self.env.renew_push_lane(lane);
-                }
-                // Nothing is owed on it, and its client's next request has another dialled.
-                LaneUse::Own if this.is_stale && this.is_settled() && !self.env.is_watched_on(lane) => {
-                    self.close_lane(lane)
-                }
-                // It is free, and no request may wait on a connection to the former address.
-                LaneUse::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
-                LaneUse::Leaving => {
-                    is_busy = true;
-                    if this.is_unread
-                        && this.reader.is_some_and(|reader| self.env.clients.sessions.get(reader).is_none())
-                    {
-                        self.env.read_on(lane);
-                    }
-                    let this = &self.env.lanes[lane];
-                    let is_idle = matches!(this.up.phase(), Phase::Idle) && !this.wants_dial;
-                    if is_idle || this.is_settled() && this.selects.is_empty() {
-                        self.env.counters.lanes_renewed.add(1);
-                        self.close_lane(lane);
-                    }
-                }
-                _ => {}
-            }
-        }
-        if self.env.lanes.has_behind {
-            self.env.lanes.let_go_on();
-        }
-        is_busy
-    }
-
     /// Has lanes leave whose database and dialect no client has been in for long.
     pub(crate) fn leave_unused(&mut self) {
         let classes = self.env.lanes.classes_len();

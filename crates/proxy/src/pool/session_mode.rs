@@ -218,6 +218,159 @@ impl Lanes {
 }
 
 impl<E: Execute> Env<E> {
+    /// Another mode may hold for a client than before. `None`: it is as it should be, or cannot be changed before what the
+    /// client holds has ended.
+    #[cold]
+    pub(crate) fn settle_mode(&mut self, index: ClientId) -> Option<Flow> {
+        let session = self.clients.sessions.at(index)?;
+        let (class, holds_something, allowance) =
+            (session.class, session.pins.is_some(), session.details.allowance.clone());
+        let owns_all = self.lanes.owns_all(class);
+        let is_to_own = self.is_to_own_all(index);
+        // Under routes what it has of its own may still be right.
+        let is_right = is_to_own == owns_all && (is_to_own || !self.lanes.is_owned(class) || self.has_session_routes());
+        if !is_right {
+            if holds_something {
+                return None;
+            }
+            if self.settle_before(index).is_none() {
+                return Some(Flow::Again);
+            }
+            self.leave_large(index);
+            self.leave_own(index);
+            if is_to_own && !self.begin_owning(index, None) {
+                return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
+            }
+        }
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
+            owner.allowance = allowance;
+        }
+        self.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::UNSETTLED);
+        None
+    }
+
+    /// Sees to it that a client has its own lanes to some nodes, because its request goes by a route that says so.
+    /// `Some`: not yet, or never.
+    #[cold]
+    pub(crate) fn own_nodes(&mut self, index: ClientId, nodes: &[NodeId]) -> Option<Flow> {
+        let class = self.clients.sessions.at(index)?.class;
+        if nodes.iter().all(|node| self.lanes.owns(class, *node)) {
+            return None;
+        }
+        if self.settle_before(index).is_none() {
+            return Some(Flow::Again);
+        }
+        self.leave_large(index);
+        let more: Vec<NodeId> = nodes.iter().copied().filter(|node| !self.lanes.owns(class, *node)).collect();
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
+            owner.nodes.get_or_insert_default().extend(more);
+        } else if !self.begin_owning(index, Some(more)) {
+            return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
+        }
+        None
+    }
+
+    /// A client shares connections from now on, unless its mode says otherwise. Nothing of it is outstanding.
+    pub(crate) fn stop_owning(&mut self, index: ClientId) {
+        if self.is_to_own_all(index) {
+            self.give_back_all(index);
+        } else {
+            self.leave_own(index);
+        }
+    }
+
+    /// A client's own lanes are given back, and it will have others.
+    fn give_back_all(&mut self, index: ClientId) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let (class, mut pins) = (session.class, session.pins.take());
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        self.give_back_own(class, pins.as_deref_mut());
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.pins = pins;
+            session.settle_pins();
+        }
+    }
+
+    /// A client shares connections from now on.
+    fn leave_own(&mut self, index: ClientId) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let (class, mut pins) = (session.class, session.pins.take());
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        let base = self.lanes.base(class);
+        self.end_owning(class, pins.as_deref_mut());
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.class = base;
+            session.pins = pins;
+            session.settle_pins();
+        }
+    }
+
+    /// A client has left: what it had to itself is given back.
+    pub(crate) fn forget_own(&mut self, session: &mut Session) {
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        self.end_owning(session.class, session.pins.as_deref_mut());
+    }
+
+    fn end_owning(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
+        if !self.lanes.is_owned(class) {
+            return;
+        }
+        self.give_back_own(class, pins);
+        if let KeyOwner::Client(owner) = &self.lanes.owners[class] {
+            let client = owner.session;
+            self.resume_left_of(client);
+        }
+        self.lanes.owners[class] = KeyOwner::Free;
+        self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
+    }
+
+    /// Gives a client's own lanes back, clean or closed.
+    fn give_back_own(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
+        let base = self.lanes.base(class);
+        let mut watches = Vec::new();
+        if let Some(pins) = pins {
+            let lanes = &self.lanes;
+            let is_own = |lane: LaneHandle| lanes.find(lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
+            watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
+            // A client that watched there must not execute as if it still did.
+            if !watches.is_empty() {
+                pins.failure = crate::transaction::WatchFailure::Unseen;
+            }
+        }
+        watches.iter().for_each(|_| self.unpin());
+        for place in self.lanes.own_lanes(class) {
+            let handle = self.lanes.handle(place);
+            let node = self.lanes[place].node;
+            self.lanes.table.put(node, class, None);
+            let this = &mut self.lanes[place];
+            this.purpose = LaneUse::Private;
+            this.class = base;
+            this.reader = None;
+            if std::mem::take(&mut this.is_waiting) {
+                // The node is asked to let the request go, and says what it has taken. No client has it afterwards.
+                this.purpose = LaneUse::Blocking;
+                this.is_stale = true;
+                continue;
+            }
+            let is_told = this.up.identity().tracking.is_some();
+            // What is told of changes is never another client's.
+            this.is_stale |= is_told;
+            if self.keeps_block(place) {
+                self.read_on(place);
+                continue;
+            }
+            if is_told {
+                self.close_lane(place);
+                continue;
+            }
+            if std::mem::take(&mut self.lanes[place].is_unread) {
+                self.actions.push_back(Action::Resume { conn: place.conn() });
+            }
+            let is_watching = watches.iter().any(|pin| pin.lane == handle);
+            self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
+        }
+    }
+
     /// The mode that holds for a client where no route says anything.
     pub(crate) fn mode_of(&self, index: ClientId) -> PoolMode {
         let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
@@ -344,59 +497,6 @@ impl<E: Execute> Env<E> {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Another mode may hold for a client than before. `None`: it is as it should be, or cannot be changed before what the
-    /// client holds has ended.
-    #[cold]
-    pub(crate) fn settle_mode(&mut self, index: ClientId) -> Option<Flow> {
-        let session = self.env.clients.sessions.at(index)?;
-        let (class, holds_something, allowance) =
-            (session.class, session.pins.is_some(), session.details.allowance.clone());
-        let owns_all = self.env.lanes.owns_all(class);
-        let is_to_own = self.env.is_to_own_all(index);
-        // Under routes what it has of its own may still be right.
-        let is_right =
-            is_to_own == owns_all && (is_to_own || !self.env.lanes.is_owned(class) || self.env.has_session_routes());
-        if !is_right {
-            if holds_something {
-                return None;
-            }
-            if self.env.settle_before(index).is_none() {
-                return Some(Flow::Again);
-            }
-            self.leave_large(index);
-            self.leave_own(index);
-            if is_to_own && !self.env.begin_owning(index, None) {
-                return Some(self.env.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
-            }
-        }
-        if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
-            owner.allowance = allowance;
-        }
-        self.env.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::UNSETTLED);
-        None
-    }
-
-    /// Sees to it that a client has its own lanes to some nodes, because its request goes by a route that says so.
-    /// `Some`: not yet, or never.
-    #[cold]
-    pub(crate) fn own_nodes(&mut self, index: ClientId, nodes: &[NodeId]) -> Option<Flow> {
-        let class = self.env.clients.sessions.at(index)?.class;
-        if nodes.iter().all(|node| self.env.lanes.owns(class, *node)) {
-            return None;
-        }
-        if self.env.settle_before(index).is_none() {
-            return Some(Flow::Again);
-        }
-        self.leave_large(index);
-        let more: Vec<NodeId> = nodes.iter().copied().filter(|node| !self.env.lanes.owns(class, *node)).collect();
-        if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
-            owner.nodes.get_or_insert_default().extend(more);
-        } else if !self.env.begin_owning(index, Some(more)) {
-            return Some(self.env.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
-        }
-        None
-    }
-
     /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.
     pub(crate) fn put_into_class(&mut self, index: ClientId, base: LaneKeyId) {
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
@@ -415,7 +515,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         let mut pins = session.pins.take();
         session.large.iter_mut().for_each(|large| large.leave_own(&self.env.lanes));
-        self.give_back_own(class, pins.as_deref_mut());
+        self.env.give_back_own(class, pins.as_deref_mut());
         self.env.lanes.set_state_of(class, state);
         let allowance = self.env.clients.sessions.at(index).and_then(|session| session.details.allowance.clone());
         if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
@@ -427,106 +527,5 @@ impl<E: Execute> Worker<E> {
             session.settle_pins();
         }
         self.restart_noloop(index);
-    }
-
-    /// A client shares connections from now on, unless its mode says otherwise. Nothing of it is outstanding.
-    pub(crate) fn stop_owning(&mut self, index: ClientId) {
-        if self.env.is_to_own_all(index) {
-            self.give_back_all(index);
-        } else {
-            self.leave_own(index);
-        }
-    }
-
-    /// A client's own lanes are given back, and it will have others.
-    fn give_back_all(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let (class, mut pins) = (session.class, session.pins.take());
-        session.large.iter_mut().for_each(|large| large.leave_own(&self.env.lanes));
-        self.give_back_own(class, pins.as_deref_mut());
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
-            session.pins = pins;
-            session.settle_pins();
-        }
-    }
-
-    /// A client shares connections from now on.
-    fn leave_own(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let (class, mut pins) = (session.class, session.pins.take());
-        session.large.iter_mut().for_each(|large| large.leave_own(&self.env.lanes));
-        let base = self.env.lanes.base(class);
-        self.end_owning(class, pins.as_deref_mut());
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
-            session.class = base;
-            session.pins = pins;
-            session.settle_pins();
-        }
-    }
-
-    /// A client has left: what it had to itself is given back.
-    pub(crate) fn forget_own(&mut self, session: &mut Session) {
-        session.large.iter_mut().for_each(|large| large.leave_own(&self.env.lanes));
-        self.end_owning(session.class, session.pins.as_deref_mut());
-    }
-
-    fn end_owning(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
-        if !self.env.lanes.is_owned(class) {
-            return;
-        }
-        self.give_back_own(class, pins);
-        if let KeyOwner::Client(owner) = &self.env.lanes.owners[class] {
-            let client = owner.session;
-            self.env.resume_left_of(client);
-        }
-        self.env.lanes.owners[class] = KeyOwner::Free;
-        self.env.counters.owners.set(self.env.counters.owners.value().saturating_sub(1));
-    }
-
-    /// Gives a client's own lanes back, clean or closed.
-    fn give_back_own(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
-        let base = self.env.lanes.base(class);
-        let mut watches = Vec::new();
-        if let Some(pins) = pins {
-            let lanes = &self.env.lanes;
-            let is_own = |lane: LaneHandle| lanes.find(lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
-            watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
-            // A client that watched there must not execute as if it still did.
-            if !watches.is_empty() {
-                pins.failure = crate::transaction::WatchFailure::Unseen;
-            }
-        }
-        watches.iter().for_each(|_| self.env.unpin());
-        for place in self.env.lanes.own_lanes(class) {
-            let handle = self.env.lanes.handle(place);
-            let node = self.env.lanes[place].node;
-            self.env.lanes.table.put(node, class, None);
-            let this = &mut self.env.lanes[place];
-            this.purpose = LaneUse::Private;
-            this.class = base;
-            this.reader = None;
-            if std::mem::take(&mut this.is_waiting) {
-                // The node is asked to let the request go, and says what it has taken. No client has it afterwards.
-                this.purpose = LaneUse::Blocking;
-                this.is_stale = true;
-                continue;
-            }
-            let is_told = this.up.identity().tracking.is_some();
-            // What is told of changes is never another client's.
-            this.is_stale |= is_told;
-            if self.env.keeps_block(place) {
-                self.env.read_on(place);
-                continue;
-            }
-            if is_told {
-                self.close_lane(place);
-                continue;
-            }
-            if std::mem::take(&mut self.env.lanes[place].is_unread) {
-                self.env.actions.push_back(Action::Resume { conn: place.conn() });
-            }
-            let is_watching = watches.iter().any(|pin| pin.lane == handle);
-            self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
-        }
     }
 }

@@ -370,7 +370,7 @@ impl<E: Execute> Worker<E> {
 
     /// Forgets all that a client subscribes to.
     pub(crate) fn reset_subscriptions(&mut self, index: ClientId) {
-        self.leave_noloop(index);
+        self.env.leave_noloop(index);
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::SUBSCRIBED);
         session.flags.remove(SessionFlags::TRACKING);

@@ -81,7 +81,9 @@ impl<E: Execute> Worker<E> {
         let is_wanted = self.env.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
         let is_exact = self.env.config.subscriptions.receivers == PublishReceivers::Clients;
         if !is_wanted || !is_exact || self.env.shared.sum(|c| c.subscriptions.value()) == 0 {
-            return self.send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
+            return self
+                .env
+                .send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
         let Some(session) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };

@@ -69,7 +69,8 @@ impl<E: Execute> Worker<E> {
     /// Closes the push lane to a node for good.
     pub(super) fn forget_push_lane(&mut self, node: NodeId) {
         let Some(PushLane { lane, .. }) = self.subscriptions.lanes[node] else { return };
-        self.close_lane(lane);
+        self.env.close_lane(lane);
+        self.tell_ended();
         self.subscriptions.lanes[node] = None;
         self.env.lanes.retire(lane);
         // Otherwise its place is free once the loop has closed its connection.
@@ -95,8 +96,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A push lane is gone. Waiting requests go on waiting if it was there: it will be again, or their time ends.
-    pub(crate) fn lose_push_lane(&mut self, lane: LaneId, was_ready: bool, error: &[u8]) {
-        let node = self.env.lanes[lane].node;
+    pub(crate) fn lose_push_lane(&mut self, node: NodeId, was_ready: bool, error: &[u8]) {
         let this = &mut self.subscriptions;
         let (book, registries) = this.book(node);
         book.lose(registries);
@@ -211,7 +211,8 @@ impl<E: Execute> Worker<E> {
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             self.env.close_upstream(lane);
-            self.end_lane(lane, LaneEnd::Fault(fault));
+            self.env.end_lane(lane, LaneEnd::Fault(fault));
+            self.tell_ended();
         }
         if has_redirected {
             self.pass_on_redirected();
@@ -327,7 +328,8 @@ impl<E: Execute> Worker<E> {
             match up.phase() {
                 Phase::Ready if pinged_us > 0 && silence_due_us.is_some_and(|due_us| pinged_us <= due_us) => {
                     self.env.close_upstream(lane);
-                    self.end_lane(lane, LaneEnd::Silent);
+                    self.env.end_lane(lane, LaneEnd::Silent);
+                    self.tell_ended();
                 }
                 Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
                     let book = &mut self.subscriptions.books[node];

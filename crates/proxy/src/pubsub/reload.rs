@@ -21,7 +21,8 @@ impl<E: Execute> Worker<E> {
         for lane in self.env.lanes.all.ids() {
             let this = &self.env.lanes[lane];
             if this.purpose == LaneUse::PushSuccessor && !this.is_retired {
-                self.close_lane(lane);
+                self.env.close_lane(lane);
+                self.tell_ended();
             }
         }
         for node in self.subscriptions.books.ids() {

@@ -5,6 +5,8 @@ pub(crate) mod observer;
 pub(crate) mod owner;
 mod upgrade;
 
+use crate::commands::select::why_missed;
+use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequests, LostReply};
@@ -78,7 +80,7 @@ impl<E: Execute> Worker<E> {
         if matches!(this.purpose, LaneUse::Push | LaneUse::Dedicated) {
             return match this.purpose {
                 LaneUse::Push => self.take_pushes(lane, bytes),
-                _ => self.take_dedicated(lane, bytes),
+                _ => self.env.take_dedicated(lane, bytes),
             };
         }
         this.up.note_heard(now.mono_us);
@@ -175,7 +177,8 @@ impl<E: Execute> Worker<E> {
                 self.env.note_out_of_step(lane);
             }
             self.env.close_upstream(lane);
-            self.end_lane(lane, LaneEnd::Fault(fault));
+            self.env.end_lane(lane, LaneEnd::Fault(fault));
+            self.tell_ended();
         }
     }
 
@@ -211,28 +214,33 @@ impl<E: Execute> Worker<E> {
                 if is_hearing {
                     self.begin_hearing(lane);
                 }
+                self.tell_ended();
             }
             Err(fault) => {
                 self.env.close_upstream(lane);
-                self.end_lane(lane, LaneEnd::Fault(fault));
+                self.env.end_lane(lane, LaneEnd::Fault(fault));
+                self.tell_ended();
             }
         }
     }
+}
 
-    /// A lane's connection is gone. Every owner of an outstanding reply hears of it, and the lane may be dialled anew.
+impl<E: Execute> Env<E> {
+    /// A lane's connection is gone. Every owner of an outstanding reply hears of it, the features that used the lane hear of it
+    /// by [`Ended`], and the lane may be dialled anew.
     pub(crate) fn end_lane(&mut self, lane: LaneId, ending: LaneEnd) {
-        if self.env.is_asked_in_vain(lane, &ending) || self.env.falls_back(lane, &ending) {
+        if self.is_asked_in_vain(lane, &ending) || self.falls_back(lane, &ending) {
             return;
         }
-        let Some(this) = self.env.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
+        let Some(this) = self.lanes.all.get_mut(lane).filter(|l| !l.is_retired) else { return };
         let node = this.node;
         let is_unshared = !matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         let was_ready = this.up.is_ready();
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
-        let hearer = self.env.hearer_of(lane, &ending);
-        let Some(this) = self.env.lanes.all.get_mut(lane) else { return };
+        let hearer = self.hearer_of(lane, &ending);
+        let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = if this.purpose == LaneUse::Dedicated { this.reader.take() } else { None };
-        let orphans = this.up.reset(&mut self.env.clients.pool);
+        let orphans = this.up.reset(&mut self.clients.pool);
         let selects = std::mem::take(&mut this.selects);
         this.sending = None;
         this.given = Default::default();
@@ -240,8 +248,8 @@ impl<E: Execute> Worker<E> {
         this.is_blocked = false;
         this.late_since_us = None;
         (this.at, this.is_elsewhere) = (None, false);
-        self.env.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
-        self.env.lanes.end_dial(lane);
+        self.shared.ledger.account(std::mem::take(&mut this.accounted), 0);
+        self.lanes.end_dial(lane);
         let refusal = match &ending {
             LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) => Some(words.clone()),
             LaneEnd::DialRefusal(hopeless) => hopeless.words.clone(),
@@ -249,68 +257,68 @@ impl<E: Execute> Worker<E> {
         };
         let cause = ending.to_string();
         if was_ready {
-            self.env.counters.upstream_losses.add(1);
-            self.env.counters.upstreams.set(self.env.counters.upstreams.value().saturating_sub(1));
+            self.counters.upstream_losses.add(1);
+            self.counters.upstreams.set(self.counters.upstreams.value().saturating_sub(1));
         } else if matches!(ending, LaneEnd::NotDialled) {
-            self.env.counters.dials_expired.add(1);
+            self.counters.dials_expired.add(1);
         } else if !matches!(ending, LaneEnd::GivenUp | LaneEnd::DialRefusal(_)) {
-            self.env.counters.dial_failures.add(1);
+            self.counters.dial_failures.add(1);
         }
-        self.env.account_queue(lane);
+        self.account_queue(lane);
         let is_given_up = matches!(ending, LaneEnd::GivenUp);
-        let is_push = self.env.lanes[lane].purpose == LaneUse::Push;
-        if is_push && refusal.as_ref().is_some_and(|words| self.env.lower_push_lane(lane, words)) {
+        let is_push = self.lanes[lane].purpose == LaneUse::Push;
+        if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
             return;
         }
-        let number = self.env.lanes[lane].class;
+        let number = self.lanes[lane].class;
         // That the node cannot tell of changed keys is its client's matter.
         let is_about_tracking = hearer.as_ref().is_some_and(|hearer| hearer.refusal.is_some());
         if !is_about_tracking {
-            self.env.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
+            self.note_end(lane, End { ending: &ending, cause: &cause, owed_since_us });
         }
-        self.env.lanes[lane].ready_us = 0;
-        let name = &self.env.lanes.nodes[node].name;
+        self.lanes[lane].ready_us = 0;
+        let name = &self.lanes.nodes[node].name;
         let (sent, unsent) = (error_text::broken_off(name, &cause), error_text::not_sent(name, &cause));
-        self.env.end_beside(lane, &sent);
+        self.end_beside(lane, &sent);
         for (owner, was_sent) in orphans {
-            self.env.counters.node_errors.add(u64::from(owner != Owner::Discard));
+            self.counters.node_errors.add(u64::from(owner != Owner::Discard));
             let (loss, error) = if was_sent { (LostReply::Unknown, &sent) } else { (LostReply::Unsent, &unsent) };
-            refuse(owner, loss, error, &mut self.env.clients, &mut self.env.scatters, &mut self.env.tasks);
+            refuse(owner, loss, error, &mut self.clients, &mut self.scatters, &mut self.tasks);
         }
         if is_push {
-            self.env.lanes[lane].is_stale = false;
-            self.lose_push_lane(lane, was_ready, &unsent);
+            self.lanes[lane].is_stale = false;
+            self.ended.push_back(Ended::PushLane { node, was_ready, error: unsent.clone() });
         }
-        self.env.release_throttled(lane);
-        self.env.is_busy = true;
+        self.release_throttled(lane);
+        self.is_busy = true;
         // A script may have held up this connection alone.
-        let is_vouched_for = self.env.lanes.is_at_its_node(lane) && !self.env.lanes.nodes[node].health.is_in_doubt();
+        let is_vouched_for = self.lanes.is_at_its_node(lane) && !self.lanes.nodes[node].health.is_in_doubt();
         if matches!(ending, LaneEnd::Silent) && !is_unshared && !is_vouched_for {
-            self.end_waiting(node);
+            self.ended.push_back(Ended::SilentNode { node });
         }
         if is_unshared {
-            self.env.lanes.retire(lane);
+            self.lanes.retire(lane);
             // Otherwise its place is free once the loop has closed its connection.
-            if !self.env.lanes[lane].is_closing {
-                self.env.lanes.release(lane);
+            if !self.lanes[lane].is_closing {
+                self.lanes.release(lane);
             }
         }
         if let Some(LostListener { reader, is_listener, refusal }) = hearer {
-            self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
+            self.ended.push_back(Ended::Listener { reader, node, is_listener, was_ready, refusal });
         }
-        if let Some(follower) = follower {
-            self.lose_dedicated(follower, if was_ready { &sent } else { &unsent });
+        if let Some(reader) = follower {
+            let error = if was_ready { sent } else { unsent.clone() };
+            self.ended.push_back(Ended::Dedicated { reader, error });
         }
         for selecting in selects {
-            self.miss_select(selecting, number, &ending, &unsent);
+            let (is_certain, error) = why_missed(&ending, &unsent);
+            self.ended.push_back(Ended::Select { selecting, class: number, is_certain, error });
         }
         if was_ready && !is_unshared && !is_given_up {
-            self.env.dial_again(lane);
+            self.dial_again(lane);
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// A reply that has to be read as a whole before its client gets it is becoming large: if it is more than may be held for
     /// that client, the client is told so, and the rest is swallowed.
     #[cold]

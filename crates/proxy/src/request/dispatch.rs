@@ -55,7 +55,7 @@ impl<E: Execute> Worker<E> {
         let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
         let Some(mut input) = session.input.take() else { return };
         if is_passing {
-            match self.pass_on_pieces(index, input) {
+            match self.env.pass_on_pieces(index, input) {
                 Some(rest) => input = rest,
                 None => return,
             }
@@ -109,7 +109,9 @@ impl<E: Execute> Worker<E> {
                         }
                     }
                     let consumed = request.consumed;
-                    match self.handle_request(index, &request) {
+                    let flow = self.handle_request(index, &request);
+                    self.tell_ended();
+                    match flow {
                         Flow::Next => {
                             used += consumed;
                             if unauthenticated.is_some() {
@@ -138,7 +140,7 @@ impl<E: Execute> Worker<E> {
                 Ok(Step::Empty { consumed }) => used += consumed,
                 Ok(Step::Incomplete) => break Halt::Drained,
                 Err(error) => {
-                    self.refuse_protocol(index, &error);
+                    self.env.refuse_protocol(index, &error);
                     used = bytes.len();
                     break Halt::Stopped;
                 }
@@ -147,19 +149,6 @@ impl<E: Execute> Worker<E> {
         self.env.is_busy |= plain > 0;
         self.env.counters.requests.add(plain);
         (used, halt)
-    }
-
-    /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
-    pub(crate) fn refuse_protocol(&mut self, index: ClientId, error: &RequestError) {
-        self.env.counters.protocol_errors.add(1);
-        if matches!(error, RequestError::CrossProtocol) {
-            // A browser was made to talk to us. Nothing of what came with it is answered.
-            self.close_client(index);
-            return;
-        }
-        let words = format!("ERR Protocol error: {error}");
-        self.env.answer(index, |reply| reply.error(words.as_bytes()));
-        self.env.stop_client(index);
     }
 
     #[inline(never)]
@@ -174,7 +163,7 @@ impl<E: Execute> Worker<E> {
             },
         };
         if !row.accepts(args.len()) {
-            return self.refuse_arity(index, row, request);
+            return self.env.refuse_arity(index, row, request);
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
@@ -202,7 +191,7 @@ impl<E: Execute> Worker<E> {
             Lane::Script => self.run_with_script(index, row, request),
             Lane::Push => self.handle_pubsub(index, row, request),
             Lane::Blocking => self.block(index, row, request),
-            Lane::Dedicated => self.dedicate(index, row, request),
+            Lane::Dedicated => self.env.dedicate(index, row, request),
         }
     }
 
@@ -272,6 +261,19 @@ impl<E: Execute> Worker<E> {
 }
 
 impl<E: Execute> Env<E> {
+    /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
+    pub(crate) fn refuse_protocol(&mut self, index: ClientId, error: &RequestError) {
+        self.counters.protocol_errors.add(1);
+        if matches!(error, RequestError::CrossProtocol) {
+            // A browser was made to talk to us. Nothing of what came with it is answered.
+            self.close_client(index);
+            return;
+        }
+        let words = format!("ERR Protocol error: {error}");
+        self.answer(index, |reply| reply.error(words.as_bytes()));
+        self.stop_client(index);
+    }
+
     /// Nothing more is read of a client; it is closed once its replies are written.
     pub(crate) fn stop_client(&mut self, index: ClientId) {
         if let Some(session) = self.clients.sessions.at_mut(index) {

@@ -37,7 +37,7 @@ impl<E: Execute> Worker<E> {
                 let peer = &self.env.clients.sessions.at(index)?.details.peer;
                 let refusal = self.env.shared.hooks.allows(peer, row, request.args).err()?;
                 let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
-                Some(self.refuse_unread(index, &words))
+                Some(self.env.refuse_unread(index, &words))
             }
             SessionFlags::TRACKING => {
                 let flow = self.settle_noloop(index);
@@ -48,44 +48,46 @@ impl<E: Execute> Worker<E> {
             }
             SessionFlags::HELD => self
                 .hold_for_client_pause(index, row, request.args)
-                .or_else(|| self.hold_for_operator(index, row, request.args)),
+                .or_else(|| self.env.hold_for_operator(index, row, request.args)),
             SessionFlags::SUBSCRIBED => self.env.ask_subscribed(index, row, request.args),
-            SessionFlags::UNAUTHENTICATED => self.ask_stranger(index, row),
-            SessionFlags::UNMET => self.ask_unmet(index, row, request.args),
-            SessionFlags::RESTRICTED => self.ask_restricted(index, row, request.args),
+            SessionFlags::UNAUTHENTICATED => self.env.ask_stranger(index, row),
+            SessionFlags::UNMET => self.env.ask_unmet(index, row, request.args),
+            SessionFlags::RESTRICTED => self.env.ask_restricted(index, row, request.args),
             SessionFlags::LIMITED => self.env.ask_limited(index, request),
             // Subscriptions have an order of their own, see `pubsub::pending`.
             SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
             SessionFlags::OVERTAKEN => self.env.settle_reload(index),
-            SessionFlags::UNSETTLED => self.settle_mode(index),
+            SessionFlags::UNSETTLED => self.env.settle_mode(index),
             SessionFlags::SCRIPTING => {
                 self.env.leave_scripts_before(index, row, request.args);
                 None
             }
-            SessionFlags::DEDICATED => self.while_dedicated(index, row, request),
+            SessionFlags::DEDICATED => self.env.while_dedicated(index, row, request),
             SessionFlags::QUEUEING => self.while_queueing(index, row, request),
-            SessionFlags::LARGE => self.order_large(index, row, row.lane(request.args)),
+            SessionFlags::LARGE => self.env.order_large(index, row, row.lane(request.args)),
             _ => None,
         }
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: ClientId, words: &[u8]) -> Flow {
-        self.env.note_secret();
-        self.env.spoil_transaction(index);
-        self.env.spend_mark(index);
+        self.note_secret();
+        self.spoil_transaction(index);
+        self.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;
         }
-        self.env.refuse(index, words)
+        self.refuse(index, words)
     }
 
     /// Refuses a request with an unknown command.
     #[cold]
     pub(crate) fn refuse_unknown(&mut self, index: ClientId, unknown: UnknownCommand, request: &Request<'_>) -> Flow {
-        if let Some(flow) = self.env.is_early(index, request) {
+        if let Some(flow) = self.is_early(index, request) {
             return flow;
         }
         let mut words = Vec::new();
@@ -96,7 +98,7 @@ impl<E: Execute> Worker<E> {
     /// Refuses a request with a wrong number of arguments. EXEC then ends its transaction.
     #[cold]
     pub(crate) fn refuse_arity(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if let Some(flow) = self.env.is_early(index, request) {
+        if let Some(flow) = self.is_early(index, request) {
             return flow;
         }
         let mut words = Vec::new();
@@ -106,9 +108,7 @@ impl<E: Execute> Worker<E> {
         }
         self.refuse_unread(index, &words)
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Whether the client has to wait although its request will only be refused: that counts like any other, once.
     pub(crate) fn is_early(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let is_limited = self.clients.sessions.at(index)?.flags.has(SessionFlags::LIMITED);

@@ -25,46 +25,48 @@ impl<E: Execute> Worker<E> {
         if self.env.config.routes.are_plain()
             && let Some(node) = plan_at_once(row, request.args, &self.env.config.topology)
         {
-            return self.forward_to(index, NodeId::of(node), request);
+            return self.env.forward_to(index, NodeId::of(node), request);
         }
-        self.forward_planned(index, row, request)
+        self.env.forward_planned(index, row, request)
     }
+}
 
+impl<E: Execute> Env<E> {
     /// The same where one look at the row does not say which they are.
     #[inline(never)]
     fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let routes = Arc::clone(&self.env.config.routes);
+        let routes = Arc::clone(&self.config.routes);
         // Borrowed for the time of the call, which may change anything else of the worker.
-        let mut scratch = self.env.scratch.take().unwrap_or_default();
-        let planned = self.env.plan(&routes, index, row, request.args, &mut scratch);
+        let mut scratch = self.scratch.take().unwrap_or_default();
+        let planned = self.plan(&routes, index, row, request.args, &mut scratch);
         let own = planned.as_ref().ok().and_then(|planned| self.own_planned(index, row, &routes, *planned, &scratch));
         let flow = match (own, planned) {
             (Some(flow), _) => flow,
             (None, Ok(Routed::One(place))) => {
-                let node = self.env.choose_node(index, &routes, place, row);
-                self.env.note_place(place, node, row);
+                let node = self.choose_node(index, &routes, place, row);
+                self.note_place(place, node, row);
                 self.send_to(index, node, |out| {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
                 })
             }
-            (None, Ok(Routed::Split)) => self.env.fan_out(index, row, &routes, &scratch, request),
+            (None, Ok(Routed::Split)) => self.fan_out(index, row, &routes, &scratch, request),
             (None, Ok(Routed::All(route))) => {
-                self.env.note_route(route);
+                self.note_route(route);
                 let nodes = nodes_of_all(&routes, route, row);
-                self.env.fan_out_to_all(index, row, &nodes, request.args)
+                self.fan_out_to_all(index, row, &nodes, request.args)
             }
             (None, Ok(Routed::Scan(route, step))) => {
-                self.env.note_route(route);
+                self.note_route(route);
                 let node = NodeId::at(routes.pool_of(route).place(step.node));
-                self.env.scan(index, row, request, step, node)
+                self.scan(index, row, request, step, node)
             }
             (None, Err(error)) => {
-                self.env.answer(index, |reply| error.write(&routes, row, request.args, reply));
+                self.answer(index, |reply| error.write(&routes, row, request.args, reply));
                 Flow::Next
             }
         };
-        self.env.scratch = Some(scratch);
-        self.env.take_turns();
+        self.scratch = Some(scratch);
+        self.take_turns();
         flow
     }
 
@@ -79,14 +81,14 @@ impl<E: Execute> Worker<E> {
     /// One node answers what `write` appends.
     #[inline]
     pub(crate) fn send_to(&mut self, index: ClientId, node: NodeId, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
-        let own = match self.env.clients.sessions.at(index) {
+        let own = match self.clients.sessions.at(index) {
             Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,
                 Err(flow) => return flow,
             },
             _ => None,
         };
-        let Env { clients, lanes, config, now, .. } = &mut self.env;
+        let Self { clients, lanes, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = if session.reply_mode == ReplyMode::On {
@@ -97,16 +99,16 @@ impl<E: Execute> Worker<E> {
         };
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
-        self.env.is_busy = true;
+        self.is_busy = true;
         if let Err(error) = sent {
-            self.env.counters.node_errors.add(1);
+            self.counters.node_errors.add(1);
             if let Owner::Client { seq, .. } = owner {
-                self.env.clients.fail(handle, seq, &error);
+                self.clients.fail(handle, seq, &error);
             }
             return Flow::Next;
         }
-        self.env.clients.note_sent(owner);
-        self.env.keep_pace(index, lane)
+        self.clients.note_sent(owner);
+        self.keep_pace(index, lane)
     }
 
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
@@ -122,14 +124,14 @@ impl<E: Execute> Worker<E> {
             // Whether a client has its own lanes to all nodes is known without its requests.
             return None;
         }
-        let wants = |worker: &Self, route: u16| worker.env.mode_under(index, route) == PoolMode::Session;
+        let wants = |worker: &Self, route: u16| worker.mode_under(index, route) == PoolMode::Session;
         let nodes = match planned {
-            Routed::One(place) if wants(self, place.route) => vec![self.env.choose_node(index, routes, place, row)],
+            Routed::One(place) if wants(self, place.route) => vec![self.choose_node(index, routes, place, row)],
             Routed::All(route) if wants(self, route) => nodes_of_all(routes, route, row),
             Routed::Scan(route, step) if wants(self, route) => vec![NodeId::at(routes.pool_of(route).place(step.node))],
             Routed::Split => {
                 let places = scratch.parts().map(|(place, _)| place).filter(|place| wants(self, place.route));
-                places.map(|place| self.env.choose_node(index, routes, place, row)).collect()
+                places.map(|place| self.choose_node(index, routes, place, row)).collect()
             }
             _ => return None,
         };

@@ -238,7 +238,7 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
     ) -> Result<&'static Row, Flow> {
         let Some(name) = asked_name(unknown, request.args).filter(|_| self.env.may_learn(index)) else {
-            return Err(self.refuse_unknown(index, unknown, request));
+            return Err(self.env.refuse_unknown(index, unknown, request));
         };
         let known = match self.env.learnt.get(&name) {
             Some(row) => LearntCommand::Row(row),
@@ -248,14 +248,14 @@ impl<E: Execute> Worker<E> {
             return Ok(row);
         }
         // From here on it costs others something, so its rights come first, as in `SessionFlags::ORDER`.
-        if let Some(flow) = self.env.is_early(index, request).or_else(|| self.deny_unknown(index, unknown, &name)) {
+        if let Some(flow) = self.env.is_early(index, request).or_else(|| self.env.deny_unknown(index, unknown, &name)) {
             return Err(flow);
         }
         let learner = self.env.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
         let words = match (known, outcome) {
             (LearntCommand::Unknown, _) | (_, Some((_, Outcome::Unknown))) => {
-                return Err(self.refuse_unknown(index, unknown, request));
+                return Err(self.env.refuse_unknown(index, unknown, request));
             }
             (_, Some((_, Outcome::Full))) => error_text::learnt_enough(&full_name(&name)),
             (_, Some((_, Outcome::Unasked(error)))) => error_text::not_learnt(&full_name(&name), &error),
@@ -264,25 +264,7 @@ impl<E: Execute> Worker<E> {
                 Err(error) => error_text::not_learnt(&full_name(&name), &error),
             },
         };
-        Err(self.refuse_unread(index, &words))
-    }
-
-    /// Refuses a user what it could not run whatever the nodes say of it.
-    fn deny_unknown(&mut self, index: ClientId, unknown: UnknownCommand, name: &str) -> Option<Flow> {
-        if !self.env.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
-            return None;
-        }
-        let container = match unknown {
-            UnknownCommand::Command => None,
-            UnknownCommand::Subcommand(container) => Some(container),
-        };
-        let user = self.env.user_in_force(index).filter(|user| !user.may_run_unknown(container))?;
-        let name = full_name(name);
-        self.env.counters.denied_commands.add(1);
-        self.env.log_denial(index, Reason::Command, name.as_bytes(), user.name());
-        let mut words = Vec::new();
-        error_text::denied_command(&name, &mut words);
-        Some(self.refuse_unread(index, &words))
+        Err(self.env.refuse_unread(index, &words))
     }
 
     /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked, in
@@ -396,6 +378,24 @@ impl<E: Execute> Worker<E> {
 }
 
 impl<E: Execute> Env<E> {
+    /// Refuses a user what it could not run whatever the nodes say of it.
+    fn deny_unknown(&mut self, index: ClientId, unknown: UnknownCommand, name: &str) -> Option<Flow> {
+        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
+            return None;
+        }
+        let container = match unknown {
+            UnknownCommand::Command => None,
+            UnknownCommand::Subcommand(container) => Some(container),
+        };
+        let user = self.user_in_force(index).filter(|user| !user.may_run_unknown(container))?;
+        let name = full_name(name);
+        self.counters.denied_commands.add(1);
+        self.log_denial(index, Reason::Command, name.as_bytes(), user.name());
+        let mut words = Vec::new();
+        error_text::denied_command(&name, &mut words);
+        Some(self.refuse_unread(index, &words))
+    }
+
     /// Nodes are asked on behalf of clients that may ask for something.
     fn may_learn(&self, index: ClientId) -> bool {
         let is_known = |flags: SessionFlags| !flags.has(SessionFlags::UNAUTHENTICATED);

@@ -105,7 +105,7 @@ impl<E: Execute> Worker<E> {
                 return None;
             }
         }
-        if let Some(flow) = self.hold_for_operator(index, row, args) {
+        if let Some(flow) = self.env.hold_for_operator(index, row, args) {
             return Some(flow);
         }
         let call: ArgsBuf = std::iter::once(&b"FCALL_RO"[..]).chain(args.from(1).iter()).collect();

@@ -6,6 +6,7 @@
 //!
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
+use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::pool::LaneKey;
 use crate::pool::lease::ResetNeeded;
@@ -87,14 +88,16 @@ impl<E: Execute> Worker<E> {
         self.env.is_busy = true;
         Flow::Pause
     }
+}
 
+impl<E: Execute> Env<E> {
     /// All nodes have answered: their connections go back, and the client is read on.
     pub(crate) fn conclude_stopping(&mut self, stopping: ScriptKill) {
         for lane in stopping.lanes {
             self.give_back(lane, ResetNeeded::default());
         }
-        if self.env.clients.sessions.get(stopping.client).is_some() {
-            self.env.clients.unpause(stopping.client.index, Pause::ORDER);
+        if self.clients.sessions.get(stopping.client).is_some() {
+            self.clients.unpause(stopping.client.index, Pause::ORDER);
         }
     }
 }

@@ -3,10 +3,10 @@
 //! A crowd that is cut off at once must not fill the log: beyond a rate the lines are left out, and the next one says how
 //! many were.
 
+use crate::env::Env;
 use crate::hooks::Event;
 use crate::limits::{CUT_OFF_LINES_MAX, CUT_OFF_LINES_US};
 use crate::session::id::{ClientHandle, ClientId};
-use crate::worker::Worker;
 use respool_command::Execute;
 
 /// Why a client is disconnected.
@@ -72,12 +72,12 @@ impl DisconnectLog {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Disconnects a client.
     #[cold]
     pub(crate) fn cut_off(&mut self, index: ClientId, why: DisconnectReason) {
-        let Some(client) = self.env.clients.sessions.handle(index) else { return };
-        let bytes = self.env.clients.sessions.get(client).map_or(0, |session| session.held_bytes());
+        let Some(client) = self.clients.sessions.handle(index) else { return };
+        let bytes = self.clients.sessions.get(client).map_or(0, |session| session.held_bytes());
         self.cut_off_doomed(PendingDisconnect { client, why, bytes });
     }
 
@@ -85,19 +85,19 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
         let PendingDisconnect { client, why, bytes } = doomed;
-        let Some(session) = self.env.clients.sessions.get(client) else { return };
+        let Some(session) = self.clients.sessions.get(client) else { return };
         match why {
-            DisconnectReason::Output | DisconnectReason::Unauthenticated => self.env.counters.clients_cut_off.add(1),
+            DisconnectReason::Output | DisconnectReason::Unauthenticated => self.counters.clients_cut_off.add(1),
             DisconnectReason::Memory => {
-                self.env.counters.clients_cut_off.add(1);
-                self.env.counters.clients_cut_off_for_memory.add(1);
+                self.counters.clients_cut_off.add(1);
+                self.counters.clients_cut_off_for_memory.add(1);
             }
-            DisconnectReason::Subscriber => self.env.counters.subscribers_cut_off.add(1),
-            DisconnectReason::Stalled => self.env.counters.clients_stalled.add(1),
-            DisconnectReason::Broken => self.env.counters.clients_broken_off.add(1),
+            DisconnectReason::Subscriber => self.counters.subscribers_cut_off.add(1),
+            DisconnectReason::Stalled => self.counters.clients_stalled.add(1),
+            DisconnectReason::Broken => self.counters.clients_broken_off.add(1),
         }
-        if let Some(untold) = self.env.cut_off_lines.may_tell(self.env.now.mono_us) {
-            self.env.shared.hooks.tell(&Event::ClientCutOff {
+        if let Some(untold) = self.cut_off_lines.may_tell(self.now.mono_us) {
+            self.shared.hooks.tell(&Event::ClientCutOff {
                 client: session.id,
                 address: session.details.peer.address.clone(),
                 user: String::from_utf8_lossy(session.user_name()).into_owned(),

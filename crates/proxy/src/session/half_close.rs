@@ -49,11 +49,11 @@ impl<E: Execute> Worker<E> {
             session.pause.add(Pause::CLOSING);
             session.input = None;
             self.env.clients.list(index);
-            self.abandon_pieces(index);
+            self.env.abandon_pieces(index);
             self.abandon_names(index);
         }
         self.note_hung_up(index);
-        self.end_dedicated_of_ended(index);
+        self.env.end_dedicated_of_ended(index);
     }
 
     /// A client has closed its side. What it waits for may never come.
@@ -80,11 +80,13 @@ impl<E: Execute> Worker<E> {
         let has_waited = self.env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
         if has_waited { Release::Vanished } else { Release::HalfClosed }
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Nothing reaches a client any more. What it has sent is read to its end, unless that would have to wait.
     #[cold]
     pub(crate) fn note_gone(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.details.has_gone = true;
         if session.is_waiting() {
             self.close_client(index);
@@ -93,15 +95,13 @@ impl<E: Execute> Worker<E> {
 
     /// A request of a client is about to wait. `false`: nothing reaches the client any more, and it has been dropped.
     pub(crate) fn may_wait(&mut self, index: ClientId) -> bool {
-        let has_gone = self.env.clients.sessions.at(index).is_none_or(|session| session.details.has_gone);
+        let has_gone = self.clients.sessions.at(index).is_none_or(|session| session.details.has_gone);
         if has_gone {
             self.close_client(index);
         }
         !has_gone
     }
-}
 
-impl<E: Execute> Env<E> {
     /// What a client has sent behind a request that was not answered is not done: the client is closed once it has been
     /// written what it is owed.
     pub(crate) fn drop_rest(&mut self, index: ClientId) {

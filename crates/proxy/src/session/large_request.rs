@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
         let row = self.env.piecewise_row(index, &begun)?;
         self.env.settle_before(index)?;
         let target = self.env.target(index, row, begun.args).ok()?;
-        let lane = self.own_lane(index, target.node)?;
+        let lane = self.env.own_lane(index, target.node)?;
         let mut tail = begun.tail.clone();
         let arriving = bytes.get(begun.at..)?;
         let (_, is_end) = tail.take(arriving, &self.env.config.request_limits).ok()?;
@@ -110,32 +110,34 @@ impl<E: Execute> Worker<E> {
         self.env.counters.requests_in_pieces.add(1);
         Some(tail)
     }
+}
 
+impl<E: Execute> Env<E> {
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
     fn own_lane(&mut self, index: ClientId, node: NodeId) -> Option<LaneId> {
-        let now_us = self.env.now.mono_us;
-        let client = self.env.clients.sessions.handle(index)?;
-        let session = self.env.clients.sessions.at_mut(index)?;
+        let now_us = self.now.mono_us;
+        let client = self.clients.sessions.handle(index)?;
+        let session = self.clients.sessions.at_mut(index)?;
         session.flags.add(SessionFlags::LARGE);
         session.large.get_or_insert_default().begin_sending_to(node, now_us);
         // Half a request ends its connection. Where others are owed something on one that they shared, it answers them.
         self.leave_to_others(client, node);
         let lane = self.large_lane(index, node).ok()??;
-        self.env.lanes.admit(lane, &self.env.config, self.env.now).ok()?;
+        self.lanes.admit(lane, &self.config, self.now).ok()?;
         Some(lane)
     }
 
     /// More of a large request has come, or may be read. Gives the input back if the request has ended in it.
     #[cold]
     pub(crate) fn pass_on_pieces(&mut self, index: ClientId, mut input: Box<Input>) -> Option<Box<Input>> {
-        let limits = self.env.config.request_limits;
-        let now_us = self.env.now.mono_us;
-        let session = self.env.clients.sessions.at_mut(index)?;
+        let limits = self.config.request_limits;
+        let now_us = self.now.mono_us;
+        let session = self.clients.sessions.at_mut(index)?;
         let large = session.large.as_deref_mut()?;
         let tail = large.sending.as_mut()?;
         let taken = tail.take(input.bytes(), &limits);
         let is_owed = !session.down.is_settled();
-        let lane = large.sending_lane().and_then(|lane| self.env.lanes.find(lane));
+        let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
         let (used, is_end) = match taken {
             Ok(taken) => taken,
             Err(error) => {
@@ -149,16 +151,14 @@ impl<E: Execute> Worker<E> {
             allowance.charge(now_us, used);
             if !allowance.has_room(now_us) && !is_end {
                 session.pause.add(Pause::RATE);
-                self.env.is_busy = true;
+                self.is_busy = true;
             }
         }
         match lane {
             Some(lane) if is_owed => {
-                let (now, bytes) = (self.env.now, input.bytes().get(..used).unwrap_or_default());
-                self.env.lanes[lane]
-                    .up
-                    .tell(now.mono_us, &mut self.env.clients.pool, |out| out.extend_from_slice(bytes));
-                self.env.lanes.list(lane);
+                let (now, bytes) = (self.now, input.bytes().get(..used).unwrap_or_default());
+                self.lanes[lane].up.tell(now.mono_us, &mut self.clients.pool, |out| out.extend_from_slice(bytes));
+                self.lanes.list(lane);
             }
             // It was answered before it was whole, so what the node has of it is of no use any more.
             Some(lane) => self.close_lane(lane),
@@ -166,19 +166,19 @@ impl<E: Execute> Worker<E> {
         }
         input.consume(used);
         if is_end {
-            self.env.end_pieces(index);
+            self.end_pieces(index);
             return Some(input);
         }
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+        if let Some(session) = self.clients.sessions.at_mut(index) {
             session.input = Some(input);
         }
-        self.env.brake(index);
+        self.brake(index);
         None
     }
 
     /// The rest of a large request is none: what the node has of it must not become one.
     fn refuse_rest(&mut self, index: ClientId, lane: Option<LaneId>, error: RequestError) {
-        if let Some(session) = self.env.clients.sessions.at_mut(index)
+        if let Some(session) = self.clients.sessions.at_mut(index)
             && let Some(large) = session.large.as_deref_mut()
         {
             large.sending = None;
@@ -191,8 +191,8 @@ impl<E: Execute> Worker<E> {
 
     /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
     fn end_sending(&mut self, lane: LaneId) {
-        if let Some(StreamedRequest { client, seq, .. }) = self.env.lanes[lane].sending.as_deref().copied() {
-            self.env.clients.fail(client, seq, &[]);
+        if let Some(StreamedRequest { client, seq, .. }) = self.lanes[lane].sending.as_deref().copied() {
+            self.clients.fail(client, seq, &[]);
         }
         self.close_lane(lane);
     }
@@ -200,10 +200,10 @@ impl<E: Execute> Worker<E> {
     /// A client has closed its side. If it was in the middle of a large request the node will never see the end of it.
     #[cold]
     pub(crate) fn abandon_pieces(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(large) = session.large.as_deref_mut() else { return };
         if large.sending.take().is_some()
-            && let Some(lane) = large.sending_lane().and_then(|lane| self.env.lanes.find(lane))
+            && let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane))
         {
             self.end_sending(lane);
         }
@@ -211,9 +211,9 @@ impl<E: Execute> Worker<E> {
 
     /// Looks after a lane over which a request is being passed on.
     pub(crate) fn check_sender(&mut self, lane: LaneId) {
-        let now_us = self.env.now.mono_us;
-        let silence_due_us = self.env.lag.due_us(now_us, self.env.config.timeouts.silence_us);
-        let this = &mut self.env.lanes[lane];
+        let now_us = self.now.mono_us;
+        let silence_due_us = self.lag.due_us(now_us, self.config.timeouts.silence_us);
+        let this = &mut self.lanes[lane];
         let queued = this.up.queued_bytes();
         let is_answered = this.up.tickets().is_empty();
         let Some(sender) = this.sending.as_deref_mut() else { return };
@@ -225,19 +225,17 @@ impl<E: Execute> Worker<E> {
             return self.close_lane(lane);
         }
         if silence_due_us.is_some_and(|due_us| sender.moved_us <= due_us) {
-            self.env.close_upstream(lane);
+            self.close_upstream(lane);
             return self.end_lane(lane, LaneEnd::Silent);
         }
-        let has_stalled = self.env.clients.sessions.get_mut(sender.client).is_some_and(|session| {
+        let has_stalled = self.clients.sessions.get_mut(sender.client).is_some_and(|session| {
             session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
         });
         if has_stalled {
             self.cut_off(sender.client.index, DisconnectReason::Stalled);
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// The row of a request that may be passed on before it is whole: all that decides about it is known.
     fn piecewise_row(&self, index: ClientId, begun: &Begun<'_>) -> Option<&'static Row> {
         let session = self.clients.sessions.at(index)?;

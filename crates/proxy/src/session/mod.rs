@@ -7,6 +7,7 @@ pub(crate) mod forced_disconnect;
 mod half_close;
 pub(crate) mod id;
 pub(crate) mod large_request;
+mod leaving;
 pub(crate) mod refused_state;
 mod reply_window;
 mod states;

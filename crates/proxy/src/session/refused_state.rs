@@ -17,7 +17,6 @@ use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::WatchFailure;
-use crate::worker::Worker;
 use respool_access::is_for_everybody;
 use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};
 use respool_wire::Args;
@@ -63,10 +62,10 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
     pub(crate) fn ask_unmet(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let unmet = self.env.clients.sessions.at(index)?.details.unmet;
+        let unmet = self.clients.sessions.at(index)?.details.unmet;
         let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
             error_text::NO_USER
         } else if unmet.has(WantedState::Dialect) && !is_for_everybody(row) {
@@ -77,7 +76,7 @@ impl<E: Execute> Worker<E> {
             return None;
         };
         if row.command == Command::Transactions(T::Watch)
-            && let Some(session) = self.env.clients.sessions.at_mut(index)
+            && let Some(session) = self.clients.sessions.at_mut(index)
         {
             // Nor may an EXEC succeed as if its keys had been watched.
             session.pins_mut().failure = WatchFailure::Unseen;

@@ -30,6 +30,8 @@
 //! connections while replies are due, a private connection goes to the next client only after an acknowledged clean-up, and
 //! whatever the state, RESET and leaving end it in the order below. What users see of it is in `docs/pooling-modes.md`.
 
+use crate::ended::Ended;
+use crate::env::Env;
 use crate::session::Session;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
@@ -38,20 +40,23 @@ use respool_command::Execute;
 impl<E: Execute> Worker<E> {
     /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
     pub(crate) fn leave_states(&mut self, index: ClientId) {
-        self.leave_transaction(index);
-        self.leave_dedicated(index);
+        self.env.leave_transaction(index);
+        self.env.leave_dedicated(index);
         self.reset_subscriptions(index);
     }
+}
 
+impl<E: Execute> Env<E> {
     /// The client has gone: everything that it held is given back, cleaned or closed. Its own lanes come first, so that what it
     /// watches there is cleaned once.
     pub(crate) fn forget_states(&mut self, session: &mut Session) {
         self.forget_own(session);
         self.forget_noloop(session);
-        self.forget_pins(session);
+        let blocked = self.forget_pins(session);
         self.forget_large(session);
-        if let Some(subscriber) = session.subscriber.take() {
-            self.subscriptions.forget(*subscriber);
+        let subscriber = session.subscriber.take();
+        if subscriber.is_some() || !blocked.is_empty() {
+            self.ended.push_back(Ended::Client { subscriber, blocked });
         }
     }
 }

@@ -467,7 +467,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client is told of nothing any more. If it has connections to itself for that, nothing is owed on them.
     pub(crate) fn end_tracking(&mut self, index: ClientId) {
-        self.leave_noloop(index);
+        self.env.leave_noloop(index);
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };

@@ -171,6 +171,61 @@ impl Subscriptions {
 }
 
 impl<E: Execute> Env<E> {
+    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
+        let Some(request) = self.request_for(class, node) else { return Ok(()) };
+        if let Some(known) = self.lanes.known(node, class)
+            && self.lanes[known].up.identity().tracking.as_ref() != Some(&request)
+        {
+            if !self.is_replaceable(known) {
+                return Ok(());
+            }
+            // The client is told what follows from that by who asks for it.
+            self.lanes[known].reader = None;
+            self.close_lane(known);
+        }
+        let lane = self.lanes.lane(&self.config, node, class);
+        if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
+            self.is_busy = true;
+            self.lanes.prepare(lane, &self.config, self.now)?;
+        }
+        Ok(())
+    }
+
+    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
+    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
+        self.close_listeners(index);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
+            return;
+        }
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
+            owner.tracking = None;
+        }
+        self.stop_owning(index);
+    }
+
+    fn close_listeners(&mut self, index: ClientId) {
+        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
+        let listeners = std::mem::take(&mut noloop.listeners);
+        self.end_listeners(listeners);
+    }
+
+    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
+        for lane in listeners.iter().filter_map(|listener| listener.lane) {
+            let Some(lane) = self.lanes.find(lane) else { continue };
+            self.lanes[lane].reader = None;
+            self.close_lane(lane);
+        }
+    }
+
+    /// A client has left.
+    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
+        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
+        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
+    }
+
     /// Whether a client has connections of its own because it is not to hear of its own changes.
     pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
         self.clients.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
@@ -351,8 +406,8 @@ impl<E: Execute> Worker<E> {
     ) -> Result<(), Vec<u8>> {
         let options = self.env.options_for(index, wanted);
         if !self.env.has_noloop_lanes(index) {
-            self.leave_large(index);
-            self.forfeit_watches(index);
+            self.env.leave_large(index);
+            self.env.forfeit_watches(index);
             if !self.env.own_all(index) {
                 return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
             }
@@ -360,7 +415,7 @@ impl<E: Execute> Worker<E> {
         let (nodes, read) = (self.env.nodes_heard(), self.nodes_read(index));
         let is_redirected = wanted.redirect.is_some();
         if !is_redirected {
-            self.close_listeners(index);
+            self.env.close_listeners(index);
         }
         let handle = self.env.clients.sessions.handle(index);
         let has_stored =
@@ -417,7 +472,7 @@ impl<E: Execute> Worker<E> {
     pub(super) fn ensure_noloop_lanes(&mut self, index: ClientId) -> Result<(), Vec<u8>> {
         let mut result = Ok(());
         for node in self.nodes_read(index) {
-            let mended = self.env.mend_listener(index, node).and_then(|()| self.mend_own(index, node));
+            let mended = self.env.mend_listener(index, node).and_then(|()| self.env.mend_own(index, node));
             if mended.is_err() && self.env.lanes.nodes[node].takes_no_dial(self.env.class_at_node(index), self.env.now)
             {
                 // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
@@ -440,30 +495,9 @@ impl<E: Execute> Worker<E> {
         let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
         listener.id = Some(id);
         self.env.name_requests(session.index);
-        if let Err(error) = self.mend_own(session.index, node) {
+        if let Err(error) = self.env.mend_own(session.index, node) {
             self.fail_noloop(session, &error);
         }
-    }
-
-    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
-        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
-        let Some(request) = self.env.request_for(class, node) else { return Ok(()) };
-        if let Some(known) = self.env.lanes.known(node, class)
-            && self.env.lanes[known].up.identity().tracking.as_ref() != Some(&request)
-        {
-            if !self.env.is_replaceable(known) {
-                return Ok(());
-            }
-            // The client is told what follows from that by who asks for it.
-            self.env.lanes[known].reader = None;
-            self.close_lane(known);
-        }
-        let lane = self.env.lanes.lane(&self.env.config, node, class);
-        if matches!(self.env.lanes[lane].up.phase(), Phase::Idle) {
-            self.env.is_busy = true;
-            self.env.lanes.prepare(lane, &self.env.config, self.env.now)?;
-        }
-        Ok(())
     }
 
     /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
@@ -494,7 +528,8 @@ impl<E: Execute> Worker<E> {
         let node = this.node;
         if this.up.is_old() {
             self.fail_noloop(reader, &error_text::no_tracking(&self.env.lanes.nodes[node].told.name));
-            self.close_lane(lane);
+            self.env.close_lane(lane);
+            self.tell_ended();
         } else if this.purpose == LaneUse::Own {
             // By it a request that waits there can be let go.
             self.env.ask_number_of(reader, node, lane);
@@ -556,7 +591,8 @@ impl<E: Execute> Worker<E> {
             let this = &mut self.env.lanes[lane];
             if !this.up.is_ready() {
                 // It has not been said yet what is spoken there, or just so.
-                self.close_lane(lane);
+                self.env.close_lane(lane);
+                self.tell_ended();
                 is_whole = false;
                 continue;
             }
@@ -589,7 +625,7 @@ impl<E: Execute> Worker<E> {
         }
         self.fail_noloop(handle, &error_text::nodes_changed());
         self.subscriptions.invalidate_client(handle, &mut self.env.clients);
-        self.close_listeners(index);
+        self.env.close_listeners(index);
         self.env.name_requests(index);
         // What cannot be had now the timers try again.
         let _ = self.ensure_noloop_lanes(index);
@@ -603,47 +639,13 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
-    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
-        self.close_listeners(index);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let class = session.class;
-        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
-            return;
-        }
-        if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
-            owner.tracking = None;
-        }
-        self.stop_owning(index);
-    }
-
-    fn close_listeners(&mut self, index: ClientId) {
-        let Some(noloop) = self.env.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
-        let listeners = std::mem::take(&mut noloop.listeners);
-        self.end_listeners(listeners);
-    }
-
-    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
-        for lane in listeners.iter().filter_map(|listener| listener.lane) {
-            let Some(lane) = self.env.lanes.find(lane) else { continue };
-            self.env.lanes[lane].reader = None;
-            self.close_lane(lane);
-        }
-    }
-
-    /// A client has left.
-    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
-        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
-        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
-    }
-
     /// Closes connections that clients have to themselves in vain.
     pub(super) fn part(&mut self) {
         for handle in std::mem::take(&mut self.subscriptions.tracked.parting) {
             let Some(session) = self.env.clients.sessions.get_mut(handle) else { continue };
             let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
             if !tracking.is_some_and(|tracking| tracking.is_noloop) {
-                self.leave_noloop(handle.index);
+                self.env.leave_noloop(handle.index);
             }
         }
     }

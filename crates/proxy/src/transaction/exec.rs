@@ -289,20 +289,20 @@ impl<E: Execute> Worker<E> {
         if queued.is_dirty {
             let is_stranded = queued.strands();
             self.env.discard_queued(index);
-            self.leave_watches(index);
+            self.env.leave_watches(index);
             self.env.strand(index, is_stranded);
             return self.env.refuse(index, texts::EXECABORT.as_bytes());
         }
         let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
         if is_touched {
             self.env.discard_queued(index);
-            self.leave_watches(index);
+            self.env.leave_watches(index);
             self.env.answer(index, |reply| reply.null_array());
             return Flow::Next;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.flags.has(SessionFlags::HELD)
-            && let Some(flow) = self.hold_exec(index)
+            && let Some(flow) = self.env.hold_exec(index)
         {
             return flow;
         }
@@ -327,7 +327,7 @@ impl<E: Execute> Worker<E> {
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
             self.env.discard_queued(index);
-            self.leave_watches(index);
+            self.env.leave_watches(index);
             self.env.strand(index, has_select);
             self.env.answer(index, |reply| reply.raw(&error_text::pin_lost()));
             return Flow::Next;
@@ -342,7 +342,7 @@ impl<E: Execute> Worker<E> {
         let is_elsewhere = watches.iter().any(|w| w.node != node || !self.env.lanes.is_pinned_in(w, class));
         if is_elsewhere {
             self.env.discard_queued(index);
-            self.leave_watches(index);
+            self.env.leave_watches(index);
             self.env.strand(index, has_select);
             return self.env.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes());
         }
@@ -352,7 +352,7 @@ impl<E: Execute> Worker<E> {
         if mode == PoolMode::Session
             && !is_watching
             && self.env.engine.is_none()
-            && let Some(flow) = self.own_nodes(index, &[node])
+            && let Some(flow) = self.env.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
                 self.env.discard_queued(index);
@@ -395,32 +395,6 @@ impl<E: Execute> Worker<E> {
             None => None,
         };
         self.send_transaction(index, queued, ExecPath { private, node, is_watching })
-    }
-
-    /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
-    #[cold]
-    fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
-        let TransactionState { queued: Some(queued), watches, .. } =
-            self.env.clients.sessions.at(index)?.pins.as_deref()?
-        else {
-            return None;
-        };
-        if self.env.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
-            return None;
-        }
-        let node = node_of(queued, watches).unwrap_or(self.env.config.default_node());
-        let has_select = queued.has_select;
-        match self.env.hold_for_nodes(index, &[node])? {
-            Held::Waits => Some(Flow::Again),
-            Held::Refused(words) => {
-                self.env.counters.holds_expired.add(1);
-                self.env.discard_queued(index);
-                self.leave_watches(index);
-                self.env.strand(index, has_select);
-                let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
-                Some(self.env.refuse(index, words.as_bytes()))
-            }
-        }
     }
 
     fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
@@ -570,7 +544,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         if let Some(private) = exec.private.take() {
-            self.take_back(private, &exec);
+            self.env.take_back(private, &exec);
         }
         let has_failed = exec.is_lost || exec.is_refused;
         if has_failed && self.env.clients.sessions.get_mut(exec.asker.session).is_some() {
@@ -595,16 +569,44 @@ impl<E: Execute> Worker<E> {
         }
         self.begin_exec_reply(index, exec.queued, &reply);
     }
+}
+
+impl<E: Execute> Env<E> {
+    /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
+    #[cold]
+    fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
+        let TransactionState { queued: Some(queued), watches, .. } =
+            self.clients.sessions.at(index)?.pins.as_deref()?
+        else {
+            return None;
+        };
+        if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
+            return None;
+        }
+        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
+        let has_select = queued.has_select;
+        match self.hold_for_nodes(index, &[node])? {
+            Held::Waits => Some(Flow::Again),
+            Held::Refused(words) => {
+                self.counters.holds_expired.add(1);
+                self.discard_queued(index);
+                self.leave_watches(index);
+                self.strand(index, has_select);
+                let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
+                Some(self.refuse(index, words.as_bytes()))
+            }
+        }
+    }
 
     /// A block has run on a private connection, or tried to.
     fn take_back(&mut self, lane: LaneHandle, exec: &Exec) {
-        let Some(place) = self.env.lanes.find(lane) else { return };
+        let Some(place) = self.lanes.find(lane) else { return };
         // EXEC ends both the transaction and the watching, whatever it answers; unless something was answered that no
         // node should answer.
         let is_clean = !exec.is_refused && !exec.queued.has_select;
         if exec.is_lost {
             self.close_lane(place);
-        } else if is_clean && self.env.tasks.has_block_on(lane) {
+        } else if is_clean && self.tasks.has_block_on(lane) {
             // A client that has vanished had sent several. The last of them gives it back.
         } else if exec.is_refused {
             self.give_back(lane, ResetNeeded { is_watching: exec.is_watching, ..ResetNeeded::default() });
@@ -612,9 +614,7 @@ impl<E: Execute> Worker<E> {
             self.give_back(lane, ResetNeeded { is_elsewhere: exec.queued.has_select, ..ResetNeeded::default() });
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
     /// behind it is not for the one that is selected now.
     fn strand(&mut self, index: ClientId, has_select: bool) {

@@ -120,7 +120,7 @@ impl<E: Execute> Worker<E> {
                 }
                 Part::Local(row, args) => {
                     own += 1;
-                    let unmet = self.ask_unmet(index, row, args.as_args());
+                    let unmet = self.env.ask_unmet(index, row, args.as_args());
                     unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())))
                 }
             };

@@ -216,7 +216,7 @@ impl<E: Execute> Worker<E> {
             Command::Transactions(T::Discard) => self.env.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
             Command::Transactions(T::Watch) => self.watch(index, row, request),
             Command::Transactions(T::Unwatch) => {
-                self.leave_watches(index);
+                self.env.leave_watches(index);
                 self.env.answer(index, |reply| reply.raw(replies::OK));
                 Flow::Next
             }
@@ -232,7 +232,7 @@ impl<E: Execute> Worker<E> {
             Command::Transactions(T::Watch) => Some(self.env.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
             Command::Transactions(T::Discard) => {
                 self.env.discard_queued(index);
-                self.leave_watches(index);
+                self.env.leave_watches(index);
                 self.env.answer(index, |reply| reply.raw(replies::OK));
                 Some(Flow::Next)
             }
@@ -241,7 +241,7 @@ impl<E: Execute> Worker<E> {
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.env.refuses_to_steer(row) => {
-                Some(self.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
+                Some(self.env.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
             }
             _ => {
                 self.env.note_script(row, request.args);
@@ -318,139 +318,6 @@ impl<E: Execute> Worker<E> {
         Flow::Pause
     }
 
-    /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
-    /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
-    pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
-        let indexes: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in indexes {
-            let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut())
-            else {
-                continue;
-            };
-            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
-            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
-            if let Some(queued) = &mut pins.queued
-                && !(is_touched || pins.is_touched)
-            {
-                queued.move_to(moves, has_other_ways);
-            }
-            if is_touched {
-                self.touch_watches(index);
-            }
-        }
-    }
-
-    /// A node is drained: it is sent no transaction for keys that are watched there.
-    pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
-        let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
-        let watching = self.env.clients.sessions.iter().filter(|(_, session)| is_there(session));
-        let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
-        indexes.into_iter().for_each(|index| self.touch_watches(index));
-    }
-
-    /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.
-    fn touch_watches(&mut self, index: ClientId) {
-        let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
-            return;
-        };
-        pins.is_touched = true;
-        if let Some(queued) = &mut pins.queued {
-            queued.unbind();
-        }
-        let watches = std::mem::take(&mut pins.watches);
-        self.leave_touched(index, watches);
-    }
-
-    /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
-    /// comes later, with EXEC or UNWATCH.
-    fn leave_touched(&mut self, index: ClientId, watches: Vec<WatchedLane>) {
-        let is_watching = |pin: &WatchedLane| {
-            let lane = self.env.lanes.find(pin.lane).map(|lane| &self.env.lanes[lane]);
-            lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
-        };
-        let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
-        if let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
-            pins.watches = kept;
-        }
-        self.give_back_watches(left);
-    }
-
-    /// The session watches nothing any more.
-    pub(crate) fn leave_watches(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let Some(pins) = &mut session.pins else { return };
-        pins.failure = WatchFailure::None;
-        pins.is_touched = false;
-        let watches = std::mem::take(&mut pins.watches);
-        let id = session.id;
-        if pins.local_watch.take().is_some() {
-            self.env.leave_local_watch(id);
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        session.settle_pins();
-        self.give_back_watches(watches);
-    }
-
-    /// What the session watches counts as changed: its next transaction will not run where it is watched.
-    pub(crate) fn forfeit_watches(&mut self, index: ClientId) {
-        let Some(pins) = self.env.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
-            return;
-        };
-        let watches = std::mem::take(&mut pins.watches);
-        if !watches.is_empty() {
-            pins.failure = WatchFailure::Unseen;
-        }
-        self.give_back_watches(watches);
-    }
-
-    /// All replies of a client have been given. If a WATCH failed, no request followed it, and the client does not pipeline, then
-    /// the client has read the error: its next requests do not rely on watched keys. They may come from another user of the
-    /// client's connection pool.
-    #[cold]
-    pub(crate) fn settle_watch_failure(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let has_sent_more = session.input.is_some() || session.details.runs_ahead;
-        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
-        if has_sent_more {
-            pins.failure = WatchFailure::Unseen;
-            return;
-        }
-        self.leave_watches(index);
-    }
-
-    fn give_back_watches(&mut self, watches: Vec<WatchedLane>) {
-        for pin in watches {
-            self.env.unpin();
-            self.give_back(pin.lane, ResetNeeded { is_watching: true, ..ResetNeeded::default() });
-        }
-    }
-
-    /// Ends a transaction, and the watching that comes before it.
-    pub(crate) fn leave_transaction(&mut self, index: ClientId) {
-        self.env.discard_queued(index);
-        self.leave_watches(index);
-    }
-
-    /// A client has left: what it held is given back.
-    pub(crate) fn forget_pins(&mut self, session: &mut Session) {
-        if session.pause.has(Pause::HELD) {
-            self.env.unmark_held(1);
-        }
-        if let Some(pins) = session.pins.take() {
-            self.give_back_watches(pins.watches);
-            if let Some(dedicated) = pins.dedicated {
-                self.close_links(&dedicated);
-            }
-            if pins.local_watch.is_some() {
-                self.env.leave_local_watch(session.id);
-            }
-            if !pins.blocked.is_empty() {
-                self.env.counters.blocked_clients.set(self.env.counters.blocked_clients.value().saturating_sub(1));
-            }
-            self.release_all_of(pins.blocked);
-        }
-    }
-
     /// Who holds what, for `PROXY SHOW PINS`.
     pub(crate) fn list_pins(&self) -> Vec<PinLine> {
         let mut lines = Vec::new();
@@ -484,6 +351,139 @@ impl<E: Execute> Worker<E> {
 }
 
 impl<E: Execute> Env<E> {
+    /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
+    /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
+    pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
+        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in indexes {
+            let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+                continue;
+            };
+            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
+            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
+            if let Some(queued) = &mut pins.queued
+                && !(is_touched || pins.is_touched)
+            {
+                queued.move_to(moves, has_other_ways);
+            }
+            if is_touched {
+                self.touch_watches(index);
+            }
+        }
+    }
+
+    /// A node is drained: it is sent no transaction for keys that are watched there.
+    pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
+        let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
+        let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
+        let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
+        indexes.into_iter().for_each(|index| self.touch_watches(index));
+    }
+
+    /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.
+    fn touch_watches(&mut self, index: ClientId) {
+        let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+            return;
+        };
+        pins.is_touched = true;
+        if let Some(queued) = &mut pins.queued {
+            queued.unbind();
+        }
+        let watches = std::mem::take(&mut pins.watches);
+        self.leave_touched(index, watches);
+    }
+
+    /// What was watched is given back where nothing is owed. Elsewhere WATCH may still be on its way, and what cleans up after it
+    /// comes later, with EXEC or UNWATCH.
+    fn leave_touched(&mut self, index: ClientId, watches: Vec<WatchedLane>) {
+        let is_watching = |pin: &WatchedLane| {
+            let lane = self.lanes.find(pin.lane).map(|lane| &self.lanes[lane]);
+            lane.is_some_and(|lane| lane.purpose != LaneUse::Leaving && !lane.is_settled())
+        };
+        let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
+        if let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
+            pins.watches = kept;
+        }
+        self.give_back_watches(left);
+    }
+
+    /// The session watches nothing any more.
+    pub(crate) fn leave_watches(&mut self, index: ClientId) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(pins) = &mut session.pins else { return };
+        pins.failure = WatchFailure::None;
+        pins.is_touched = false;
+        let watches = std::mem::take(&mut pins.watches);
+        let id = session.id;
+        if pins.local_watch.take().is_some() {
+            self.leave_local_watch(id);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.settle_pins();
+        self.give_back_watches(watches);
+    }
+
+    /// What the session watches counts as changed: its next transaction will not run where it is watched.
+    pub(crate) fn forfeit_watches(&mut self, index: ClientId) {
+        let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
+            return;
+        };
+        let watches = std::mem::take(&mut pins.watches);
+        if !watches.is_empty() {
+            pins.failure = WatchFailure::Unseen;
+        }
+        self.give_back_watches(watches);
+    }
+
+    /// All replies of a client have been given. If a WATCH failed, no request followed it, and the client does not pipeline, then
+    /// the client has read the error: its next requests do not rely on watched keys. They may come from another user of the
+    /// client's connection pool.
+    #[cold]
+    pub(crate) fn settle_watch_failure(&mut self, index: ClientId) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let has_sent_more = session.input.is_some() || session.details.runs_ahead;
+        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
+        if has_sent_more {
+            pins.failure = WatchFailure::Unseen;
+            return;
+        }
+        self.leave_watches(index);
+    }
+
+    fn give_back_watches(&mut self, watches: Vec<WatchedLane>) {
+        for pin in watches {
+            self.unpin();
+            self.give_back(pin.lane, ResetNeeded { is_watching: true, ..ResetNeeded::default() });
+        }
+    }
+
+    /// Ends a transaction, and the watching that comes before it.
+    pub(crate) fn leave_transaction(&mut self, index: ClientId) {
+        self.discard_queued(index);
+        self.leave_watches(index);
+    }
+
+    /// A client has left: what it held is given back. Returns its requests that wait at nodes.
+    pub(crate) fn forget_pins(&mut self, session: &mut Session) -> Vec<Handle> {
+        if session.pause.has(Pause::HELD) {
+            self.unmark_held(1);
+        }
+        let Some(pins) = session.pins.take() else { return Vec::new() };
+        {
+            self.give_back_watches(pins.watches);
+            if let Some(dedicated) = pins.dedicated {
+                self.close_links(&dedicated);
+            }
+            if pins.local_watch.is_some() {
+                self.leave_local_watch(session.id);
+            }
+            if !pins.blocked.is_empty() {
+                self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
+            }
+            pins.blocked
+        }
+    }
+
     fn begin_queueing(&mut self, index: ClientId) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {

@@ -30,7 +30,6 @@ impl<E: Execute> Worker<E> {
                 let filter = ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() };
                 self.ask_clients(index, ClientQuestion::KillSome, filter)
             }
-            Console::AskNode(args) => self.ask_node(index, args),
         }
     }
 
@@ -110,7 +109,7 @@ impl<E: Execute> Worker<E> {
     /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
     fn leave_drained(&mut self, node: NodeId) {
         self.env.lanes.leave_node(node);
-        self.leave_watches_at(node);
+        self.env.leave_watches_at(node);
         self.env.leave_large_where(|other| other == node);
         self.recall_blocked_from(node);
     }

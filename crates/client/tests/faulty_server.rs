@@ -2,6 +2,7 @@
 
 use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reply, cmd};
 use respool_connection::ReconnectTerms;
+use respool_testkit::Rng;
 use respool_wire::{RequestDecoder, RequestLimits, Step, Strictness};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -361,6 +362,91 @@ fn a_runtime_that_ends_takes_no_connection_with_it() {
         }
     }
     assert_eq!(client.stats().connections, 1);
+}
+
+/// The server notes what it executes, and ends every connection somewhere: before or behind a request, or in the middle of a reply. What
+/// was not sent was not executed, what was answered was, and nothing was executed twice.
+#[test]
+fn outcomes_agree_with_what_the_server_has_executed() {
+    use std::collections::HashMap;
+    use std::sync::{Arc, Mutex};
+    let executed: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
+    let notes = Arc::clone(&executed);
+    let rng = Mutex::new(Rng::new(7));
+    let address = server(move |mut peer| {
+        let lasts = rng.lock().unwrap().below(60);
+        let cut = rng.lock().unwrap().below(12);
+        for _ in 0..lasts {
+            let Some(request) = peer.request() else { return };
+            *notes.lock().unwrap().entry(request[1].clone()).or_default() += 1;
+            peer.echo(&request);
+        }
+        let Some(request) = peer.request() else { return };
+        if cut > 0 {
+            *notes.lock().unwrap().entry(request[1].clone()).or_default() += 1;
+            let word = &request[1];
+            let reply = format!("${}\r\n{word}\r\n", word.len());
+            peer.send(&reply.as_bytes()[..cut.min(reply.len() - 1)]);
+        }
+    });
+    let config = config(&address).deadline(Some(Duration::from_secs(30)));
+    let client = Client::with_config(config);
+    let outcomes: Mutex<Vec<(String, Outcome)>> = Mutex::default();
+    let note = |id: String, result: Result<String, respool_client::Error>| {
+        let outcome = match result {
+            Ok(reply) => {
+                assert_eq!(reply, id, "the reply to another request");
+                Outcome::Replied
+            }
+            Err(error) => error.outcome(),
+        };
+        outcomes.lock().unwrap().push((id, outcome));
+    };
+    thread::scope(|scope| {
+        for caller in 0..4 {
+            let (client, note) = (&client, &note);
+            scope.spawn(move || {
+                for round in 0..200 {
+                    let id = format!("thread:{caller}:{round}");
+                    note(id.clone(), client.call(cmd("INCR").arg(&id)).wait());
+                }
+            });
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let tasks: Vec<_> = (0..16)
+            .map(|caller| {
+                let client = client.clone();
+                runtime.spawn(async move {
+                    let mut results = Vec::new();
+                    for round in 0..50 {
+                        let id = format!("task:{caller}:{round}");
+                        // A short time now and then: given up before it was sent, or later.
+                        let limit = if round % 5 == 0 { Duration::from_micros(300) } else { Duration::from_secs(30) };
+                        results.push((id.clone(), client.call(cmd("INCR").arg(&id)).deadline(limit).await));
+                    }
+                    results
+                })
+            })
+            .collect();
+        for task in tasks {
+            runtime.block_on(task).unwrap().into_iter().for_each(|(id, result)| note(id, result));
+        }
+    });
+    client.close();
+    let executed = executed.lock().unwrap();
+    let outcomes = outcomes.lock().unwrap();
+    assert_eq!(outcomes.len(), 4 * 200 + 16 * 50);
+    for (id, outcome) in &*outcomes {
+        let times = executed.get(id).copied().unwrap_or(0);
+        let is_right = match outcome {
+            Outcome::NotSent => times == 0,
+            Outcome::MaybeExecuted => times <= 1,
+            Outcome::Replied => times == 1,
+        };
+        assert!(is_right, "{id}: {outcome:?}, executed {times} times");
+    }
+    assert!(outcomes.iter().any(|(_, outcome)| *outcome == Outcome::MaybeExecuted));
+    assert_eq!(client.stats().callers, 0);
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub struct Config {
     /// How long a request may wait for those of others where many clients ask, in microseconds; 0: not at all.
     pub gather_us: u64,
     /// What is looked at.
-    pub seeing: crate::observe::sampling::Terms,
+    pub seeing: crate::observe::terms::Terms,
     /// Whether nodes are dialled at the start, before any request, and identified (HELLO, INFO).
     pub dials_ahead: bool,
     /// Which replies have to be proved before they leave.

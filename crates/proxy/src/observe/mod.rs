@@ -4,4 +4,5 @@ pub mod counters;
 pub mod histogram;
 pub mod sampling;
 pub(crate) mod slow_log;
+pub mod terms;
 pub(crate) mod top_keys;

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
 use crate::observe::histogram::Histogram;
 use crate::observe::slow_log::{self, Slow, SlowLog};
+use crate::observe::terms::Terms;
 use crate::observe::top_keys::{FrequentKeys, LargestKeys};
 use crate::pool::LaneUse;
 use crate::pool::table::LaneId;
@@ -17,30 +18,6 @@ use respool_command::{Execute, KeyPositions, Row, resolve};
 use respool_connection::InFlight;
 use respool_wire::{Args, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness};
 use std::sync::Arc;
-
-/// What is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// A request is slow if its reply takes longer, in microseconds; `u64::MAX`: none is.
-    pub slow_us: u64,
-    /// Slow requests that each worker remembers.
-    pub slow_entries: usize,
-    /// One read from a node in so many is looked at for latencies and keys; 0: none is.
-    pub sample_every: u32,
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Self { slow_us: u64::MAX, slow_entries: 0, sample_every: 0 }
-    }
-}
-
-impl Terms {
-    /// Whether the requests that replies belong to are needed.
-    pub(crate) fn is_anything_seen(&self) -> bool {
-        self.slow_us != u64::MAX || self.sample_every > 0
-    }
-}
 
 /// What a worker has seen.
 #[derive(Debug, Default)]

@@ -75,7 +75,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         databases: instance.engine.databases,
         write_policy: WritePolicy::ReplyClock,
         gather_us: settings.pooling.gather.map_or(0, micros),
-        seeing: respool_proxy::observe::sampling::Terms {
+        seeing: respool_proxy::observe::terms::Terms {
             slow_us: settings.seeing.slow_log_threshold.map_or(u64::MAX, micros),
             slow_entries: settings.seeing.slow_log_entries,
             sample_every: settings.seeing.sample_every.unwrap_or(0),
@@ -132,7 +132,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         write_policy: WritePolicy::EachTurn,
         gather_us: 0,
         // The rights of the asker were checked before.
-        seeing: respool_proxy::observe::sampling::Terms::default(),
+        seeing: respool_proxy::observe::terms::Terms::default(),
         dials_ahead: false,
         integrity: IntegrityTerms::default(),
         allows_admin: true,

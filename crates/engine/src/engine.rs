@@ -46,7 +46,7 @@ pub struct KeyspaceSize {
 /// The embedded data store.
 pub struct Engine {
     keyspace: Keyspace,
-    memory_bytes_max: Option<u64>,
+    pub(crate) memory_bytes_max: Option<u64>,
     /// How many databases requests may use: none while a script is under way, so that its test is the one that there is anyway.
     open_databases: usize,
     #[cfg(feature = "scripting")]
@@ -124,6 +124,28 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn keyspace_mut(&mut self) -> &mut Keyspace {
         &mut self.keyspace
+    }
+
+    pub(crate) fn encodings(&self) -> &EncodingLimits {
+        &self.keyspace.heap.encodings
+    }
+
+    pub(crate) fn encodings_mut(&mut self) -> &mut EncodingLimits {
+        &mut self.keyspace.heap.encodings
+    }
+
+    #[cfg(feature = "scripting")]
+    pub(crate) fn scripts(&self) -> &Scripts {
+        &self.scripts
+    }
+
+    #[cfg(feature = "scripting")]
+    pub(crate) fn scripts_mut(&mut self) -> &mut Scripts {
+        &mut self.scripts
+    }
+
+    pub(crate) fn reset_counters(&mut self) {
+        self.keyspace.counters = Counters::default();
     }
 
     fn is_full(&self) -> bool {
@@ -209,7 +231,7 @@ pub(crate) fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
     match fault {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
-        Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts => {}
+        Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts | Fault::Parameters => {}
     }
 }
 
@@ -248,6 +270,10 @@ impl Execute for Engine {
             Ok(()) => Outcome::Done,
             Err(Fault::Scripts) => {
                 let answer = self.execute_script(row, args, session, reply);
+                settle(answer, start, reply)
+            }
+            Err(Fault::Parameters) => {
+                let answer = crate::parameters::run(self, row, args, reply).map(|()| Outcome::Done);
                 settle(answer, start, reply)
             }
             Err(Fault::Waits) => self.park(row, args.iter().collect(), session, start, reply),

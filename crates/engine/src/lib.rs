@@ -13,6 +13,7 @@ mod engine;
 mod keyspace;
 mod limits;
 mod number;
+mod parameters;
 mod rdb;
 #[cfg(feature = "scripting")]
 mod script;

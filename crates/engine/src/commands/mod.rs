@@ -54,6 +54,8 @@ pub(crate) enum Fault {
     WaitsFor(ArgsBuf),
     /// It is about scripts, which are the engine's own business.
     Scripts,
+    /// It is about parameters, which are so too.
+    Parameters,
 }
 
 impl From<&'static str> for Fault {

@@ -13,6 +13,7 @@ const INVALID_SECOND_DB: &str = "ERR invalid second DB index";
 /// Runs one command of the group.
 pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
     match command {
+        ServerCommand::ConfigGet | ServerCommand::ConfigSet | ServerCommand::ConfigResetstat => Err(Fault::Parameters),
         ServerCommand::Dbsize => {
             let len = call.keyspace.databases[call.at.database].table.len();
             call.reply_count(len)

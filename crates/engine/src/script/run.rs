@@ -87,6 +87,15 @@ pub(crate) struct Desk<'e> {
 }
 
 impl Scripts {
+    /// Milliseconds after which others are told that a script runs.
+    pub(crate) fn busy_after_ms(&self) -> u64 {
+        self.busy_after_ms
+    }
+
+    pub(crate) fn set_busy_after_ms(&mut self, busy_after_ms: u64) {
+        self.busy_after_ms = busy_after_ms;
+    }
+
     pub(crate) fn new(busy_after_ms: u64) -> Self {
         Self {
             host: None,

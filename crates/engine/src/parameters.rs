@@ -1,0 +1,154 @@
+//! The parameters that are the engine's own: `CONFIG SET`, `CONFIG GET` and `CONFIG RESETSTAT` of an engine.
+//!
+//! All parameters of a server are the host's; it tells the engine of those that are listed here. Values have been checked and stand in
+//! bytes and whole numbers, but nothing here counts on it: an engine behind a proxy is told by clients.
+
+use respool_command::{Row, ServerCommand, glob, text};
+use respool_wire::{Args, Encoder};
+
+use crate::commands::Fault;
+use crate::engine::Engine;
+use crate::number::integer;
+
+/// A parameter: its names, how it is read from an engine, and how an engine takes it.
+struct Own {
+    names: &'static [&'static str],
+    show: fn(&Engine) -> u64,
+    take: fn(&mut Engine, u64),
+}
+
+fn count(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+const OWN: &[Own] = &[
+    Own {
+        names: &["maxmemory"],
+        show: |engine| engine.memory_bytes_max.unwrap_or(0),
+        take: |engine, value| engine.memory_bytes_max = (value > 0).then_some(value),
+    },
+    Own {
+        names: &["hash-max-listpack-entries", "hash-max-ziplist-entries"],
+        show: |engine| engine.encodings().hash_entries_max as u64,
+        take: |engine, value| engine.encodings_mut().hash_entries_max = count(value),
+    },
+    Own {
+        names: &["hash-max-listpack-value", "hash-max-ziplist-value"],
+        show: |engine| engine.encodings().hash_value_bytes_max as u64,
+        take: |engine, value| engine.encodings_mut().hash_value_bytes_max = count(value),
+    },
+    Own {
+        names: &["set-max-intset-entries"],
+        show: |engine| engine.encodings().set_integers_max as u64,
+        take: |engine, value| engine.encodings_mut().set_integers_max = count(value),
+    },
+    Own {
+        names: &["zset-max-listpack-entries", "zset-max-ziplist-entries"],
+        show: |engine| engine.encodings().sorted_set_entries_max as u64,
+        take: |engine, value| engine.encodings_mut().sorted_set_entries_max = count(value),
+    },
+    Own {
+        names: &["zset-max-listpack-value", "zset-max-ziplist-value"],
+        show: |engine| engine.encodings().sorted_set_value_bytes_max as u64,
+        take: |engine, value| engine.encodings_mut().sorted_set_value_bytes_max = count(value),
+    },
+    Own {
+        names: &["hll-sparse-max-bytes"],
+        show: |engine| engine.encodings().hyperloglog_sparse_bytes_max as u64,
+        take: |engine, value| engine.encodings_mut().hyperloglog_sparse_bytes_max = count(value),
+    },
+    #[cfg(feature = "scripting")]
+    Own {
+        names: &["busy-reply-threshold", "lua-time-limit"],
+        show: |engine| engine.scripts().busy_after_ms(),
+        take: |engine, value| engine.scripts_mut().set_busy_after_ms(value),
+    },
+];
+
+/// Runs a request about parameters.
+pub(crate) fn run(
+    engine: &mut Engine,
+    row: &'static Row,
+    args: Args<'_>,
+    reply: &mut Encoder<'_>,
+) -> Result<(), Fault> {
+    match row.command {
+        respool_command::Command::Server(ServerCommand::ConfigSet) => set(engine, args.from(2), reply),
+        respool_command::Command::Server(ServerCommand::ConfigGet) => {
+            get(engine, args.from(2), reply);
+            Ok(())
+        }
+        _ => {
+            engine.reset_counters();
+            reply.raw(respool_wire::replies::OK);
+            Ok(())
+        }
+    }
+}
+
+/// All are checked before the first is taken.
+fn set(engine: &mut Engine, pairs: Args<'_>, reply: &mut Encoder<'_>) -> Result<(), Fault> {
+    if !pairs.len().is_multiple_of(2) {
+        return Err(text::SYNTAX.into());
+    }
+    let mut changes = Vec::new();
+    for place in (0..pairs.len()).step_by(2) {
+        let (name, value) = (pairs.at(place), pairs.at(place + 1));
+        let is_it = |own: &&Own| own.names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
+        let Some(own) = OWN.iter().find(is_it) else {
+            let words = [b"ERR Unknown option or number of arguments for CONFIG SET - '", name, b"'"].concat();
+            return Err(Fault::Written(words));
+        };
+        let Some(value) = integer::parse(value).and_then(|value| u64::try_from(value).ok()) else {
+            let why = b"') - argument couldn't be parsed into an integer";
+            let words = [b"ERR CONFIG SET failed (possibly related to argument '", name, why].concat();
+            return Err(Fault::Written(words));
+        };
+        changes.push((own, value));
+    }
+    changes.into_iter().for_each(|(own, value)| (own.take)(engine, value));
+    reply.raw(respool_wire::replies::OK);
+    Ok(())
+}
+
+fn get(engine: &Engine, patterns: Args<'_>, reply: &mut Encoder<'_>) {
+    let is_wanted = |name: &&str| patterns.iter().any(|pattern| glob::matches_in_any_case(pattern, name.as_bytes()));
+    let found: Vec<(&str, u64)> = OWN
+        .iter()
+        .flat_map(|own| own.names.iter().copied().filter(is_wanted).map(|name| (name, (own.show)(engine))))
+        .collect();
+    reply.map(found.len());
+    for (name, value) in found {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value.to_string().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::transcript::Script;
+
+    #[test]
+    fn thresholds_of_encodings_hold_at_once() {
+        let mut script = Script::new();
+        assert_eq!(script.say("CONFIG SET hash-max-ziplist-entries 1 zset-max-listpack-value 2"), "+OK");
+        script.say("HSET h a 1 b 2");
+        script.say("ZADD z 1 abc");
+        assert!(script.say("OBJECT ENCODING h").contains("hashtable"));
+        assert!(script.say("OBJECT ENCODING z").contains("skiplist"));
+        assert!(script.say("CONFIG GET hash-max-listpack-entries").contains('1'));
+    }
+
+    #[test]
+    fn several_are_taken_together_or_not_at_all() {
+        let mut script = Script::new();
+        let before = script.say("CONFIG GET *");
+        for wrong in
+            ["maxmemory 1 nothing 1", "maxmemory 1 hll-sparse-max-bytes x", "maxmemory 1 hll-sparse-max-bytes -1"]
+        {
+            assert!(script.say(&format!("CONFIG SET {wrong}")).starts_with("-ERR "), "{wrong}");
+        }
+        assert_eq!(script.say("CONFIG GET *"), before);
+        assert!(script.say("CONFIG SET maxmemory 1 hz").starts_with("-ERR "));
+    }
+}

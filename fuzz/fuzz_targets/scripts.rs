@@ -69,7 +69,7 @@ impl Subject {
         let outcome =
             self.engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut out, self.protocol));
         let is_whole = reply_length(&out).is_ok_and(|length| length == Some(out.len()));
-        assert!(is_whole || outcome == Outcome::Unfinished, "no single reply: {}", out.escape_ascii());
+        assert!(is_whole || matches!(outcome, Outcome::Unfinished | Outcome::Asks), "no single reply: {}", out.escape_ascii());
         (outcome, out)
     }
 
@@ -77,7 +77,7 @@ impl Subject {
     fn say(&mut self, words: &[&[u8]]) -> Option<Vec<u8>> {
         let (mut outcome, mut out) = self.ask(1, false, words);
         let mut turns = 0;
-        while outcome == Outcome::Unfinished {
+        while matches!(outcome, Outcome::Unfinished | Outcome::Asks) {
             let busy = self.ask(2, false, &[b"GET", b"k"]).1;
             assert!(busy.starts_with(b"-BUSY "));
             let kill: &[u8] = if words[0].starts_with(b"F") { b"FUNCTION" } else { b"SCRIPT" };

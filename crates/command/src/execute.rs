@@ -5,9 +5,10 @@
 //! keeps by the client's number until the caller ends it: the caller runs the commands of a transaction one by one, and asks
 //! [`Execute::is_dirty`] before the first.
 
-use respool_wire::{Args, Encoder};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
 
 use crate::Row;
+use crate::events::{Change, Wanted};
 
 /// Something that executes requests in this process.
 pub trait Execute {
@@ -45,6 +46,14 @@ pub trait Execute {
         0
     }
 
+    /// The command that a script calls, after [`Outcome::Asks`].
+    fn asked(&mut self) -> Option<Asked> {
+        None
+    }
+
+    /// Gives the script the reply to [`Execute::asked`].
+    fn answer_asked(&mut self, _reply: &[u8]) {}
+
     /// A client watches keys of a database from now on, and watches on what it watched. Returns about how many bytes the node keeps
     /// of all that the client watches.
     fn watch(&mut self, _client: u64, _database: u32, _now: Millis, _keys: Args<'_>) -> usize {
@@ -59,9 +68,10 @@ pub trait Execute {
     /// A client watches nothing any more.
     fn unwatch(&mut self, _client: u64) {}
 
-    /// Gives to `see` the keys that have changed, come or gone since it was last asked, `None` for all keys; more than have changed
-    /// is never wrong. Whether it keeps them from now on, until it is asked again, is what `is_wanted` says.
-    fn changes(&mut self, _is_wanted: bool, _see: &mut dyn FnMut(Option<&[u8]>)) {}
+    /// Gives to `see` what has changed since it was last asked, as far as it was wanted: keys first, then events, each in the order
+    /// in which they happened. More keys than have changed is never wrong; events are exact. What is kept from now on, until it
+    /// is asked again, is what `wanted` says.
+    fn changes(&mut self, _wanted: Wanted, _see: &mut dyn FnMut(Change<'_>)) {}
 }
 
 /// A point in time in milliseconds since the Unix epoch.
@@ -97,4 +107,20 @@ pub enum Outcome {
     Parked(WaitId),
     /// A script that takes longer than one call may. No reply was written; it goes on when the request is executed again.
     Unfinished,
+    /// A script calls a command that is not the node's ([`Execute::asked`]), or has made so many changes that they have to be taken
+    /// first ([`Execute::changes`]). No reply was written; it goes on when the request is executed again, which has to be at once.
+    Asks,
+}
+
+/// A command that a script calls and that its node does not have.
+#[derive(Debug)]
+pub struct Asked {
+    /// The row; the arity has been checked.
+    pub row: &'static Row,
+    /// The request.
+    pub args: ArgsBuf,
+    /// The protocol in which the script reads replies.
+    pub protocol: Protocol,
+    /// The database that the script has selected.
+    pub database: u32,
 }

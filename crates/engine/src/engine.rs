@@ -1,6 +1,8 @@
 //! The engine: what the rest of Respool sees of the data store.
 
-use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, text};
+#[cfg(feature = "scripting")]
+use respool_command::Asked;
+use respool_command::{Change, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted, text};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use crate::commands::{self, Call, Fault};
@@ -232,6 +234,8 @@ pub(crate) fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
         Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts | Fault::Parameters => {}
+        #[cfg(feature = "scripting")]
+        Fault::Host => {}
     }
 }
 
@@ -341,6 +345,16 @@ impl Execute for Engine {
         self.keyspace.blocked.keys()
     }
 
+    #[cfg(feature = "scripting")]
+    fn asked(&mut self) -> Option<Asked> {
+        self.scripts.asked()
+    }
+
+    #[cfg(feature = "scripting")]
+    fn answer_asked(&mut self, reply: &[u8]) {
+        self.scripts.answer_asked(reply);
+    }
+
     fn watch(&mut self, client: u64, database: u32, now: Millis, keys: Args<'_>) -> usize {
         let at = At { database: database as usize, now: self.enter(now) };
         if at.database < self.databases() {
@@ -358,12 +372,8 @@ impl Execute for Engine {
         self.keyspace.unwatch(client);
     }
 
-    fn changes(&mut self, is_wanted: bool, see: &mut dyn FnMut(Option<&[u8]>)) {
-        let journal = self.keyspace.take_journal(is_wanted);
-        if journal.is_everything {
-            return see(None);
-        }
-        journal.keys.iter().for_each(|key| see(Some(key)));
+    fn changes(&mut self, wanted: Wanted, see: &mut dyn FnMut(Change<'_>)) {
+        self.keyspace.take_journal(wanted).show(see);
     }
 }
 
@@ -414,10 +424,14 @@ mod tests {
         for request in ["SET s 1", "HSET h a 1 b 2", "RPUSH l 1 2", "SADD t 1 2", "ZADD z 1 a 2 b"] {
             script.say(request);
         }
-        script.engine.changes(true, &mut |_| ());
+        let wanted = Wanted { keys: true, ..Wanted::default() };
+        script.engine.changes(wanted, &mut |_| ());
         let changed = |script: &mut Script| {
             let mut keys = Vec::new();
-            script.engine.changes(true, &mut |key| keys.push(key.map(<[u8]>::to_vec)));
+            script.engine.changes(wanted, &mut |change| match change {
+                Change::Key(key) => keys.push(Some(key.to_vec())),
+                _ => keys.push(None),
+            });
             keys
         };
         for request in [

@@ -44,6 +44,14 @@ pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
 /// Keys that one request, or one turn of the active cycle, may change before all keys count as changed.
 pub(crate) const JOURNAL_KEYS_MAX: usize = 100_000;
 
+/// Events that a script may make before it waits until they are published: each is a message, and a script may make any number.
+#[cfg(feature = "scripting")]
+pub(crate) const JOURNAL_EVENTS_MAX: usize = 4_096;
+
+/// Bytes of their keys, for the same reason.
+#[cfg(feature = "scripting")]
+pub(crate) const JOURNAL_EVENT_BYTES_MAX: usize = 1 << 20;
+
 /// Bytes at which a stream's listpack takes no further entry: Redis's `stream-node-max-bytes`.
 pub(crate) const STREAM_NODE_BYTES_MAX: usize = 4096;
 

@@ -4,6 +4,7 @@ use crate::auth::users::AccessRules;
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::nodes::id::{NodeId, NodeRange};
 use crate::reply::integrity::IntegrityTerms;
+use respool_command::EventClasses;
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_route::{PoolMode, Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};
@@ -194,6 +195,8 @@ pub struct Config {
     pub clients_max: usize,
     /// Databases of the embedded engine. Behind the proxy the nodes decide.
     pub databases: u32,
+    /// The events of the embedded engine's keys that are published.
+    pub keyspace_events: EventClasses,
     /// When bytes for a node are written.
     pub write_policy: WritePolicy,
     /// How long a request may wait for those of others where many clients ask, in microseconds; 0: not at all.

@@ -87,6 +87,7 @@ impl<E: Execute> Worker<E> {
             tidying: TableShrink::default(),
         };
         worker.env.adopt_allowances();
+        worker.review_events();
         worker
     }
 

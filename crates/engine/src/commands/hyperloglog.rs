@@ -3,7 +3,7 @@
 use respool_command::HyperloglogCommand;
 
 use super::{Answer, Call, Fault};
-use crate::keyspace::{Edited, Found};
+use crate::keyspace::{Edited, Found, events};
 use crate::values::hyperloglog::{self, Corrupted, Registers};
 
 const NOT_ONE: &str = "WRONGTYPE Key is not a valid HyperLogLog string value.";
@@ -72,7 +72,7 @@ fn pfadd(call: &mut Call<'_, '_>) -> Answer {
         if is_changed {
             hyperloglog::forget_count(text);
         }
-        Edited::when(is_changed, said.map(|()| is_changed))
+        Edited::when(is_changed, said.map(|()| is_changed)).named(events::PFADD)
     };
     let is_changed = match call.find_counter(key)? {
         Some(found) => call.keyspace.edit_text(call.at, key, found, |text| add_all(text, false))?,
@@ -80,6 +80,7 @@ fn pfadd(call: &mut Call<'_, '_>) -> Answer {
             let mut fresh = hyperloglog::new();
             let is_changed = add_all(&mut fresh, true).said()?;
             call.keyspace.set_edited(call.at, key, fresh);
+            call.notify(events::PFADD, key);
             is_changed
         }
     };
@@ -136,6 +137,7 @@ fn pfmerge(call: &mut Call<'_, '_>) -> Answer {
             hyperloglog::forget_count(text);
             Ok::<_, Corrupted>(())
         })
+        .named(events::PFADD)
     };
     match call.find_counter(key)? {
         Some(found) => call.keyspace.edit_text(call.at, key, found, merge)?,
@@ -143,6 +145,7 @@ fn pfmerge(call: &mut Call<'_, '_>) -> Answer {
             let mut fresh = hyperloglog::new();
             merge(&mut fresh).said()?;
             call.keyspace.set_edited(call.at, key, fresh);
+            call.notify(events::PFADD, key);
         }
     }
     call.reply_ok()

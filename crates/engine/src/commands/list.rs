@@ -4,6 +4,7 @@ use respool_command::{ListCommand, text};
 use respool_wire::Args;
 
 use super::{Answer, Call, Fault, bulk, named};
+use crate::keyspace::events::{self, Event};
 use crate::keyspace::{Edited, Found};
 use crate::store::heap::Heap;
 use crate::store::quick_list::{End, QuickList};
@@ -46,11 +47,21 @@ pub(super) fn run(command: ListCommand, call: &mut Call<'_, '_>) -> Answer {
     }
 }
 
+/// The event of elements that are put in at an end.
+fn pushed(end: End) -> Event {
+    if end == End::Head { events::LPUSH } else { events::RPUSH }
+}
+
+/// The event of elements that are taken out at an end.
+fn popped(end: End) -> Event {
+    if end == End::Head { events::LPOP } else { events::RPOP }
+}
+
 fn push(call: &mut Call<'_, '_>, end: End, may_create: bool) -> Answer {
     let (key, values) = (call.arg(1), call.args.from(2));
     let add = |list: &mut QuickList| {
         values.iter().for_each(|value| list.push(end, value));
-        Edited::change(list.len())
+        Edited::change(list.len()).named(pushed(end))
     };
     let len = if may_create {
         call.upsert(key, |_| QuickList::new(), |list, _| add(list))?
@@ -89,7 +100,7 @@ fn pop_from(call: &mut Call<'_, '_>, found: Found, end: End, count: usize, is_ar
         for _ in 0..count {
             list.pop(end, |element| bulk(call.reply, element));
         }
-        Edited::count(count)
+        Edited::count(count).named(popped(end))
     });
     call.keyspace.remove_if_empty(call.at.database, found);
 }
@@ -143,7 +154,7 @@ fn lset(call: &mut Call<'_, '_>) -> Answer {
         if let Some(spot) = spot {
             list.replace(spot, value);
         }
-        Edited::when(spot.is_some(), spot.is_some())
+        Edited::when(spot.is_some(), spot.is_some()).named(events::LSET)
     });
     if is_in_range == Some(true) { call.reply_ok() } else { Err(text::INDEX_OUT_OF_RANGE.into()) }
 }
@@ -163,7 +174,7 @@ fn linsert(call: &mut Call<'_, '_>) -> Answer {
                 } else {
                     list.insert_after(here, value)
                 }
-                return Edited::change(i64::try_from(list.len()).unwrap_or(i64::MAX));
+                return Edited::change(i64::try_from(list.len()).unwrap_or(i64::MAX)).named(events::LINSERT);
             }
             spot = list.step(here, End::Head);
         }
@@ -197,7 +208,7 @@ fn ltrim(call: &mut Call<'_, '_>) -> Answer {
             list.trim(start, count)
         }
         // As in Redis, even if nothing is cut off.
-        Edited::change(())
+        Edited::change(()).named(events::LTRIM)
     })?;
     call.reply_ok()
 }
@@ -206,8 +217,9 @@ fn lrem(call: &mut Call<'_, '_>) -> Answer {
     let (count, value) = (call.integer(2)?, call.arg(3));
     let from = if count < 0 { End::Tail } else { End::Head };
     let limit = if count == 0 { usize::MAX } else { usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX) };
-    let removed =
-        call.update(call.arg(1), |list: &mut QuickList, _| Edited::count(list.remove_equal(from, limit, value)))?;
+    let removed = call.update(call.arg(1), |list: &mut QuickList, _| {
+        Edited::count(list.remove_equal(from, limit, value)).named(events::LREM)
+    })?;
     call.reply_count(removed.unwrap_or(0))
 }
 
@@ -309,13 +321,19 @@ fn move_between(call: &mut Call<'_, '_>, from: End, to: End) -> Answer {
         Edited::change(value)
     });
     let Some(value) = value.flatten() else { return Ok(()) };
-    if source != target {
-        call.keyspace.remove_if_empty(call.at.database, found);
+    if source == target {
+        call.notify(pushed(to), target);
+    } else {
         let add = |list: &mut QuickList, _: &mut Heap| {
             list.push(to, &value);
-            Edited::change(())
+            Edited::change(()).named(pushed(to))
         };
         call.upsert(target, |_| QuickList::new(), add)?;
+    }
+    // As in Redis, clients hear of the push before the pop.
+    call.notify(popped(from), source);
+    if let Some(found) = call.keyspace.peek(call.at, source) {
+        call.keyspace.remove_if_empty(call.at.database, found);
     }
     call.reply.bulk(&value);
     Ok(())

@@ -22,6 +22,7 @@ use respool_wire::{Args, ArgsBuf, Encoder};
 
 use arguments::limit_repetition;
 
+use crate::keyspace::events::Event;
 use crate::keyspace::{At, Edited, Expiry, Found, Keyspace};
 use crate::limits::REPLY_BYTES_MAX;
 use crate::store::heap::Heap;
@@ -56,6 +57,9 @@ pub(crate) enum Fault {
     Scripts,
     /// It is about parameters, which are so too.
     Parameters,
+    /// A script calls it, and the host of the engine has it.
+    #[cfg(feature = "scripting")]
+    Host,
 }
 
 impl From<&'static str> for Fault {
@@ -167,12 +171,15 @@ impl<'c> Call<'c, '_> {
             return Ok(edited);
         }
         let mut fresh = make(&self.keyspace.heap);
-        let edited = edit(&mut fresh, &mut self.keyspace.heap).said();
+        let edited = edit(&mut fresh, &mut self.keyspace.heap);
         let object = fresh.into_object();
         if object.len() > 0 {
             self.keyspace.set_object(self.at, key, object, Expiry::Never);
+            if let Some(event) = edited.event() {
+                self.notify(event, key);
+            }
         }
-        Ok(edited)
+        Ok(edited.said())
     }
 
     /// Changes the value at `key`, if there is one. A value that ends up empty is removed.
@@ -187,14 +194,28 @@ impl<'c> Call<'c, '_> {
         Ok(edited)
     }
 
-    /// Puts a finished value at `key`, or removes the key if the value is empty.
-    fn store<T: Held>(&mut self, key: &[u8], value: T) {
+    /// Puts a finished value at `key`, which is this event, or deletes the key if the value is empty.
+    fn store<T: Held>(&mut self, key: &[u8], value: T, event: Event) {
         let object = value.into_object();
         if object.len() > 0 {
             self.keyspace.set_object(self.at, key, object, Expiry::Never);
-        } else if let Some(found) = self.keyspace.peek(self.at, key) {
-            self.keyspace.remove(self.at.database, found);
+            self.notify(event, key);
+        } else {
+            self.keyspace.clear(self.at.database, key);
         }
+    }
+
+    /// Deletes a key, if it is there; whether it was.
+    fn delete(&mut self, key: &[u8]) -> bool {
+        let found = self.keyspace.peek(self.at, key);
+        found.into_iter().for_each(|found| self.keyspace.delete(self.at.database, found));
+        found.is_some()
+    }
+
+    /// Something has happened to a key of the session's database.
+    #[inline]
+    fn notify(&mut self, event: Event, key: &[u8]) {
+        self.keyspace.notify(self.at.database, event, key);
     }
 
     /// Refuses to go on with a reply that has become too large.

@@ -7,7 +7,7 @@ use respool_wire::Args;
 
 use super::list::NUMKEYS;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
-use crate::keyspace::Edited;
+use crate::keyspace::{Edited, events};
 use crate::store::heap::Heap;
 use crate::values::{Object, Set};
 
@@ -42,7 +42,9 @@ fn sadd(call: &mut Call<'_, '_>) -> Answer {
     let added = call.upsert(
         call.arg(1),
         |_| Set::new(),
-        |set: &mut Set, heap| Edited::count(members.iter().filter(|member| set.insert(heap, member)).count()),
+        |set: &mut Set, heap| {
+            Edited::count(members.iter().filter(|member| set.insert(heap, member)).count()).named(events::SADD)
+        },
     )?;
     call.reply_count(added)
 }
@@ -50,7 +52,7 @@ fn sadd(call: &mut Call<'_, '_>) -> Answer {
 fn srem(call: &mut Call<'_, '_>) -> Answer {
     let members = call.args.from(2);
     let removed = call.update(call.arg(1), |set: &mut Set, heap| {
-        Edited::count(members.iter().filter(|member| set.remove(heap, member)).count())
+        Edited::count(members.iter().filter(|member| set.remove(heap, member)).count()).named(events::SREM)
     })?;
     call.reply_count(removed.unwrap_or(0))
 }
@@ -104,11 +106,11 @@ fn smove(call: &mut Call<'_, '_>) -> Answer {
     }
     let removed = call.update(source, |set: &mut Set, heap| {
         let was_in = set.remove(heap, member);
-        Edited::when(was_in, was_in)
+        Edited::when(was_in, was_in).named(events::SREM)
     })?;
     let was_in = removed.unwrap_or(false);
     if was_in {
-        let add = |set: &mut Set, heap: &mut Heap| Edited::when(set.insert(heap, member), ());
+        let add = |set: &mut Set, heap: &mut Heap| Edited::when(set.insert(heap, member), ()).named(events::SADD);
         call.upsert(target, |_| Set::new(), add)?;
     }
     call.reply_integer(was_in.into())
@@ -148,7 +150,7 @@ fn spop(call: &mut Call<'_, '_>) -> Answer {
                 set.remove(heap, &member);
             }
         }
-        Edited::count(count)
+        Edited::count(count).named(events::SPOP)
     });
     call.keyspace.remove_if_empty(call.at.database, found);
     Ok(())
@@ -364,7 +366,7 @@ fn sunionstore(call: &mut Call<'_, '_>) -> Answer {
     call.check_sets(keys)?;
     let union = union(call, keys);
     let len = union.len();
-    call.store(call.arg(1), union);
+    call.store(call.arg(1), union, events::SUNIONSTORE);
     call.reply_count(len)
 }
 
@@ -384,7 +386,8 @@ fn combine_into(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
             set.remove(heap, member);
         }
     }
-    call.store(call.arg(1), set);
+    let event = if operation == Operation::Difference { events::SDIFFSTORE } else { events::SINTERSTORE };
+    call.store(call.arg(1), set, event);
     call.reply_count(members.len())
 }
 

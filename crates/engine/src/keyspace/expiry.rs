@@ -1,7 +1,8 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys that are not asked for.
 
 use super::{
-    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, clock_of, key, second_of,
+    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, clock_of, events, key,
+    second_of,
 };
 use crate::limits;
 
@@ -110,6 +111,7 @@ impl Keyspace {
     /// Removes a key whose time has come.
     pub(super) fn expire(&mut self, database: usize, found: Found) {
         self.counters.expired_keys += 1;
+        self.notify_of(database, events::EXPIRED, found);
         self.remove(database, found);
     }
 

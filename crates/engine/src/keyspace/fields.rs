@@ -5,7 +5,7 @@
 
 use super::database::Expiring;
 use super::expiry::Swept;
-use super::{At, Found, Handle, KeyRecord, Keyspace, Kind, Value, second_of};
+use super::{At, Found, Handle, KeyRecord, Keyspace, Kind, Value, events, second_of};
 use crate::limits;
 use crate::values::hash::NOT_LISTED;
 use crate::values::{Hash, Object, Volatile};
@@ -87,7 +87,8 @@ impl Keyspace {
         if volatile.all_past(at.now) {
             let fields = volatile.deadlines();
             self.counters.expired_fields += fields as u64;
-            self.remove(at.database, found);
+            self.notify_of(at.database, events::HEXPIRED, found);
+            self.delete(at.database, found);
             return None;
         }
         let count = self.edit_object(found, |object, heap| match object {
@@ -95,6 +96,7 @@ impl Keyspace {
             _ => 0,
         })?;
         self.counters.expired_fields += count as u64;
+        self.notify_of(at.database, events::HEXPIRED, found);
         self.note(at.database, found);
         self.list_hash(at.database, found.record);
         Some(count)

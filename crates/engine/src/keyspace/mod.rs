@@ -6,12 +6,15 @@
 mod blocked;
 mod database;
 mod edited;
+pub(crate) mod events;
 mod expiry;
 mod fields;
 mod footprint;
 mod journal;
 mod key;
 mod watch;
+
+use respool_command::Wanted;
 
 use crate::limits;
 use crate::script_memory::ScriptMemory;
@@ -28,6 +31,7 @@ use blocked::BlockedRequests;
 pub(crate) use database::Database;
 use database::{Deadlines, Expiring, second_of};
 pub(crate) use edited::Edited;
+use events::Event;
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
@@ -136,11 +140,16 @@ impl Keyspace {
         }
     }
 
+    /// The value of a key has changed, which is this event.
+    #[cold]
+    fn note_edit(&mut self, database: usize, found: Found, event: Option<Event>) {
+        self.note(database, found);
+        event.into_iter().for_each(|event| self.notify_of(database, event, found));
+    }
+
     #[cold]
     fn note_key(&mut self, database: usize, key: &[u8]) {
-        if self.journal.is_kept() {
-            self.journal.note(key);
-        }
+        self.journal.note(key);
         self.watches.spoil(database, key);
     }
 
@@ -177,11 +186,17 @@ impl Keyspace {
         self.is_noted = self.journal.is_kept() || !self.watches.is_empty();
     }
 
-    /// What the journal has; it goes on being kept, or not.
-    pub(crate) fn take_journal(&mut self, is_kept: bool) -> Journal {
-        let taken = self.journal.replace(is_kept);
+    /// What the journal has; what is wanted is kept from now on.
+    pub(crate) fn take_journal(&mut self, wanted: Wanted) -> Journal {
+        let taken = self.journal.replace(wanted);
         self.settle_noting();
         taken
+    }
+
+    /// So many events are kept that a script has to wait until they are taken.
+    #[cfg(feature = "scripting")]
+    pub(crate) fn has_many_events(&self) -> bool {
+        self.is_noted && self.journal.is_full()
     }
 
     /// What was found is still where it was found: nothing was put in or taken out since. Only debug builds look.
@@ -241,10 +256,25 @@ impl Keyspace {
     #[inline]
     pub(crate) fn read(&mut self, at: At, key: &[u8]) -> Option<Found> {
         let found = self.find(at, key);
+        self.count_read(at, key, found);
+        found
+    }
+
+    #[inline]
+    fn count_read(&mut self, at: At, key: &[u8], found: Option<Found>) {
         match found {
             Some(_) => self.counters.keyspace_hits += 1,
-            None => self.counters.keyspace_misses += 1,
+            None => {
+                self.counters.keyspace_misses += 1;
+                self.notify(at.database, events::KEYMISS, key);
+            }
         }
+    }
+
+    /// As [`Keyspace::read`], without noting that the key was used.
+    pub(crate) fn inspect(&mut self, at: At, key: &[u8]) -> Option<Found> {
+        let found = self.peek(at, key);
+        self.count_read(at, key, found);
         found
     }
 
@@ -307,7 +337,7 @@ impl Keyspace {
         found: Found,
         edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Option<R> {
-        let (Edited { said, is_change }, has_deadlines) = self.edit_object(found, |object, heap| {
+        let (Edited { said, is_change, event }, has_deadlines) = self.edit_object(found, |object, heap| {
             let value = T::of_mut(object)?;
             let edited = edit(value, heap);
             Some((edited, value.has_deadlines()))
@@ -315,8 +345,8 @@ impl Keyspace {
         if has_deadlines {
             self.list_hash(database, found.record);
         }
-        if is_change {
-            self.note(database, found);
+        if is_change && self.is_noted {
+            self.note_edit(database, found, event);
         }
         Some(said)
     }
@@ -397,16 +427,16 @@ impl Keyspace {
         edit: impl FnOnce(&mut Vec<u8>) -> Edited<R>,
     ) -> R {
         if let Value::Long(handle) = self.value(found) {
-            let Edited { said, is_change } = self.heap.pool.edit_large(handle, edit);
-            if is_change {
-                self.note(at.database, found);
+            let Edited { said, is_change, event } = self.heap.pool.edit_large(handle, edit);
+            if is_change && self.is_noted {
+                self.note_edit(at.database, found, event);
             }
             return said;
         }
         let mut text = self.text(found).map(Element::to_vec).unwrap_or_default();
-        let Edited { said, is_change } = edit(&mut text);
-        if is_change {
-            self.note(at.database, found);
+        let Edited { said, is_change, event } = edit(&mut text);
+        if is_change && self.is_noted {
+            self.note_edit(at.database, found, event);
         }
         // It is kept as text that is being edited, even if it is what it was.
         if text.len() > INLINE_BYTES_MAX {
@@ -435,7 +465,7 @@ impl Keyspace {
     #[inline]
     fn put(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
         if self.is_noted {
-            self.note_key(at.database, key);
+            self.note_put(at, key);
         }
         self.put_quietly(at, key, value, expiry);
     }
@@ -574,7 +604,7 @@ impl Keyspace {
         }
     }
 
-    /// Removes a key and what it holds.
+    /// Removes a key and what it holds, for something else to take its place or because its time has come.
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
         self.note(database, found);
@@ -582,6 +612,19 @@ impl Keyspace {
         self.unlist_hash(database, found.record);
         self.forget_value(found);
         self.forget_key(database, found);
+    }
+
+    /// Removes a key for good: clients are told that it is deleted.
+    pub(crate) fn delete(&mut self, database: usize, found: Found) {
+        self.notify_of(database, events::DEL, found);
+        self.remove(database, found);
+    }
+
+    /// Deletes a key because what would be stored there is empty. As in Redis, a key whose time has come is deleted, too.
+    pub(crate) fn clear(&mut self, database: usize, key: &[u8]) {
+        if let Some(found) = self.place_of(database, key) {
+            self.delete(database, found);
+        }
     }
 
     /// Removes a key but not the object or long string that it names.
@@ -602,7 +645,7 @@ impl Keyspace {
     /// Removes the key if the object it holds has become empty.
     pub(crate) fn remove_if_empty(&mut self, database: usize, found: Found) {
         if self.object(found).is_some_and(|object| object.len() == 0) {
-            self.remove(database, found);
+            self.delete(database, found);
         }
     }
 

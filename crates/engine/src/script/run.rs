@@ -10,8 +10,8 @@
 //! given one, or counts what the script does.
 
 use respool_command::{
-    Command, ConnectionCommand, Flags, Outcome, Row, ScriptingCommand, ServerCommand, SessionView, resolve,
-    text as texts,
+    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptingCommand, ServerCommand,
+    SessionView, resolve, text as texts,
 };
 use respool_wire::{Args, ArgsBuf, Encoder};
 
@@ -64,6 +64,8 @@ struct Running {
     commands: u32,
     /// What the vm is to do next.
     order: Order,
+    /// The command that it has called and that is not the engine's.
+    asked: Option<&'static Row>,
 }
 
 /// What it is called in errors.
@@ -128,6 +130,23 @@ impl Scripts {
     /// Whether a script is under way.
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// The command that the script has called and that is not the engine's.
+    pub(crate) fn asked(&mut self) -> Option<Asked> {
+        let (running, host) = (self.running.as_mut()?, self.host.as_ref()?);
+        let (row, database) = (running.asked.take()?, running.database);
+        let args = host.exchange.request.borrow().as_args().iter().collect();
+        Some(Asked { row, args, protocol: host.exchange.protocol.get(), database })
+    }
+
+    /// The reply to that command.
+    pub(crate) fn answer_asked(&mut self, reply: &[u8]) {
+        if let Some(host) = &self.host {
+            let mut buffer = host.exchange.reply.borrow_mut();
+            buffer.clear();
+            buffer.extend_from_slice(reply);
+        }
     }
 
     /// What all of them hold.
@@ -397,6 +416,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         looks: 0,
         commands: 0,
         order,
+        asked: None,
     }));
     Ok(())
 }
@@ -417,6 +437,9 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
                 run_command(desk);
                 let Some(running) = &mut desk.scripts.running else { continue };
                 running.commands += 1;
+                if running.asked.is_some() || desk.keyspace.has_many_events() {
+                    return Ok(Outcome::Asks);
+                }
                 if running.commands % SCRIPT_SLICE_COMMANDS == 0 && desk.scripts.is_late() {
                     return Ok(Outcome::Unfinished);
                 }
@@ -509,6 +532,11 @@ fn run_command(desk: &mut Desk<'_>) {
                 reply.truncate(0);
                 return reply.null_array();
             }
+            Fault::Host => {
+                running.asked = resolve(args).ok();
+                // Unless the host answers.
+                resolve(args).map_or(Fault::Host, commands::unsupported)
+            }
             fault => fault,
         };
         refuse(fault, 0, &mut reply);
@@ -530,7 +558,8 @@ fn permitted(
         return Err(text::NOT_FROM_SCRIPT.into());
     }
     let is_write = row.flags.has(Flags::WRITE);
-    if is_write && !running.may_write {
+    // As in Redis, messages are no business of scripts that only read.
+    if (is_write || is_message(row)) && !running.may_write {
         return Err(text::READ_ONLY.into());
     }
     // Once a script has written, it may end what it has begun.
@@ -544,6 +573,11 @@ fn permitted(
         return Err(Fault::Written(text.into_bytes()));
     }
     Ok(row)
+}
+
+/// Whether a command sends a message.
+fn is_message(row: &Row) -> bool {
+    matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish))
 }
 
 /// Whether a command that reads streams asks to wait, and nothing in front of that is wrong, which it says itself.
@@ -589,6 +623,7 @@ fn answer(
             running.database = number.ok_or(Fault::Text(texts::DB_OUT_OF_RANGE))?;
             reply.simple("OK");
         }
+        Command::Pubsub(_) => return Err(Fault::Host),
         Command::Server(ServerCommand::Time) => {
             reply.array(2);
             reply.bulk((running.now / 1000).to_string().as_bytes());

@@ -13,6 +13,7 @@
 mod blocking;
 mod corners;
 mod dumps;
+mod events;
 mod generate;
 mod rules;
 mod subject;

@@ -15,7 +15,7 @@ const REQUESTS: usize = 2_500;
 const ROUND: usize = 500;
 
 /// A request by the words of a line, `''` for an empty one.
-fn request(line: &str) -> Request {
+pub(crate) fn request(line: &str) -> Request {
     line.split(' ').map(|word| if word == "''" { Vec::new() } else { word.as_bytes().to_vec() }).collect()
 }
 
@@ -70,7 +70,7 @@ impl Watch {
 }
 
 /// What is there, and what is said then. `k` is watched, and so is `other`.
-const CASES: &[(&str, &[&str])] = &[
+pub(crate) const CASES: &[(&str, &[&str])] = &[
     (
         "",
         &[

@@ -7,11 +7,11 @@
 use crate::blocking::request::{Release, Target, Wording};
 use crate::env::Env;
 use crate::nodes::id::NodeId;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use crate::worker::Worker;
-use respool_command::{Execute, Flags, Outcome, Row, SessionView, WaitId};
+use respool_command::{EventClasses, Execute, Flags, Outcome, Row, SessionView, WaitId, Wanted};
 use respool_wire::{Args, Encoder, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Parking {
     waits: BTreeMap<WaitId, Handle>,
-    /// Clients are told of changes.
+    /// What the engine keeps of changes.
+    wanted: Wanted,
+    /// Clients are told of changes, by invalidations or by events.
     pub(crate) is_told: bool,
 }
 
@@ -28,6 +30,22 @@ impl Parking {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.waits.is_empty() && !self.is_told
+    }
+
+    /// What the engine keeps of changes.
+    pub(crate) fn wanted(&self) -> Wanted {
+        self.wanted
+    }
+
+    /// Whether events are published, of which reads have some as well.
+    pub(crate) fn publishes_events(&self) -> bool {
+        self.wanted.events != EventClasses::NONE
+    }
+
+    /// From now on the engine keeps this.
+    pub(crate) fn want(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
+        self.is_told = wanted != Wanted::default();
     }
 }
 
@@ -123,13 +141,36 @@ impl<E: Execute> Worker<E> {
         args: Args<'_>,
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let session = self.env.clients.sessions.at(index)?;
-        let engine = self.env.engine.as_mut()?;
-        let outcome = engine.execute(row, args, &mut view, &mut Encoder::new(reply, session.protocol));
-        if self.parking.is_told {
-            self.collect_changes(self.env.clients.sessions.handle(index));
+        let protocol = self.env.clients.sessions.at(index)?.protocol;
+        self.execute_as(
+            &mut view,
+            self.env.clients.sessions.handle(index),
+            row,
+            args,
+            &mut Encoder::new(reply, protocol),
+        )
+    }
+
+    /// Has the engine execute a request, and answers what a script asks meanwhile.
+    pub(crate) fn execute_as(
+        &mut self,
+        view: &mut SessionView,
+        by: Option<ClientHandle>,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &mut Encoder<'_>,
+    ) -> Option<Outcome> {
+        loop {
+            let outcome = self.env.engine.as_mut()?.execute(row, args, view, reply);
+            if self.parking.is_told {
+                self.collect_changes(by);
+            }
+            if outcome != Outcome::Asks {
+                return Some(outcome);
+            }
+            self.answer_script();
+            view.has_waited = true;
         }
-        Some(outcome)
     }
 
     /// A request has been run for a session: the clients that it made ready are served, unless it is part of a transaction.

@@ -27,6 +27,7 @@ impl<E: Execute> Worker<E> {
         let has_other_proofs = self.env.config.integrity != config.integrity;
         let before = std::mem::replace(&mut self.env.config, config);
         self.env.clients.output_hard = self.env.config.budgets.client_output_hard;
+        self.review_events();
         if has_other_proofs {
             self.env.lanes.take_integrity(self.env.config.integrity, &self.env.shared.ledger);
         }

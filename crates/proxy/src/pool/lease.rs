@@ -301,6 +301,7 @@ pub(crate) mod tests {
             lanes: crate::config::LaneLimits::default(),
             clients_max: 1,
             databases: 16,
+            keyspace_events: respool_command::EventClasses::NONE,
             write_policy: WritePolicy::EachTurn,
             gather_us: 0,
             seeing: Default::default(),

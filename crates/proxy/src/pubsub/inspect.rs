@@ -37,6 +37,33 @@ pub(crate) struct PubsubAnswer {
 }
 
 impl PubsubQuery {
+    /// What a request asks; `None`: for help.
+    fn read(
+        command: PubsubCommand,
+        row: &'static Row,
+        args: Args<'_>,
+        scope: impl FnOnce() -> Scope,
+    ) -> Result<Option<Self>, Vec<u8>> {
+        let publish = |kind| Self::Publish { kind, channel: args.at(1).into(), payload: args.at(2).into() };
+        let pattern = || args.get(2).map(Into::into);
+        let named = || args.from(2).iter().map(Into::into).collect();
+        Ok(Some(match command {
+            PubsubCommand::Publish => publish(Kind::Channel),
+            PubsubCommand::Spublish => publish(Kind::Shard),
+            PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
+                let mut words = Vec::new();
+                texts::wrong_subcommand_arguments(row, args, &mut words);
+                return Err(words);
+            }
+            PubsubCommand::PubsubChannels => Self::Names { kind: Kind::Channel, pattern: pattern(), scope: scope() },
+            PubsubCommand::PubsubShardchannels => Self::Names { kind: Kind::Shard, pattern: pattern(), scope: scope() },
+            PubsubCommand::PubsubNumsub => Self::Counts { kind: Kind::Channel, names: named(), scope: scope() },
+            PubsubCommand::PubsubShardnumsub => Self::Counts { kind: Kind::Shard, names: named(), scope: scope() },
+            PubsubCommand::PubsubNumpat => Self::Patterns,
+            _ => return Ok(None),
+        }))
+    }
+
     /// Whether the reply may be large, so that a client's next request waits for it.
     pub(crate) fn is_large(&self) -> bool {
         matches!(self, Self::Names { .. } | Self::Patterns | Self::Counts { .. })
@@ -86,26 +113,30 @@ impl<E: Execute> Worker<E> {
     ) -> Flow {
         // Channels are those that routes lead the client to, by the names that it has for them.
         let scope = || self.env.clients.sessions.at(index).map(scope_of).unwrap_or_default();
-        let names = |kind| PubsubQuery::Names { kind, pattern: args.get(2).map(Into::into), scope: scope() };
-        let named = || args.from(2).iter().map(Into::into).collect();
-        let counts = |kind| PubsubQuery::Counts { kind, names: named(), scope: scope() };
-        let question = match command {
-            PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
-                let mut words = Vec::new();
-                texts::wrong_subcommand_arguments(row, args, &mut words);
-                return self.env.refuse(index, &words);
-            }
-            PubsubCommand::PubsubChannels => names(Kind::Channel),
-            PubsubCommand::PubsubShardchannels => names(Kind::Shard),
-            PubsubCommand::PubsubNumsub => counts(Kind::Channel),
-            PubsubCommand::PubsubShardnumsub => counts(Kind::Shard),
-            PubsubCommand::PubsubNumpat => PubsubQuery::Patterns,
-            _ => {
+        match PubsubQuery::read(command, row, args, scope) {
+            Ok(Some(query)) => self.ask_workers(index, Query::Pubsub(query)),
+            Ok(None) => {
                 self.env.answer(index, |reply| crate::commands::client::help(row, reply));
-                return Flow::Next;
+                Flow::Next
             }
-        };
-        self.ask_workers(index, Query::Pubsub(question))
+            Err(words) => self.env.refuse(index, &words),
+        }
+    }
+
+    /// A script of the engine in this process publishes a message, or asks about channels.
+    pub(crate) fn pubsub_for_script(
+        &mut self,
+        command: PubsubCommand,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &mut Encoder<'_>,
+    ) {
+        match PubsubQuery::read(command, row, args, Scope::default) {
+            // An engine belongs to one worker, and so do its clients.
+            Ok(Some(query)) => query.reply(&self.answer_pubsub_query(&query), reply),
+            Ok(None) => crate::commands::client::help(row, reply),
+            Err(words) => reply.error(&words),
+        }
     }
 
     /// Answers for the subscriptions of this worker.

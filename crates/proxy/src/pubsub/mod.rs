@@ -18,6 +18,7 @@
 mod commands;
 mod delivery;
 mod inspect;
+mod keyspace_events;
 pub(crate) mod pending;
 mod publish;
 mod push_lane;

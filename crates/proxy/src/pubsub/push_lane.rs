@@ -256,16 +256,12 @@ impl<E: Execute> Worker<E> {
 
     #[cold]
     fn tell_news(&mut self) {
-        let Self { env: Env { lanes, clients, config, now, engine, .. }, subscriptions, parking, .. } = self;
+        let Self { subscriptions, .. } = self;
         subscriptions.has_news = false;
         let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_pending_of_tracking();
         subscriptions.is_tracking_wanted = is_tracking;
-        if let Some(engine) = engine {
-            parking.is_told = is_tracking;
-            if !is_tracking {
-                engine.changes(false, &mut |_| ());
-            }
-        }
+        self.want_changes(is_tracking);
+        let Self { env: Env { lanes, clients, config, now, .. }, subscriptions, .. } = self;
         subscriptions.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
         let Subscriptions { books, registries, at_nodes, lanes: push_lanes, .. } = subscriptions;
         let is_routed = at_nodes.is_some();

@@ -74,7 +74,7 @@ impl<E: Execute> Worker<E> {
         let args = request.args;
         let row = lookup(args.name()).filter(|row| row.is_plain && row.accepts(args.len()))?;
         let is_watched = !self.parking.is_empty();
-        if is_watched && row.flags.has(Flags::WRITE) {
+        if is_watched && (row.flags.has(Flags::WRITE) || self.parking.publishes_events()) {
             return None;
         }
         let Env { clients, engine, config, now, .. } = &mut self.env;

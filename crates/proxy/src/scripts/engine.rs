@@ -14,7 +14,7 @@
 use crate::session::Flow;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
-use respool_command::{Execute, Outcome, Row, SessionView};
+use respool_command::{Asked, Command, Execute, Outcome, Row, SessionView};
 use respool_wire::{Args, Encoder, Protocol, Request};
 
 /// A script that has become late.
@@ -59,16 +59,26 @@ impl<E: Execute> Worker<E> {
         let (row, mut view) = (late.row, self.env.view(late.database, late.id));
         view.has_waited = true;
         let mut reply = Vec::new();
-        let Some(engine) = &mut self.env.engine else { return false };
-        let outcome =
-            engine.execute(row, Args::new(&[], &[]), &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
-        if self.parking.is_told {
-            self.collect_changes(None);
-        }
+        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+        let Some(outcome) = self.execute_as(&mut view, None, row, Args::new(&[], &[]), &mut encoder) else {
+            return false;
+        };
         if outcome == Outcome::Done {
             self.env.slices.script = None;
             self.note_script_run(None);
         }
         outcome == Outcome::Unfinished
+    }
+
+    /// A script calls a command that is not the engine's. Without a reply it gets the error that there is no such command.
+    #[cold]
+    pub(crate) fn answer_script(&mut self) {
+        let Some(Asked { row, args, protocol, .. }) = self.env.engine.as_mut().and_then(Execute::asked) else { return };
+        let Command::Pubsub(command) = row.command else { return };
+        let mut reply = Vec::new();
+        self.pubsub_for_script(command, row, args.as_args(), &mut Encoder::new(&mut reply, protocol));
+        if let Some(engine) = &mut self.env.engine {
+            engine.answer_asked(&reply);
+        }
     }
 }

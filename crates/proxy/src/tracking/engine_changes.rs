@@ -1,14 +1,15 @@
 //! Changes that the engine in this process makes: the client of each is known, so NOLOOP needs nothing more.
 //!
 //! What has changed is asked of the engine behind each request, and clients are told behind the reply; of what a transaction
-//! changes, behind the reply to the whole.
+//! changes, behind the reply to the whole. The engine's keyspace events come the same way, and are published at once
+//! (`pubsub/keyspace_events.rs`).
 
 use crate::env::Env;
 use crate::pubsub::Subscriptions;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::worker::Worker;
-use respool_command::Execute;
+use respool_command::{Change, EventClasses, Execute, Wanted};
 
 /// What one request has changed, or time.
 #[derive(Debug)]
@@ -59,14 +60,33 @@ impl Subscriptions {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Asks the engine what has changed, and has it go on noting that.
+    /// The engine keeps changes of keys from now on, or not, and the events that the settings want.
+    pub(crate) fn want_changes(&mut self, is_tracking: bool) {
+        let classes = self.env.config.keyspace_events;
+        let events = if classes.publishes() { classes } else { EventClasses::NONE };
+        let wanted = Wanted { keys: is_tracking, events };
+        if self.env.engine.is_some() && wanted != self.parking.wanted() {
+            self.parking.want(wanted);
+            self.collect_changes(None);
+        }
+    }
+
+    /// The settings may want other events.
+    pub(crate) fn review_events(&mut self) {
+        self.want_changes(self.parking.wanted().keys);
+    }
+
+    /// Asks the engine what has changed, and has it go on noting that. Events are published at once.
     pub(crate) fn collect_changes(&mut self, by: Option<ClientHandle>) {
         let Some(engine) = &mut self.env.engine else { return };
         let (mut keys, mut is_everything) = (Vec::new(), false);
-        engine.changes(true, &mut |key| match key {
-            Some(key) => keys.push(Box::from(key)),
-            None => is_everything = true,
+        let mut events = Vec::new();
+        engine.changes(self.parking.wanted(), &mut |change| match change {
+            Change::Key(key) => keys.push(Box::from(key)),
+            Change::Everything => is_everything = true,
+            Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
         });
+        self.publish_events(&events);
         if keys.is_empty() && !is_everything {
             return;
         }

@@ -412,10 +412,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client is told OK once all nodes that it may read from tell of changes; those that are not there do so later.
     fn begin_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
-        if self.env.engine.is_some() && !self.parking.is_told {
-            self.parking.is_told = true;
-            self.collect_changes(None);
-        }
+        self.want_changes(true);
         let Some(handle) = self.env.clients.sessions.handle(index) else { return };
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         let this = &mut self.subscriptions;

@@ -1,6 +1,6 @@
 //! What tests around one worker have in common: its settings, its loop, and an engine without data.
 
-use respool_command::{Execute, Millis, Outcome, Row, SessionView};
+use respool_command::{EventClasses, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{Action, ConnId, Endpoint, Machine, ServiceAction, WritePolicy};
 use respool_proxy::{Budgets, Config, LaneLimits, Mail, NodeConfig, Reconnects, SubscriptionTerms, Timeouts, Worker};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
@@ -87,6 +87,7 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
         },
         clients_max: 1_000,
         databases: 16,
+        keyspace_events: EventClasses::NONE,
         write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
         gather_us: seed % 3 * 100,
         seeing: Default::default(),

@@ -116,6 +116,7 @@ fn value_name(row: &Row) -> &'static str {
         Kind::Secret => "SECRET",
         Kind::Path => "FILE",
         Kind::Tcp | Kind::Listeners => "ADDR",
+        Kind::Events => "LETTERS",
         Kind::Nodes => "NODE",
     }
 }

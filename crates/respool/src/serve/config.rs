@@ -73,6 +73,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         },
         clients_max,
         databases: instance.engine.databases,
+        keyspace_events: instance.engine.keyspace_events,
         write_policy: WritePolicy::ReplyClock,
         gather_us: settings.pooling.gather.map_or(0, micros),
         seeing: respool_proxy::observe::terms::Terms {
@@ -129,6 +130,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         lanes: LaneLimits::default(),
         clients_max: usize::MAX,
         databases: engine.databases,
+        keyspace_events: engine.keyspace_events,
         write_policy: WritePolicy::EachTurn,
         gather_us: 0,
         // The rights of the asker were checked before.

@@ -231,6 +231,7 @@ impl Running {
             .collect();
         let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         follow(&job.control, number, slots.clone(), tls, Arc::clone(doors.files));
+        follow_as_nodes(&job.control, number, nodes.iter().map(|node| node.slot.clone()).collect());
         if handover::go_on_with_orders(&shared, doors.inherited.of_orders(&instance.name))? {
             slots.iter().for_each(|slot| {
                 slot.post(Mail::Orders);
@@ -521,6 +522,26 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
             // A worker that has ended needs to be told nothing.
             slot.post(mail.clone());
         }
+    }));
+}
+
+/// Passes on to an instance's embedded nodes what of a reload is about them.
+fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<Postbox<Mail>>) {
+    let weak = Arc::downgrade(control);
+    let told = std::sync::atomic::AtomicU64::new(0);
+    control.on_change(Box::new(move || {
+        let Some(control) = weak.upgrade() else { return };
+        let reloads = control.reloads();
+        if nodes.is_empty() || told.swap(reloads, std::sync::atomic::Ordering::AcqRel) == reloads {
+            return;
+        }
+        let process = control.settings();
+        let Some(instance) = process.instances.get(number) else { return };
+        let config = Arc::new(config::embedded_node(&process, &instance.engine));
+        nodes.iter().for_each(|node| {
+            // A node that has ended needs no settings.
+            node.post(Mail::Reload(Arc::clone(&config)));
+        });
     }));
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use respool_command::EventClasses;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode, Route, Scheme};
 
@@ -104,7 +105,8 @@ impl Instance {
             names_interval: new.net.names_interval,
             ..self.net.clone()
         };
-        Self { net, proxy, tls: new.tls.clone(), ..self.clone() }
+        let engine = EngineSettings { keyspace_events: new.engine.keyspace_events, ..self.engine.clone() };
+        Self { net, proxy, engine, tls: new.tls.clone(), ..self.clone() }
     }
 
     /// Whether a reload can take over the nodes of `new`: engines in this process neither come nor go, because they hold
@@ -344,6 +346,8 @@ pub struct EngineSettings {
     pub memory_bytes_max: Option<u64>,
     /// After what time others are told that a script runs.
     pub busy_reply_threshold: Duration,
+    /// The keyspace events that are published.
+    pub keyspace_events: EventClasses,
 }
 
 /// Logs.

@@ -125,6 +125,7 @@ impl Resolver<'_> {
             databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
             memory_bytes_max: of.bytes_if_any(Setting::Maxmemory),
             busy_reply_threshold: of.duration(Setting::BusyReplyThreshold).unwrap_or_default(),
+            keyspace_events: of.events(Setting::NotifyKeyspaceEvents),
         };
         Instance { name, net, tls, proxy, engine }
     }
@@ -432,6 +433,7 @@ mod tests {
             }
             Kind::Tcp | Kind::Listeners => "h:7".to_owned(),
             Kind::Nodes => "h:7".to_owned(),
+            Kind::Events => "KEA".to_owned(),
             Kind::Text | Kind::Secret | Kind::Path => "first".to_owned(),
         };
         let old = understood("").unwrap();

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use respool_command::EventClasses;
 use zeroize::Zeroizing;
 
 use super::address::{Address, ListenSpec, NodeSpec};
@@ -132,6 +133,8 @@ pub enum Kind {
     Listeners,
     /// Any number of nodes.
     Nodes,
+    /// Letters of classes of keyspace events.
+    Events,
 }
 
 /// A text that is only ever passed on, never printed: neither `Debug` nor `Display` shows it. Overwritten when it is given up.
@@ -189,6 +192,8 @@ pub enum Value {
     Listeners(Vec<ListenSpec>),
     /// Nodes.
     Nodes(Vec<NodeSpec>),
+    /// Classes of keyspace events.
+    Events(EventClasses),
 }
 
 /// Longest list: as many nodes as a topology may have.
@@ -247,6 +252,7 @@ impl Row {
             Kind::Secret => "a text of one line, never shown".to_owned(),
             Kind::Path => "a path".to_owned(),
             Kind::Tcp => "host:port, :port, [v6]:port".to_owned(),
+            Kind::Events => "any of the letters g$lshzxetdmnKEA".to_owned(),
             Kind::Listeners => {
                 "host:port, :port, [v6]:port, unix:/path, /path; tls: in front of a TCP address for TLS".to_owned()
             }
@@ -309,6 +315,10 @@ impl Row {
             Kind::Path => one_line(text).map(|text| text.map_or(Value::Absent, Value::Text)),
             Kind::Secret => one_line(text).map(|text| text.map_or(Value::Absent, |t| Value::Secret(Secret::new(t)))),
             Kind::Tcp => Address::parse_tcp(text).map(Value::Tcp),
+            Kind::Events => {
+                let classes = EventClasses::parse(text.as_bytes()).map(Value::Events);
+                classes.ok_or_else(|| format!("allowed are {}", self.bounds()))
+            }
             Kind::Listeners | Kind::Nodes => unreachable!("parse() takes lists apart before it gets here"),
         }
     }
@@ -362,6 +372,7 @@ impl Value {
             Self::Tcp(address) => address.to_string(),
             Self::Listeners(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
             Self::Nodes(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            Self::Events(classes) => classes.letters(),
         }
     }
 }

@@ -534,6 +534,14 @@ rows! {
         default: "off",
         more: "For each engine by itself. Nothing is removed to make room. Replies on their way are not in it.",
     }
+    /// Events of keys that an embedded server publishes, as letters of their classes.
+    NotifyKeyspaceEvents {
+        name: "notify_keyspace_events", redis: Some("notify-keyspace-events"), group: Group::Embedded, reload: Reload::Live,
+        kind: Kind::Events, absent: Some("off"), default: "off",
+        more: "`K` publishes to `__keyspace@<database>__:<key>`, `E` to `__keyevent@<database>__:<event>`; one of them is needed. `g` \
+               keys of any type, `$` strings, `l` lists, `s` sets, `h` hashes, `z` sorted sets, `t` streams, `x` keys that expire, \
+               `e` keys that are evicted, `d` types of modules, `A` all of these; `m` reads of keys that are not there, `n` new keys.",
+    }
     /// How long a script of an embedded server may hold others up before they are told `BUSY`.
     BusyReplyThreshold {
         name: "busy_reply_threshold", alias: Some("lua-time-limit"), redis: Some("busy-reply-threshold"), group: Group::Embedded,

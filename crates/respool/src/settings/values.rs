@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use respool_command::EventClasses;
+
 use super::address::{Address, ListenSpec, NodeSpec};
 use super::row::{Secret, Value};
 use super::table::Setting;
@@ -87,6 +89,14 @@ impl Values<'_> {
     pub(super) fn listeners(&self, setting: Setting) -> &[ListenSpec] {
         match self.of(setting) {
             Value::Listeners(all) => all,
+            other => mismatch(setting, other),
+        }
+    }
+
+    pub(super) fn events(&self, setting: Setting) -> EventClasses {
+        match self.of(setting) {
+            Value::Events(classes) => *classes,
+            Value::Absent => EventClasses::NONE,
             other => mismatch(setting, other),
         }
     }

@@ -174,7 +174,7 @@ fn connect(expected: &Address, subject: &Address, protocol: u8) -> io::Result<[C
 }
 
 /// Whether two replies are as much alike as they have to be. Errors always have to be the same, but for those of kinds.
-fn are_alike(likeness: Likeness, said: &[u8], heard: &[u8]) -> bool {
+pub fn are_alike(likeness: Likeness, said: &[u8], heard: &[u8]) -> bool {
     let is_error = said.starts_with(b"-") || heard.starts_with(b"-");
     match likeness {
         Likeness::Same => said == heard,

@@ -4,7 +4,7 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use super::{bit_at, bit_offset, grow, with_bytes};
-use crate::keyspace::Edited;
+use crate::keyspace::{Edited, events};
 use crate::number::integer;
 
 const INVALID_TYPE: &str =
@@ -171,7 +171,7 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>, may_write: bool) -> Answer {
                 replies.push(apply(step, bytes));
                 is_change |= step.field.get(bytes) != old;
             }
-            Edited::when(is_change, ())
+            Edited::when(is_change, ()).named(events::SETBIT)
         })?,
     }
     call.reply.array(replies.len());

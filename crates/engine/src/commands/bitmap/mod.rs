@@ -6,7 +6,7 @@ mod words;
 use respool_command::{BitmapCommand, text};
 
 use super::{Answer, Call, Fault};
-use crate::keyspace::Edited;
+use crate::keyspace::{Edited, events};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::store::listpack::Element;
@@ -60,7 +60,7 @@ fn setbit(call: &mut Call<'_, '_>) -> Answer {
         let mask = 1 << (7 - offset % 8);
         let byte = &mut bytes[offset / 8];
         *byte = if is_set { *byte | mask } else { *byte & !mask };
-        Edited::when(grows || was_set != is_set, was_set)
+        Edited::when(grows || was_set != is_set, was_set).named(events::SETBIT)
     })?;
     call.reply_integer(was_set.into())
 }
@@ -205,15 +205,17 @@ fn bitop(call: &mut Call<'_, '_>) -> Answer {
         _ => operation(&mut result, source),
     };
     for (index, key) in call.args.from(3).iter().enumerate() {
-        if with_bytes(call, key, |source| join(index, source))?.is_none() {
-            join(index, b"");
+        match call.keyspace.look(call.at, key).and_then(|found| call.keyspace.text(found)) {
+            Some(source) => source.read(|source| join(index, source)),
+            None => join(index, b""),
         }
     }
     let key = call.arg(2);
     if len > 0 {
         call.keyspace.set_edited(call.at, key, result);
-    } else if let Some(found) = call.keyspace.peek(call.at, key) {
-        call.keyspace.remove(call.at.database, found);
+        call.notify(events::SET, key);
+    } else {
+        call.keyspace.clear(call.at.database, key);
     }
     call.reply_count(len)
 }

@@ -11,7 +11,7 @@ pub(super) use serialised::restore;
 
 use super::arguments::Moment;
 use super::{Answer, Call, Fault, unsupported};
-use crate::keyspace::At;
+use crate::keyspace::{At, events};
 use crate::number::integer;
 use crate::store::listpack::Element;
 
@@ -54,10 +54,7 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
 fn del(call: &mut Call<'_, '_>) -> Answer {
     let mut removed = 0;
     for key in call.args.from(1).iter() {
-        if let Some(found) = call.keyspace.peek(call.at, key) {
-            call.keyspace.remove(call.at.database, found);
-            removed += 1;
-        }
+        removed += i64::from(call.delete(key));
     }
     call.reply_integer(removed)
 }
@@ -71,7 +68,7 @@ fn exists(call: &mut Call<'_, '_>) -> Answer {
 }
 
 fn key_type(call: &mut Call<'_, '_>) -> Answer {
-    let found = call.keyspace.peek(call.at, call.arg(1));
+    let found = call.keyspace.inspect(call.at, call.arg(1));
     call.reply.simple(found.map_or("none", |found| call.keyspace.kind(found).type_name()));
     Ok(())
 }
@@ -124,6 +121,8 @@ fn rename(call: &mut Call<'_, '_>, only_if_absent: bool) -> Answer {
         if let Some(found) = call.keyspace.peek(call.at, from) {
             call.keyspace.rename(call.at, found, call.at, to);
         }
+        call.notify(events::RENAME_FROM, from);
+        call.notify(events::RENAME_TO, to);
     }
     if only_if_absent { call.reply_integer(moves.into()) } else { call.reply_ok() }
 }
@@ -148,10 +147,15 @@ fn move_key(call: &mut Call<'_, '_>) -> Answer {
     if to.database == call.at.database {
         return Err(text::SAME_OBJECT.into());
     }
+    if call.keyspace.find(call.at, key).is_none() {
+        return call.reply_integer(0);
+    }
     let is_taken = call.keyspace.find(to, key).is_some();
-    match call.keyspace.find(call.at, key).filter(|_| !is_taken) {
+    match call.keyspace.peek(call.at, key).filter(|_| !is_taken) {
         Some(found) => {
             call.keyspace.rename(call.at, found, to, key);
+            call.notify(events::MOVE_FROM, key);
+            call.keyspace.notify(to.database, events::MOVE_TO, key);
             call.reply_integer(1)
         }
         None => call.reply_integer(0),
@@ -177,10 +181,19 @@ fn copy(call: &mut Call<'_, '_>) -> Answer {
     if to.database == call.at.database && from == key {
         return Err(text::SAME_OBJECT.into());
     }
-    let is_refused = call.keyspace.find(to, key).is_some() && !replaces;
-    match call.keyspace.read(call.at, from).filter(|_| !is_refused) {
+    if call.keyspace.read(call.at, from).is_none() {
+        return call.reply_integer(0);
+    }
+    let is_taken = call.keyspace.find(to, key).is_some();
+    let is_refused = is_taken && !replaces;
+    match call.keyspace.peek(call.at, from).filter(|_| !is_refused) {
         Some(found) => {
+            if is_taken {
+                // What it takes the place of is deleted first.
+                call.keyspace.notify(to.database, events::NEW, key);
+            }
             call.keyspace.copy(found, to, key);
+            call.keyspace.notify(to.database, events::COPY_TO, key);
             call.reply_integer(1)
         }
         None => call.reply_integer(0),

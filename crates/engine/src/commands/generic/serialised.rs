@@ -3,7 +3,7 @@
 use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
-use crate::keyspace::{Expiry, Form};
+use crate::keyspace::{Expiry, Form, events};
 use crate::limits::STRING_BYTES_MAX;
 use crate::rdb::{self, Loaded, Reader, Stored, Writer, payload};
 
@@ -83,7 +83,8 @@ pub(crate) fn restore(call: &mut Call<'_, '_>) -> Answer {
     if matches!(&loaded, Loaded::Text(text) if text.len() > STRING_BYTES_MAX) {
         return Err(BROKEN.into());
     }
-    if let Some(old) = call.keyspace.peek(call.at, key) {
+    let replaced = call.keyspace.peek(call.at, key);
+    if let Some(old) = replaced {
         call.keyspace.remove(call.at.database, old);
     }
     let expiry = match ttl {
@@ -96,12 +97,16 @@ pub(crate) fn restore(call: &mut Call<'_, '_>) -> Answer {
         if let Loaded::Object(object) = loaded {
             call.keyspace.discard(object);
         }
+        if replaced.is_some() {
+            call.notify(events::DEL, key);
+        }
         return call.reply_ok();
     }
     match loaded {
         Loaded::Text(text) => call.keyspace.set_text(call.at, key, &text, expiry, Form::Smallest),
         Loaded::Object(object) => call.keyspace.set_object(call.at, key, object, expiry),
     }
+    call.notify(events::RESTORE, key);
     if let Some(seconds) = options.idle_seconds {
         call.keyspace.set_idle(call.at, key, seconds);
     }

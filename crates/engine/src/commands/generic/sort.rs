@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
-use crate::keyspace::{Expiry, Found, Kind};
+use crate::keyspace::{Expiry, Found, Kind, events};
 use crate::limits::REPLY_BYTES_MAX;
 use crate::number::double;
 use crate::store::listpack::Element;
@@ -241,8 +241,9 @@ fn store(call: &mut Call<'_, '_>, gets: &[&[u8]], items: &[Item], key: &[u8], by
     let len = list.len();
     if len > 0 {
         call.keyspace.set_object(call.at, key, Object::List(Box::new(list)), Expiry::Never);
-    } else if let Some(found) = call.keyspace.peek(call.at, key) {
-        call.keyspace.remove(call.at.database, found);
+        call.notify(events::SORTSTORE, key);
+    } else {
+        call.keyspace.clear(call.at.database, key);
     }
     call.reply_count(len)
 }

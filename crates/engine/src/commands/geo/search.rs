@@ -4,7 +4,7 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use super::cells::{Place, Search, Shape};
-use crate::keyspace::Found;
+use crate::keyspace::{Found, events};
 use crate::number::double;
 use crate::store::heap::Heap;
 use crate::store::partial_sort;
@@ -84,7 +84,7 @@ pub(super) fn run(call: &mut Call<'_, '_>, form: Form) -> Answer {
     let (Some(found), Some(center), Some((shape, unit))) = (found, wanted.center, wanted.shape) else {
         match wanted.store {
             Some(key) => {
-                remove(call, key);
+                call.keyspace.clear(call.at.database, key);
                 return call.reply_integer(0);
             }
             None => call.reply.array(0),
@@ -107,7 +107,12 @@ pub(super) fn run(call: &mut Call<'_, '_>, form: Form) -> Answer {
     }
     hits.truncate(count);
     match wanted.store {
-        Some(key) => store(call, &wanted, &hits, unit, key),
+        Some(key) => {
+            let event = if form.is_search() { events::GEOSEARCHSTORE } else { events::GEORADIUSSTORE };
+            let sorted = stored(call, &wanted, &hits, unit);
+            call.store(key, sorted, event);
+            call.reply_count(hits.len())
+        }
         None => reply(call, &wanted, &hits, unit),
     }
 }
@@ -160,21 +165,15 @@ fn reply(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, hits: &[Hit], unit: f64) 
     Ok(())
 }
 
-fn store(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, hits: &[Hit], unit: f64, key: &[u8]) -> Answer {
+/// The members with their scores, or their distances, as a value of its own.
+fn stored(call: &mut Call<'_, '_>, wanted: &Wanted<'_>, hits: &[Hit], unit: f64) -> SortedSet {
     let heap = &mut call.keyspace.heap;
     let mut sorted = SortedSet::new_indexed();
     for hit in hits {
         sorted.insert(heap, if wanted.stores_distance { hit.meters / unit } else { hit.score }, &hit.member);
     }
     sorted.repack(heap);
-    call.store(key, sorted);
-    call.reply_count(hits.len())
-}
-
-fn remove(call: &mut Call<'_, '_>, key: &[u8]) {
-    if let Some(found) = call.keyspace.peek(call.at, key) {
-        call.keyspace.remove(call.at.database, found);
-    }
+    sorted
 }
 
 impl Call<'_, '_> {

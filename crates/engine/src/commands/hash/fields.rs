@@ -6,6 +6,7 @@ use respool_wire::Args;
 
 use super::super::arguments::{Conditions, Moment};
 use super::super::{Answer, Call, Fault, REPLY_TOO_LARGE, bulk};
+use crate::keyspace::events::{self, Event};
 use crate::keyspace::{Edited, Expiry, Found};
 use crate::limits::REPLY_BYTES_MAX;
 use crate::store::heap::Heap;
@@ -46,10 +47,11 @@ impl<'c> Call<'c, '_> {
         if self.is_word(2, "FIELDS") { self.fields(3, 1, mismatch) } else { Err(text::SYNTAX.into()) }
     }
 
-    /// Replies an integer for each field, which `edit` finds for a hash that exists.
+    /// Replies an integer for each field, which `edit` finds for a hash that exists; its changes are this event.
     fn edit_fields(
         &mut self,
         fields: Args<'_>,
+        event: Event,
         mut edit: impl FnMut(&mut Hash, &mut Heap, &[u8]) -> (i64, bool),
     ) -> Answer {
         let found = self.find::<Hash>(self.arg(1))?;
@@ -66,7 +68,7 @@ impl<'c> Call<'c, '_> {
                 reply.integer(result);
                 changes += usize::from(is_change);
             }
-            Edited::count(changes)
+            Edited::count(changes).named(event)
         });
         self.keyspace.remove_if_empty(self.at.database, found);
         Ok(())
@@ -78,6 +80,7 @@ impl<'c> Call<'c, '_> {
         &mut self,
         found: Option<Found>,
         fields: Args<'_>,
+        event: Event,
         mut edit: impl FnMut(&mut Hash, &mut Heap, &[u8]) -> bool,
     ) -> Answer {
         let reply = &mut *self.reply;
@@ -102,7 +105,7 @@ impl<'c> Call<'c, '_> {
                 }
                 changes += usize::from(edit(hash, heap, field));
             }
-            Edited::count(changes)
+            Edited::count(changes).named(event)
         });
         self.keyspace.remove_if_empty(self.at.database, found);
         Ok(())
@@ -116,7 +119,8 @@ pub(super) fn expire(call: &mut Call<'_, '_>, moment: Moment) -> Answer {
     let fields = call.fields(fields_at + 1, 1, FIELDS_MISMATCH)?;
     let deadline = call.deadline_from(2, moment, 0)?;
     let is_past = deadline <= call.at.now;
-    call.edit_fields(fields, |hash, heap, field| match hash.deadline(heap, field) {
+    let event = if is_past { events::HEXPIRED } else { events::HEXPIRE };
+    call.edit_fields(fields, event, |hash, heap, field| match hash.deadline(heap, field) {
         None => (NO_FIELD, false),
         Some(old) if !conditions.allow(old, deadline) => (REFUSED, false),
         Some(_) if is_past => (REMOVED, hash.remove(heap, field)),
@@ -143,7 +147,7 @@ pub(super) fn time(call: &mut Call<'_, '_>, moment: Moment) -> Answer {
 /// `HPERSIST key FIELDS count field ...`.
 pub(super) fn persist(call: &mut Call<'_, '_>) -> Answer {
     let fields = call.plain_fields(FIELDS_MISMATCH)?;
-    call.edit_fields(fields, |hash, heap, field| match hash.deadline(heap, field) {
+    call.edit_fields(fields, events::HPERSIST, |hash, heap, field| match hash.deadline(heap, field) {
         None => (NO_FIELD, false),
         Some(None) => (NO_DEADLINE, false),
         Some(Some(_)) => {
@@ -208,7 +212,12 @@ pub(super) fn hgetex(call: &mut Call<'_, '_>) -> Answer {
     let found = call.read::<Hash>(call.arg(1))?;
     let deadline = options.deadline(call)?;
     let now = call.at.now;
-    call.read_fields(found, fields, |hash, heap, field| match deadline {
+    let event = match deadline {
+        Some(deadline) if deadline <= now => events::HEXPIRED,
+        Some(_) => events::HEXPIRE,
+        None => events::HPERSIST,
+    };
+    call.read_fields(found, fields, event, |hash, heap, field| match deadline {
         Some(deadline) if deadline <= now => hash.remove(heap, field),
         Some(deadline) => hash.set_deadline(heap, field, deadline),
         None if options.drops_deadlines && matches!(hash.deadline(heap, field), Some(Some(_))) => {
@@ -223,7 +232,7 @@ pub(super) fn hgetex(call: &mut Call<'_, '_>) -> Answer {
 pub(super) fn hgetdel(call: &mut Call<'_, '_>) -> Answer {
     let fields = call.plain_fields(FIELDS_MISMATCH)?;
     let found = call.read::<Hash>(call.arg(1))?;
-    call.read_fields(found, fields, |hash, heap, field| hash.remove(heap, field))
+    call.read_fields(found, fields, events::HDEL, |hash, heap, field| hash.remove(heap, field))
 }
 
 /// `HSETEX key [NX|XX] [FNX|FXX] [EX|PX|EXAT|PXAT time|KEEPTTL] FIELDS count field value ...`.
@@ -249,7 +258,7 @@ pub(super) fn hsetex(call: &mut Call<'_, '_>) -> Answer {
         // Fields of a time that has passed are removed instead of set.
         Some(deadline) if deadline <= call.at.now => {
             call.update(key, |hash: &mut Hash, heap| {
-                Edited::count(fields().filter(|field| hash.remove(heap, field)).count())
+                Edited::count(fields().filter(|field| hash.remove(heap, field)).count()).named(events::HEXPIRED)
             })?;
             return call.reply_integer(CHANGED);
         }
@@ -265,9 +274,12 @@ pub(super) fn hsetex(call: &mut Call<'_, '_>) -> Answer {
             for (field, value) in fields().zip(pairs.from(1).iter().step_by(2)) {
                 hash.set_with(heap, field, value, expiry);
             }
-            Edited::change(())
+            Edited::change(()).named(events::HSET)
         },
     )?;
+    if let Expiry::At(_) = expiry {
+        call.notify(events::HEXPIRE, key);
+    }
     call.reply_integer(CHANGED)
 }
 

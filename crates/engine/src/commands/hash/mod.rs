@@ -7,7 +7,7 @@ use respool_wire::{Encoder, Protocol};
 
 use super::arguments::Moment;
 use super::{Answer, Call, bulk, named};
-use crate::keyspace::{Edited, Expiry};
+use crate::keyspace::{Edited, Expiry, events};
 use crate::number::integer;
 use crate::number::integer::IntegerText;
 use crate::number::long_double::LongDouble;
@@ -61,7 +61,7 @@ fn hset(call: &mut Call<'_, '_>, tells_count: bool) -> Answer {
         |hash: &mut Hash, heap| {
             hash.make_room_for(heap, args.iter());
             let pairs = args.iter().step_by(2).zip(args.from(1).iter().step_by(2));
-            Edited::change(pairs.filter(|(field, value)| hash.set(heap, field, value)).count())
+            Edited::change(pairs.filter(|(field, value)| hash.set(heap, field, value)).count()).named(events::HSET)
         },
     )?;
     if tells_count { call.reply_count(added) } else { call.reply_ok() }
@@ -74,7 +74,7 @@ fn hsetnx(call: &mut Call<'_, '_>) -> Answer {
         |_| Hash::new(),
         |hash: &mut Hash, heap| {
             let is_new = hash.get(heap, field).is_none() && hash.set(heap, field, value);
-            Edited::when(is_new, is_new)
+            Edited::when(is_new, is_new).named(events::HSET)
         },
     )?;
     call.reply_integer(is_new.into())
@@ -108,7 +108,7 @@ fn hmget(call: &mut Call<'_, '_>) -> Answer {
 fn hdel(call: &mut Call<'_, '_>) -> Answer {
     let fields = call.args.from(2);
     let removed = call.update(call.arg(1), |hash: &mut Hash, heap| {
-        Edited::count(fields.iter().filter(|field| hash.remove(heap, field)).count())
+        Edited::count(fields.iter().filter(|field| hash.remove(heap, field)).count()).named(events::HDEL)
     })?;
     call.reply_count(removed.unwrap_or(0))
 }
@@ -178,6 +178,7 @@ fn hincrby(call: &mut Call<'_, '_>) -> Answer {
                 hash.set_with(heap, field, IntegerText::new(sum).as_bytes(), Expiry::Keep);
                 Ok::<_, &'static str>(sum)
             })
+            .named(events::HINCRBY)
         },
     )??;
     call.reply_integer(sum)
@@ -202,6 +203,7 @@ fn hincrbyfloat(call: &mut Call<'_, '_>) -> Answer {
                 hash.set_with(heap, field, &sum, Expiry::Keep);
                 Ok::<_, &'static str>(sum)
             })
+            .named(events::HINCRBYFLOAT)
         },
     )??;
     call.reply.bulk(&sum);

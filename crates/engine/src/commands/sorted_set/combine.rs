@@ -7,7 +7,7 @@ use respool_wire::{Args, Protocol};
 
 use super::super::set::LIMIT_NEGATIVE;
 use super::super::{Answer, Call, Fault, named};
-use crate::keyspace::Kind;
+use crate::keyspace::{Kind, events};
 use crate::number::double;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
@@ -280,7 +280,12 @@ pub(super) fn store(call: &mut Call<'_, '_>, operation: Operation) -> Answer {
     let mut result = combined(call, &wanted, operation);
     result.repack(&mut call.keyspace.heap);
     let len = result.len();
-    call.store(call.arg(1), result);
+    let event = match operation {
+        Operation::Union => events::ZUNIONSTORE,
+        Operation::Intersection => events::ZINTERSTORE,
+        Operation::Difference => events::ZDIFFSTORE,
+    };
+    call.store(call.arg(1), result, event);
     call.reply_count(len)
 }
 

@@ -8,7 +8,7 @@ use respool_wire::Protocol;
 
 use super::list::NUMKEYS;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
-use crate::keyspace::{Edited, Found};
+use crate::keyspace::{Edited, Found, events};
 use crate::number::double;
 use crate::store::listpack::Element;
 use crate::values::SortedSet;
@@ -201,7 +201,8 @@ fn add<'a>(
                 Ok::<_, Fault>(())
             };
             let said = add_all();
-            Edited::when(added + changed > 0, said)
+            let event = if addition.increments { events::ZINCR } else { events::ZADD };
+            Edited::when(added + changed > 0, said).named(event)
         },
     )??;
     if !addition.increments {
@@ -217,7 +218,7 @@ fn add<'a>(
 fn zrem(call: &mut Call<'_, '_>) -> Answer {
     let members = call.args.from(2);
     let removed = call.update(call.arg(1), |sorted: &mut SortedSet, heap| {
-        Edited::count(members.iter().filter(|member| sorted.remove(heap, member)).count())
+        Edited::count(members.iter().filter(|member| sorted.remove(heap, member)).count()).named(events::ZREM)
     })?;
     call.reply_count(removed.unwrap_or(0))
 }
@@ -310,7 +311,7 @@ fn pop_from(call: &mut Call<'_, '_>, found: Found, direction: Direction, count: 
             true
         });
         sorted.remove_range(heap, if direction == Direction::Up { 0 } else { len - count }, count);
-        Edited::count(count)
+        Edited::count(count).named(if direction == Direction::Up { events::ZPOPMIN } else { events::ZPOPMAX })
     });
     call.keyspace.remove_if_empty(call.at.database, found);
 }

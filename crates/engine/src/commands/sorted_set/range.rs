@@ -7,7 +7,7 @@ use respool_wire::Protocol;
 
 use super::super::list;
 use super::super::{Answer, Call, Fault, bulk};
-use crate::keyspace::Edited;
+use crate::keyspace::{Edited, events};
 use crate::number::double;
 use crate::store::heap::Heap;
 use crate::store::listpack::Element;
@@ -291,7 +291,7 @@ pub(super) fn store(call: &mut Call<'_, '_>) -> Answer {
     for (score, member) in &members {
         stored.insert(heap, *score, member);
     }
-    call.store(call.arg(1), stored);
+    call.store(call.arg(1), stored, events::ZRANGESTORE);
     call.reply_count(members.len())
 }
 
@@ -308,7 +308,11 @@ pub(super) fn remove(call: &mut Call<'_, '_>, bounds: Bounds) -> Answer {
     let removed = call.update(call.arg(1), |sorted: &mut SortedSet, heap| {
         let (first, count) = range.resolve(sorted, heap, Direction::Up);
         sorted.remove_range(heap, first, count);
-        Edited::count(count)
+        Edited::count(count).named(match bounds {
+            Bounds::Rank => events::ZREMRANGEBYRANK,
+            Bounds::Score => events::ZREMRANGEBYSCORE,
+            Bounds::Lex => events::ZREMRANGEBYLEX,
+        })
     })?;
     call.reply_count(removed.unwrap_or(0))
 }

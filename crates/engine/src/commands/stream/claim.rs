@@ -149,6 +149,7 @@ pub(super) fn xclaim(call: &mut Call<'_, '_>) -> Answer {
     let ids: Vec<Id> = call.args.from(5).iter().map_while(|text| strict_id(text, 0).ok()).collect();
     let last_id = call.claim_options(&mut claim, 5 + ids.len())?;
     let (name, start) = (call.arg(2), call.start);
+    let consumers = call.consumers(Some(found), name);
     let reply = &mut *call.reply;
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
         let Stream { log, groups, .. } = stream;
@@ -158,6 +159,7 @@ pub(super) fn xclaim(call: &mut Call<'_, '_>) -> Answer {
         claimed.retain(|id| matches!(claim.take(log, &mut group, *id), Claimed::Yes));
         Edited::when(false, claim.write(reply, log, &claimed, start))
     });
+    call.notify_of_consumer(call.arg(1), found, name, consumers);
     answer.unwrap_or(Ok(()))
 }
 
@@ -198,6 +200,7 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> Answer {
         number: None,
     };
     let (name, start) = (call.arg(2), call.start);
+    let consumers = call.consumers(Some(found), name);
     let reply = &mut *call.reply;
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
         let Stream { log, groups, .. } = stream;
@@ -225,5 +228,6 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> Answer {
         gone.iter().for_each(|id| reply_id(reply, *id));
         Edited::when(false, answer)
     });
+    call.notify_of_consumer(call.arg(1), found, name, consumers);
     answer.unwrap_or(Ok(()))
 }

@@ -4,7 +4,7 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use super::strict_id;
-use crate::keyspace::Edited;
+use crate::keyspace::{Edited, events};
 use crate::values::Stream;
 use crate::values::stream::{Deletion, Id, References};
 
@@ -59,7 +59,7 @@ impl Call<'_, '_> {
                 reply.integer(result);
                 changes += usize::from(is_change);
             }
-            Edited::count(changes)
+            Edited::count(changes).named(events::XDEL)
         });
         Ok(())
     }

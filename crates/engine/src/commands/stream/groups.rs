@@ -4,7 +4,7 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault};
 use super::{end_of, id_or_end, reply_id, start_of, strict_id};
-use crate::keyspace::{Edited, Expiry, Found, Kind};
+use crate::keyspace::{Edited, Expiry, Found, Kind, events};
 use crate::number::integer::IntegerText;
 use crate::values::stream::id::c_text;
 use crate::values::stream::{Group, Id, READ_UNKNOWN};
@@ -74,6 +74,18 @@ impl Call<'_, '_> {
             Edited::when(false, stream.groups.get_mut(name).map(|mut group| edit(&mut group)))
         };
         self.keyspace.edit(self.at.database, found?, edit).flatten()
+    }
+
+    /// How many consumers a group has.
+    pub(super) fn consumers(&self, found: Option<Found>, name: &[u8]) -> usize {
+        self.group(found, name).map_or(0, |group| group.consumers().len())
+    }
+
+    /// A command that makes a consumer where there is none has been run: there were so many.
+    pub(super) fn notify_of_consumer(&mut self, key: &[u8], found: Found, name: &[u8], before: usize) {
+        if self.consumers(Some(found), name) > before {
+            self.notify(events::XGROUP_CREATECONSUMER, key);
+        }
     }
 
     /// Finds the stream that a subcommand of `XGROUP` names; it has to exist.
@@ -147,6 +159,7 @@ pub(super) fn create(call: &mut Call<'_, '_>) -> Answer {
             call.keyspace.set_object(call.at, key, stream.into_object(), Expiry::Never);
         }
     }
+    call.notify(events::XGROUP_CREATE, key);
     call.reply_ok()
 }
 
@@ -167,6 +180,7 @@ pub(super) fn set_id(call: &mut Call<'_, '_>) -> Answer {
         group.last_id = last_id;
         group.entries_read = entries_read;
     });
+    call.notify(events::XGROUP_SETID, call.arg(2));
     call.reply_ok()
 }
 
@@ -175,6 +189,7 @@ pub(super) fn destroy(call: &mut Call<'_, '_>) -> Answer {
     let remove = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.remove(name));
     let is_removed = call.keyspace.edit(call.at.database, found, remove) == Some(true);
     if is_removed {
+        call.notify(events::XGROUP_DESTROY, call.arg(2));
         call.keyspace.signal(call.at.database, call.arg(2), Kind::Stream);
     }
     call.reply_integer(is_removed.into())
@@ -184,13 +199,20 @@ pub(super) fn create_consumer(call: &mut Call<'_, '_>) -> Answer {
     let found = call.with_group()?;
     let (name, now) = (call.arg(4), call.at.now);
     let created = call.edit_group(found, call.arg(3), |group| group.create_consumer(name, now)).flatten();
+    if created.is_some() {
+        call.notify(events::XGROUP_CREATECONSUMER, call.arg(2));
+    }
     call.reply_integer(created.is_some().into())
 }
 
 pub(super) fn remove_consumer(call: &mut Call<'_, '_>) -> Answer {
     let found = call.with_group()?;
     let name = call.arg(4);
-    let pending = call.edit_group(found, call.arg(3), |group| group.remove_consumer(name));
+    let remove = |group: &mut Group| group.number_of(name).map(|_| group.remove_consumer(name));
+    let pending = call.edit_group(found, call.arg(3), remove).flatten();
+    if pending.is_some() {
+        call.notify(events::XGROUP_DELCONSUMER, call.arg(2));
+    }
     call.reply_count(pending.unwrap_or(0))
 }
 

@@ -10,7 +10,7 @@ use respool_command::{StreamCommand, text};
 use respool_wire::Encoder;
 
 use super::{Answer, Call, Fault, bulk, named, unsupported};
-use crate::keyspace::{Edited, Expiry, Kind};
+use crate::keyspace::{Edited, Expiry, Kind, events};
 use crate::limits::{STREAM_ENTRY_BYTES_MAX, STREAM_TRIMMED_AT_ONCE};
 use crate::values::stream::id::{self, Said, Seq, c_text};
 use crate::values::stream::{Entry, Id, References, Trim, Trimming};
@@ -248,23 +248,24 @@ fn xadd(call: &mut Call<'_, '_>) -> Answer {
     }
     let add = |stream: &mut Stream| {
         stream.append(id, pairs);
-        if let Some(trimming) = options.trimming {
-            stream.trim_with(trimming, options.references);
-        }
+        options.trimming.map_or(0, |trimming| stream.trim_with(trimming, options.references))
     };
+    let trimmed;
     match found {
         Some(found) => {
-            call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
-                add(stream);
-                Edited::change(())
-            });
+            let add = |stream: &mut Stream, _: &mut _| Edited::change(add(stream)).named(events::XADD);
+            trimmed = call.keyspace.edit(call.at.database, found, add);
             call.keyspace.signal(call.at.database, key, Kind::Stream);
         }
         None => {
             let mut stream = Stream::new();
-            add(&mut stream);
+            trimmed = Some(add(&mut stream));
             call.keyspace.set_object(call.at, key, stream.into_object(), Expiry::Never);
+            call.notify(events::XADD, key);
         }
+    }
+    if trimmed.is_some_and(|trimmed| trimmed > 0) {
+        call.notify(events::XTRIM, key);
     }
     reply_id(call.reply, id);
     Ok(())
@@ -275,7 +276,9 @@ fn xtrim(call: &mut Call<'_, '_>) -> Answer {
     let Some((found, trimming)) = call.find::<Stream>(call.arg(1))?.zip(options.trimming) else {
         return call.reply_integer(0);
     };
-    let trim = |stream: &mut Stream, _: &mut _| Edited::count(stream.trim_with(trimming, options.references));
+    let trim = |stream: &mut Stream, _: &mut _| {
+        Edited::count(stream.trim_with(trimming, options.references)).named(events::XTRIM)
+    };
     let removed = call.keyspace.edit(call.at.database, found, trim).unwrap_or(0);
     call.reply_count(removed)
 }
@@ -283,7 +286,7 @@ fn xtrim(call: &mut Call<'_, '_>) -> Answer {
 fn xdel(call: &mut Call<'_, '_>) -> Answer {
     let Some(found) = call.find::<Stream>(call.arg(1))? else { return call.reply_integer(0) };
     let ids = call.ids(2)?;
-    let delete = |stream: &mut Stream, _: &mut _| Edited::count(stream.delete(&ids));
+    let delete = |stream: &mut Stream, _: &mut _| Edited::count(stream.delete(&ids)).named(events::XDEL);
     let deleted = call.keyspace.edit(call.at.database, found, delete).unwrap_or(0);
     call.reply_count(deleted)
 }
@@ -367,6 +370,7 @@ fn xsetid(call: &mut Call<'_, '_>) -> Answer {
         // As in Redis, this is not a change for WATCH.
         Edited::when(false, ())
     });
+    call.notify(events::XSETID, call.arg(1));
     call.reply_ok()
 }
 

@@ -232,6 +232,7 @@ fn serve(
         let Some((stream, _)) = call.keyspace.view::<Stream>(found) else { return Ok(()) };
         return reply_entries(call.reply, stream.log.range(from, Id::MAX), read.count, start);
     };
+    let consumers = call.consumers(Some(found), group);
     let reply = &mut *call.reply;
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
         let Stream { log, figures, groups } = stream;
@@ -245,6 +246,7 @@ fn serve(
         // As in Redis, this is not a change for WATCH.
         Edited::when(false, answer)
     });
+    call.notify_of_consumer(key, found, group, consumers);
     answer.unwrap_or(Ok(()))
 }
 

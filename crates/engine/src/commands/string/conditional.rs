@@ -4,7 +4,6 @@ use respool_command::text;
 
 use super::super::{Answer, Call, Fault, named};
 use super::{Options, OptionsOf, options};
-use crate::keyspace::Form;
 use crate::store::listpack::Element;
 use crate::store::xxh3;
 
@@ -75,7 +74,7 @@ pub(super) fn delifeq(call: &mut Call<'_, '_>) -> Answer {
     let value = found.and_then(|found| call.keyspace.text(found));
     let is_equal = Comparison::EQUAL.holds(value, call.arg(2))?;
     if let Some(found) = found.filter(|_| is_equal) {
-        call.keyspace.remove(call.at.database, found);
+        call.keyspace.delete(call.at.database, found);
     }
     call.reply_integer(is_equal.into())
 }
@@ -93,7 +92,7 @@ pub(super) fn delex(call: &mut Call<'_, '_>) -> Answer {
             return call.reply_integer(0);
         }
     }
-    call.keyspace.remove(call.at.database, found);
+    call.keyspace.delete(call.at.database, found);
     call.reply_integer(1)
 }
 
@@ -118,7 +117,7 @@ pub(super) fn msetex(call: &mut Call<'_, '_>) -> Answer {
     }
     for index in keys() {
         let (key, value) = (call.arg(index), call.arg(index + 1));
-        call.keyspace.set_text(call.at, key, value, expiry, Form::Smallest);
+        call.set_string(key, value, expiry);
     }
     call.reply_integer(1)
 }

@@ -9,7 +9,7 @@ use respool_wire::Args;
 use super::arguments::Moment;
 use super::bitmap::grow;
 use super::{Answer, Call, Fault, bulk, named};
-use crate::keyspace::{Edited, Expiry, Form, NotAString};
+use crate::keyspace::{Edited, Expiry, Form, NotAString, events};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number::integer;
 use crate::number::long_double::LongDouble;
@@ -136,6 +136,7 @@ impl Options {
 fn set(call: &mut Call<'_, '_>) -> Answer {
     if call.args.len() == 3 {
         call.keyspace.set_text(call.at, call.args.at(1), call.args.at(2), Expiry::Never, Form::Smallest);
+        call.notify(events::SET, call.args.at(1));
         return call.reply_ok();
     }
     set_with_options(call)
@@ -167,13 +168,13 @@ fn set_with_options(call: &mut Call<'_, '_>) -> Answer {
     if is_refused {
         return Ok(());
     }
-    call.keyspace.set_text(call.at, key, value, expiry, Form::Smallest);
+    call.set_string(key, value, expiry);
     if options.replies_old { Ok(()) } else { call.reply_ok() }
 }
 
 fn setex(call: &mut Call<'_, '_>, is_seconds: bool) -> Answer {
     let deadline = call.deadline(2, Moment { is_seconds, is_relative: true })?;
-    call.keyspace.set_text(call.at, call.arg(1), call.arg(3), Expiry::At(deadline), Form::Smallest);
+    call.set_string(call.arg(1), call.arg(3), Expiry::At(deadline));
     call.reply_ok()
 }
 
@@ -181,7 +182,7 @@ fn setnx(call: &mut Call<'_, '_>) -> Answer {
     let (key, value) = (call.arg(1), call.arg(2));
     let is_absent = call.keyspace.find(call.at, key).is_none();
     if is_absent {
-        call.keyspace.set_text(call.at, key, value, Expiry::Never, Form::Smallest);
+        call.set_string(key, value, Expiry::Never);
     }
     call.reply_integer(is_absent.into())
 }
@@ -190,7 +191,7 @@ fn getset(call: &mut Call<'_, '_>) -> Answer {
     let (key, value) = (call.arg(1), call.arg(2));
     let found = call.read_string(key)?;
     call.reply_text(found);
-    call.keyspace.set_text(call.at, key, value, Expiry::Never, Form::Smallest);
+    call.set_string(key, value, Expiry::Never);
     Ok(())
 }
 
@@ -198,7 +199,7 @@ fn getdel(call: &mut Call<'_, '_>) -> Answer {
     let found = call.read_string(call.arg(1))?;
     call.reply_text(found);
     if let Some(found) = found {
-        call.keyspace.remove(call.at.database, found);
+        call.keyspace.delete(call.at.database, found);
     }
     Ok(())
 }
@@ -217,10 +218,13 @@ fn getex(call: &mut Call<'_, '_>) -> Answer {
     call.reply_text(Some(found));
     match deadline {
         Some((deadline, moment)) if !moment.is_relative && deadline <= call.at.now => {
-            call.keyspace.remove(call.at.database, found);
+            call.keyspace.delete(call.at.database, found);
         }
-        Some((deadline, _)) => call.keyspace.set_deadline(call.at, key, deadline),
-        None if options.drops_deadline => _ = call.keyspace.clear_deadline(call.at.database, found),
+        Some((deadline, _)) => {
+            call.keyspace.set_deadline(call.at, key, deadline);
+            call.notify(events::EXPIRE, key);
+        }
+        None if options.drops_deadline => _ = call.drop_deadline(key, found),
         None => {}
     }
     Ok(())
@@ -279,13 +283,23 @@ fn setrange(call: &mut Call<'_, '_>) -> Answer {
     let write = |text: &mut Vec<u8>| {
         grow(text, end);
         text[offset..end].copy_from_slice(value);
-        Edited::change(())
+        Edited::change(()).named(events::SETRANGE)
     };
     call.edit_or_create(key, write)?;
     call.reply_count(old.max(end))
 }
 
 impl Call<'_, '_> {
+    /// Gives a key a string as `SET` does.
+    #[inline]
+    pub(super) fn set_string(&mut self, key: &[u8], value: &[u8], expiry: Expiry) {
+        self.keyspace.set_text(self.at, key, value, expiry, Form::Smallest);
+        self.notify(events::SET, key);
+        if let Expiry::At(_) = expiry {
+            self.notify(events::EXPIRE, key);
+        }
+    }
+
     /// Changes the string at `key`, which starts empty if there is none.
     pub(super) fn edit_or_create<R>(
         &mut self,
@@ -296,9 +310,12 @@ impl Call<'_, '_> {
             return Ok(self.keyspace.edit_text(self.at, key, found, edit));
         }
         let mut text = Vec::new();
-        let said = edit(&mut text).said();
+        let edited = edit(&mut text);
         self.keyspace.set_edited(self.at, key, text);
-        Ok(said)
+        if let Some(event) = edited.event() {
+            self.notify(event, key);
+        }
+        Ok(edited.said())
     }
 }
 
@@ -306,13 +323,14 @@ fn append(call: &mut Call<'_, '_>) -> Answer {
     let (key, value) = (call.arg(1), call.arg(2));
     let Some(found) = call.find_string(key)? else {
         call.keyspace.set_text(call.at, key, value, Expiry::Never, Form::Smallest);
+        call.notify(events::APPEND, key);
         return call.reply_count(value.len());
     };
     let len = call.keyspace.text(found).map_or(0, Element::len).checked_add(value.len());
     check_length(len)?;
     call.keyspace.edit_text(call.at, key, found, |text| {
         text.extend_from_slice(value);
-        Edited::change(())
+        Edited::change(()).named(events::APPEND)
     });
     call.reply_count(len.unwrap_or(0))
 }
@@ -328,6 +346,7 @@ fn add(call: &mut Call<'_, '_>, amount: i64) -> Answer {
     let key = call.arg(1);
     let Some(found) = call.find_string(key)? else {
         call.keyspace.set_integer(call.at, key, amount, Expiry::Never);
+        call.notify(events::INCRBY, key);
         return call.reply_integer(amount);
     };
     let (old, is_integer) = match call.keyspace.text(found) {
@@ -341,6 +360,7 @@ fn add(call: &mut Call<'_, '_>, amount: i64) -> Answer {
     } else {
         call.keyspace.set_integer(call.at, key, sum, Expiry::Keep);
     }
+    call.notify(events::INCRBY, key);
     call.reply_integer(sum)
 }
 
@@ -355,6 +375,7 @@ fn incrbyfloat(call: &mut Call<'_, '_>) -> Answer {
     let amount = LongDouble::parse(call.arg(2)).ok_or(text::NOT_A_FLOAT)?;
     let sum = old.checked_add(amount).ok_or(text::INCREMENT_NOT_FINITE)?.to_text();
     call.keyspace.set_text(call.at, key, &sum, Expiry::Keep, Form::Text);
+    call.notify(events::INCRBYFLOAT, key);
     call.reply.bulk(&sum);
     Ok(())
 }
@@ -382,7 +403,7 @@ fn pairs<'c>(call: &Call<'c, '_>) -> Result<impl Iterator<Item = (&'c [u8], &'c 
 
 fn mset(call: &mut Call<'_, '_>) -> Answer {
     for (key, value) in pairs(call)? {
-        call.keyspace.set_text(call.at, key, value, Expiry::Never, Form::Smallest);
+        call.set_string(key, value, Expiry::Never);
     }
     call.reply_ok()
 }
@@ -394,7 +415,7 @@ fn msetnx(call: &mut Call<'_, '_>) -> Answer {
         }
     }
     for (key, value) in pairs(call)? {
-        call.keyspace.set_text(call.at, key, value, Expiry::Never, Form::Smallest);
+        call.set_string(key, value, Expiry::Never);
     }
     call.reply_integer(1)
 }

@@ -1,0 +1,88 @@
+//! The names of keyspace events, each with its class, and how commands tell of them.
+//!
+//! An event has a name that clients see; that a key has changed is noted apart from it ([`super::journal`]), since neither follows
+//! from the other: `XREADGROUP` makes a consumer and leaves the stream as it was, `PFCOUNT` changes what it caches and tells of nothing.
+
+use respool_command::EventClasses;
+
+use super::{At, Found, Keyspace};
+
+/// One kind of event.
+#[derive(Debug)]
+pub(crate) struct KeyEvent {
+    pub(super) class: EventClasses,
+    /// As clients see it.
+    pub(super) name: &'static str,
+}
+
+/// The kind of an event that has happened.
+pub(crate) type Event = &'static KeyEvent;
+
+macro_rules! events {
+    ($($class:ident: $($constant:ident $name:literal)+;)+) => {
+        $($(pub(crate) const $constant: Event = &KeyEvent { class: EventClasses::$class, name: $name };)+)+
+    };
+}
+
+events! {
+    GENERIC:
+        DEL "del" EXPIRE "expire" PERSIST "persist" RENAME_FROM "rename_from" RENAME_TO "rename_to"
+        MOVE_FROM "move_from" MOVE_TO "move_to" COPY_TO "copy_to" RESTORE "restore";
+    STRING:
+        SET "set" SETRANGE "setrange" APPEND "append" INCRBY "incrby" INCRBYFLOAT "incrbyfloat" SETBIT "setbit"
+        PFADD "pfadd";
+    LIST:
+        LPUSH "lpush" RPUSH "rpush" LPOP "lpop" RPOP "rpop" LINSERT "linsert" LSET "lset" LREM "lrem" LTRIM "ltrim"
+        SORTSTORE "sortstore";
+    SET:
+        SADD "sadd" SREM "srem" SPOP "spop" SINTERSTORE "sinterstore" SUNIONSTORE "sunionstore"
+        SDIFFSTORE "sdiffstore";
+    HASH:
+        HSET "hset" HINCRBY "hincrby" HINCRBYFLOAT "hincrbyfloat" HDEL "hdel" HEXPIRE "hexpire" HPERSIST "hpersist"
+        HEXPIRED "hexpired";
+    SORTED_SET:
+        ZADD "zadd" ZINCR "zincr" ZREM "zrem" ZREMRANGEBYSCORE "zremrangebyscore" ZREMRANGEBYRANK "zremrangebyrank"
+        ZREMRANGEBYLEX "zremrangebylex" ZPOPMIN "zpopmin" ZPOPMAX "zpopmax" ZRANGESTORE "zrangestore"
+        ZUNIONSTORE "zunionstore" ZINTERSTORE "zinterstore" ZDIFFSTORE "zdiffstore" GEORADIUSSTORE "georadiusstore"
+        GEOSEARCHSTORE "geosearchstore";
+    STREAM:
+        XADD "xadd" XTRIM "xtrim" XDEL "xdel" XSETID "xsetid" XGROUP_CREATE "xgroup-create"
+        XGROUP_CREATECONSUMER "xgroup-createconsumer" XGROUP_DELCONSUMER "xgroup-delconsumer"
+        XGROUP_DESTROY "xgroup-destroy" XGROUP_SETID "xgroup-setid";
+    EXPIRED: EXPIRED "expired";
+    KEY_MISS: KEYMISS "keymiss";
+    NEW: NEW "new";
+}
+
+impl Keyspace {
+    /// Something has happened to a key.
+    #[inline]
+    pub(crate) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {
+        if self.is_noted {
+            self.journal.note_event(database, event, key);
+        }
+    }
+
+    /// Something has happened to a key that is there.
+    #[inline]
+    pub(super) fn notify_of(&mut self, database: usize, event: Event, found: Found) {
+        if self.is_noted {
+            let key = self.record(found).key().to_vec();
+            self.journal.note_event(database, event, &key);
+        }
+    }
+
+    /// A key is about to get a value, whatever it holds: it may be new, or take the place of one whose time has come.
+    #[cold]
+    pub(super) fn note_put(&mut self, at: At, key: &[u8]) {
+        let found = self.place_of(at.database, key);
+        let is_due = found.is_some_and(|found| self.record(found).is_due(at.now));
+        if is_due {
+            self.journal.note_event(at.database, EXPIRED, key);
+        }
+        if found.is_none() || is_due {
+            self.journal.note_event(at.database, NEW, key);
+        }
+        self.note_key(at.database, key);
+    }
+}

@@ -17,7 +17,7 @@ mod sorted_set;
 mod stream;
 mod string;
 
-use respool_command::{Command, Row, SessionView, text};
+use respool_command::{Command, Row, SessionView, lookup, text};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use arguments::limit_repetition;
@@ -30,6 +30,7 @@ use crate::store::listpack::Element;
 use crate::store::random::Random;
 use crate::values::Held;
 
+const CLUSTER_DISABLED: &str = "ERR This instance has cluster support disabled";
 const REPLY_TOO_LARGE: &str = "ERR the reply exceeds what one reply may have";
 
 /// One request on its way.
@@ -87,8 +88,8 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
         Command::Server(command) => server::run(command, call),
         Command::Stream(command) => stream::run(command, call),
         // Data types and duties that the engine does not have yet, and what is not its business.
-        Command::Cluster(_)
-        | Command::Connection(_)
+        Command::Cluster(_) => Err(CLUSTER_DISABLED.into()),
+        Command::Connection(_)
         | Command::Learnt
         | Command::Proxy(_)
         | Command::Pubsub(_)
@@ -101,6 +102,19 @@ pub(crate) fn run(call: &mut Call<'_, '_>) -> Answer {
 #[cold]
 pub(crate) fn unsupported(row: &Row) -> Fault {
     Fault::Written(format!("ERR the embedded server does not have '{}' yet", row.full_name()).into_bytes())
+}
+
+/// The subcommands of a container with what they do, as lines.
+fn container_help(call: &mut Call<'_, '_>) -> Answer {
+    let name = call.row.name.split(' ').next().unwrap_or_default();
+    let Some(container) = lookup(name.as_bytes()) else { return Err(unsupported(call.row)) };
+    call.reply.array(1 + 2 * container.subcommands.len());
+    call.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    for subcommand in container.subcommands {
+        call.reply.simple(subcommand.word());
+        call.reply.simple(&format!("    {}", subcommand.doc.trim()));
+    }
+    Ok(())
 }
 
 /// A text that names the command.

@@ -1,6 +1,12 @@
 //! The commands of the server group that are about data. The others belong to the host of the engine.
 
+mod alone;
+mod latency;
+mod memory;
+
 use respool_command::{ServerCommand, asks_for_section, text};
+
+pub(super) use alone::wait;
 
 use super::{Answer, Call, Fault, unsupported};
 use crate::keyspace::Database;
@@ -28,8 +34,27 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
             call.keyspace.flush(call.at.database);
             call.reply_ok()
         }
+        ServerCommand::Failover => alone::failover(call),
         ServerCommand::Info => info(call),
+        ServerCommand::LatencyDoctor => latency::doctor(call),
+        ServerCommand::LatencyGraph => latency::graph(call),
+        ServerCommand::LatencyHelp | ServerCommand::MemoryHelp | ServerCommand::ModuleHelp => {
+            super::container_help(call)
+        }
+        ServerCommand::LatencyHistogram => latency::histograms(call),
+        ServerCommand::LatencyHistory | ServerCommand::LatencyLatest => latency::samples(call),
+        ServerCommand::LatencyReset => latency::reset(call),
+        ServerCommand::Lolwut => alone::lolwut(call),
+        ServerCommand::MemoryDoctor => memory::doctor(call),
+        ServerCommand::MemoryMallocStats => memory::allocator(call),
+        ServerCommand::MemoryPurge => memory::purge(call),
+        ServerCommand::MemoryStats => memory::stats(call),
+        ServerCommand::MemoryUsage => memory::usage(call),
+        ServerCommand::ModuleList => alone::modules(call),
+        ServerCommand::ModuleLoad | ServerCommand::ModuleLoadex | ServerCommand::ModuleUnload => alone::refuse_module(),
+        ServerCommand::Replicaof | ServerCommand::Slaveof => alone::replicaof(call),
         ServerCommand::RestoreAsking => super::generic::restore(call),
+        ServerCommand::Role => alone::role(call),
         ServerCommand::Swapdb => swapdb(call),
         _ => Err(unsupported(call.row)),
     }

@@ -768,4 +768,18 @@ impl Keyspace {
         self.signal_all(a);
         self.signal_all(b);
     }
+
+    /// About the bytes that one key takes: its record, its value, and the records of the value's members, of which so many are measured.
+    pub(crate) fn usage_bytes(&self, found: Found, samples: usize) -> usize {
+        let pool = &self.heap.pool;
+        let record = pool.get(found.record).len();
+        record
+            + match self.value(found) {
+                Value::Integer(_) | Value::Short(_) | Value::Raw(_) => 0,
+                Value::Long(handle) => pool.get(handle).len(),
+                Value::Object(_, number) => self.objects.get(number).map_or(0, |object| {
+                    size_of::<Object>() + object.memory_bytes() + object.record_bytes(pool, samples)
+                }),
+            }
+    }
 }

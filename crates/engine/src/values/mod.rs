@@ -9,7 +9,7 @@ pub(crate) mod stream;
 use crate::keyspace::Kind;
 use crate::store::graves::Drain;
 use crate::store::heap::Heap;
-use crate::store::pool::Handle;
+use crate::store::pool::{Handle, Pool};
 use crate::store::quick_list::QuickList;
 use crate::store::table::Table;
 use crate::store::weighed::Footprint;
@@ -80,6 +80,23 @@ impl Object {
             Self::Stream(stream) => Some(Remains::Stream(stream)),
             _ => None,
         }
+    }
+
+    /// About the bytes of its members' records, of which so many are measured.
+    pub(crate) fn record_bytes(&self, pool: &Pool, samples: usize) -> usize {
+        let table = match self {
+            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => table,
+            Self::Hash(Hash::Volatile(volatile)) => volatile.table(),
+            Self::SortedSet(sorted) => match sorted.table() {
+                Some(table) => table,
+                None => return 0,
+            },
+            Self::List(_) | Self::Hash(Hash::Packed(_)) | Self::Set(Set::Integers(_)) | Self::Stream(_) => return 0,
+        };
+        let measured = table.len().min(samples);
+        let bytes: usize = table.iter().take(measured).map(|record| pool.get(record).len()).sum();
+        // Rounded as a mean of the measured ones.
+        bytes.checked_div(measured).map_or(0, |mean| if measured == table.len() { bytes } else { mean * table.len() })
     }
 
     /// Passes every record of the value to `see`, and returns [`Object::memory_bytes`], counted anew.

@@ -378,6 +378,14 @@ impl SortedSet {
         }
     }
 
+    /// The table of records, unless the set is kept in the compact encoding.
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Packed(_) => None,
+            Self::Indexed(indexed) => Some(&indexed.table),
+        }
+    }
+
     /// The table of records, once nothing else is wanted of the set.
     pub(crate) fn into_table(self) -> Option<Table> {
         match self {

@@ -121,7 +121,6 @@ fn clients_in_lock_step_are_told_the_same() -> io::Result<()> {
     Ok(())
 }
 
-/// The embedded server has no `WAIT` yet; all else is the same.
 #[test]
 fn clients_of_the_embedded_server_in_lock_step_are_told_the_same() -> io::Result<()> {
     let (direct, embedded) = (RedisServer::start()?, proxy(&[], &[])?);

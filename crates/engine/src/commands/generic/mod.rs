@@ -21,7 +21,8 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::Copy => copy(call),
         GenericCommand::Del | GenericCommand::Unlink => del(call),
         GenericCommand::Dump => serialised::dump(call),
-        GenericCommand::Exists | GenericCommand::Touch => exists(call),
+        GenericCommand::Exists => exists(call, false),
+        GenericCommand::Touch => exists(call, true),
         GenericCommand::Expire => expire::expire(call, Moment::SECONDS_FROM_NOW),
         GenericCommand::Expireat => expire::expire(call, Moment::SECONDS),
         GenericCommand::Expiretime => expire::time(call, Moment::SECONDS),
@@ -47,7 +48,8 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::Ttl => expire::time(call, Moment::SECONDS_FROM_NOW),
         GenericCommand::Type => key_type(call),
         // A container is never executed, and the engine knows no other server.
-        GenericCommand::Object | GenericCommand::Migrate | GenericCommand::Wait => Err(unsupported(call.row)),
+        GenericCommand::Object | GenericCommand::Migrate => Err(unsupported(call.row)),
+        GenericCommand::Wait => super::server::wait(call),
     }
 }
 
@@ -59,10 +61,15 @@ fn del(call: &mut Call<'_, '_>) -> Answer {
     call.reply_integer(removed)
 }
 
-fn exists(call: &mut Call<'_, '_>) -> Answer {
+fn exists(call: &mut Call<'_, '_>, touches: bool) -> Answer {
     let mut found = 0;
     for key in call.args.from(1).iter() {
-        found += i64::from(call.keyspace.read(call.at, key).is_some());
+        // EXISTS is no use of a key, which is all that TOUCH is for.
+        let is_there = match touches {
+            true => call.keyspace.read(call.at, key).is_some(),
+            false => call.keyspace.inspect(call.at, key).is_some(),
+        };
+        found += i64::from(is_there);
     }
     call.reply_integer(found)
 }

@@ -251,6 +251,11 @@ impl Volatile {
         !self.deadlines.is_empty()
     }
 
+    /// The table of its fields' records.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// Bytes held from the allocator beside the records; of the ordered deadlines as they are on average.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.table.memory_bytes() + self.deadlines.len() * DEADLINE_COST_BYTES

@@ -23,7 +23,7 @@ use crate::store::heap::Heap;
 use crate::store::listpack::Element;
 use crate::store::pool::Handle;
 use crate::store::table::Place;
-use crate::store::weighed::Weighed;
+use crate::store::weighed::{Footprint, Weighed};
 use crate::values::{Held, Object, Remains};
 
 pub(crate) use blocked::Blocked;

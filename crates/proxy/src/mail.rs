@@ -3,7 +3,7 @@
 //! Features say what their messages and queries mean; they are put together here. The table of queries that wait is
 //! [`crate::workers::query`].
 
-use crate::admin::{AdminAnswer, AdminQuery};
+use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::commands::client_query::{ClientAnswer, ClientQuery};
 use crate::config::Config;
 use crate::observe::counters::Counters;

@@ -91,7 +91,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// The nodes that a request would go to.
-    pub(super) fn nodes_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<NodeId> {
+    pub(crate) fn nodes_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<NodeId> {
         self.find_out(index, row, args).nodes
     }
 

@@ -4,9 +4,8 @@
 //! when the last worker has answered.
 
 mod explain;
-mod held_requests;
 mod node;
-pub(crate) mod node_control;
+mod node_control;
 pub(crate) mod query;
 mod quiesce;
 pub(crate) mod show;
@@ -14,6 +13,7 @@ mod slowlog;
 mod suspend;
 pub(crate) mod table;
 
+use crate::admin::query::{AdminQuery, Show};
 use crate::env::Env;
 use crate::hooks::ProcessAction;
 use crate::session::Flow;
@@ -22,10 +22,7 @@ use crate::workers::operator_state::Suspension;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
-pub(crate) use held_requests::{Held, HeldTime};
-pub(crate) use query::{AdminAnswer, AdminQuery};
 use quiesce::Wait;
-use show::Show;
 
 /// What a worker keeps for the console.
 #[derive(Debug, Default)]

@@ -4,7 +4,8 @@
 //! becomes of them is for the route to say. Sessions know of a pause by a flag, so it costs nothing otherwise. What
 //! holds until it is taken back is written down in [`crate::workers::operator_state`].
 
-use crate::admin::{AdminQuery, Console};
+use crate::admin::Console;
+use crate::admin::query::{AdminQuery, NodeAction, Order};
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
@@ -15,45 +16,6 @@ use crate::workers::operator_state::Suspension;
 use crate::workers::quiescence::Until;
 use respool_command::{Execute, ProxyCommand};
 use respool_wire::Args;
-
-/// An order to every worker. Nodes are named, because workers may be about to take over other lists of them.
-#[derive(Clone, Debug)]
-pub(crate) struct Order {
-    what: NodeAction,
-    /// None named: all nodes.
-    nodes: Vec<String>,
-    /// What the reply to it waits for.
-    pub(crate) until: Option<Until>,
-}
-
-/// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NodeAction {
-    Pause,
-    Resume,
-    Drain,
-    Reconnect,
-    Suspend,
-    /// Changes nothing; only the reply waits.
-    WaitClose,
-}
-
-impl Order {
-    /// Whether workers adopt the orders in force because of it.
-    pub(crate) fn is_standing(&self) -> bool {
-        !matches!(self.what, NodeAction::Reconnect | NodeAction::WaitClose)
-    }
-
-    /// The nodes that the order names; none: all.
-    pub(super) fn nodes(&self) -> &[String] {
-        &self.nodes
-    }
-
-    /// Whether the asker wants to know how many there were.
-    pub(super) fn is_counted(&self) -> bool {
-        self.what == NodeAction::Reconnect
-    }
-}
 
 impl<E: Execute> Env<E> {
     pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Console {

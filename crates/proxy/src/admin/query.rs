@@ -1,15 +1,127 @@
 //! Queries of the console: what all workers show or do, and the joint reply.
 
-use crate::admin::AdminState;
-use crate::admin::node_control::Order;
-use crate::admin::show::Show;
-use crate::admin::slowlog::{self, SlowlogOrder};
-use crate::admin::table::Table;
-use crate::env::Env;
-use crate::error_text;
-use crate::session::Asker;
-use respool_command::Execute;
+use crate::admin::table::{Cell, Line, Table};
+use crate::limits::RANKED_KEYS_MAX;
+use crate::workers::quiescence::Until;
 use respool_wire::Encoder;
+
+/// What can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Show {
+    Bigkeys,
+    Clients,
+    Hotkeys,
+    Latency,
+    Mem,
+    Nodes,
+    TransactionState,
+    Pools,
+    Routes,
+}
+
+impl Show {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Bigkeys,
+        Self::Clients,
+        Self::Hotkeys,
+        Self::Latency,
+        Self::Mem,
+        Self::Nodes,
+        Self::TransactionState,
+        Self::Pools,
+        Self::Routes,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bigkeys => "BIGKEYS",
+            Self::Clients => "CLIENTS",
+            Self::Hotkeys => "HOTKEYS",
+            Self::Latency => "LATENCY",
+            Self::Mem => "MEM",
+            Self::Nodes => "NODES",
+            Self::TransactionState => "PINS",
+            Self::Pools => "POOLS",
+            Self::Routes => "ROUTES",
+        }
+    }
+
+    pub(crate) fn named(word: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|show| show.name().as_bytes().eq_ignore_ascii_case(word))
+    }
+
+    /// Whether workers tell of the same things, or each of its own.
+    pub(crate) fn is_joined(self) -> bool {
+        matches!(self, Self::Nodes | Self::Pools | Self::Routes | Self::Hotkeys | Self::Bigkeys | Self::Latency)
+    }
+
+    /// Brings the rows into the order in which they are shown.
+    pub(crate) fn arrange(self, table: &mut Table) {
+        if matches!(self, Self::Clients | Self::TransactionState | Self::Mem) {
+            let number = |row: &Line| match row.first() {
+                Some((_, Cell::Same(number))) => *number,
+                _ => u64::MAX,
+            };
+            table.rows.sort_by_key(number);
+        }
+        if matches!(self, Self::Hotkeys | Self::Bigkeys) {
+            let figure = |row: &Line| match row.get(1) {
+                Some((_, Cell::Sum(figure) | Cell::Max(figure))) => *figure,
+                _ => 0,
+            };
+            table.rows.sort_by_key(|row| std::cmp::Reverse(figure(row)));
+            table.rows.truncate(RANKED_KEYS_MAX);
+        }
+    }
+}
+
+/// An order to every worker. Nodes are named, because workers may be about to take over other lists of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(super) what: NodeAction,
+    /// None named: all nodes.
+    pub(super) nodes: Vec<String>,
+    /// What the reply to it waits for.
+    pub(crate) until: Option<Until>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeAction {
+    Pause,
+    Resume,
+    Drain,
+    Reconnect,
+    Suspend,
+    /// Changes nothing; only the reply waits.
+    WaitClose,
+}
+
+impl Order {
+    /// Whether workers adopt the orders in force because of it.
+    pub(crate) fn is_standing(&self) -> bool {
+        !matches!(self.what, NodeAction::Reconnect | NodeAction::WaitClose)
+    }
+
+    /// The nodes that the order names; none: all.
+    pub(super) fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    /// Whether the asker wants to know how many there were.
+    pub(super) fn is_counted(&self) -> bool {
+        self.what == NodeAction::Reconnect
+    }
+}
+
+/// What is wanted of the slow log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlowlogOrder {
+    /// The newest, so many of them.
+    Get(usize),
+    Len,
+    Reset,
+}
 
 /// What workers show or do.
 #[derive(Clone, Debug)]
@@ -40,7 +152,7 @@ impl AdminQuery {
         }
     }
 
-    fn reply(&self, answer: AdminAnswer, reply: &mut Encoder<'_>) {
+    pub(super) fn reply(&self, answer: AdminAnswer, reply: &mut Encoder<'_>) {
         let AdminAnswer { mut table, count } = answer;
         match self {
             Self::Show(show) => {
@@ -48,7 +160,7 @@ impl AdminQuery {
                 table.write(reply);
             }
             Self::Slowlog(order @ SlowlogOrder::Get(_)) => {
-                slowlog::arrange(*order, &mut table);
+                newest(*order, &mut table);
                 table.write(reply);
             }
             Self::Slowlog(SlowlogOrder::Len) => reply.integer(count as i64),
@@ -72,22 +184,13 @@ impl AdminAnswer {
     }
 }
 
-impl AdminState {
-    /// Replies, or begins to wait for what an order's reply waits for. `missing`: so many workers have not answered.
-    pub(crate) fn reply_to_admin_query(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        asker: Asker,
-        query: &AdminQuery,
-        answer: AdminAnswer,
-        missing: usize,
-    ) {
-        match query {
-            AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
-                0 => self.begin_settling(env, asker, order, *until),
-                _ => env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
-            },
-            _ => env.clients.reply(asker, |reply| query.reply(answer, reply)),
-        }
-    }
+/// The newest first, and no more than were asked for.
+fn newest(order: SlowlogOrder, table: &mut Table) {
+    let SlowlogOrder::Get(count) = order else { return };
+    let age = |row: &Line| match row.first() {
+        Some((_, Cell::Same(unix_us))) => std::cmp::Reverse(*unix_us),
+        _ => std::cmp::Reverse(0),
+    };
+    table.rows.sort_by_key(age);
+    table.rows.truncate(count);
 }

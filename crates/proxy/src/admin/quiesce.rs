@@ -12,7 +12,7 @@
 //! While no operator waits, workers publish nothing.
 
 use crate::admin::AdminState;
-use crate::admin::node_control::Order;
+use crate::admin::query::{AdminAnswer, AdminQuery, Order};
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::SETTLING_MAX;
@@ -33,6 +33,24 @@ pub(super) struct Wait {
 }
 
 impl AdminState {
+    /// Replies, or begins to wait for what an order's reply waits for. `missing`: so many workers have not answered.
+    pub(crate) fn reply_to_admin_query(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        asker: Asker,
+        query: &AdminQuery,
+        answer: AdminAnswer,
+        missing: usize,
+    ) {
+        match query {
+            AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
+                0 => self.begin_settling(env, asker, order, *until),
+                _ => env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
+            },
+            _ => env.clients.reply(asker, |reply| query.reply(answer, reply)),
+        }
+    }
+
     /// All workers have carried an order out: its reply waits for the condition.
     pub(super) fn begin_settling(&mut self, env: &mut Env<impl Execute>, asker: Asker, order: &Order, until: Until) {
         if self.waits.len() >= SETTLING_MAX {

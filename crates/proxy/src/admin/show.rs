@@ -1,8 +1,8 @@
 //! `PROXY SHOW`: what each worker has to tell about one thing.
 
-use crate::admin::table::{Cell, Line, Table};
+use crate::admin::query::Show;
+use crate::admin::table::{Cell, Line};
 use crate::env::Env;
-use crate::limits::RANKED_KEYS_MAX;
 use crate::nodes::id::NodeId;
 use crate::observe::histogram::quantile_us;
 use crate::pool::{Lane, LaneUse};
@@ -10,76 +10,6 @@ use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
 use respool_command::Execute;
 use respool_route::{Route, When};
-
-/// What can be shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Show {
-    Bigkeys,
-    Clients,
-    Hotkeys,
-    Latency,
-    Mem,
-    Nodes,
-    TransactionState,
-    Pools,
-    Routes,
-}
-
-impl Show {
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Bigkeys,
-        Self::Clients,
-        Self::Hotkeys,
-        Self::Latency,
-        Self::Mem,
-        Self::Nodes,
-        Self::TransactionState,
-        Self::Pools,
-        Self::Routes,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Bigkeys => "BIGKEYS",
-            Self::Clients => "CLIENTS",
-            Self::Hotkeys => "HOTKEYS",
-            Self::Latency => "LATENCY",
-            Self::Mem => "MEM",
-            Self::Nodes => "NODES",
-            Self::TransactionState => "PINS",
-            Self::Pools => "POOLS",
-            Self::Routes => "ROUTES",
-        }
-    }
-
-    pub(crate) fn named(word: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|show| show.name().as_bytes().eq_ignore_ascii_case(word))
-    }
-
-    /// Whether workers tell of the same things, or each of its own.
-    pub(crate) fn is_joined(self) -> bool {
-        matches!(self, Self::Nodes | Self::Pools | Self::Routes | Self::Hotkeys | Self::Bigkeys | Self::Latency)
-    }
-
-    /// Brings the rows into the order in which they are shown.
-    pub(crate) fn arrange(self, table: &mut Table) {
-        if matches!(self, Self::Clients | Self::TransactionState | Self::Mem) {
-            let number = |row: &Line| match row.first() {
-                Some((_, Cell::Same(number))) => *number,
-                _ => u64::MAX,
-            };
-            table.rows.sort_by_key(number);
-        }
-        if matches!(self, Self::Hotkeys | Self::Bigkeys) {
-            let figure = |row: &Line| match row.get(1) {
-                Some((_, Cell::Sum(figure) | Cell::Max(figure))) => *figure,
-                _ => 0,
-            };
-            table.rows.sort_by_key(|row| std::cmp::Reverse(figure(row)));
-            table.rows.truncate(RANKED_KEYS_MAX);
-        }
-    }
-}
 
 fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())

@@ -1,21 +1,13 @@
 //! `PROXY SLOWLOG`: the slow requests of all workers.
 
+use crate::admin::Console;
+use crate::admin::query::{AdminAnswer, AdminQuery, SlowlogOrder};
 use crate::admin::table::{Cell, Line, Table};
-use crate::admin::{AdminAnswer, AdminQuery, Console};
 use crate::env::Env;
 use crate::observe::slow_log::Slow;
 use crate::session::id::ClientId;
 use respool_command::{Execute, text as texts};
 use respool_wire::Args;
-
-/// What is wanted of the slow log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SlowlogOrder {
-    /// The newest, so many of them.
-    Get(usize),
-    Len,
-    Reset,
-}
 
 /// How many are shown by default, as in Redis.
 const SHOWN: usize = 10;
@@ -71,15 +63,4 @@ fn line(slow: &Slow) -> Line {
         ("client_name", text(&slow.client_name)),
         ("user", text(&slow.user)),
     ]
-}
-
-/// The newest first, and no more than were asked for.
-pub(super) fn arrange(order: SlowlogOrder, table: &mut Table) {
-    let SlowlogOrder::Get(count) = order else { return };
-    let age = |row: &Line| match row.first() {
-        Some((_, Cell::Same(unix_us))) => std::cmp::Reverse(*unix_us),
-        _ => std::cmp::Reverse(0),
-    };
-    table.rows.sort_by_key(age);
-    table.rows.truncate(count);
 }

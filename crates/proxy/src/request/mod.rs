@@ -9,6 +9,7 @@ mod fast_path;
 mod filters;
 mod forward;
 pub(crate) mod gathers;
+pub(crate) mod held_requests;
 pub(crate) mod target;
 pub(crate) mod time_slices;
 pub(crate) mod unknown_command;

@@ -5,6 +5,7 @@
 
 pub(crate) mod forced_disconnect;
 mod half_close;
+pub(crate) mod held_time;
 pub(crate) mod id;
 pub(crate) mod large_request;
 mod leaving;
@@ -13,12 +14,12 @@ mod reply_window;
 mod states;
 pub(crate) mod table;
 
-use crate::admin::HeldTime;
 use crate::auth::quota::UserQuota;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::large_reply::Large;
 use crate::pubsub::Subscriber;
 use crate::request::unknown_command::LearningBudget;
+use crate::session::held_time::HeldTime;
 use crate::session::id::ClientHandle;
 use crate::session::refused_state::UnmetStates;
 use crate::session::reply_window::Credit;

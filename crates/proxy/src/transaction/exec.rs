@@ -7,7 +7,6 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
-use crate::admin::Held;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
@@ -18,6 +17,7 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::owner::Owner;
+use crate::request::held_requests::Held;
 use crate::scripts::NamedScript;
 use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;

@@ -1,13 +1,13 @@
 //! What orders and questions of operators mean to the features of a worker.
 
-use crate::admin::node_control::Order;
-use crate::admin::query::{AdminAnswer, AdminQuery};
-use crate::admin::show::{self, Show};
+use crate::admin::Console;
+use crate::admin::query::{AdminAnswer, AdminQuery, Order, Show};
+use crate::admin::show;
 use crate::admin::table::{Line, Table};
-use crate::admin::{Console, HeldTime};
 use crate::commands::client_query::{ClientFilter, ClientQuestion, Ids};
 use crate::mail::Query;
 use crate::nodes::id::NodeId;
+use crate::session::held_time::HeldTime;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;

@@ -32,8 +32,8 @@ pub(crate) enum Ended {
     Dedicated { reader: ClientHandle, error: Vec<u8> },
     /// A connection that a SELECT waited for.
     Select { selecting: Selecting, class: LaneKeyId, is_certain: bool, error: Vec<u8> },
-    /// A client with subscriptions, or with requests that wait at nodes.
-    Client { subscriber: Option<Box<Subscriber>>, blocked: Vec<Handle> },
+    /// A client with subscriptions, requests that wait at nodes, or connections that served it alone.
+    Client { client: ClientHandle, subscriber: Option<Box<Subscriber>>, blocked: Vec<Handle> },
 }
 
 impl Ended {

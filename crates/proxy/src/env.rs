@@ -17,7 +17,6 @@ use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
 use crate::session::forced_disconnect::DisconnectLog;
 use crate::session::table::Clients;
-use crate::worker::WorkerSetup;
 use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{KeyPositions, Millis, Row};
@@ -26,6 +25,21 @@ use respool_route::RouteScratch;
 use respool_wire::RequestDecoder;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+/// What a worker is made of.
+#[derive(Debug)]
+pub struct WorkerSetup<E> {
+    /// What the proxy is told to be.
+    pub config: Arc<Config>,
+    /// What all workers have in common.
+    pub shared: Arc<Shared>,
+    /// Which worker this is, from 0.
+    pub number: usize,
+    /// The engine that answers, if there are no nodes.
+    pub engine: Option<E>,
+    /// Seed of the jitter of reconnects.
+    pub entropy: u64,
+}
 
 /// The state of one worker that is no feature's own.
 #[derive(Debug)]

@@ -61,10 +61,11 @@ pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
 };
+pub use env::WorkerSetup;
 pub use mail::{Mail, QueryMessage};
 pub use pubsub::Message;
 pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use tracking::{LostRedirect, Redirected};
-pub use worker::{Worker, WorkerSetup};
+pub use worker::Worker;
 pub use workers::shared::{Measured, NodeReach, ProcessBudget, ProcessFacts, Shared};

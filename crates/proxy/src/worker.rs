@@ -10,9 +10,9 @@ use crate::admin::AdminState;
 use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
 use crate::commands::client_pause::ClientPause;
-use crate::config::Config;
+use crate::dedicated::Dedicated;
 use crate::ended::Ended;
-use crate::env::Env;
+use crate::env::{Env, WorkerSetup};
 use crate::error_text;
 use crate::hooks::Event;
 use crate::lifecycle::drain::DrainProgress;
@@ -29,26 +29,9 @@ use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::workers::query::Queries;
-use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::limits::HELD_AGE_US_MAX;
 use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
-use std::sync::Arc;
-
-/// What a worker is made of.
-#[derive(Debug)]
-pub struct WorkerSetup<E> {
-    /// What the proxy is told to be.
-    pub config: Arc<Config>,
-    /// What all workers have in common.
-    pub shared: Arc<Shared>,
-    /// Which worker this is, from 0.
-    pub number: usize,
-    /// The engine that answers, if there are no nodes.
-    pub engine: Option<E>,
-    /// Seed of the jitter of reconnects.
-    pub entropy: u64,
-}
 
 /// The state of one worker.
 #[derive(Debug)]
@@ -56,6 +39,7 @@ pub struct Worker<E> {
     pub(crate) env: Env<E>,
     pub(crate) blocking: Blocking,
     pub(crate) parking: Parking,
+    pub(crate) dedicated: Dedicated,
     pub(crate) queries: Queries<Query>,
     pub(crate) admin: AdminState,
     pub(crate) subscriptions: Subscriptions,
@@ -77,6 +61,7 @@ impl<E: Execute> Worker<E> {
             env: Env::new(setup),
             blocking: Blocking::default(),
             parking: Parking::default(),
+            dedicated: Dedicated::default(),
             queries: Queries::default(),
             admin: AdminState::default(),
             pressure: MemoryPressure::default(),
@@ -145,11 +130,14 @@ impl<E: Execute> Worker<E> {
                 Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
                     self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
                 }
-                Ended::Dedicated { reader, error } => self.env.lose_dedicated(reader, &error),
+                Ended::Dedicated { reader, error } => {
+                    self.dedicated.handle_lane_ended(&mut self.env, reader, &error);
+                }
                 Ended::Select { selecting, class, is_certain, error } => {
                     self.miss_select(selecting, class, is_certain, &error);
                 }
-                Ended::Client { subscriber, blocked } => {
+                Ended::Client { client, subscriber, blocked } => {
+                    self.dedicated.handle_client_gone(&mut self.env, client);
                     self.release_all_of(blocked);
                     if let Some(subscriber) = subscriber {
                         self.subscriptions.forget(*subscriber);
@@ -274,7 +262,6 @@ impl<E: Execute> Env<E> {
         let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
         self.resume_lanes_of(index);
         if is_light {
-            self.resume_dedicated_of(index);
             self.clients.unpause(index, Pause::OUTPUT);
             if let Some(session) = self.clients.sessions.at_mut(index) {
                 session.details.owed_at_once = 0;
@@ -575,7 +562,11 @@ impl<E: Execute> Machine for Worker<E> {
         session.account(&self.env.shared.ledger);
         let has_subscriber = session.subscriber.is_some();
         if !session.pause.is_none() {
+            let is_dedicated = session.flags.has(SessionFlags::DEDICATED);
             self.env.relieve_client(index);
+            if is_dedicated {
+                self.dedicated.handle_written(&mut self.env, index);
+            }
         }
         if has_subscriber {
             self.note_room(index);

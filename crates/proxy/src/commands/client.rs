@@ -8,6 +8,7 @@ use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, Id
 use crate::commands::connection::integer;
 use crate::env::Env;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
+use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, ReplyMode};
 use crate::worker::Worker;
@@ -247,7 +248,11 @@ impl<E: Execute> Env<E> {
         let pins = session.pins.as_deref();
         let queued = pins.and_then(|p| p.queued.as_ref()).map(|b| b.entries.len());
         let is_blocked = pins.is_some_and(|p| !p.blocked.is_empty());
-        flags.extend(session.dedicated().and_then(|dedicated| dedicated.flag()));
+        flags.extend(session.dedicated().and_then(|role| match role {
+            DedicatedRole::None => None,
+            DedicatedRole::Monitors => Some('O'),
+            DedicatedRole::Follows => Some('S'),
+        }));
         for (flag, is_set) in [
             ('P', is_subscriber),
             ('x', queued.is_some()),

@@ -53,7 +53,7 @@ impl<E: Execute> Worker<E> {
             self.env.actions.push_back(Action::Service(ServiceAction::StopAccepting));
             // Who waits for what may never come would hold the end up until its limit.
             self.unblock_all();
-            self.env.end_all_dedicated();
+            self.dedicated.end_all(&mut self.env);
             self.admin.end_waits(&mut self.env);
             self.env.is_busy = true;
             // A client that is read on is never owed nothing. What it has sent and what was not begun is not done at all.

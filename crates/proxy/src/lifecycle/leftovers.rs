@@ -31,6 +31,7 @@ impl<E: Execute> Worker<E> {
             ("clients whose turn to ask for a command has not come", held),
             ("clients with connections of their own", owners),
             ("replies that are owed", outstanding),
+            ("clients with connections for good", self.dedicated.len()),
             ("ends that features have not heard of", self.env.ended.len()),
             ("connections that are lent", self.env.lanes.lent()),
         ];

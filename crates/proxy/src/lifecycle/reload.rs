@@ -89,7 +89,7 @@ impl<E: Execute> Worker<E> {
             );
         }
         self.env.move_pins(&moves, has_other_routes);
-        self.env.move_dedicated(&moves);
+        self.dedicated.handle_nodes_changed(&mut self.env, &moves);
         self.env.move_large(&moves);
         self.blocking.returns.move_to(&moves);
         self.env.tasks.move_nodes(&moves, has_other_routes);

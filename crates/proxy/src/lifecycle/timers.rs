@@ -67,6 +67,7 @@ impl<E: Execute> Worker<E> {
             self.env.note_figures();
             self.env.is_busy = self.env.check_lanes();
             self.tell_ended();
+            self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);
             self.env.is_busy |= self.check_queues();
             self.env.is_busy |= self.check_returns();
             self.env.is_busy |= self.env.check_health();
@@ -169,7 +170,8 @@ impl<E: Execute> Env<E> {
                 }
                 // Who waits there has its own time.
                 Phase::Ready if this.purpose == LaneUse::Blocking || this.is_waiting => {}
-                Phase::Ready if this.purpose == LaneUse::Dedicated => is_busy |= self.check_dedicated(lane),
+                // It may say nothing for as long as it likes, once it has agreed.
+                Phase::Ready if this.purpose == LaneUse::Dedicated => {}
                 Phase::Ready => {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;

@@ -80,7 +80,7 @@ impl<E: Execute> Worker<E> {
         if matches!(this.purpose, LaneUse::Push | LaneUse::Dedicated) {
             return match this.purpose {
                 LaneUse::Push => self.take_pushes(lane, bytes),
-                _ => self.env.take_dedicated(lane, bytes),
+                _ => self.dedicated.handle_bytes(&mut self.env, lane, bytes),
             };
         }
         this.up.note_heard(now.mono_us);

@@ -191,7 +191,7 @@ impl<E: Execute> Worker<E> {
             Lane::Script => self.run_with_script(index, row, request),
             Lane::Push => self.handle_pubsub(index, row, request),
             Lane::Blocking => self.block(index, row, request),
-            Lane::Dedicated => self.env.dedicate(index, row, request),
+            Lane::Dedicated => self.dedicated.handle_request(&mut self.env, index, row, request),
         }
     }
 

@@ -62,7 +62,7 @@ impl<E: Execute> Worker<E> {
                 self.env.leave_scripts_before(index, row, request.args);
                 None
             }
-            SessionFlags::DEDICATED => self.env.while_dedicated(index, row, request),
+            SessionFlags::DEDICATED => self.dedicated.handle_any_request(&mut self.env, index, row, request),
             SessionFlags::QUEUEING => self.while_queueing(index, row, request),
             SessionFlags::LARGE => self.env.order_large(index, row, row.lane(request.args)),
             _ => None,

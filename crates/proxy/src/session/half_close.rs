@@ -53,7 +53,7 @@ impl<E: Execute> Worker<E> {
             self.abandon_names(index);
         }
         self.note_hung_up(index);
-        self.env.end_dedicated_of_ended(index);
+        self.dedicated.handle_half_closed(&mut self.env, index);
     }
 
     /// A client has closed its side. What it waits for may never come.

@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::session::Session;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientHandle, ClientId};
 use respool_command::Execute;
 use respool_connection::Action;
 
@@ -10,30 +10,33 @@ impl<E: Execute> Env<E> {
     /// Forgets a client and has its connection closed. Its place stays taken until the loop has been told: otherwise the
     /// order to close could meet the next client in the place.
     pub(crate) fn close_client(&mut self, index: ClientId) {
+        let Some(client) = self.clients.sessions.handle(index) else { return };
         if let Some(session) = self.clients.sessions.retire(index) {
-            self.forget(session);
+            self.forget(client, session);
             self.actions.push_back(Action::Close { conn: index.conn() });
         }
     }
 
     /// Has the connection of a client closed that is owed nothing, so that it cannot lose what it was sent before.
     pub(crate) fn finish_client(&mut self, index: ClientId) {
+        let Some(client) = self.clients.sessions.handle(index) else { return };
         if let Some(session) = self.clients.sessions.retire(index) {
-            self.forget(session);
+            self.forget(client, session);
             self.actions.push_back(Action::Finish { conn: index.conn() });
         }
     }
 
     /// Forgets a client whose connection is gone already.
     pub(crate) fn drop_client(&mut self, index: ClientId) {
+        let Some(client) = self.clients.sessions.handle(index) else { return };
         if let Some(session) = self.clients.sessions.remove(index) {
-            self.forget(session);
+            self.forget(client, session);
         }
     }
 
-    fn forget(&mut self, mut session: Session) {
+    fn forget(&mut self, client: ClientHandle, mut session: Session) {
         self.clients.awaited.forget(&mut session.pace);
-        self.forget_states(&mut session);
+        self.forget_states(client, &mut session);
         session.leave_user();
         session.input.iter_mut().for_each(|input| input.wipe());
         session.down.clear(&mut self.clients.pool);

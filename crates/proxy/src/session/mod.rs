@@ -3,6 +3,7 @@
 //! What a client does to "its connection" (SELECT, HELLO, CLIENT SETNAME, CLIENT REPLY) is kept here and never reaches a
 //! shared connection to a node.
 
+pub(crate) mod dedicated_mark;
 pub(crate) mod forced_disconnect;
 mod half_close;
 pub(crate) mod held_time;
@@ -19,6 +20,7 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::large_reply::Large;
 use crate::pubsub::Subscriber;
 use crate::request::unknown_command::LearningBudget;
+use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::held_time::HeldTime;
 use crate::session::id::ClientHandle;
 use crate::session::refused_state::UnmetStates;
@@ -350,6 +352,16 @@ impl Session {
             + self.gathered_bytes
             + self.input.as_ref().map_or(0, |i| i.held_bytes())
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
+    }
+
+    /// Whether it has connections that serve it alone, and what for.
+    pub(crate) fn dedicated(&self) -> Option<DedicatedRole> {
+        Some(self.pins.as_ref()?.dedicated?.role)
+    }
+
+    /// Whether the client follows a node.
+    pub(crate) fn is_replica(&self) -> bool {
+        self.dedicated() == Some(DedicatedRole::Follows)
     }
 
     /// Updates the process's account of the bytes held for it. All workers share the account, so it is not written to if

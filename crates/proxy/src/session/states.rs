@@ -23,7 +23,7 @@
 //! | scripting | `SCRIPTING` | the session's class of lanes | [`crate::scripts::lanes`] |
 //! | large | `LARGE` | `Session::large` | [`crate::pool::large_reply`], [`crate::session::large_request`] |
 //! | owning | `UNSETTLED` until it is so | the session's class of lanes | [`crate::pool::session_mode`]; [`crate::tracking::noloop`] for NOLOOP |
-//! | preparing, asking, following, monitoring | `DEDICATED` | `TransactionState::dedicated` | `dedicated` |
+//! | preparing, asking, following, monitoring | `DEDICATED` | the mark in `TransactionState::dedicated` | [`crate::dedicated`] |
 //! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | [`crate::pubsub`] |
 //!
 //! Each row has one owner, who alone enters it. What they have in common is here and in [`crate::pool::lease`]: nothing moves between
@@ -33,7 +33,7 @@
 use crate::ended::Ended;
 use crate::env::Env;
 use crate::session::Session;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::worker::Worker;
 use respool_command::Execute;
 
@@ -41,7 +41,7 @@ impl<E: Execute> Worker<E> {
     /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
     pub(crate) fn leave_states(&mut self, index: ClientId) {
         self.env.leave_transaction(index);
-        self.env.leave_dedicated(index);
+        self.dedicated.leave(&mut self.env, index);
         self.reset_subscriptions(index);
     }
 }
@@ -49,14 +49,15 @@ impl<E: Execute> Worker<E> {
 impl<E: Execute> Env<E> {
     /// The client has gone: everything that it held is given back, cleaned or closed. Its own lanes come first, so that what it
     /// watches there is cleaned once.
-    pub(crate) fn forget_states(&mut self, session: &mut Session) {
+    pub(crate) fn forget_states(&mut self, client: ClientHandle, session: &mut Session) {
         self.forget_own(session);
         self.forget_noloop(session);
+        let is_dedicated = session.dedicated().is_some();
         let blocked = self.forget_pins(session);
         self.forget_large(session);
         let subscriber = session.subscriber.take();
-        if subscriber.is_some() || !blocked.is_empty() {
-            self.ended.push_back(Ended::Client { subscriber, blocked });
+        if is_dedicated || subscriber.is_some() || !blocked.is_empty() {
+            self.ended.push_back(Ended::Client { client, subscriber, blocked });
         }
     }
 }

@@ -26,7 +26,6 @@ mod queue;
 
 use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
-use crate::dedicated::Dedicated;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
@@ -36,6 +35,7 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
 use crate::pool::{LaneUse, Lanes};
+use crate::session::dedicated_mark::DedicatedMark;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
 use crate::slab::Handle;
@@ -74,8 +74,8 @@ pub(crate) struct TransactionState {
     pub(crate) waiting_bytes: usize,
     /// What is left to do of an EXEC whose node has answered.
     pub(crate) exec_reply: Option<ExecReply>,
-    /// Connections that it has for good.
-    pub(crate) dedicated: Option<Box<Dedicated>>,
+    /// It has connections for good.
+    pub(crate) dedicated: Option<DedicatedMark>,
 }
 
 impl TransactionState {
@@ -84,7 +84,7 @@ impl TransactionState {
             + self.waiting_bytes
             + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
             + self.local_watch.as_ref().map_or(0, LocalWatch::held_bytes)
-            + self.dedicated.as_ref().map_or(0, |dedicated| dedicated.held_bytes())
+            + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
     }
 
     fn is_empty(&self) -> bool {
@@ -338,9 +338,9 @@ impl<E: Execute> Worker<E> {
             let Some(pins) = &session.pins else { continue };
             lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
             lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
-            if let Some(dedicated) = &pins.dedicated {
-                let (since_us, nodes) = dedicated.places();
-                lines.extend(nodes.map(|node| line(Some(node), dedicated.reason(), since_us)));
+            let client = self.env.clients.sessions.handle(index);
+            if let Some((reason, since_us, nodes)) = client.and_then(|client| self.dedicated.places(client)) {
+                lines.extend(nodes.map(|node| line(Some(node), reason, since_us)));
             }
             lines.extend(pins.local_watch.as_ref().map(|_| line(None, "watch", pins.since_us)));
             let blocked = pins.blocked.iter().filter_map(|w| self.blocking.requests.at(w.index));
@@ -469,19 +469,14 @@ impl<E: Execute> Env<E> {
             self.unmark_held(1);
         }
         let Some(pins) = session.pins.take() else { return Vec::new() };
-        {
-            self.give_back_watches(pins.watches);
-            if let Some(dedicated) = pins.dedicated {
-                self.close_links(&dedicated);
-            }
-            if pins.local_watch.is_some() {
-                self.leave_local_watch(session.id);
-            }
-            if !pins.blocked.is_empty() {
-                self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
-            }
-            pins.blocked
+        self.give_back_watches(pins.watches);
+        if pins.local_watch.is_some() {
+            self.leave_local_watch(session.id);
         }
+        if !pins.blocked.is_empty() {
+            self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
+        }
+        pins.blocked
     }
 
     fn begin_queueing(&mut self, index: ClientId) -> Flow {

@@ -353,7 +353,7 @@ impl<E: Execute> Worker<E> {
                 InternalRequest::NodeQuery(query) => self.conclude_node_query(*query),
                 InternalRequest::Return(returning) => self.conclude_return(*returning),
                 InternalRequest::Probe(probe) => self.env.conclude_probe(probe),
-                InternalRequest::Listen(listening) => self.conclude_listening(listening),
+                InternalRequest::Listen(listening) => self.subscriptions.conclude_listening(&mut self.env, listening),
             }
         }
     }

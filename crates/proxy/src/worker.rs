@@ -5,6 +5,7 @@
 
 mod console;
 mod queries;
+mod subscriptions;
 
 use crate::admin::AdminState;
 use crate::blocking::engine::Parking;
@@ -125,11 +126,10 @@ impl<E: Execute> Worker<E> {
     fn tell_all_ended(&mut self) {
         while let Some(ended) = self.env.ended.pop_front() {
             match ended {
-                Ended::PushLane { node, was_ready, error } => self.lose_push_lane(node, was_ready, &error),
-                Ended::SilentNode { node } => self.end_waiting(node),
-                Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
-                    self.end_hearing(reader, node, is_listener, was_ready, refusal.as_deref());
+                ended @ (Ended::PushLane { .. } | Ended::Listener { .. }) => {
+                    self.subscriptions.handle_ended(&mut self.env, ended)
                 }
+                Ended::SilentNode { node } => self.end_waiting(node),
                 Ended::Dedicated { reader, error } => {
                     self.dedicated.handle_lane_ended(&mut self.env, reader, &error);
                 }
@@ -185,7 +185,7 @@ impl<E: Execute> Worker<E> {
         self.env.lanes.write_last(before);
         if has_resumed {
             // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
-            self.tell_nodes();
+            self.tell_what_is_new();
         }
         self.env.take_dialling_turns();
         self.tell_ended();
@@ -336,7 +336,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.env.clients.crowd.begin_turn(std::mem::take(&mut self.env.lanes.is_gathering));
         self.env.counters.turns.add(1);
         if self.subscriptions.is_refilling() {
-            self.go_on_refilling();
+            self.subscriptions.go_on_refilling(&mut self.env);
         }
     }
 
@@ -476,8 +476,8 @@ impl<E: Execute> Machine for Worker<E> {
         let before = self.env.lanes.listed.len();
         self.run_timers();
         self.env.lanes.write_first(before);
-        self.evict_tracked();
-        self.tell_nodes();
+        self.subscriptions.evict_tracked(&mut self.env);
+        self.tell_what_is_new();
         self.begin_slices();
         self.tell_ended();
         if !self.env.clients.unflushed.is_empty() && self.env.patient_until_us().is_none() {
@@ -569,7 +569,7 @@ impl<E: Execute> Machine for Worker<E> {
             }
         }
         if has_subscriber {
-            self.note_room(index);
+            self.subscriptions.note_room(&mut self.env, index);
         }
     }
 
@@ -616,7 +616,7 @@ impl<E: Execute> Machine for Worker<E> {
         if !self.env.clients.unflushed.is_empty() {
             due = due.min(self.env.now.mono_us + HELD_AGE_US_MAX);
         }
-        if let Some(at) = self.subscriptions_due_us() {
+        if let Some(at) = self.subscriptions.subscriptions_due_us(&self.env) {
             due = due.min(at);
         }
         if let Some(at) = self.blocking.next_due_us() {

@@ -342,7 +342,7 @@ impl<E: Execute> Worker<E> {
         session.judge(user);
         self.env.review_mode(index);
         if !was_it {
-            self.forget_read_as_other(index);
+            self.subscriptions.forget_read_as_other(&mut self.env, index);
         }
         Ok(())
     }
@@ -434,7 +434,7 @@ impl<E: Execute> Worker<E> {
             }
         }
         for (index, user) in muted {
-            if self.hears_too_much(index, &user) {
+            if self.subscriptions.hears_too_much(&self.env, index, &user) {
                 gone.push(index);
             }
         }
@@ -453,18 +453,6 @@ impl<E: Execute> Worker<E> {
             }
         }
         self.tell_ended();
-    }
-
-    /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
-    /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
-    fn hears_too_much(&self, index: ClientId, user: &User) -> bool {
-        if self.env.is_amid_names(index) {
-            return true;
-        }
-        let subscriber = self.env.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
-        subscriber.is_some_and(|subscriber| {
-            self.subscriptions.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
-        })
     }
 }
 

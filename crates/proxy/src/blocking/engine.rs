@@ -114,7 +114,7 @@ impl<E: Execute> Worker<E> {
             self.serve_after(index);
             Flow::Next
         };
-        self.tell_changes();
+        self.subscriptions.tell_changes(&mut self.env);
         self.env.keep_room(index, flow)
     }
 
@@ -184,7 +184,7 @@ impl<E: Execute> Worker<E> {
         }
         // Those who wait hear of the change before they are served; who has made it, behind its reply.
         if !session.is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
-            self.tell_changes();
+            self.subscriptions.tell_changes(&mut self.env);
         }
         self.serve_ready();
     }
@@ -194,7 +194,7 @@ impl<E: Execute> Worker<E> {
         if self.parking.is_empty() {
             return;
         }
-        self.tell_changes();
+        self.subscriptions.tell_changes(&mut self.env);
         match index {
             Some(index) => self.serve_after(index),
             None => self.serve_ready(),
@@ -243,7 +243,7 @@ impl<E: Execute> Worker<E> {
         session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
         self.collect_expired();
         self.env.answer(index, |out| out.raw(replies::OK));
-        self.tell_changes();
+        self.subscriptions.tell_changes(&mut self.env);
         self.env.keep_memory(index)
     }
 

@@ -74,7 +74,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.env.engine.is_some() {
             let flow = self.park(index, row, request);
-            self.tell_changes();
+            self.subscriptions.tell_changes(&mut self.env);
             return flow;
         }
         if self.env.settle_before(index).is_none() {

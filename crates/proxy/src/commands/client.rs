@@ -70,7 +70,7 @@ impl<E: Execute> Worker<E> {
                 let redirection = self.env.redirection_of(index);
                 self.env.answer(index, |reply| reply.integer(redirection));
             }
-            C::ClientTracking => return self.client_tracking(index, args),
+            C::ClientTracking => return self.handle_tracking(index, args),
             C::ClientCaching => return self.env.client_caching(index, args),
             C::ClientTrackinginfo => return self.env.client_trackinginfo(index),
             C::ClientUnblock => return self.client_unblock(index, args),

@@ -38,7 +38,7 @@ impl<E: Execute> Worker<E> {
                 });
                 Flow::Next
             }
-            Command::Pubsub(command) => self.ask_about_channels(index, command, row, args),
+            Command::Pubsub(command) => self.handle_pubsub_query(index, command, row, args),
             Command::Server(command) if row.name.split(' ').next() == Some("ACL") => self.acl(index, command, args),
             Command::Server(ServerCommand::Info) => self.env.info(index, row, args),
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
@@ -71,7 +71,7 @@ impl<E: Execute> Worker<E> {
                 Flow::Next
             }
             C::Quit => {
-                if let Some(flow) = self.hear_out(index) {
+                if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
                     return flow;
                 }
                 self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
@@ -149,7 +149,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn reset(&mut self, index: ClientId) -> Flow {
-        if let Some(flow) = self.hear_out(index) {
+        if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
             return flow;
         }
         if self.env.settle_before(index).is_none() {

@@ -66,7 +66,7 @@ impl<E: Execute> Worker<E> {
                     self.env.clients.list(index);
                     // Nor are requests that have been received or executed in part.
                     self.env.abandon_pieces(index);
-                    self.abandon_names(index);
+                    self.subscriptions.abandon_names(&mut self.env, index);
                 }
             }
             self.go_on_draining();

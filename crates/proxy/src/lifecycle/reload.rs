@@ -19,7 +19,7 @@ impl<E: Execute> Worker<E> {
         let is_plain = config.routes.are_plain();
         let has_other_channels = self.env.engine.is_none() && has_other_places(&self.env.config, &config);
         if has_other_channels {
-            self.end_push_lanes();
+            self.subscriptions.end_push_lanes(&mut self.env);
         }
         let are_plain = is_plain && self.env.config.routes.are_plain();
         // Keys are placed or named in another way.
@@ -49,15 +49,15 @@ impl<E: Execute> Worker<E> {
         let has_other_ways = has_other_channels || has_other_routes || !are_plain;
         self.move_nodes(None, has_other_routes, has_other_ways);
         if has_other_channels {
-            self.begin_push_lanes();
+            self.subscriptions.begin_push_lanes(&mut self.env);
         } else {
-            self.take_channel_routes(&before);
+            self.subscriptions.take_channel_routes(&mut self.env, &before);
         }
-        self.forget_names();
+        self.subscriptions.forget_names(&mut self.env);
         self.env.for_each_session(|flags| {
             if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
-        self.restart_all_noloop();
+        self.subscriptions.restart_all_noloop(&mut self.env);
         self.adopt_users(None);
         self.env.review_modes();
         self.recall_blocked(has_other_routes);

@@ -24,8 +24,8 @@ impl<E: Execute> Worker<E> {
         if self.env.engine_at_us > 0 && self.env.now.mono_us >= self.env.engine_at_us || self.env.cron_at_us == 0 {
             self.tick_engine();
         }
-        if self.subscriptions_are_due() {
-            self.come_due(Self::check_push_lanes);
+        if self.subscriptions.subscriptions_are_due(&self.env) {
+            self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));
         }
         if self.blocking.next_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
             self.come_due(Self::handle_blocked_deadlines);
@@ -75,7 +75,7 @@ impl<E: Execute> Worker<E> {
             self.env.is_busy |= self.expire_queries();
             self.env.is_busy |= self.env.check_held();
             self.env.is_busy |= self.check_learnings();
-            self.env.is_busy |= self.expire_subscriptions();
+            self.env.is_busy |= self.subscriptions.expire_subscriptions(&mut self.env);
             self.follow_names();
             self.env.is_busy |= self.env.renew_lanes();
             self.tell_ended();
@@ -120,7 +120,7 @@ impl<E: Execute> Worker<E> {
         self.serve_ready();
         if self.parking.is_told {
             self.collect_changes(None);
-            self.tell_changes();
+            self.subscriptions.tell_changes(&mut self.env);
         }
     }
 }

@@ -182,7 +182,7 @@ impl<E: Execute> Worker<E> {
         subscriptions.invalidate_node(config, node, clients);
         for client in told {
             if self.env.clients.sessions.get(client).is_some() && self.env.has_noloop_lanes(client.index) {
-                self.restart_noloop(client.index);
+                self.subscriptions.restart_noloop(&mut self.env, client.index);
             }
         }
         self.recall_blocked(false);

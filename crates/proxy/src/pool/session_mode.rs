@@ -506,7 +506,7 @@ impl<E: Execute> Worker<E> {
             return;
         }
         let state: LaneKey = self.env.lanes.state_of(base);
-        if self.speak_otherwise(index, class, state) {
+        if self.subscriptions.speak_otherwise(&mut self.env, index, class, state) {
             if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
                 owner.base = base;
             }
@@ -526,6 +526,6 @@ impl<E: Execute> Worker<E> {
             session.pins = pins;
             session.settle_pins();
         }
-        self.restart_noloop(index);
+        self.subscriptions.restart_noloop(&mut self.env, index);
     }
 }

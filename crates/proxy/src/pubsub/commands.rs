@@ -10,11 +10,13 @@ use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
 use crate::nodes::id::NodeId;
+use crate::pubsub::PubsubStep;
+use crate::pubsub::Subscriptions;
 use crate::push::frame::{Kind, Verb};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;
-use crate::worker::Worker;
+use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Protocol, Request};
 
@@ -33,90 +35,101 @@ struct Change {
     is_silent: bool,
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Deals with a request of the push lane, or one about it.
-    pub(crate) fn handle_pubsub(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn handle_request(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> PubsubStep {
         use PubsubCommand as P;
         let args = request.args;
         let Command::Pubsub(command) = row.command else {
-            return self.env.refuse_unsupported(index, row, "it changes what its connection receives");
+            return PubsubStep::Done(env.refuse_unsupported(index, row, "it changes what its connection receives"));
         };
         match command {
-            P::Subscribe => self.subscribe(index, Kind::Channel, args.from(1)),
-            P::Psubscribe => self.subscribe(index, Kind::Pattern, args.from(1)),
-            P::Ssubscribe => self.subscribe(index, Kind::Shard, args.from(1)),
-            P::Unsubscribe => self.unsubscribe(index, Kind::Channel, args.from(1)),
-            P::Punsubscribe => self.unsubscribe(index, Kind::Pattern, args.from(1)),
-            P::Sunsubscribe => self.unsubscribe(index, Kind::Shard, args.from(1)),
-            P::Publish => self.publish(index, Kind::Channel, row, request),
-            P::Spublish => self.publish(index, Kind::Shard, row, request),
-            _ => self.ask_about_channels(index, command, row, args),
+            P::Subscribe => PubsubStep::Done(self.subscribe(env, index, Kind::Channel, args.from(1))),
+            P::Psubscribe => PubsubStep::Done(self.subscribe(env, index, Kind::Pattern, args.from(1))),
+            P::Ssubscribe => PubsubStep::Done(self.subscribe(env, index, Kind::Shard, args.from(1))),
+            P::Unsubscribe => PubsubStep::Done(self.unsubscribe(env, index, Kind::Channel, args.from(1))),
+            P::Punsubscribe => PubsubStep::Done(self.unsubscribe(env, index, Kind::Pattern, args.from(1))),
+            P::Sunsubscribe => PubsubStep::Done(self.unsubscribe(env, index, Kind::Shard, args.from(1))),
+            P::Publish => self.publish(env, index, Kind::Channel, row, request),
+            P::Spublish => self.publish(env, index, Kind::Shard, row, request),
+            _ => env.ask_about_channels(index, command, row, args),
         }
     }
 
     /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
     /// given up.
-    pub(crate) fn abandon_names(&mut self, index: ClientId) {
-        if let Some(pending) = self.env.begun(index).and_then(|begun| begun.pending) {
-            self.subscriptions.fail(pending, error_text::DRAINING, &mut self.env.clients, &self.env.config);
+    pub(crate) fn abandon_names(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        if let Some(pending) = env.begun(index).and_then(|begun| begun.pending) {
+            self.fail(pending, error_text::DRAINING, &mut env.clients, &env.config);
         }
     }
 
-    fn subscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
-        let begun = match self.env.begun(index) {
+    fn subscribe(&mut self, env: &mut Env<impl Execute>, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
+        let begun = match env.begun(index) {
             Some(begun) => begun,
-            None => match self.begin_subscribing(index, kind, names) {
+            None => match self.begin_subscribing(env, index, kind, names) {
                 Ok(begun) => begun,
                 Err(flow) => return flow,
             },
         };
         // If it has failed by now, its client has been told so, and the rest is not done.
-        let Some(pending) = begun.pending.filter(|pending| self.subscriptions.pending.is_hopeful(*pending)) else {
+        let Some(pending) = begun.pending.filter(|pending| self.pending.is_hopeful(*pending)) else {
             return Flow::Next;
         };
         let rest = names.from(begun.done);
         let part = rest.first(rest.len().min(names_per_turn(names.len())));
-        let nodes = self.subscribe_to(index, kind, part, pending, begun.number);
-        self.await_nodes(pending, &nodes);
+        let nodes = self.subscribe_to(env, index, kind, part, pending, begun.number);
+        self.await_nodes(env, pending, &nodes);
         // In RESP2 it may do little else from now on.
-        if let Some(session) = self.env.clients.sessions.handle(index) {
-            self.subscriptions.answer(session, &mut self.env.clients);
+        if let Some(session) = env.clients.sessions.handle(index) {
+            self.answer(session, &mut env.clients);
         }
-        self.account_subscriptions();
+        self.account_subscriptions(env);
         if rest.len() > part.len() {
-            return self.env.go_on_behind(index, PartialSubscribe { done: begun.done + part.len(), ..begun });
+            return env.go_on_behind(index, PartialSubscribe { done: begun.done + part.len(), ..begun });
         }
-        self.subscriptions.progress(pending, &mut self.env.clients);
-        self.env.counters.requests_local.add(1);
-        self.env.keep_outstanding(index)
+        self.progress(pending, &mut env.clients);
+        env.counters.requests_local.add(1);
+        env.keep_outstanding(index)
     }
 
     /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
-    fn begin_subscribing(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Result<PartialSubscribe, Flow> {
-        if self.env.shared.ledger.held_bytes() > self.env.config.budgets.process {
-            return Err(self.env.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
+    fn begin_subscribing(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        kind: Kind,
+        names: Args<'_>,
+    ) -> Result<PartialSubscribe, Flow> {
+        if env.shared.ledger.held_bytes() > env.config.budgets.process {
+            return Err(env.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
         // its last messages first. Nor may it receive messages that the client has published before.
-        let has_to_wait = self.env.has_many_pending(index, names.len())
-            || self.env.has_pending_departures(index)
-            || self.env.has_messages_under_way(index);
-        if has_to_wait && self.env.settle_before(index).is_none() {
+        let has_to_wait = env.has_many_pending(index, names.len())
+            || env.has_pending_departures(index)
+            || env.has_messages_under_way(index);
+        if has_to_wait && env.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return Err(Flow::Stop) };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Err(Flow::Stop) };
-        let this = &mut self.subscriptions;
-        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
-        let subscriber = this.subscriber(&mut session.subscriber, handle);
+        let Some(handle) = env.clients.sessions.handle(index) else { return Err(Flow::Stop) };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return Err(Flow::Stop) };
+        let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
+        let subscriber = self.subscriber(&mut session.subscriber, handle);
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
-            return Err(self.env.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
+            return Err(env.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
         }
         if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
-            return Err(self.env.refuse(index, error_text::too_many_patterns().as_bytes()));
+            return Err(env.refuse(index, error_text::too_many_patterns().as_bytes()));
         }
         if !subscriber.take_scope(&scope) {
-            return Err(self.env.refuse(index, error_text::TOO_MANY_SCOPES.as_bytes()));
+            return Err(env.refuse(index, error_text::TOO_MANY_SCOPES.as_bytes()));
         }
         let number = subscriber.next_pending();
         // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
@@ -125,56 +138,56 @@ impl<E: Execute> Worker<E> {
         session.reply_mode.pass();
         let change =
             Change { kind, verb: Verb::Subscribe, items: Vec::new(), departures: Vec::new(), is_silent: false };
-        let pending = self.queue_change(index, handle, change, is_wanted, 1);
+        let pending = self.queue_change(env, index, handle, change, is_wanted, 1);
         Ok(PartialSubscribe { pending, number, done: 0 })
     }
 
     /// Subscribes to some of the names of the request that `pending` stands for. Gives the nodes that have to do their part.
     fn subscribe_to(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         kind: Kind,
         names: Args<'_>,
         pending: Handle,
         number: u32,
     ) -> Vec<NodeId> {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Vec::new() };
-        let this = &mut self.subscriptions;
-        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return Vec::new() };
+        let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return Vec::new() };
         let mut items = Vec::with_capacity(names.len());
         let (mut nodes, mut untold) = (Vec::new(), Vec::new());
         for name in names.iter() {
-            let id = this.number(subscriber, &scope, kind, name);
-            let registry = &mut this.registries[kind as usize];
+            let id = self.number(subscriber, &scope, kind, name);
+            let registry = &mut self.registries[kind as usize];
             // Held until the request is answered, so that the number outlives what else happens.
             registry.retain(id);
             let is_change = subscriber.sets[kind as usize].insert(id, (), registry.mix());
             items.push(Item { id, is_change });
             if is_change {
                 let unsettled = subscriber.unsettled.get_or_insert_default();
-                unsettled[kind as usize].insert(id, number, this.registries[kind as usize].mix());
-                this.join(&self.env.config, subscriber.id, kind, id);
+                unsettled[kind as usize].insert(id, number, self.registries[kind as usize].mix());
+                self.join(&env.config, subscriber.id, kind, id);
             }
             let mut is_waited_for = false;
-            this.each_spot(&self.env.config, kind, id, |node, told| {
-                let is_confirmed = this.books[node].is_confirmed(this.told(), kind, told);
+            self.each_spot(&env.config, kind, id, |node, told| {
+                let is_confirmed = self.books[node].is_confirmed(self.told(), kind, told);
                 is_waited_for |= !is_confirmed;
                 if !is_confirmed && !nodes.contains(&node) {
                     nodes.push(node);
                 }
-                if !is_confirmed && !this.books[node].is_told(this.told(), kind, told) {
+                if !is_confirmed && !self.books[node].is_told(self.told(), kind, told) {
                     untold.push((node, told));
                 }
             });
             // A node that is back is told of channels a part at a time. What is waited for, it is told of now.
             for (node, told) in untold.drain(..) {
-                let (book, registries) = this.book(node);
+                let (book, registries) = self.book(node);
                 book.note(registries, kind, told);
             }
             // It may fail with another request, or because a node refuses it now.
             let begun = subscriber.unsettled.as_ref();
-            let begun = begun.and_then(|begun| begun[kind as usize].get(id, this.registries[kind as usize].mix()));
+            let begun = begun.and_then(|begun| begun[kind as usize].get(id, self.registries[kind as usize].mix()));
             let is_relying = if begun.is_some() { begun != Some(number) } else { is_waited_for };
             if !is_change && is_relying {
                 let relying = subscriber.relying.entry((kind, id)).or_default();
@@ -184,41 +197,40 @@ impl<E: Execute> Worker<E> {
             }
         }
         subscriber.pending_names += items.len();
-        this.pending.extend(pending, items, nodes.len(), self.env.now.mono_us);
+        self.pending.extend(pending, items, nodes.len(), env.now.mono_us);
         nodes
     }
 
     /// Gives up the channels named, or all.
-    fn unsubscribe(&mut self, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
-        let done = self.env.begun(index).map_or(0, |begun| begun.done);
+    fn unsubscribe(&mut self, env: &mut Env<impl Execute>, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
+        let done = env.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
         let part = rest.first(rest.len().min(names_per_turn(names.len())));
         // It must be certain which channels are given up, and they still receive the messages that the client has published
         // before.
-        let has_to_wait = self.env.has_pending_begun(index)
-            || self.env.has_many_pending(index, part.len())
-            || self.env.has_messages_under_way(index);
-        if has_to_wait && self.env.settle_before(index).is_none() {
-            let session = self.env.clients.sessions.at_mut(index);
+        let has_to_wait = env.has_pending_begun(index)
+            || env.has_many_pending(index, part.len())
+            || env.has_messages_under_way(index);
+        if has_to_wait && env.settle_before(index).is_none() {
+            let session = env.clients.sessions.at_mut(index);
             if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
                 subscriber.begun = Some(PartialSubscribe { pending: None, number: 0, done });
             }
             return Flow::Again;
         }
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let this = &mut self.subscriptions;
-        let scope = if this.has_ways() { scope_of(session) } else { Scope::default() };
-        let subscriber = this.subscriber(&mut session.subscriber, handle);
+        let Some(handle) = env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
+        let subscriber = self.subscriber(&mut session.subscriber, handle);
         let mut named: Vec<u32> = part
             .iter()
             .map(|name| {
-                let id = this.number(subscriber, &scope, kind, name);
-                this.registries[kind as usize].retain(id);
+                let id = self.number(subscriber, &scope, kind, name);
+                self.registries[kind as usize].retain(id);
                 id
             })
             .collect();
-        let registry = &mut this.registries[kind as usize];
+        let registry = &mut self.registries[kind as usize];
         if names.is_empty() {
             named.extend(subscriber.sets[kind as usize].ids().take(NAMES_PER_TURN_MAX));
             named.iter().for_each(|id| registry.retain(*id));
@@ -226,15 +238,15 @@ impl<E: Execute> Worker<E> {
         let mut items = Vec::with_capacity(named.len());
         let (mut nodes, mut departures) = (Vec::new(), Vec::new());
         for id in named {
-            let mix = this.registries[kind as usize].mix();
+            let mix = self.registries[kind as usize].mix();
             let is_change = subscriber.sets[kind as usize].remove(id, mix).is_some();
             items.push(Item { id, is_change });
             if !is_change {
                 continue;
             }
             // What was published before is on its way, if the node is there.
-            this.each_spot(&self.env.config, kind, id, |node, told| {
-                if !this.books[node].is_live() {
+            self.each_spot(&env.config, kind, id, |node, told| {
+                if !self.books[node].is_live() {
                     return;
                 }
                 departures.push(PendingUnsubscribe { kind, told, subscriber: subscriber.id, id });
@@ -242,38 +254,39 @@ impl<E: Execute> Worker<E> {
                     nodes.push(node);
                 }
             });
-            this.leave(&self.env.config, subscriber.id, kind, id);
+            self.leave(&env.config, subscriber.id, kind, id);
         }
         let is_all = names.is_empty() && subscriber.count(kind) == 0;
         // Each of them is acknowledged by itself, so each part may be.
         let change = Change { kind, verb: Verb::Unsubscribe, items, departures, is_silent: false };
-        let flow = self.begin_change(index, change, &nodes);
+        let flow = self.begin_change(env, index, change, &nodes);
         if flow == Flow::Stop || is_all || !names.is_empty() && rest.len() == part.len() {
             return flow;
         }
-        self.env.go_on_behind(index, PartialSubscribe { pending: None, number: 0, done: done + part.len() })
+        env.go_on_behind(index, PartialSubscribe { pending: None, number: 0, done: done + part.len() })
     }
 
     /// The request is answered once these nodes have done their part; at once if there are none.
-    fn begin_change(&mut self, index: ClientId, change: Change, nodes: &[NodeId]) -> Flow {
-        let Some(session) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+    fn begin_change(&mut self, env: &mut Env<impl Execute>, index: ClientId, change: Change, nodes: &[NodeId]) -> Flow {
+        let Some(session) = env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
         // It is acknowledged as a subscription is.
         let is_wanted = this.reply_mode == ReplyMode::On;
         this.reply_mode.pass();
-        let Some(pending) = self.queue_change(index, session, change, is_wanted, nodes.len()) else {
+        let Some(pending) = self.queue_change(env, index, session, change, is_wanted, nodes.len()) else {
             return Flow::Stop;
         };
-        self.env.counters.requests_local.add(1);
-        self.await_nodes(pending, nodes);
-        self.subscriptions.answer(session, &mut self.env.clients);
-        self.account_subscriptions();
-        self.env.keep_outstanding(index)
+        env.counters.requests_local.add(1);
+        self.await_nodes(env, pending, nodes);
+        self.answer(session, &mut env.clients);
+        self.account_subscriptions(env);
+        env.keep_outstanding(index)
     }
 
     /// Takes a place for the reply to a request that changes subscriptions.
     fn queue_change(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         session: ClientHandle,
         change: Change,
@@ -281,7 +294,7 @@ impl<E: Execute> Worker<E> {
         missing: usize,
     ) -> Option<Handle> {
         let Change { kind, verb, items, departures, is_silent } = change;
-        let this = self.env.clients.sessions.at_mut(index)?;
+        let this = env.clients.sessions.at_mut(index)?;
         let subscriber = this.subscriber.as_mut()?;
         let seq = this.down.expect();
         match verb {
@@ -289,9 +302,9 @@ impl<E: Execute> Worker<E> {
             Verb::Unsubscribe => subscriber.pending_departures += 1,
         }
         subscriber.pending_names += items.len();
-        let asked_us = self.env.now.mono_us;
+        let asked_us = env.now.mono_us;
         let (failure, tracking) = (None, None);
-        let departures = self.subscriptions.depart(departures);
+        let departures = self.depart(departures);
         let pending = PendingChange {
             session,
             seq,
@@ -306,45 +319,45 @@ impl<E: Execute> Worker<E> {
             is_silent,
             is_wanted,
         };
-        let pending = self.subscriptions.pending.insert(pending);
+        let pending = self.pending.insert(pending);
         subscriber.pending.push_back(pending);
         Some(pending)
     }
 
     /// Has nodes do their part of what a request waits for.
-    fn await_nodes(&mut self, pending: Handle, nodes: &[NodeId]) {
-        let Some((verb, kind)) = self.subscriptions.change_of(pending) else { return };
+    fn await_nodes(&mut self, env: &mut Env<impl Execute>, pending: Handle, nodes: &[NodeId]) {
+        let Some((verb, kind)) = self.change_of(pending) else { return };
         for node in nodes {
-            self.subscriptions.has_news = true;
-            let book = &mut self.subscriptions.books[*node];
+            self.has_news = true;
+            let book = &mut self.books[*node];
             match verb {
                 Verb::Unsubscribe => book.await_word(pending, kind),
                 Verb::Subscribe => {
                     book.await_acknowledgements(pending, kind);
-                    if let Err(error) = self.prepare_push_lane(*node) {
-                        self.subscriptions.fail(pending, &error, &mut self.env.clients, &self.env.config);
+                    if let Err(error) = self.prepare_push_lane(env, *node) {
+                        self.fail(pending, &error, &mut env.clients, &env.config);
                     }
                 }
             }
         }
-        self.env.is_busy |= !nodes.is_empty();
+        env.is_busy |= !nodes.is_empty();
     }
 
     /// The client is about to end all of its subscriptions (RESET) or to leave (QUIT): what was published before comes before
     /// the reply. `None`: it has come.
-    pub(crate) fn hear_out(&mut self, index: ClientId) -> Option<Flow> {
-        let session = self.env.clients.sessions.handle(index)?;
-        let this = self.env.clients.sessions.at_mut(index)?;
+    pub(crate) fn hear_out(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Option<Flow> {
+        let session = env.clients.sessions.handle(index)?;
+        let this = env.clients.sessions.at_mut(index)?;
         let subscriber = this.subscriber.as_deref_mut().filter(|subscriber| subscriber.is_subscribed())?;
         if std::mem::take(&mut subscriber.has_heard_out) {
             return None;
         }
-        if self.env.settle_before(index).is_none() {
+        if env.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
-        let live = |node: &NodeId| self.subscriptions.books[*node].is_live();
-        let nodes: Vec<NodeId> = self.subscriptions.books.ids().filter(live).collect();
-        let this = self.env.clients.sessions.at_mut(index)?;
+        let live = |node: &NodeId| self.books[*node].is_live();
+        let nodes: Vec<NodeId> = self.books.ids().filter(live).collect();
+        let this = env.clients.sessions.at_mut(index)?;
         if nodes.is_empty() {
             return None;
         }
@@ -352,30 +365,42 @@ impl<E: Execute> Worker<E> {
         this.pause.add(Pause::BARRIER);
         let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
         let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
-        let pending = self.queue_change(index, session, change, false, nodes.len())?;
-        self.await_nodes(pending, &nodes);
+        let pending = self.queue_change(env, index, session, change, false, nodes.len())?;
+        self.await_nodes(env, pending, &nodes);
         Some(Flow::Again)
     }
 
     /// Shows in account and counters what is subscribed to.
-    pub(crate) fn account_subscriptions(&mut self) {
-        self.subscriptions.account(&self.env.shared.ledger);
-        let [channels, patterns, shards] = self.subscriptions.counts();
-        self.env.counters.pubsub_channels.set(channels as u64);
-        self.env.counters.pubsub_patterns.set(patterns as u64);
-        self.env.counters.pubsub_shard_channels.set(shards as u64);
-        self.env.counters.subscriptions.set(self.subscriptions.pairs as u64);
-        self.subscriptions.tracked.show(&self.env.counters);
+    pub(crate) fn account_subscriptions(&mut self, env: &mut Env<impl Execute>) {
+        self.account(&env.shared.ledger);
+        let [channels, patterns, shards] = self.counts();
+        env.counters.pubsub_channels.set(channels as u64);
+        env.counters.pubsub_patterns.set(patterns as u64);
+        env.counters.pubsub_shard_channels.set(shards as u64);
+        env.counters.subscriptions.set(self.pairs as u64);
+        self.tracked.show(&env.counters);
+    }
+
+    /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
+    /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
+    pub(crate) fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
+        if env.is_amid_names(index) {
+            return true;
+        }
+        let subscriber = env.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        subscriber.is_some_and(|subscriber| {
+            self.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
+        })
     }
 
     /// Forgets all that a client subscribes to.
-    pub(crate) fn reset_subscriptions(&mut self, index: ClientId) {
-        self.env.leave_noloop(index);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+    pub(crate) fn reset_subscriptions(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        env.leave_noloop(index);
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::SUBSCRIBED);
         session.flags.remove(SessionFlags::TRACKING);
         if let Some(subscriber) = session.subscriber.take() {
-            self.subscriptions.forget(*subscriber);
+            self.forget(*subscriber);
         }
     }
 }

@@ -13,7 +13,6 @@ use crate::push::frame::Kind;
 use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
-use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::Execute;
 use respool_connection::limits::ALLOCATION_BYTES;
@@ -250,20 +249,20 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// A client has been written to; if messages wait for the room it is written again in the next turn.
     #[cold]
-    pub(crate) fn note_room(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at(index) else { return };
+    pub(crate) fn note_room(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(session) = env.clients.sessions.at(index) else { return };
         if !session.is_blocked && session.subscriber.as_ref().is_some_and(|s| s.backlog_bytes() > 0) {
-            self.subscriptions.refilling.push(index);
+            self.refilling.push(index);
         }
     }
 
     /// Lists those whose outboxes have room for what waits.
-    pub(crate) fn go_on_refilling(&mut self) {
-        while let Some(index) = self.subscriptions.refilling.pop() {
-            self.env.clients.list(index);
+    pub(crate) fn go_on_refilling(&mut self, env: &mut Env<impl Execute>) {
+        while let Some(index) = self.refilling.pop() {
+            env.clients.list(index);
         }
     }
 }

@@ -4,11 +4,11 @@
 //! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
 
 use super::routing::{Scope, scope_of};
-use crate::mail::Query;
+use crate::env::Env;
+use crate::pubsub::Subscriptions;
 use crate::push::frame::Kind;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeSet;
@@ -102,7 +102,15 @@ impl PubsubAnswer {
     }
 }
 
-impl<E: Execute> Worker<E> {
+/// What becomes of a request about subscriptions.
+#[derive(Debug)]
+pub(crate) enum PubsubStep {
+    Done(Flow),
+    /// All workers are asked; their answers make the reply.
+    Ask(PubsubQuery),
+}
+
+impl<E: Execute> Env<E> {
     /// PUBSUB.
     pub(crate) fn ask_about_channels(
         &mut self,
@@ -110,22 +118,25 @@ impl<E: Execute> Worker<E> {
         command: PubsubCommand,
         row: &'static Row,
         args: Args<'_>,
-    ) -> Flow {
+    ) -> PubsubStep {
         // Channels are those that routes lead the client to, by the names that it has for them.
-        let scope = || self.env.clients.sessions.at(index).map(scope_of).unwrap_or_default();
+        let scope = || self.clients.sessions.at(index).map(scope_of).unwrap_or_default();
         match PubsubQuery::read(command, row, args, scope) {
-            Ok(Some(query)) => self.ask_workers(index, Query::Pubsub(query)),
+            Ok(Some(query)) => PubsubStep::Ask(query),
             Ok(None) => {
-                self.env.answer(index, |reply| crate::commands::client::help(row, reply));
-                Flow::Next
+                self.answer(index, |reply| crate::commands::client::help(row, reply));
+                PubsubStep::Done(Flow::Next)
             }
-            Err(words) => self.env.refuse(index, &words),
+            Err(words) => PubsubStep::Done(self.refuse(index, &words)),
         }
     }
+}
 
+impl Subscriptions {
     /// A script of the engine in this process publishes a message, or asks about channels.
     pub(crate) fn pubsub_for_script(
         &mut self,
+        env: &mut Env<impl Execute>,
         command: PubsubCommand,
         row: &'static Row,
         args: Args<'_>,
@@ -133,20 +144,20 @@ impl<E: Execute> Worker<E> {
     ) {
         match PubsubQuery::read(command, row, args, Scope::default) {
             // An engine belongs to one worker, and so do its clients.
-            Ok(Some(query)) => query.reply(&self.answer_pubsub_query(&query), reply),
+            Ok(Some(query)) => query.reply(&self.answer_pubsub_query(env, &query), reply),
             Ok(None) => crate::commands::client::help(row, reply),
             Err(words) => reply.error(&words),
         }
     }
 
     /// Answers for the subscriptions of this worker.
-    pub(crate) fn answer_pubsub_query(&mut self, query: &PubsubQuery) -> PubsubAnswer {
+    pub(crate) fn answer_pubsub_query(&mut self, env: &mut Env<impl Execute>, query: &PubsubQuery) -> PubsubAnswer {
         let mut answer = PubsubAnswer::default();
-        let registries = &self.subscriptions.registries;
+        let registries = &self.registries;
         match query {
             PubsubQuery::Names { kind, pattern, scope } => {
                 let is_asked = |name: &[u8]| pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, name));
-                let names = self.subscriptions.names_for(&self.env.config, scope, *kind, is_asked);
+                let names = self.names_for(&env.config, scope, *kind, is_asked);
                 answer.names = names.into_iter().collect();
             }
             PubsubQuery::Patterns => {
@@ -154,16 +165,15 @@ impl<E: Execute> Worker<E> {
                 answer.names = registry.active_from(0).map(|id| registry.name(id).into()).collect();
             }
             PubsubQuery::Counts { kind, names, scope } => {
-                let count = |name: &[u8]| self.subscriptions.count_for(&self.env.config, scope, *kind, name) as i64;
+                let count = |name: &[u8]| self.count_for(&env.config, scope, *kind, name) as i64;
                 answer.counts = names.iter().map(|name| count(name)).collect();
             }
             PubsubQuery::Receivers { kind, channel, node, .. } => {
-                let node = self.env.config.find_node(|known| *known.name == **node);
-                answer.counts =
-                    vec![node.map_or(0, |node| self.subscriptions.surplus(&self.env.config, *kind, channel, node))];
+                let node = env.config.find_node(|known| *known.name == **node);
+                answer.counts = vec![node.map_or(0, |node| self.surplus(&env.config, *kind, channel, node))];
             }
             PubsubQuery::Publish { kind, channel, payload } => {
-                answer.counts = vec![self.deliver_here(*kind, channel, payload)];
+                answer.counts = vec![self.deliver_here(env, *kind, channel, payload)];
             }
         }
         answer

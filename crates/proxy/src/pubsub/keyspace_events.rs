@@ -5,8 +5,8 @@
 //! the reply to its command, and behind the whole reply to EXEC: nothing is written between the elements of an array.
 
 use super::Subscriptions;
+use crate::env::Env;
 use crate::push::frame::Kind;
-use crate::worker::Worker;
 use respool_command::{EventClasses, Execute};
 
 impl Subscriptions {
@@ -16,22 +16,22 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Publishes events, each with its database and key, in this order. An engine belongs to one worker, and so do its clients.
     #[cold]
-    pub(crate) fn publish_events(&mut self, events: &[(u32, Box<[u8]>, &'static str)]) {
-        if events.is_empty() || !self.subscriptions.hears_channels() {
+    pub(crate) fn publish_events(&mut self, env: &mut Env<impl Execute>, events: &[(u32, Box<[u8]>, &'static str)]) {
+        if events.is_empty() || !self.hears_channels() {
             return;
         }
-        let classes = self.env.config.keyspace_events;
+        let classes = env.config.keyspace_events;
         for (database, key, event) in events {
             if classes.has_any(EventClasses::KEYSPACE) {
                 let channel = [format!("__keyspace@{database}__:").as_bytes(), key].concat();
-                self.deliver_here(Kind::Channel, &channel, event.as_bytes());
+                self.deliver_here(env, Kind::Channel, &channel, event.as_bytes());
             }
             if classes.has_any(EventClasses::KEYEVENT) {
                 let channel = format!("__keyevent@{database}__:{event}");
-                self.deliver_here(Kind::Channel, channel.as_bytes(), key);
+                self.deliver_here(env, Kind::Channel, channel.as_bytes(), key);
             }
         }
     }

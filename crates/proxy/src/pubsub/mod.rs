@@ -27,7 +27,7 @@ pub(crate) mod routing;
 mod unsubscribing;
 
 pub use delivery::Message;
-pub(crate) use inspect::{PubsubAnswer, PubsubQuery};
+pub(crate) use inspect::{PubsubAnswer, PubsubQuery, PubsubStep};
 pub(crate) use publish::Publishing;
 pub(crate) use routing::ChannelPlace;
 

@@ -5,24 +5,21 @@
 //! clients behind it. What becomes of it behind other proxies is not known here: each counts as one.
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
-use super::PubsubQuery;
-use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::MessageSource;
+use super::{PubsubQuery, PubsubStep, Subscriptions};
 use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
-use crate::mail::Query;
 use crate::nodes::id::NodeId;
 use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::worker::Worker;
 use respool_command::{Execute, Row, glob};
 use respool_route::Subject;
-use respool_wire::{Protocol, ReplyKind, Request, encode_request};
+use respool_wire::{Args, Protocol, ReplyKind, Request, encode_request};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -54,87 +51,107 @@ impl Publishing {
         Progress::Through
     }
 
+    /// The node has passed the message on; the clients behind our own lanes are to be counted.
+    pub(crate) fn question(self, config: &Config) -> Option<(Asker, PubsubQuery)> {
+        let Self { asker, kind, channel, node, count } = self;
+        // Another worker may go by other settings at the moment, so its nodes may be in another order.
+        let node = config.node(node).map_or("", |node| &node.name).into();
+        Some((asker, PubsubQuery::Receivers { kind, channel, node, at_node: count? }))
+    }
+
     /// Other nodes are configured.
     pub(crate) fn move_to(&mut self, moves: &Moves) {
         self.node = moves.place_of(self.node);
     }
 }
 
-impl<E: Execute> Worker<E> {
-    pub(super) fn publish(&mut self, index: ClientId, kind: Kind, row: &'static Row, request: &Request<'_>) -> Flow {
+impl Subscriptions {
+    pub(super) fn publish(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        kind: Kind,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> PubsubStep {
         let args = request.args;
-        let (channel, payload) = (args.at(1), args.at(2));
-        if self.env.engine.is_some() {
-            let query = PubsubQuery::Publish { kind, channel: channel.into(), payload: payload.into() };
-            return self.ask_workers(index, Query::Pubsub(query));
+        match env.engine {
+            Some(_) => {
+                PubsubStep::Ask(PubsubQuery::Publish { kind, channel: args.at(1).into(), payload: args.at(2).into() })
+            }
+            None => PubsubStep::Done(self.publish_at_node(env, index, kind, row, args)),
         }
+    }
+
+    fn publish_at_node(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        kind: Kind,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Flow {
+        let (channel, payload) = (args.at(1), args.at(2));
         // The message and the client's own subscriptions use different connections, and whether the client receives it
         // depends on their order.
-        if self.env.has_pending_subscriptions(index) && self.env.settle_before(index).is_none() {
+        if env.has_pending_subscriptions(index) && env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+        if let Some(session) = env.clients.sessions.at_mut(index) {
             session.details.has_published = true;
         }
-        let (node, channel) = self.place_of_channel(index, row, channel);
+        let (node, channel) = self.place_of_channel(env, index, row, channel);
         let channel = &*channel;
-        let is_wanted = self.env.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
-        let is_exact = self.env.config.subscriptions.receivers == PublishReceivers::Clients;
-        if !is_wanted || !is_exact || self.env.shared.sum(|c| c.subscriptions.value()) == 0 {
-            return self
-                .env
-                .send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
+        let is_wanted = env.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
+        let is_exact = env.config.subscriptions.receivers == PublishReceivers::Clients;
+        if !is_wanted || !is_exact || env.shared.sum(|c| c.subscriptions.value()) == 0 {
+            return env.send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
-        let Some(session) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(this) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
-        let task = self.env.tasks.begin(InternalRequest::Publish(task));
-        let lane = self.env.lanes.lane(&self.env.config, node, class);
+        let task = env.tasks.begin(InternalRequest::Publish(task));
+        let lane = env.lanes.lane(&env.config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [args.at(0), channel, payload].into_iter());
         let owner = InternalRequests::owner(task, 0);
-        self.env.is_busy = true;
-        if let Err(error) =
-            self.env.lanes.send(lane, owner, &self.env.config, self.env.now, &mut self.env.clients.pool, write)
-        {
-            self.env.counters.node_errors.add(1);
-            self.env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.env.clients);
+        env.is_busy = true;
+        if let Err(error) = env.lanes.send(lane, owner, &env.config, env.now, &mut env.clients.pool, write) {
+            env.counters.node_errors.add(1);
+            env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
             return Flow::Next;
         }
-        self.env.keep_pace(index, lane)
+        env.keep_pace(index, lane)
     }
 
     /// The node of a channel, and what it is called there.
     fn place_of_channel<'a>(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         row: &'static Row,
         channel: &'a [u8],
     ) -> (NodeId, Cow<'a, [u8]>) {
-        if !self.subscriptions.has_ways() {
-            return (NodeId::of(self.env.config.topology.place(channel)), Cow::Borrowed(channel));
+        if !self.has_ways() {
+            return (NodeId::of(env.config.topology.place(channel)), Cow::Borrowed(channel));
         }
-        let routes = Arc::clone(&self.env.config.routes);
-        let database = self.env.clients.sessions.at(index).map_or(0, |session| session.database);
-        let led = routes.channel(Subject { user: self.env.user_of(index), database, row }, channel);
-        self.env.note_route(led.route);
+        let routes = Arc::clone(&env.config.routes);
+        let database = env.clients.sessions.at(index).map_or(0, |session| session.database);
+        let led = routes.channel(Subject { user: env.user_of(index), database, row }, channel);
+        env.note_route(led.route);
         let pool = routes.pool_of(led.route);
         (NodeId::at(pool.place(pool.topology.place(&led.name))), Cow::Owned(led.name))
     }
 
-    /// The node has passed the message on; the clients behind our own lanes are counted.
-    pub(crate) fn conclude_publish(&mut self, publishing: Publishing) {
-        let Publishing { asker, kind, channel, node, count } = publishing;
-        let Some(count) = count else { return };
-        // Another worker may go by other settings at the moment, so its nodes may be in another order.
-        let node = self.env.config.node(node).map_or("", |node| &node.name).into();
-        let query = PubsubQuery::Receivers { kind, channel, node, at_node: count };
-        self.ask_workers_for(Some(asker), None, Query::Pubsub(query));
-    }
-
     /// Delivers a message to this worker's clients. Returns to how many.
-    pub(super) fn deliver_here(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> i64 {
-        let Self { env: Env { clients, config, shared, counters, .. }, subscriptions, .. } = self;
+    pub(super) fn deliver_here(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        kind: Kind,
+        channel: &[u8],
+        payload: &[u8],
+    ) -> i64 {
+        let Env { clients, config, shared, counters, .. } = env;
         counters.messages_received.add(1);
         let terms = Terms {
             ledger: &shared.ledger,
@@ -143,13 +160,13 @@ impl<E: Execute> Worker<E> {
         };
         let mut bytes = Vec::new();
         frame::message(&mut bytes, Protocol::Resp2, kind, None, channel, payload);
-        let mut count = subscriptions.deliver(kind, channel, &bytes, clients, terms);
+        let mut count = self.deliver(kind, channel, &bytes, clients, terms);
         if kind == Kind::Channel {
-            for id in subscriptions.patterns_of(channel).collect::<Vec<_>>() {
-                let pattern = subscriptions.registries[Kind::Pattern as usize].name(id);
+            for id in self.patterns_of(channel).collect::<Vec<_>>() {
+                let pattern = self.registries[Kind::Pattern as usize].name(id);
                 bytes.clear();
                 frame::message(&mut bytes, Protocol::Resp2, Kind::Pattern, Some(pattern), channel, payload);
-                count += subscriptions.deliver(Kind::Pattern, pattern, &bytes, clients, terms);
+                count += self.deliver(Kind::Pattern, pattern, &bytes, clients, terms);
             }
         }
         count as i64

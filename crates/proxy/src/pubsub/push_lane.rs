@@ -14,6 +14,7 @@
 use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::{MessageSource, nodes_of_told};
+use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::{
@@ -25,7 +26,6 @@ use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::node_ledger::{OutOfStep, Refusal};
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
@@ -38,93 +38,121 @@ pub(crate) struct PushLane {
     pinged_us: u64,
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.
-    pub(crate) fn prepare_push_lane(&mut self, node: NodeId) -> Result<(), Vec<u8>> {
-        let lane = match self.subscriptions.lanes[node] {
+    pub(crate) fn prepare_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) -> Result<(), Vec<u8>> {
+        let lane = match self.lanes[node] {
             Some(known) => known.lane,
             None => {
-                let lane = self.env.lanes.add_unshared(&self.env.config, node, LaneKeyId::PLAIN, LaneUse::Push);
-                self.env.lanes[lane].up.set_protocol(Protocol::Resp3);
-                self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
-                self.subscriptions.check_at_us = self.env.now.mono_us + PUSH_CHECK_US;
+                let lane = env.lanes.add_unshared(&env.config, node, LaneKeyId::PLAIN, LaneUse::Push);
+                env.lanes[lane].up.set_protocol(Protocol::Resp3);
+                self.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
+                self.check_at_us = env.now.mono_us + PUSH_CHECK_US;
                 lane
             }
         };
-        if self.env.lanes[lane].up.is_ready() {
-            Ok(())
-        } else {
-            self.env.lanes.prepare(lane, &self.env.config, self.env.now)
-        }
+        if env.lanes[lane].up.is_ready() { Ok(()) } else { env.lanes.prepare(lane, &env.config, env.now) }
     }
 
     /// The successor of a push lane is ready: it takes over.
-    fn succeed_push_lane(&mut self, lane: LaneId) {
-        let node = self.env.lanes[lane].node;
-        self.forget_push_lane(node);
-        self.env.lanes[lane].purpose = LaneUse::Push;
-        self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
+    fn succeed_push_lane(&mut self, env: &mut Env<impl Execute>, lane: LaneId) {
+        let node = env.lanes[lane].node;
+        self.forget_push_lane(env, node);
+        env.lanes[lane].purpose = LaneUse::Push;
+        self.lanes[node] = Some(PushLane { lane, pinged_us: 0 });
     }
 
     /// Closes the push lane to a node for good.
-    pub(super) fn forget_push_lane(&mut self, node: NodeId) {
-        let Some(PushLane { lane, .. }) = self.subscriptions.lanes[node] else { return };
-        self.env.close_lane(lane);
-        self.tell_ended();
-        self.subscriptions.lanes[node] = None;
-        self.env.lanes.retire(lane);
+    pub(super) fn forget_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        let Some(PushLane { lane, .. }) = self.lanes[node] else { return };
+        env.close_lane(lane);
+        self.hear_ended(env);
+        self.lanes[node] = None;
+        env.lanes.retire(lane);
         // Otherwise its place is free once the loop has closed its connection.
-        if !self.env.lanes[lane].is_closing {
-            self.env.lanes.release(lane);
+        if !env.lanes[lane].is_closing {
+            env.lanes.release(lane);
         }
     }
 
     /// A push lane can be used: the node is told everything.
-    pub(crate) fn begin_push_lane(&mut self, lane: LaneId) {
-        if self.env.lanes[lane].purpose == LaneUse::PushSuccessor {
-            self.succeed_push_lane(lane);
+    pub(crate) fn begin_push_lane(&mut self, env: &mut Env<impl Execute>, lane: LaneId) {
+        if env.lanes[lane].purpose == LaneUse::PushSuccessor {
+            self.succeed_push_lane(env, lane);
         }
-        let this = &mut self.env.lanes[lane];
+        let this = &mut env.lanes[lane];
         this.up.set_pushes(Pushes::Only);
         let node = this.node;
-        if let Some(this) = &mut self.subscriptions.lanes[node] {
+        if let Some(this) = &mut self.lanes[node] {
             this.pinged_us = 0;
         }
-        self.subscriptions.books[node].begin();
-        self.subscriptions.has_news = true;
-        self.env.counters.push_lanes.set(self.env.counters.push_lanes.value() + 1);
+        self.books[node].begin();
+        self.has_news = true;
+        env.counters.push_lanes.set(env.counters.push_lanes.value() + 1);
     }
 
     /// A push lane is gone. Waiting requests go on waiting if it was there: it will be again, or their time ends.
-    pub(crate) fn lose_push_lane(&mut self, node: NodeId, was_ready: bool, error: &[u8]) {
-        let this = &mut self.subscriptions;
-        let (book, registries) = this.book(node);
+    pub(crate) fn lose_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId, was_ready: bool, error: &[u8]) {
+        let (book, registries) = self.book(node);
         book.lose(registries);
         if was_ready {
-            self.env.counters.push_lanes.set(self.env.counters.push_lanes.value().saturating_sub(1));
+            env.counters.push_lanes.set(env.counters.push_lanes.value().saturating_sub(1));
         }
         let error = error.into();
-        for pending in this.books[node].take_pending() {
+        for pending in self.books[node].take_pending() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
-            match this.change_of(pending) {
-                _ if this.is_tracking_request(pending) => this.progress(pending, &mut self.env.clients),
-                Some((Verb::Unsubscribe, _)) => this.progress(pending, &mut self.env.clients),
-                Some((Verb::Subscribe, kind)) if was_ready => this.books[node].await_acknowledgements(pending, kind),
-                Some((Verb::Subscribe, _)) => this.fail_later(pending, &error),
+            match self.change_of(pending) {
+                _ if self.is_tracking_request(pending) => self.progress(pending, &mut env.clients),
+                Some((Verb::Unsubscribe, _)) => self.progress(pending, &mut env.clients),
+                Some((Verb::Subscribe, kind)) if was_ready => self.books[node].await_acknowledgements(pending, kind),
+                Some((Verb::Subscribe, _)) => self.fail_later(pending, &error),
                 // Its client has left.
                 None => {}
             }
         }
-        self.account_subscriptions();
+        self.account_subscriptions(env);
+    }
+
+    /// Takes notice at once of what has ended of its own; features are told of the rest as usual.
+    pub(crate) fn hear_ended(&mut self, env: &mut Env<impl Execute>) {
+        let mut place = 0;
+        while let Some(ended) = env.ended.get_mut(place) {
+            match ended {
+                Ended::PushLane { .. } | Ended::Listener { .. } => {
+                    if let Some(ended) = env.ended.remove(place) {
+                        self.handle_ended(env, ended);
+                    }
+                    continue;
+                }
+                Ended::Client { subscriber, .. } => {
+                    if let Some(subscriber) = subscriber.take() {
+                        self.forget(*subscriber);
+                    }
+                }
+                Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
+            }
+            place += 1;
+        }
+    }
+
+    /// A connection has ended, as [`crate::ended`] says.
+    pub(crate) fn handle_ended(&mut self, env: &mut Env<impl Execute>, ended: Ended) {
+        match ended {
+            Ended::PushLane { node, was_ready, error } => self.lose_push_lane(env, node, was_ready, &error),
+            Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
+                self.end_hearing(env, reader, node, is_listener, was_ready, refusal.as_deref());
+            }
+            Ended::Client { .. } | Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
+        }
     }
 
     /// Bytes have come on a push lane.
-    pub(crate) fn take_pushes(&mut self, lane: LaneId, bytes: &[u8]) {
-        let Self { env: Env { lanes, clients, config, counters, now, shared, .. }, subscriptions, .. } = self;
+    pub(crate) fn take_pushes(&mut self, env: &mut Env<impl Execute>, lane: LaneId, bytes: &[u8]) {
+        let Env { lanes, clients, config, counters, now, shared, .. } = env;
         let this = &mut lanes[lane];
         let node = this.node;
         this.up.note_heard(now.mono_us);
-        if let Some(push_lane) = &mut subscriptions.lanes[node] {
+        if let Some(push_lane) = &mut self.lanes[node] {
             push_lane.pinged_us = 0;
         }
         let terms = Terms {
@@ -144,126 +172,120 @@ impl<E: Execute> Worker<E> {
             let step = match Frame::read(kind, bytes) {
                 Frame::Message { kind, name } => {
                     counters.messages_received.add(1);
-                    subscriptions.deliver_from(config, MessageSource { node, kind, name }, bytes, clients, terms);
+                    self.deliver_from(config, MessageSource { node, kind, name }, bytes, clients, terms);
                     Ok(())
                 }
                 Frame::Done { kind, verb, name: Some(name) } => {
-                    let (book, registries) = subscriptions.book(node);
+                    let (book, registries) = self.book(node);
                     let step = book.acknowledge(registries, kind, verb, name);
                     if step.is_err() && kind == Kind::Shard && verb == Verb::Unsubscribe {
-                        subscriptions.retract(config, MessageSource { node, kind, name });
+                        self.retract(config, MessageSource { node, kind, name });
                         Ok(())
                     } else {
                         step
                     }
                 }
-                Frame::Refused(words) => match subscriptions.refuse(node) {
+                Frame::Refused(words) => match self.refuse(node) {
                     Ok(Refusal::Channel(kind, told)) => {
                         counters.subscriptions_refused.add(1);
-                        for id in subscriptions.called(kind, told) {
-                            for pending in subscriptions.pending_of_channel(kind, id, clients) {
-                                subscriptions.fail(pending, words, clients, config);
+                        for id in self.called(kind, told) {
+                            for pending in self.pending_of_channel(kind, id, clients) {
+                                self.fail(pending, words, clients, config);
                             }
                         }
-                        let (_, registries) = subscriptions.book(node);
+                        let (_, registries) = self.book(node);
                         registries[kind as usize].release(told);
                         Ok(())
                     }
                     Ok(Refusal::Tracking) => {
-                        for pending in subscriptions.pending_of_tracking() {
-                            subscriptions.fail(pending, words, clients, config);
+                        for pending in self.pending_of_tracking() {
+                            self.fail(pending, words, clients, config);
                         }
                         Ok(())
                     }
                     Ok(Refusal::Nothing) => Ok(()),
                     Err(out_of_step) => Err(out_of_step),
                 },
-                Frame::Ok => subscriptions.books[node].acknowledge_tracking().map(|is_on| {
+                Frame::Ok => self.books[node].acknowledge_tracking().map(|is_on| {
                     // Changes that were made meanwhile went untold.
                     if is_on {
-                        subscriptions.invalidate_node(config, node, clients);
+                        self.invalidate_node(config, node, clients);
                     }
                 }),
                 Frame::Invalid(keys) => {
-                    subscriptions.invalidate(config, node, keys, clients);
+                    self.invalidate(config, node, keys, clients);
                     Ok(())
                 }
-                Frame::SubscriberPing => subscriptions.books[node].acknowledge_ping(),
+                Frame::SubscriberPing => self.books[node].acknowledge_ping(),
                 Frame::Other => Ok(()),
                 Frame::Done { name: None, .. } | Frame::Nonsense => Err(OutOfStep),
             };
             if step.is_err() {
                 break Some(Fault::Unsolicited);
             }
-            while let Some(over) = subscriptions.books[node].next_over() {
-                subscriptions.progress(over, clients);
+            while let Some(over) = self.books[node].next_over() {
+                self.progress(over, clients);
             }
         };
-        subscriptions.has_news |= subscriptions.books[node].has_news();
-        subscriptions.account(&shared.ledger);
-        subscriptions.tracked.show(counters);
+        self.has_news |= self.books[node].has_news();
+        self.account(&shared.ledger);
+        self.tracked.show(counters);
         let held = this.up.partial_held_bytes();
         if held != this.accounted {
             shared.ledger.account(this.accounted, held);
             this.accounted = held;
         }
-        let has_redirected = !subscriptions.redirected.is_empty();
+        let has_redirected = !self.redirected.is_empty();
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
-            self.env.close_upstream(lane);
-            self.env.end_lane(lane, LaneEnd::Fault(fault));
-            self.tell_ended();
+            env.close_upstream(lane);
+            env.end_lane(lane, LaneEnd::Fault(fault));
+            self.hear_ended(env);
         }
         if has_redirected {
-            self.pass_on_redirected();
+            self.pass_on_redirected(env);
         }
     }
 
     /// Whether a node's push lane can tell of changed keys.
-    pub(crate) fn check_push_dialect(&self, node: NodeId) -> Result<(), Vec<u8>> {
-        let Some(push_lane) = self.subscriptions.lanes[node] else { return Ok(()) };
-        match self.env.lanes[push_lane.lane].up.identity().protocol {
+    pub(crate) fn check_push_dialect(&self, env: &Env<impl Execute>, node: NodeId) -> Result<(), Vec<u8>> {
+        let Some(push_lane) = self.lanes[node] else { return Ok(()) };
+        match env.lanes[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),
-            Protocol::Resp2 => Err(error_text::no_tracking(&self.env.lanes.nodes[node].told.name)),
+            Protocol::Resp2 => Err(error_text::no_tracking(&env.lanes.nodes[node].told.name)),
         }
     }
 
-    /// The end of a turn: nodes are told what has changed, in as few commands as it takes and no more than they keep up with.
+    /// Whether nodes are to be told something at the end of a turn, or clients are, or something is to be struck out.
     #[inline(always)]
-    pub(crate) fn tell_nodes(&mut self) {
-        let subscriptions = &self.subscriptions;
-        if subscriptions.has_news || subscriptions.is_striking_out() || subscriptions.has_to_tell() {
-            self.tell_nodes_what_there_is();
+    pub(crate) fn has_anything_to_tell(&self) -> bool {
+        self.has_news || self.is_striking_out() || self.has_to_tell()
+    }
+
+    /// Strikes out subscriptions, and answers requests that are to fail: a part of them at the end of each turn.
+    pub(crate) fn strike_out_some(&mut self, env: &mut Env<impl Execute>) {
+        if self.is_striking_out() {
+            let Env { clients, config, .. } = env;
+            let failed = self.fail_some(STRUCK_OUT_PER_TURN_MAX, clients, config);
+            self.strike_out(config, STRUCK_OUT_PER_TURN_MAX.saturating_sub(failed));
+            self.account_subscriptions(env);
         }
     }
 
-    #[cold]
-    fn tell_nodes_what_there_is(&mut self) {
-        if self.subscriptions.is_striking_out() {
-            let Self { env: Env { clients, config, .. }, subscriptions, .. } = self;
-            let failed = subscriptions.fail_some(STRUCK_OUT_PER_TURN_MAX, clients, config);
-            subscriptions.strike_out(config, STRUCK_OUT_PER_TURN_MAX.saturating_sub(failed));
-            self.account_subscriptions();
-        }
-        if self.subscriptions.has_news {
-            self.tell_news();
-        }
-        if self.subscriptions.has_to_tell() {
-            self.settle_doubts();
-            self.pass_on_redirected();
-        }
+    /// Whether nodes, or the engine of this process, are to tell of changed keys from now on. `None`: nothing is new.
+    pub(crate) fn take_news(&mut self) -> Option<bool> {
+        std::mem::take(&mut self.has_news).then(|| {
+            self.is_tracking_wanted = self.tracked.is_any() || self.has_pending_of_tracking();
+            self.is_tracking_wanted
+        })
     }
 
-    #[cold]
-    fn tell_news(&mut self) {
-        let Self { subscriptions, .. } = self;
-        subscriptions.has_news = false;
-        let is_tracking = subscriptions.tracked.is_any() || subscriptions.has_pending_of_tracking();
-        subscriptions.is_tracking_wanted = is_tracking;
-        self.want_changes(is_tracking);
-        let Self { env: Env { lanes, clients, config, now, .. }, subscriptions, .. } = self;
-        subscriptions.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
-        let Subscriptions { books, registries, at_nodes, lanes: push_lanes, .. } = subscriptions;
+    /// Nodes are told what has changed, in as few commands as it takes and no more than they keep up with.
+    pub(crate) fn tell_news(&mut self, env: &mut Env<impl Execute>) {
+        let is_tracking = self.is_tracking_wanted;
+        let Env { lanes, clients, config, now, .. } = env;
+        self.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
+        let Subscriptions { books, registries, at_nodes, lanes: push_lanes, .. } = self;
         let is_routed = at_nodes.is_some();
         let registries = at_nodes.as_deref_mut().unwrap_or(registries);
         for (node, book) in books.entries_mut() {
@@ -278,60 +300,67 @@ impl<E: Execute> Worker<E> {
             up.tell(now.mono_us, &mut clients.pool, |out| book.write(registries, belongs, room, out));
             lanes.list(push_lane.lane);
         }
-        for node in self.subscriptions.books.ids() {
-            while let Some(over) = self.subscriptions.books[node].next_over() {
-                self.subscriptions.progress(over, &mut self.env.clients);
+        for node in self.books.ids() {
+            while let Some(over) = self.books[node].next_over() {
+                self.progress(over, &mut env.clients);
             }
         }
-        self.account_subscriptions();
+        self.account_subscriptions(env);
+    }
+
+    /// Clients are told to forget what they have read, or others in their place.
+    pub(crate) fn tell_clients(&mut self, env: &mut Env<impl Execute>) {
+        if self.has_to_tell() {
+            self.settle_doubts(env);
+            self.pass_on_redirected(env);
+        }
     }
 
     /// When this has to run next, if anything is due by time alone.
     #[inline]
-    pub(crate) fn subscriptions_due_us(&self) -> Option<u64> {
-        let this = &self.subscriptions;
-        if this.is_striking_out() || !this.refilling.is_empty() || self.has_tracked_too_many() {
-            return Some(self.env.now.mono_us);
+    pub(crate) fn subscriptions_due_us(&self, env: &Env<impl Execute>) -> Option<u64> {
+        if self.is_striking_out() || !self.refilling.is_empty() || self.has_tracked_too_many(env) {
+            return Some(env.now.mono_us);
         }
-        (this.check_at_us > 0).then_some(this.check_at_us)
+        (self.check_at_us > 0).then_some(self.check_at_us)
     }
 
     /// Whether the push lanes are to be looked at.
     #[inline]
-    pub(crate) fn subscriptions_are_due(&self) -> bool {
-        let at_us = self.subscriptions.check_at_us;
-        at_us > 0 && self.env.now.mono_us >= at_us
+    pub(crate) fn subscriptions_are_due(&self, env: &Env<impl Execute>) -> bool {
+        let at_us = self.check_at_us;
+        at_us > 0 && env.now.mono_us >= at_us
     }
 
     /// Looks for push lanes that have fallen silent, and for ones that are to be dialled again.
     #[cold]
-    pub(crate) fn check_push_lanes(&mut self) {
-        self.subscriptions.check_at_us = self.env.now.mono_us + PUSH_CHECK_US;
-        self.check_noloop();
-        let now_us = self.env.now.mono_us;
-        let silence_due_us = self.env.lag.due_us(now_us, self.env.config.timeouts.silence_us);
-        for node in self.subscriptions.lanes.ids() {
-            let Some(PushLane { lane, pinged_us }) = self.subscriptions.lanes[node] else { continue };
-            if matches!(self.env.lanes[lane].up.phase(), Phase::Idle) {
-                if self.is_push_lane_wanted(node) {
+    pub(crate) fn check_push_lanes(&mut self, env: &mut Env<impl Execute>) {
+        self.check_at_us = env.now.mono_us + PUSH_CHECK_US;
+        self.check_noloop(env);
+        let now_us = env.now.mono_us;
+        let silence_due_us = env.lag.due_us(now_us, env.config.timeouts.silence_us);
+        for node in self.lanes.ids() {
+            let Some(PushLane { lane, pinged_us }) = self.lanes[node] else { continue };
+            if matches!(env.lanes[lane].up.phase(), Phase::Idle) {
+                if self.is_push_lane_wanted(env, node) {
                     // Refused only while the node's pause lasts.
-                    let _ = self.prepare_push_lane(node);
-                    self.env.is_busy = true;
+                    let _ = self.prepare_push_lane(env, node);
+                    env.is_busy = true;
                 }
                 continue;
             }
-            let up = &mut self.env.lanes[lane].up;
+            let up = &mut env.lanes[lane].up;
             match up.phase() {
                 Phase::Ready if pinged_us > 0 && silence_due_us.is_some_and(|due_us| pinged_us <= due_us) => {
-                    self.env.close_upstream(lane);
-                    self.env.end_lane(lane, LaneEnd::Silent);
-                    self.tell_ended();
+                    env.close_upstream(lane);
+                    env.end_lane(lane, LaneEnd::Silent);
+                    self.hear_ended(env);
                 }
                 Phase::Ready if pinged_us == 0 && now_us.saturating_sub(up.last_heard_us()) > PUSH_SILENT_US_MAX => {
-                    let book = &mut self.subscriptions.books[node];
-                    up.tell(now_us, &mut self.env.clients.pool, |out| book.ping(out));
-                    self.env.lanes.list(lane);
-                    self.subscriptions.lanes[node] = Some(PushLane { lane, pinged_us: now_us });
+                    let book = &mut self.books[node];
+                    up.tell(now_us, &mut env.clients.pool, |out| book.ping(out));
+                    env.lanes.list(lane);
+                    self.lanes[node] = Some(PushLane { lane, pinged_us: now_us });
                 }
                 _ => {}
             }
@@ -339,26 +368,26 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether there is a subscription that a node has to know of.
-    pub(super) fn is_push_lane_wanted(&self, node: NodeId) -> bool {
-        let is_wanted = self.subscriptions.books[node].is_wanted() || self.subscriptions.is_tracking_wanted;
-        self.env.drain_until_us.is_none() && is_wanted
+    pub(super) fn is_push_lane_wanted(&self, env: &Env<impl Execute>, node: NodeId) -> bool {
+        let is_wanted = self.books[node].is_wanted() || self.is_tracking_wanted;
+        env.drain_until_us.is_none() && is_wanted
     }
 
     /// Clients that have waited too long for a node's word are told so.
     /// Returns whether any still wait.
-    pub(crate) fn expire_subscriptions(&mut self) -> bool {
-        if !self.subscriptions.has_pending_changes() {
+    pub(crate) fn expire_subscriptions(&mut self, env: &mut Env<impl Execute>) -> bool {
+        if !self.has_pending_changes() {
             return false;
         }
-        let Some(due_us) = self.env.lag.due_us(self.env.now.mono_us, self.env.config.timeouts.response_us) else {
+        let Some(due_us) = env.lag.due_us(env.now.mono_us, env.config.timeouts.response_us) else {
             return true;
         };
-        let response_us = self.env.config.timeouts.response_us;
-        let names = &self.env.lanes.nodes;
+        let response_us = env.config.timeouts.response_us;
+        let names = &env.lanes.nodes;
         let error =
             |node: NodeId| names.get(node).map_or_else(Vec::new, |n| error_text::timed_out(&n.name, response_us));
-        let expired = self.subscriptions.expire(due_us, error, &mut self.env.clients, &self.env.config);
-        self.env.counters.timeouts.add(expired as u64);
+        let expired = self.expire(due_us, error, &mut env.clients, &env.config);
+        env.counters.timeouts.add(expired as u64);
         true
     }
 }

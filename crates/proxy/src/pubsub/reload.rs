@@ -9,60 +9,58 @@ use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::PerNode;
 use crate::pool::LaneUse;
-use crate::worker::Worker;
+use crate::pubsub::Subscriptions;
 use respool_command::Execute;
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Ends all push lanes, because channels will be elsewhere. A client that waits for an acknowledgement is told to try again.
-    pub(crate) fn end_push_lanes(&mut self) {
-        for node in self.subscriptions.lanes.ids() {
-            self.forget_push_lane(node);
+    pub(crate) fn end_push_lanes(&mut self, env: &mut Env<impl Execute>) {
+        for node in self.lanes.ids() {
+            self.forget_push_lane(env, node);
         }
-        for lane in self.env.lanes.all.ids() {
-            let this = &self.env.lanes[lane];
-            if this.purpose == LaneUse::PushSuccessor && !this.is_retired {
-                self.env.close_lane(lane);
-                self.tell_ended();
+        for lane in env.lanes.all.ids() {
+            let ended = &env.lanes[lane];
+            if ended.purpose == LaneUse::PushSuccessor && !ended.is_retired {
+                env.close_lane(lane);
+                self.hear_ended(env);
             }
         }
-        for node in self.subscriptions.books.ids() {
-            let this = &mut self.subscriptions;
-            let (book, registries) = this.book(node);
+        for node in self.books.ids() {
+            let (book, registries) = self.book(node);
             book.lose(registries);
-            for pending in this.books[node].take_pending() {
+            for pending in self.books[node].take_pending() {
                 // At once: channels are about to get other numbers.
-                this.fail(pending, &error_text::nodes_changed(), &mut self.env.clients, &self.env.config);
+                self.fail(pending, &error_text::nodes_changed(), &mut env.clients, &env.config);
             }
         }
     }
 
     /// Other routes to the same pools may hold.
-    pub(crate) fn take_channel_routes(&mut self, before: &Config) {
-        let Self { env: Env { config, clients, .. }, subscriptions, .. } = self;
-        if !subscriptions.has_ways() {
+    pub(crate) fn take_channel_routes(&mut self, env: &mut Env<impl Execute>, before: &Config) {
+        let Env { config, clients, .. } = env;
+        if !self.has_ways() {
             return;
         }
-        subscriptions.take_routes(before, config, &error_text::nodes_changed(), clients);
-        for node in self.subscriptions.lanes.ids() {
-            if self.subscriptions.lanes[node].is_none() && self.is_push_lane_wanted(node) {
+        self.take_routes(before, config, &error_text::nodes_changed(), clients);
+        for node in self.lanes.ids() {
+            if self.lanes[node].is_none() && self.is_push_lane_wanted(env, node) {
                 // A node that is down is dialled again when its pause is over.
-                let _ = self.prepare_push_lane(node);
+                let _ = self.prepare_push_lane(env, node);
             }
         }
-        self.account_subscriptions();
+        self.account_subscriptions(env);
     }
 
     /// Tells the nodes that there are now what they have to send.
-    pub(crate) fn begin_push_lanes(&mut self) {
-        let nodes = super::nodes_listened_to(&self.env.config);
-        let this = &mut self.subscriptions;
-        this.books = PerNode::new((0..nodes).map(|_| NodeLedger::default()));
-        this.lanes = PerNode::new((0..nodes).map(|_| None));
-        this.begin_all(&self.env.config, &mut self.env.clients);
-        for node in self.subscriptions.books.ids() {
-            if self.is_push_lane_wanted(node) {
+    pub(crate) fn begin_push_lanes(&mut self, env: &mut Env<impl Execute>) {
+        let nodes = super::nodes_listened_to(&env.config);
+        self.books = PerNode::new((0..nodes).map(|_| NodeLedger::default()));
+        self.lanes = PerNode::new((0..nodes).map(|_| None));
+        self.begin_all(&env.config, &mut env.clients);
+        for node in self.books.ids() {
+            if self.is_push_lane_wanted(env, node) {
                 // A node that is down is dialled again when its pause is over, by those who ask.
-                let _ = self.prepare_push_lane(node);
+                let _ = self.prepare_push_lane(env, node);
             }
         }
     }

@@ -79,7 +79,7 @@ impl<E: Execute> Worker<E> {
         }
         if matches!(this.purpose, LaneUse::Push | LaneUse::Dedicated) {
             return match this.purpose {
-                LaneUse::Push => self.take_pushes(lane, bytes),
+                LaneUse::Push => self.subscriptions.take_pushes(&mut self.env, lane, bytes),
                 _ => self.dedicated.handle_bytes(&mut self.env, lane, bytes),
             };
         }
@@ -197,7 +197,7 @@ impl<E: Execute> Worker<E> {
                     if this.up.is_old() {
                         this.up.set_protocol(respool_wire::Protocol::Resp2);
                     }
-                    self.begin_push_lane(lane);
+                    self.subscriptions.begin_push_lane(&mut self.env, lane);
                 } else if self.env.lanes[lane].up.is_old() {
                     self.env.begin_converting(lane);
                 }
@@ -212,7 +212,7 @@ impl<E: Execute> Worker<E> {
                     self.finish_select(selecting, lane);
                 }
                 if is_hearing {
-                    self.begin_hearing(lane);
+                    self.subscriptions.begin_hearing(&mut self.env, lane);
                 }
                 self.tell_ended();
             }

@@ -40,9 +40,9 @@ impl<E: Execute> Worker<E> {
                 Some(self.env.refuse_unread(index, &words))
             }
             SessionFlags::TRACKING => {
-                let flow = self.settle_noloop(index);
+                let flow = self.subscriptions.settle_noloop(&mut self.env, index);
                 if flow.is_none() {
-                    self.track_request(index, row, request.args);
+                    self.subscriptions.track_request(&mut self.env, index, row, request.args);
                 }
                 flow
             }

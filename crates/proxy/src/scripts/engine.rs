@@ -76,7 +76,13 @@ impl<E: Execute> Worker<E> {
         let Some(Asked { row, args, protocol, .. }) = self.env.engine.as_mut().and_then(Execute::asked) else { return };
         let Command::Pubsub(command) = row.command else { return };
         let mut reply = Vec::new();
-        self.pubsub_for_script(command, row, args.as_args(), &mut Encoder::new(&mut reply, protocol));
+        self.subscriptions.pubsub_for_script(
+            &mut self.env,
+            command,
+            row,
+            args.as_args(),
+            &mut Encoder::new(&mut reply, protocol),
+        );
         if let Some(engine) = &mut self.env.engine {
             engine.answer_asked(&reply);
         }

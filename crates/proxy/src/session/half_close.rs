@@ -50,7 +50,7 @@ impl<E: Execute> Worker<E> {
             session.input = None;
             self.env.clients.list(index);
             self.env.abandon_pieces(index);
-            self.abandon_names(index);
+            self.subscriptions.abandon_names(&mut self.env, index);
         }
         self.note_hung_up(index);
         self.dedicated.handle_half_closed(&mut self.env, index);

@@ -87,7 +87,7 @@ impl<E: Execute> Worker<E> {
         self.env.note_target(&target, row);
         let head = head_of(target.args(begun.args), &begun);
         if self.env.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
-            self.track_request(index, row, begun.args);
+            self.subscriptions.track_request(&mut self.env, index, row, begun.args);
         }
         let now = self.env.now;
         let client = self.env.clients.sessions.handle(index)?;

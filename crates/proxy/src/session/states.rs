@@ -42,7 +42,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn leave_states(&mut self, index: ClientId) {
         self.env.leave_transaction(index);
         self.dedicated.leave(&mut self.env, index);
-        self.reset_subscriptions(index);
+        self.subscriptions.reset_subscriptions(&mut self.env, index);
     }
 }
 

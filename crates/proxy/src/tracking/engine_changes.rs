@@ -8,8 +8,7 @@ use crate::env::Env;
 use crate::pubsub::Subscriptions;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use crate::worker::Worker;
-use respool_command::{Change, EventClasses, Execute, Wanted};
+use respool_command::{Change, Execute, Wanted};
 
 /// What one request has changed, or time.
 #[derive(Debug)]
@@ -59,65 +58,49 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// The engine keeps changes of keys from now on, or not, and the events that the settings want.
-    pub(crate) fn want_changes(&mut self, is_tracking: bool) {
-        let classes = self.env.config.keyspace_events;
-        let events = if classes.publishes() { classes } else { EventClasses::NONE };
-        let wanted = Wanted { keys: is_tracking, events };
-        if self.env.engine.is_some() && wanted != self.parking.wanted() {
-            self.parking.want(wanted);
-            self.collect_changes(None);
-        }
-    }
-
-    /// The settings may want other events.
-    pub(crate) fn review_events(&mut self) {
-        self.want_changes(self.parking.wanted().keys);
-    }
-
-    /// Asks the engine what has changed, and has it go on noting that. Events are published at once.
-    pub(crate) fn collect_changes(&mut self, by: Option<ClientHandle>) {
-        let Some(engine) = &mut self.env.engine else { return };
+impl Subscriptions {
+    /// Asks the engine what has changed, and has it go on noting what is `wanted`. Events are published at once.
+    pub(crate) fn collect_changes(&mut self, env: &mut Env<impl Execute>, wanted: Wanted, by: Option<ClientHandle>) {
+        let Some(engine) = &mut env.engine else { return };
         let (mut keys, mut is_everything) = (Vec::new(), false);
         let mut events = Vec::new();
-        engine.changes(self.parking.wanted(), &mut |change| match change {
+        engine.changes(wanted, &mut |change| match change {
             Change::Key(key) => keys.push(Box::from(key)),
             Change::Everything => is_everything = true,
             Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
         });
-        self.publish_events(&events);
+        self.publish_events(env, &events);
         if keys.is_empty() && !is_everything {
             return;
         }
-        let session = by.and_then(|by| self.env.clients.sessions.get_mut(by));
+        let session = by.and_then(|by| env.clients.sessions.get_mut(by));
         let is_in_transaction =
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
         let keys = (!is_everything).then_some(keys);
-        self.subscriptions.changed.push(Changed { by, is_in_transaction, keys });
+        self.changed.push(Changed { by, is_in_transaction, keys });
     }
 
     /// Tells clients what has changed, unless a transaction is under way whose reply comes first.
     #[inline]
-    pub(crate) fn tell_changes(&mut self) {
-        if !self.subscriptions.changed.is_empty() {
-            self.tell_collected();
+    pub(crate) fn tell_changes(&mut self, env: &mut Env<impl Execute>) {
+        if !self.changed.is_empty() {
+            self.tell_collected(env);
         }
     }
 
     #[cold]
-    fn tell_collected(&mut self) {
+    fn tell_collected(&mut self, env: &mut Env<impl Execute>) {
         let is_in_transaction = |by: ClientHandle, clients: &mut Clients| {
             let session = clients.sessions.get_mut(by);
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some())
         };
-        let Self { env: Env { clients, .. }, subscriptions, .. } = self;
-        if subscriptions.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_transaction(by, clients))) {
+        let Env { clients, .. } = env;
+        if self.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_transaction(by, clients))) {
             return;
         }
-        for changed in std::mem::take(&mut subscriptions.changed) {
-            subscriptions.tell_changed(changed, clients);
+        for changed in std::mem::take(&mut self.changed) {
+            self.tell_changed(changed, clients);
         }
-        subscriptions.tracked.show(&self.env.counters);
+        self.tracked.show(&env.counters);
     }
 }

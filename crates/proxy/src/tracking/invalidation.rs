@@ -10,7 +10,6 @@ use crate::pubsub::Subscriptions;
 use crate::push::frame::bulk;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
 use respool_wire::{Encoder, Protocol, elements};
@@ -165,24 +164,24 @@ fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Tells clients to forget everything that have read something while no node told of changes.
-    pub(crate) fn settle_doubts(&mut self) {
-        self.part();
-        for handle in std::mem::take(&mut self.subscriptions.tracked.doubtful) {
-            self.subscriptions.invalidate_client(handle, &mut self.env.clients);
+    pub(crate) fn settle_doubts(&mut self, env: &mut Env<impl Execute>) {
+        self.part(env);
+        for handle in std::mem::take(&mut self.tracked.doubtful) {
+            self.invalidate_client(handle, &mut env.clients);
         }
     }
 
     /// Passes on what is for clients that were named in place of others.
-    pub(crate) fn pass_on_redirected(&mut self) {
-        for redirected in std::mem::take(&mut self.subscriptions.redirected) {
-            let redirected = Redirected { from_worker: self.env.number, ..redirected };
+    pub(crate) fn pass_on_redirected(&mut self, env: &mut Env<impl Execute>) {
+        for redirected in std::mem::take(&mut self.redirected) {
+            let redirected = Redirected { from_worker: env.number, ..redirected };
             let worker = redirected.to.worker;
-            if worker == self.env.number {
-                self.env.take_redirected(redirected);
+            if worker == env.number {
+                env.take_redirected(redirected);
             } else {
-                self.env.actions.push_back(Action::Service(ServiceAction::Post {
+                env.actions.push_back(Action::Service(ServiceAction::Post {
                     worker,
                     mail: Mail::Redirected(Box::new(redirected)),
                 }));

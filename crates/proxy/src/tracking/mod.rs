@@ -40,9 +40,8 @@ use crate::push::id_map::{IdTable, Ids};
 use crate::push::node_ledger::NodeLedger;
 use crate::push::registry::Registry;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
+use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Slab;
-use crate::worker::Worker;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
 use respool_wire::Args;
@@ -339,150 +338,183 @@ impl TrackingOptions {
     }
 }
 
-impl<E: Execute> Worker<E> {
+/// What becomes of a CLIENT TRACKING.
+#[derive(Debug)]
+pub(crate) enum TrackingStep {
+    Done(Flow),
+    /// The client is told of changes from now on.
+    Begin {
+        seq: Seq,
+        wanted: TrackingOptions,
+    },
+    /// The client to which it redirects its invalidations is looked for in all workers.
+    Search {
+        asker: Option<Asker>,
+        search: RedirectSearch,
+    },
+}
+
+impl Subscriptions {
     /// CLIENT TRACKING.
-    pub(crate) fn client_tracking(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    pub(crate) fn client_tracking(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        args: Args<'_>,
+    ) -> TrackingStep {
         let (mut wanted, redirect) = match TrackingOptions::read(args.from(3)) {
             Ok(read) => read,
-            Err(words) => return self.env.refuse(index, &words),
+            Err(words) => return TrackingStep::Done(env.refuse(index, &words)),
         };
         let is_on = match args.at(2).to_ascii_uppercase().as_slice() {
             b"ON" => true,
             b"OFF" => false,
-            _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+            _ => return TrackingStep::Done(env.refuse(index, texts::SYNTAX.as_bytes())),
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
-        let changes_lanes =
-            self.env.engine.is_none() && (is_on && wanted.is_noloop || self.env.has_noloop_lanes(index));
-        if changes_lanes && self.env.settle_before(index).is_none() {
-            return Flow::Again;
+        let changes_lanes = env.engine.is_none() && (is_on && wanted.is_noloop || env.has_noloop_lanes(index));
+        if changes_lanes && env.settle_before(index).is_none() {
+            return TrackingStep::Done(Flow::Again);
         }
         if !is_on {
-            self.end_tracking(index);
-            self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-            return Flow::Next;
+            self.end_tracking(env, index);
+            env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            return TrackingStep::Done(Flow::Next);
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return TrackingStep::Done(Flow::Stop) };
         let now = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
         if let Err(words) = wanted.fits(now) {
-            return self.env.refuse(index, &words);
+            return TrackingStep::Done(env.refuse(index, &words));
         }
         // What is read from now on has to be tracked, so nothing is read before it is.
         wanted.is_reply_wanted = session.reply_mode == ReplyMode::On;
         session.reply_mode.pass();
         session.pause.add(Pause::BARRIER);
         let seq = session.down.expect();
-        self.env.clients.list(index);
+        env.clients.list(index);
         match redirect {
-            Some(id) => self.search_redirect(index, seq, RedirectSearch { id, wanted }),
-            None => self.begin_tracking(index, seq, wanted),
+            Some(id) => {
+                let asker = env.clients.sessions.handle(index).map(|session| Asker { session, seq });
+                env.is_busy = true;
+                TrackingStep::Search { asker, search: RedirectSearch { id, wanted } }
+            }
+            None => TrackingStep::Begin { seq, wanted },
         }
-        Flow::Pause
     }
 
     /// The nodes that a client may read from: those that routes can lead it to. Others do not have to tell it of anything.
-    pub(crate) fn nodes_read(&self, index: ClientId) -> Vec<NodeId> {
-        if self.env.config.routes.are_plain() {
-            return self
-                .env
-                .config
-                .topology_ids()
-                .filter(|node| self.subscriptions.books.get(*node).is_some())
-                .collect();
+    pub(crate) fn nodes_read(&self, env: &Env<impl Execute>, index: ClientId) -> Vec<NodeId> {
+        if env.config.routes.are_plain() {
+            return env.config.topology_ids().filter(|node| self.books.get(*node).is_some()).collect();
         }
-        self.env.config.routes.nodes_for(self.env.user_of(index)).into_iter().map(NodeId::at).collect()
+        env.config.routes.nodes_for(env.user_of(index)).into_iter().map(NodeId::at).collect()
     }
 
     /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
-    fn tells_of_changes(&mut self, index: ClientId) -> bool {
-        if !self.subscriptions.is_routed {
-            return self.subscriptions.books.iter().all(NodeLedger::is_tracking);
+    fn tells_of_changes(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> bool {
+        if !self.is_routed {
+            return self.books.iter().all(NodeLedger::is_tracking);
         }
-        let silent = |node: &NodeId| !self.subscriptions.books.get(*node).is_some_and(NodeLedger::is_tracking);
-        let silent: Vec<NodeId> = self.nodes_read(index).into_iter().filter(silent).collect();
+        let silent = |node: &NodeId| !self.books.get(*node).is_some_and(NodeLedger::is_tracking);
+        let silent: Vec<NodeId> = self.nodes_read(env, index).into_iter().filter(silent).collect();
         for node in &silent {
-            if self.subscriptions.lanes.get(*node).is_some_and(Option::is_none) {
+            if self.lanes.get(*node).is_some_and(Option::is_none) {
                 // The client may be led elsewhere than before. What is refused now the timers try again.
-                let _ = self.prepare_push_lane(*node);
-                self.env.is_busy = true;
+                let _ = self.prepare_push_lane(env, *node);
+                env.is_busy = true;
             }
         }
         silent.is_empty()
     }
 
     /// The client is told OK once all nodes that it may read from tell of changes; those that are not there do so later.
-    fn begin_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
-        self.want_changes(true);
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let this = &mut self.subscriptions;
-        this.subscriber(&mut session.subscriber, handle);
-        if self.env.engine.is_none() && wanted.is_noloop {
-            return self.begin_tracking_noloop(index, handle, seq, wanted);
+    pub(crate) fn begin_tracking(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        seq: Seq,
+        wanted: TrackingOptions,
+    ) {
+        let Some(handle) = env.clients.sessions.handle(index) else { return };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        self.subscriber(&mut session.subscriber, handle);
+        if env.engine.is_none() && wanted.is_noloop {
+            return self.begin_tracking_noloop(env, index, handle, seq, wanted);
         }
-        this.is_tracking_wanted = true;
-        let nodes = self.nodes_read(index);
-        let this = &mut self.subscriptions;
-        let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| !this.books[*node].is_tracking()).collect();
-        let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), self.env.now.mono_us);
-        let pending = this.pending.insert(pending);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        self.is_tracking_wanted = true;
+        let nodes = self.nodes_read(env, index);
+        let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| !self.books[*node].is_tracking()).collect();
+        let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), env.now.mono_us);
+        let pending = self.pending.insert(pending);
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = &mut session.subscriber else { return };
         subscriber.pending.push_back(pending);
         for node in &nodes {
-            self.subscriptions.books[*node].await_acknowledgements(pending, Kind::Channel);
-            self.subscriptions.has_news = true;
-            if self.prepare_push_lane(*node).is_err() {
+            self.books[*node].await_acknowledgements(pending, Kind::Channel);
+            self.has_news = true;
+            if self.prepare_push_lane(env, *node).is_err() {
                 // What is read while it is not there is in doubt, and everything is when it is there again.
-                self.subscriptions.books[*node].forget_pending(pending);
-                self.subscriptions.progress(pending, &mut self.env.clients);
-            } else if let Err(error) = self.check_push_dialect(*node) {
-                self.subscriptions.fail(pending, &error, &mut self.env.clients, &self.env.config);
+                self.books[*node].forget_pending(pending);
+                self.progress(pending, &mut env.clients);
+            } else if let Err(error) = self.check_push_dialect(env, *node) {
+                self.fail(pending, &error, &mut env.clients, &env.config);
             }
         }
-        self.env.is_busy |= !nodes.is_empty();
-        self.subscriptions.answer(handle, &mut self.env.clients);
-        self.account_subscriptions();
+        env.is_busy |= !nodes.is_empty();
+        self.answer(handle, &mut env.clients);
+        self.account_subscriptions(env);
     }
 
     /// The same for a client that is not to hear of its own changes.
-    fn begin_tracking_noloop(&mut self, index: ClientId, handle: ClientHandle, seq: Seq, wanted: TrackingOptions) {
-        let nodes = self.nodes_read(index).len();
-        let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, self.env.now.mono_us);
-        let pending = self.subscriptions.pending.insert(pending);
-        let Some(subscriber) = self.env.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else {
+    fn begin_tracking_noloop(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        handle: ClientHandle,
+        seq: Seq,
+        wanted: TrackingOptions,
+    ) {
+        let nodes = self.nodes_read(env, index).len();
+        let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, env.now.mono_us);
+        let pending = self.pending.insert(pending);
+        let Some(subscriber) = env.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else {
             return;
         };
         subscriber.pending.push_back(pending);
-        if let Err(error) = self.begin_noloop(index, Some(pending), &wanted) {
-            self.subscriptions.fail(pending, &error, &mut self.env.clients, &self.env.config);
+        if let Err(error) = self.begin_noloop(env, index, Some(pending), &wanted) {
+            self.fail(pending, &error, &mut env.clients, &env.config);
         }
-        self.env.is_busy = true;
-        self.subscriptions.answer(handle, &mut self.env.clients);
-        self.account_subscriptions();
+        env.is_busy = true;
+        self.answer(handle, &mut env.clients);
+        self.account_subscriptions(env);
     }
 
     /// The client is told of nothing any more. If it has connections to itself for that, nothing is owed on them.
-    pub(crate) fn end_tracking(&mut self, index: ClientId) {
-        self.env.leave_noloop(index);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+    pub(crate) fn end_tracking(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        env.leave_noloop(index);
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::TRACKING);
         let Some(subscriber) = &mut session.subscriber else { return };
         if subscriber.tracking.is_some() {
-            self.subscriptions.tracked.end(subscriber);
-            self.subscriptions.has_news = true;
-            self.account_subscriptions();
+            self.tracked.end(subscriber);
+            self.has_news = true;
+            self.account_subscriptions(env);
         }
     }
 
     /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
-    pub(crate) fn track_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return };
-        let (has_noloop, has_engine) = (self.env.has_noloop_lanes(index), self.env.engine.is_some());
-        let is_told = if has_noloop { self.hears_all(index) } else { self.tells_of_changes(index) };
-        let routed =
-            if has_noloop || !self.subscriptions.is_routed { None } else { self.env.scoped_keys(index, row, args) };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+    pub(crate) fn track_request(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) {
+        let Some(handle) = env.clients.sessions.handle(index) else { return };
+        let (has_noloop, has_engine) = (env.has_noloop_lanes(index), env.engine.is_some());
+        let is_told = if has_noloop { self.hears_all(env, index) } else { self.tells_of_changes(env, index) };
+        let routed = if has_noloop || !self.is_routed { None } else { env.scoped_keys(index, row, args) };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
@@ -504,14 +536,14 @@ impl<E: Execute> Worker<E> {
         // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
         tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_transaction;
         let is_spent = was_marked && !tracking.is_marked;
-        tracking.spent_by = if is_spent { self.env.counters.requests.value() } else { 0 };
+        tracking.spent_by = if is_spent { env.counters.requests.value() } else { 0 };
         if has_noloop || tracking.mode == Mode::Broadcast {
             // What is read is remembered by nodes, or need not be.
             if !is_told && (is_exec || reads(row)) {
-                self.subscriptions.tracked.doubtful.push(handle);
+                self.tracked.doubtful.push(handle);
             }
             if has_noloop && (is_spent || tracking.has_passed_mark) {
-                self.env.pass_on_mark(index, is_spent);
+                env.pass_on_mark(index, is_spent);
             }
             return;
         }
@@ -521,7 +553,7 @@ impl<E: Execute> Worker<E> {
         } else if is_exec {
             keys = std::mem::take(&mut tracking.queued_keys);
             if std::mem::take(&mut tracking.is_transaction_in_doubt) {
-                self.subscriptions.tracked.doubtful.push(handle);
+                self.tracked.doubtful.push(handle);
             }
         } else if let Some(routed) = routed {
             keys = if is_wanted { routed } else { keys };
@@ -543,13 +575,13 @@ impl<E: Execute> Worker<E> {
             }
             return;
         }
-        keys.iter().for_each(|key| self.subscriptions.tracked.remember(subscriber, handle, key));
+        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
         if !is_told {
-            self.subscriptions.tracked.doubtful.push(handle);
+            self.tracked.doubtful.push(handle);
         }
-        let keys_max = self.env.tracked_keys_max();
-        self.subscriptions.evict(keys_max, keys.len(), &mut self.env.clients);
-        self.subscriptions.tracked.show(&self.env.counters);
+        let keys_max = env.tracked_keys_max();
+        self.evict(keys_max, keys.len(), &mut env.clients);
+        self.tracked.show(&env.counters);
     }
 }
 

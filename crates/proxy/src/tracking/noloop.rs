@@ -39,7 +39,6 @@ use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Phase, Pushes};
 use respool_wire::{Protocol, ReplyKind, elements, encode_request};
@@ -395,88 +394,87 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
     /// on which all nodes tell of others' changes. `Err`: they cannot be had.
     pub(super) fn begin_noloop(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         pending: Option<Handle>,
         wanted: &TrackingOptions,
     ) -> Result<(), Vec<u8>> {
-        let options = self.env.options_for(index, wanted);
-        if !self.env.has_noloop_lanes(index) {
-            self.env.leave_large(index);
-            self.env.forfeit_watches(index);
-            if !self.env.own_all(index) {
+        let options = env.options_for(index, wanted);
+        if !env.has_noloop_lanes(index) {
+            env.leave_large(index);
+            env.forfeit_watches(index);
+            if !env.own_all(index) {
                 return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
             }
         }
-        let (nodes, read) = (self.env.nodes_heard(), self.nodes_read(index));
+        let (nodes, read) = (env.nodes_heard(), self.nodes_read(env, index));
         let is_redirected = wanted.redirect.is_some();
         if !is_redirected {
-            self.env.close_listeners(index);
+            env.close_listeners(index);
         }
-        let handle = self.env.clients.sessions.handle(index);
-        let has_stored =
-            self.env.has_noloop_lanes(index) && handle.is_some_and(|handle| self.env.may_have_stored(handle));
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Ok(()) };
+        let handle = env.clients.sessions.handle(index);
+        let has_stored = env.has_noloop_lanes(index) && handle.is_some_and(|handle| env.may_have_stored(handle));
+        let Some(session) = env.clients.sessions.at_mut(index) else { return Ok(()) };
         let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
         let noloop = subscriber.noloop.get_or_insert_default();
         if has_stored && (noloop.is_redirected != is_redirected || noloop.options != options) {
             // Other connections ask for it, and nodes forget what was read on those before.
-            self.subscriptions.tracked.doubtful.extend(handle);
+            self.tracked.doubtful.extend(handle);
         }
         noloop.pending = pending;
         noloop.is_redirected = is_redirected;
         noloop.options = options;
         noloop.is_told = PerNode::new(nodes.map(|node| !read.contains(&node)));
-        if self.subscriptions.check_at_us == 0 {
-            self.subscriptions.check_at_us = self.env.now.mono_us + PUSH_CHECK_US;
+        if self.check_at_us == 0 {
+            self.check_at_us = env.now.mono_us + PUSH_CHECK_US;
         }
-        self.env.name_requests(index);
-        self.note_told(index);
-        self.ensure_noloop_lanes(index)
+        env.name_requests(index);
+        self.note_told(env, index);
+        self.ensure_noloop_lanes(env, index)
     }
 
     /// Whether all nodes tell a client of changes.
-    pub(super) fn hears_all(&self, index: ClientId) -> bool {
-        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return false };
-        self.nodes_read(index).into_iter().all(|node| self.env.is_telling(class, node))
+    pub(super) fn hears_all(&self, env: &Env<impl Execute>, index: ClientId) -> bool {
+        let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return false };
+        self.nodes_read(env, index).into_iter().all(|node| env.is_telling(class, node))
     }
 
     /// Counts the nodes that tell already for the request that waits for all.
-    fn note_told(&mut self, index: ClientId) {
-        for node in self.env.nodes_heard() {
-            let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return };
-            if self.env.is_telling(class, node) {
-                self.note_told_of(index, node);
+    fn note_told(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        for node in env.nodes_heard() {
+            let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return };
+            if env.is_telling(class, node) {
+                self.note_told_of(env, index, node);
             }
         }
     }
 
     /// A node tells of changes from now on. `false`: that was not waited for.
-    fn note_told_of(&mut self, index: ClientId, node: NodeId) -> bool {
-        let Some(noloop) = self.env.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
+    fn note_told_of(&mut self, env: &mut Env<impl Execute>, index: ClientId, node: NodeId) -> bool {
+        let Some(noloop) = env.clients.sessions.at_mut(index).and_then(noloop_mut) else { return false };
         let Some(pending) = noloop.pending else { return false };
         if let Some(is_told) = noloop.is_told.get_mut(node)
             && !std::mem::replace(is_told, true)
         {
-            self.subscriptions.progress(pending, &mut self.env.clients);
+            self.progress(pending, &mut env.clients);
         }
         true
     }
 
     /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
     /// nothing is owed on them. `Err`: one cannot be had for now.
-    pub(super) fn ensure_noloop_lanes(&mut self, index: ClientId) -> Result<(), Vec<u8>> {
+    pub(super) fn ensure_noloop_lanes(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Result<(), Vec<u8>> {
         let mut result = Ok(());
-        for node in self.nodes_read(index) {
-            let mended = self.env.mend_listener(index, node).and_then(|()| self.env.mend_own(index, node));
-            if mended.is_err() && self.env.lanes.nodes[node].takes_no_dial(self.env.class_at_node(index), self.env.now)
-            {
+        for node in self.nodes_read(env, index) {
+            let mended = env.mend_listener(index, node).and_then(|()| env.mend_own(index, node));
+            if mended.is_err() && env.lanes.nodes[node].takes_no_dial(env.class_at_node(index), env.now) {
                 // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
-                self.note_told_of(index, node);
+                self.note_told_of(env, index, node);
             } else {
                 result = result.and(mended);
             }
@@ -485,57 +483,58 @@ impl<E: Execute> Worker<E> {
     }
 
     /// The number of a connection has come, or will not.
-    pub(crate) fn conclude_listening(&mut self, listening: ListenerId) {
+    pub(crate) fn conclude_listening(&mut self, env: &mut Env<impl Execute>, listening: ListenerId) {
         let ListenerId { session, node, lane, id: Some(id) } = listening else { return };
-        if let Some(place) = self.env.lanes.find(lane) {
-            self.env.lanes[place].number = Some(id);
+        if let Some(place) = env.lanes.find(lane) {
+            env.lanes[place].number = Some(id);
         }
-        let Some(this) = self.env.clients.sessions.get_mut(session) else { return };
+        let Some(this) = env.clients.sessions.get_mut(session) else { return };
         let listener = noloop_mut(this).and_then(|noloop| noloop.listeners.get_mut(node));
         let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
         listener.id = Some(id);
-        self.env.name_requests(session.index);
-        if let Err(error) = self.env.mend_own(session.index, node) {
-            self.fail_noloop(session, &error);
+        env.name_requests(session.index);
+        if let Err(error) = env.mend_own(session.index, node) {
+            self.fail_noloop(env, session, &error);
         }
     }
 
     /// A client asks for something. `Some`: not before its connections say to their nodes what they should.
-    pub(crate) fn settle_noloop(&mut self, index: ClientId) -> Option<Flow> {
-        let session = self.env.clients.sessions.at(index)?;
+    pub(crate) fn settle_noloop(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Option<Flow> {
+        let session = env.clients.sessions.at(index)?;
         noloop_of(session)?;
         let class = session.class;
         let is_wrong = |node: NodeId| {
-            let known = self.env.lanes.known(node, class).map(|lane| &self.env.lanes[lane]);
-            let request = self.env.request_for(class, node);
+            let known = env.lanes.known(node, class).map(|lane| &env.lanes[lane]);
+            let request = env.request_for(class, node);
             request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
         };
-        if !self.env.nodes_heard().any(is_wrong) {
+        if !env.nodes_heard().any(is_wrong) {
             return None;
         }
-        if self.env.settle_before(index).is_none() {
+        if env.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         // What cannot be had now the timers try again.
-        let _ = self.ensure_noloop_lanes(index);
+        let _ = self.ensure_noloop_lanes(env, index);
         None
     }
 
     /// A connection of a client that is told of changes can be used.
-    pub(crate) fn begin_hearing(&mut self, lane: LaneId) {
-        let this = &self.env.lanes[lane];
+    pub(crate) fn begin_hearing(&mut self, env: &mut Env<impl Execute>, lane: LaneId) {
+        let this = &env.lanes[lane];
         let Some(reader) = this.reader else { return };
         let node = this.node;
         if this.up.is_old() {
-            self.fail_noloop(reader, &error_text::no_tracking(&self.env.lanes.nodes[node].told.name));
-            self.env.close_lane(lane);
-            self.tell_ended();
+            let error = error_text::no_tracking(&env.lanes.nodes[node].told.name);
+            self.fail_noloop(env, reader, &error);
+            env.close_lane(lane);
+            self.hear_ended(env);
         } else if this.purpose == LaneUse::Own {
             // By it a request that waits there can be let go.
-            self.env.ask_number_of(reader, node, lane);
-            if !self.note_told_of(reader.index, node) && self.env.may_have_stored(reader) {
+            env.ask_number_of(reader, node, lane);
+            if !self.note_told_of(env, reader.index, node) && env.may_have_stored(reader) {
                 // Changes that were made meanwhile went untold.
-                self.subscriptions.invalidate_client(reader, &mut self.env.clients);
+                self.invalidate_client(reader, &mut env.clients);
             }
         }
     }
@@ -543,128 +542,127 @@ impl<E: Execute> Worker<E> {
     /// Such a connection is gone.
     pub(crate) fn end_hearing(
         &mut self,
+        env: &mut Env<impl Execute>,
         reader: ClientHandle,
         node: NodeId,
         is_listener: bool,
         was_ready: bool,
         refusal: Option<&[u8]>,
     ) {
-        let Some(session) = self.env.clients.sessions.get_mut(reader) else { return };
+        let Some(session) = env.clients.sessions.get_mut(reader) else { return };
         let Some(noloop) = noloop_mut(session) else { return };
         if is_listener && let Some(listener) = noloop.listeners.get_mut(node) {
             *listener = Listener::default();
-            self.env.name_requests(reader.index);
+            env.name_requests(reader.index);
         }
         if was_ready {
-            self.subscriptions.invalidate_client(reader, &mut self.env.clients);
+            self.invalidate_client(reader, &mut env.clients);
         }
         match refusal {
-            Some(error) => self.fail_noloop(reader, error),
+            Some(error) => self.fail_noloop(env, reader, error),
             // It is not there: no client waits for it, and all stored keys are invalid when it is back.
-            None => _ = self.note_told_of(reader.index, node),
+            None => _ = self.note_told_of(env, reader.index, node),
         }
     }
 
     /// The request to track that waits for all nodes has failed, if there is one.
-    fn fail_noloop(&mut self, session: ClientHandle, error: &[u8]) {
+    fn fail_noloop(&mut self, env: &mut Env<impl Execute>, session: ClientHandle, error: &[u8]) {
         let pending =
-            self.env.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
+            env.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
         if let Some(pending) = pending {
-            self.subscriptions.fail(pending, error, &mut self.env.clients, &self.env.config);
+            self.fail(pending, error, &mut env.clients, &env.config);
         }
     }
 
     /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
     /// them. `false`: it has none, or is not the same.
-    pub(crate) fn speak_otherwise(&mut self, index: ClientId, class: LaneKeyId, state: LaneKey) -> bool {
-        let before = self.env.lanes.state_of(class);
-        if !self.env.has_noloop_lanes(index)
-            || before == state
-            || (LaneKey { protocol: state.protocol, ..before }) != state
+    pub(crate) fn speak_otherwise(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        class: LaneKeyId,
+        state: LaneKey,
+    ) -> bool {
+        let before = env.lanes.state_of(class);
+        if !env.has_noloop_lanes(index) || before == state || (LaneKey { protocol: state.protocol, ..before }) != state
         {
             return false;
         }
-        self.env.lanes.set_state_of(class, state);
+        env.lanes.set_state_of(class, state);
         let version = state.protocol.version().to_string();
         let mut is_whole = true;
-        for lane in self.env.lanes.own_lanes(class) {
-            let this = &mut self.env.lanes[lane];
+        for lane in env.lanes.own_lanes(class) {
+            let this = &mut env.lanes[lane];
             if !this.up.is_ready() {
                 // It has not been said yet what is spoken there, or just so.
-                self.env.close_lane(lane);
-                self.tell_ended();
+                env.close_lane(lane);
+                self.hear_ended(env);
                 is_whole = false;
                 continue;
             }
             this.up.set_protocol(state.protocol);
             this.up.set_pushes(Pushes::Delivered);
-            let task = self.env.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
+            let task = env.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
             let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
-            self.env.lanes.push(
-                lane,
-                InternalRequests::owner(task, 0),
-                self.env.now,
-                &mut self.env.clients.pool,
-                write,
-            );
-            self.env.is_busy = true;
+            env.lanes.push(lane, InternalRequests::owner(task, 0), env.now, &mut env.clients.pool, write);
+            env.is_busy = true;
         }
         if !is_whole {
             // What cannot be had now the timers try again.
-            let _ = self.ensure_noloop_lanes(index);
+            let _ = self.ensure_noloop_lanes(env, index);
         }
         true
     }
 
     /// A client has other connections than before, because it selected another database.
-    pub(crate) fn restart_noloop(&mut self, index: ClientId) {
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+    pub(crate) fn restart_noloop(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(handle) = env.clients.sessions.handle(index) else { return };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
         if noloop_of(session).is_none() {
             return;
         }
-        self.fail_noloop(handle, &error_text::nodes_changed());
-        self.subscriptions.invalidate_client(handle, &mut self.env.clients);
-        self.env.close_listeners(index);
-        self.env.name_requests(index);
+        self.fail_noloop(env, handle, &error_text::nodes_changed());
+        self.invalidate_client(handle, &mut env.clients);
+        env.close_listeners(index);
+        env.name_requests(index);
         // What cannot be had now the timers try again.
-        let _ = self.ensure_noloop_lanes(index);
+        let _ = self.ensure_noloop_lanes(env, index);
     }
 
     /// Other nodes are configured.
-    pub(crate) fn restart_all_noloop(&mut self) {
-        let all: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in all.into_iter().filter(|index| self.env.has_noloop_lanes(*index)).collect::<Vec<_>>() {
-            self.restart_noloop(index);
+    pub(crate) fn restart_all_noloop(&mut self, env: &mut Env<impl Execute>) {
+        let all: Vec<ClientId> = env.clients.sessions.iter().map(|(index, _)| index).collect();
+        for index in all.into_iter().filter(|index| env.has_noloop_lanes(*index)).collect::<Vec<_>>() {
+            self.restart_noloop(env, index);
         }
     }
 
     /// Closes connections that clients have to themselves in vain.
-    pub(super) fn part(&mut self) {
-        for handle in std::mem::take(&mut self.subscriptions.tracked.parting) {
-            let Some(session) = self.env.clients.sessions.get_mut(handle) else { continue };
+    pub(super) fn part(&mut self, env: &mut Env<impl Execute>) {
+        for handle in std::mem::take(&mut self.tracked.parting) {
+            let Some(session) = env.clients.sessions.get_mut(handle) else { continue };
             let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
             if !tracking.is_some_and(|tracking| tracking.is_noloop) {
-                self.env.leave_noloop(handle.index);
+                env.leave_noloop(handle.index);
             }
         }
     }
 
     /// Dials what was lost, and asks those for a sign of life who have been silent.
-    pub(crate) fn check_noloop(&mut self) {
-        let numbers: Vec<u32> = self.subscriptions.tracked.noloop.ids().collect();
+    pub(crate) fn check_noloop(&mut self, env: &mut Env<impl Execute>) {
+        let numbers: Vec<u32> = self.tracked.noloop.ids().collect();
         for number in numbers {
-            let Some(handle) = self.subscriptions.subscribers.at(number).copied() else { continue };
-            let Some(session) = self.env.clients.sessions.get_mut(handle) else { continue };
+            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+            let Some(session) = env.clients.sessions.get_mut(handle) else { continue };
             let class = session.class;
             let listeners = noloop_of(session).map(|noloop| noloop.listeners.clone()).unwrap_or_default();
-            if self.env.drain_until_us.is_none() {
+            if env.drain_until_us.is_none() {
                 // Refused only while a node's pause lasts, or there are too many.
-                let _ = self.ensure_noloop_lanes(handle.index);
+                let _ = self.ensure_noloop_lanes(env, handle.index);
             }
-            let mut lanes = self.env.lanes.own_lanes(class);
-            lanes.extend(listeners.iter().filter_map(|listener| self.env.lanes.find(listener.lane?)));
-            lanes.into_iter().for_each(|lane| self.env.ask_silent(lane));
+            let mut lanes = env.lanes.own_lanes(class);
+            lanes.extend(listeners.iter().filter_map(|listener| env.lanes.find(listener.lane?)));
+            lanes.into_iter().for_each(|lane| env.ask_silent(lane));
         }
     }
 }

@@ -2,12 +2,9 @@
 
 use super::TrackingOptions;
 use crate::env::Env;
-use crate::mail::Query;
 use crate::session::Asker;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::worker::Worker;
+use crate::session::id::ClientHandle;
 use respool_command::{Execute, text as texts};
-use respool_connection::Seq;
 use respool_wire::{Encoder, Protocol};
 
 /// Who is told in a client's place.
@@ -26,34 +23,25 @@ pub(crate) struct RedirectSearch {
     pub(super) wanted: TrackingOptions,
 }
 
-impl<E: Execute> Worker<E> {
-    /// Looks for the client to which a client redirects its invalidations.
-    pub(super) fn search_redirect(&mut self, index: ClientId, seq: Seq, search: RedirectSearch) {
-        let Some(session) = self.env.clients.sessions.handle(index) else { return };
-        self.env.is_busy = true;
-        self.ask_workers_for(Some(Asker { session, seq }), None, Query::Redirect(search));
-    }
-
-    /// The client to redirect to has been found, or not.
-    pub(crate) fn redirect_tracking(&mut self, asker: Asker, search: &RedirectSearch, found: Option<Redirect>) {
-        let Asker { session, seq } = asker;
-        if self.env.clients.sessions.get_mut(session).is_none() {
-            return;
-        }
-        match found {
-            Some(_) => {
-                self.begin_tracking(session.index, seq, TrackingOptions { redirect: found, ..search.wanted.clone() });
-            }
-            None => {
-                let mut error = Vec::new();
-                Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-                self.env.clients.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
-            }
-        }
-    }
-}
-
 impl<E: Execute> Env<E> {
+    /// The client to redirect to has been found, or not. `Some`: what the client that asks has asked for, with the other.
+    pub(crate) fn redirected(
+        &mut self,
+        asker: Asker,
+        search: &RedirectSearch,
+        found: Option<Redirect>,
+    ) -> Option<TrackingOptions> {
+        let Asker { session, seq } = asker;
+        self.clients.sessions.get_mut(session)?;
+        if found.is_some() {
+            return Some(TrackingOptions { redirect: found, ..search.wanted.clone() });
+        }
+        let mut error = Vec::new();
+        Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
+        self.clients.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
+        None
+    }
+
     /// The client that is looked for, if this worker has it.
     pub(crate) fn find_redirect(&self, search: &RedirectSearch) -> Option<Redirect> {
         let (index, _) = self.clients.sessions.iter().find(|(_, session)| session.id == search.id)?;

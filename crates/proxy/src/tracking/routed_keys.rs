@@ -11,7 +11,6 @@ use crate::pubsub::Subscriptions;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
-use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes};
 use respool_wire::Args;
@@ -91,28 +90,28 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
     /// forgotten.
-    pub(crate) fn forget_read_as_other(&mut self, index: ClientId) {
-        let is_tracking = self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
-        if self.subscriptions.is_routed
+    pub(crate) fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let is_tracking = env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
+        if self.is_routed
             && is_tracking
-            && let Some(handle) = self.env.clients.sessions.handle(index)
+            && let Some(handle) = env.clients.sessions.handle(index)
         {
-            self.subscriptions.invalidate_client(handle, &mut self.env.clients);
+            self.invalidate_client(handle, &mut env.clients);
         }
     }
 
     /// Other routes may hold: what was remembered under those before is told of as if it had changed.
-    pub(crate) fn forget_names(&mut self) {
-        let was_routed = self.subscriptions.is_routed;
-        self.subscriptions.is_routed = !self.env.config.routes.are_plain();
-        if !was_routed && !self.subscriptions.is_routed {
+    pub(crate) fn forget_names(&mut self, env: &mut Env<impl Execute>) {
+        let was_routed = self.is_routed;
+        self.is_routed = !env.config.routes.are_plain();
+        if !was_routed && !self.is_routed {
             return;
         }
-        self.subscriptions.invalidate_all(&mut self.env.clients);
-        for (_, session) in self.env.clients.sessions.iter_mut() {
+        self.invalidate_all(&mut env.clients);
+        for (_, session) in env.clients.sessions.iter_mut() {
             let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
             if let Some(tracking) = tracking {
                 tracking.is_transaction_in_doubt = true;

@@ -10,7 +10,6 @@ use crate::env::Env;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::Args;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,25 +69,24 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Subscriptions {
     /// Whether keys have to be evicted.
-    pub(crate) fn has_tracked_too_many(&self) -> bool {
-        self.subscriptions.tracked.keys.len() > 0
-            && self.subscriptions.tracked.is_too_large(self.env.tracked_keys_max())
+    pub(crate) fn has_tracked_too_many(&self, env: &Env<impl Execute>) -> bool {
+        self.tracked.keys.len() > 0 && self.tracked.is_too_large(env.tracked_keys_max())
     }
 
     /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
     #[inline]
-    pub(crate) fn evict_tracked(&mut self) {
-        if self.has_tracked_too_many() {
-            self.evict_some();
+    pub(crate) fn evict_tracked(&mut self, env: &mut Env<impl Execute>) {
+        if self.has_tracked_too_many(env) {
+            self.evict_some(env);
         }
     }
 
     #[cold]
-    fn evict_some(&mut self) {
-        let keys_max = self.env.tracked_keys_max();
-        self.subscriptions.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut self.env.clients);
-        self.account_subscriptions();
+    fn evict_some(&mut self, env: &mut Env<impl Execute>) {
+        let keys_max = env.tracked_keys_max();
+        self.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut env.clients);
+        self.account_subscriptions(env);
     }
 }

@@ -317,7 +317,7 @@ impl<E: Execute> Worker<E> {
         if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
             self.env.discard_queued(index);
             self.env.answer(index, |reply| reply.null_array());
-            self.tell_changes();
+            self.subscriptions.tell_changes(&mut self.env);
             return Flow::Next;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };

@@ -98,7 +98,7 @@ impl<E: Execute> Worker<E> {
                 session.down.end_joint(&mut self.env.clients.pool);
                 self.env.clients.list(index);
                 self.serve_ready();
-                self.tell_changes();
+                self.subscriptions.tell_changes(&mut self.env);
                 return Flow::Next;
             };
             let flow = match &part {

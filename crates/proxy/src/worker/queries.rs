@@ -81,7 +81,7 @@ impl<E: Execute> Worker<E> {
         match query {
             Query::Admin(query) => Answer::Admin(self.answer_admin_query(query)),
             Query::Clients(query) => Answer::Clients(self.answer_client_query(query, client)),
-            Query::Pubsub(query) => Answer::Pubsub(self.answer_pubsub_query(query)),
+            Query::Pubsub(query) => Answer::Pubsub(self.subscriptions.answer_pubsub_query(&mut self.env, query)),
             Query::Redirect(search) => Answer::Redirect(self.env.find_redirect(search)),
         }
     }

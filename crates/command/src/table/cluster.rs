@@ -11,6 +11,7 @@ rows! {
     /// Let the next command use a slot that is still being imported.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Asking = row("ASKING", 1, "3.0.0").flags("fast").acl("connection").lane(Lane::Local);
 
     /// See and steer the cluster.
@@ -180,10 +181,12 @@ rows! {
     /// Allow reads from a replica in a cluster.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Readonly = row("READONLY", 1, "3.0.0").flags("loading stale fast").acl("connection").lane(Lane::Local);
 
     /// Have reads from a replica redirected again.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Readwrite = row("READWRITE", 1, "3.0.0").flags("loading stale fast").acl("connection").lane(Lane::Local);
 }

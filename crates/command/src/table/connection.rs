@@ -11,6 +11,7 @@ rows! {
     #[args = "[username^6.0.0] password"]
     #[reply = "ok"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Auth = row("AUTH", -2, "1.0.0")
         .flags("noscript loading stale fast no_auth allow_busy")
         .acl("connection")
@@ -22,6 +23,7 @@ rows! {
         #[args = "mode<YES|NO>"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientCaching = row("CLIENT CACHING", 3, "6.0.0")
             .flags("noscript loading stale")
             .acl("connection")
@@ -84,6 +86,7 @@ rows! {
         #[args = "enabled<ON|OFF>"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientNoEvict = row("CLIENT NO-EVICT", 3, "7.0.0")
             .flags("admin noscript loading stale")
             .acl("connection")
@@ -92,6 +95,7 @@ rows! {
         #[args = "enabled<ON|OFF>"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientNoTouch = row("CLIENT NO-TOUCH", 3, "7.2.0")
             .flags("noscript loading stale")
             .acl("connection")
@@ -108,6 +112,7 @@ rows! {
         #[args = "on_off_skip<ON|OFF|SKIP>"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientReply = row("CLIENT REPLY", 3, "3.2.0")
             .flags("noscript loading stale")
             .acl("connection")
@@ -116,6 +121,7 @@ rows! {
         #[args = "attr<LIB-NAME/libname|LIB-VER/libver>"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientSetinfo = row("CLIENT SETINFO", 4, "7.2.0")
             .flags("noscript loading stale allow_busy")
             .acl("connection")
@@ -125,6 +131,7 @@ rows! {
         #[args = "connection-name"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientSetname = row("CLIENT SETNAME", 3, "2.6.9")
             .flags("noscript loading stale")
             .acl("connection")
@@ -133,6 +140,7 @@ rows! {
         #[args = "status<ON|OFF> [REDIRECT/client-id:int] [PREFIX/prefix++] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ClientTracking = row("CLIENT TRACKING", -3, "6.0.0")
             .flags("noscript loading stale")
             .acl("connection")
@@ -171,6 +179,7 @@ rows! {
     #[args = "[arguments(protover:int [AUTH/username_password(username password)] [SETNAME/clientname])]"]
     #[reply = "map<any>"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Hello = row("HELLO", -1, "6.0.0")
         .flags("noscript loading stale fast no_auth allow_busy")
         .acl("connection")
@@ -189,6 +198,7 @@ rows! {
     /// Close the connection.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Quit = row("QUIT", -1, "1.0.0")
         .flags("noscript loading stale fast no_auth allow_busy")
         .acl("connection")
@@ -197,6 +207,7 @@ rows! {
     /// Bring the connection back to its first state.
     #[reply = "simple"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Reset = row("RESET", 1, "6.2.0")
         .flags("noscript loading stale fast no_auth allow_busy")
         .acl("connection")
@@ -206,5 +217,6 @@ rows! {
     #[args = "index:int"]
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Select = row("SELECT", 2, "1.0.0").flags("loading stale fast").acl("connection").lane(Lane::Local);
 }

@@ -4,7 +4,8 @@
 //! exactly one place, and a match over the enum is asked for an arm as soon as a row is added. The comment above a row
 //! is its documentation everywhere: in the enum, in `COMMAND DOCS` and in the generated page. Between the two stand the
 //! columns that are told and not looked at while requests run, of which each may be missing: `#[args = ..]` (the notation is
-//! that of [`Arguments`](crate::Arguments)), `#[reply = ..]` (that of [`Returns`](crate::Returns)) and `#[complexity = ..]`.
+//! that of [`Arguments`](crate::Arguments)), `#[reply = ..]` (that of [`Returns`](crate::Returns)), `#[complexity = ..]` and
+//! `#[changes = "connection"]`.
 //! They are kept apart from the rows, in a list that the number of the command leads to.
 
 use crate::{Group, Row, Usage};
@@ -19,6 +20,7 @@ macro_rules! rows {
             $(#[args = $args:literal])?
             $(#[reply = $reply:literal])?
             $(#[complexity = $complexity:literal])?
+            $(#[changes = $changes:literal])?
             $command:ident = $row:expr
             $( => {
                 $(
@@ -26,6 +28,7 @@ macro_rules! rows {
                     $(#[args = $sub_args:literal])?
                     $(#[reply = $sub_reply:literal])?
                     $(#[complexity = $sub_complexity:literal])?
+                    $(#[changes = $sub_changes:literal])?
                     $sub:ident = $sub_row:expr;
                 )+
             } )?;
@@ -52,12 +55,14 @@ macro_rules! rows {
                     args: concat!($($args)?),
                     reply: concat!($($reply)?),
                     complexity: concat!($($complexity)?),
+                    changes: concat!($($changes)?),
                 },
                 $( $(
                     crate::Usage {
                         args: concat!($($sub_args)?),
                         reply: concat!($($sub_reply)?),
                         complexity: concat!($($sub_complexity)?),
+                        changes: concat!($($sub_changes)?),
                     },
                 )+ )?
             )+

@@ -11,6 +11,7 @@ rows! {
     #[args = "pattern(pattern:pattern)+"]
     #[reply = "push"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Psubscribe = row("PSUBSCRIBE", -2, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
 
     /// Send a message to a channel.
@@ -59,6 +60,7 @@ rows! {
     #[args = "[pattern:pattern+]"]
     #[reply = "push"]
     #[complexity = "O(N+M)"]
+    #[changes = "connection"]
     Punsubscribe = row("PUNSUBSCRIBE", -1, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
 
     /// Send a message to a sharded channel.
@@ -74,6 +76,7 @@ rows! {
     #[args = "shardchannel+"]
     #[reply = "push"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Ssubscribe = row("SSUBSCRIBE", -2, "7.0.0")
         .flags("pubsub noscript loading stale")
         .key_range(1, -1, 1, "not_key")
@@ -83,12 +86,14 @@ rows! {
     #[args = "channel+"]
     #[reply = "push"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Subscribe = row("SUBSCRIBE", -2, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
 
     /// Give up sharded channels.
     #[args = "[shardchannel+]"]
     #[reply = "push"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Sunsubscribe = row("SUNSUBSCRIBE", -1, "7.0.0")
         .flags("pubsub noscript loading stale")
         .key_range(1, -1, 1, "not_key")
@@ -98,5 +103,6 @@ rows! {
     #[args = "[channel+]"]
     #[reply = "push"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Unsubscribe = row("UNSUBSCRIBE", -1, "2.0.0").flags("pubsub noscript loading stale").lane(Lane::Push);
 }

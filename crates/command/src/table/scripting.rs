@@ -143,6 +143,7 @@ rows! {
         #[args = "mode<YES|SYNC|NO>"]
         #[reply = "ok"]
         #[complexity = "O(1)"]
+        #[changes = "connection"]
         ScriptDebug = row("SCRIPT DEBUG", 3, "3.2.0").flags("noscript").acl("scripting").lane(Lane::Dedicated);
         /// Tell which scripts are in the cache.
         #[args = "sha1+"]

@@ -448,16 +448,19 @@ rows! {
 
     /// Show every command that the server receives.
     #[reply = "ok"]
+    #[changes = "connection"]
     Monitor = row("MONITOR", 1, "1.0.0").flags("admin noscript loading stale").lane(Lane::Dedicated);
 
     /// Begin or resume replication from this server.
     #[args = "replicationid offset:int"]
     #[reply = "any"]
+    #[changes = "connection"]
     Psync = row("PSYNC", -3, "2.8.0").flags("admin noscript no_async_loading no_multi").lane(Lane::Dedicated);
 
     /// Negotiate replication between servers.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Replconf = row("REPLCONF", -1, "3.0.0")
         .flags("admin noscript loading stale allow_busy")
         .lane(Lane::Dedicated)
@@ -555,6 +558,7 @@ rows! {
 
     /// Begin replication the old way.
     #[reply = "any"]
+    #[changes = "connection"]
     Sync = row("SYNC", 1, "1.0.0").flags("admin noscript no_async_loading no_multi").lane(Lane::Dedicated);
 
     /// Tell the server's time.

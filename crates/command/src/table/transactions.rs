@@ -10,6 +10,7 @@ rows! {
     /// Drop the commands of a transaction.
     #[reply = "ok"]
     #[complexity = "O(N)"]
+    #[changes = "connection"]
     Discard = row("DISCARD", 1, "2.0.0")
         .flags("noscript loading stale fast allow_busy")
         .acl("transaction")
@@ -17,6 +18,7 @@ rows! {
 
     /// Run the commands of a transaction.
     #[reply = "[any]?"]
+    #[changes = "connection"]
     Exec = row("EXEC", 1, "1.2.0")
         .flags("noscript loading stale skip_slowlog")
         .acl("transaction")
@@ -25,6 +27,7 @@ rows! {
     /// Begin a transaction.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Multi = row("MULTI", 1, "1.2.0")
         .flags("noscript loading stale fast allow_busy")
         .acl("transaction")
@@ -33,6 +36,7 @@ rows! {
     /// Forget the watched keys.
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Unwatch = row("UNWATCH", 1, "2.2.0")
         .flags("noscript loading stale fast allow_busy")
         .acl("transaction")
@@ -42,6 +46,7 @@ rows! {
     #[args = "key@0+"]
     #[reply = "ok"]
     #[complexity = "O(1)"]
+    #[changes = "connection"]
     Watch = row("WATCH", -2, "2.2.0")
         .flags("noscript loading stale fast allow_busy")
         .acl("transaction")

@@ -18,15 +18,23 @@ pub struct Usage {
     pub(crate) reply: &'static str,
     /// How the time that it takes grows: `O(1)`. Empty if that cannot be said.
     pub complexity: &'static str,
+    /// `connection`: it changes what a server says to this connection, or takes for granted of it, from then on.
+    pub(crate) changes: &'static str,
 }
 
 impl Usage {
     /// Nothing is known.
-    pub(crate) const NONE: Self = Self { args: "", reply: "", complexity: "" };
+    pub(crate) const NONE: Self = Self { args: "", reply: "", complexity: "", changes: "" };
 
     /// The arguments behind the name.
     pub const fn arguments(&self) -> Arguments {
         Arguments::of(self.args)
+    }
+
+    /// Whether it changes what holds for its connection from then on: who it is, what it is told, how it is answered. A
+    /// client that shares a connection among callers cannot let one of them do so.
+    pub const fn changes_connection(&self) -> bool {
+        !self.changes.is_empty()
     }
 
     /// What the reply is. `None`: that of a container, or it is not known.

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn cases_name_arguments_of_their_command() {
         fn has(arguments: Arguments, name: &str) -> bool {
-            let is_it = |argument: &Argument| argument.token.unwrap_or(argument.name) == name || argument.name == name;
+            let is_it = |argument: &Argument| argument.token.unwrap_or(argument.name) == name;
             arguments.into_iter().any(|argument| {
                 let within = match argument.kind {
                     ArgumentKind::OneOf(parts) | ArgumentKind::Block(parts) => has(parts, name),

@@ -236,9 +236,10 @@ fn repeated(argument: &Argument, words: &[&[u8]]) -> Ends {
 }
 
 fn value(argument: &Argument, words: &[&[u8]]) -> Ends {
-    let named =
-        |ends: Ends| ends.into_iter().map(|(used, given)| (used, [&[argument.name], &given[..]].concat())).collect();
-    let one = |is_it: bool| if is_it { vec![(1, vec![argument.name])] } else { Vec::new() };
+    // An argument is called by its token, if it has one.
+    let name: &[&str] = if argument.token.is_some() { &[] } else { &[argument.name] };
+    let named = |ends: Ends| ends.into_iter().map(|(used, given)| (used, [name, &given[..]].concat())).collect();
+    let one = |is_it: bool| if is_it { vec![(1, name.to_vec())] } else { Vec::new() };
     let is =
         |test: fn(&str) -> bool| one(words.first().and_then(|word| std::str::from_utf8(word).ok()).is_some_and(test));
     match argument.kind {

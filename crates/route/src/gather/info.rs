@@ -45,6 +45,8 @@ fn rule(section: &str, name: &str) -> Rule {
         ("Clients", _) => Rule::Hidden,
         (_, "rdb_last_save_time") => Rule::Least,
         ("Replication", "connected_slaves") => Rule::Sum,
+        // Every node is given the same scripts and libraries.
+        (_, "number_of_cached_scripts" | "number_of_functions" | "number_of_libraries") => Rule::Most,
         ("Server" | "Replication" | "Cluster" | "Modules", _) => Rule::Same,
         ("Latencystats", _) => Rule::Most,
         _ if STATES.iter().any(|end| name.ends_with(end)) => Rule::Most,
@@ -396,6 +398,14 @@ mod tests {
             ],
             "# Memory\r\nheld_bytes:1\r\nused_memory:1572864\r\nused_memory_human:1.50M\r\nmem_fragmentation_ratio:2.25\r\n\r\n# CPU\r\nused_cpu_sys:1.750000\r\n",
         );
+    }
+
+    #[test]
+    fn scripts_that_all_nodes_have_are_counted_once() {
+        let of = |scripts, libraries| {
+            format!("# Memory\r\nnumber_of_cached_scripts:{scripts}\r\nnumber_of_libraries:{libraries}\r\n")
+        };
+        check("", &[&of(100, 2), &of(101, 2), &of(0, 2)], &of(101, 2));
     }
 
     #[test]

@@ -120,8 +120,22 @@ pub(crate) fn pin_lost() -> Vec<u8> {
     error("the connection on which keys were watched is lost; the transaction was not executed".to_owned())
 }
 
-/// What a replica asks for concerns one node.
-pub(crate) const ONE_NODE_ONLY: &str = "a replica follows one node, and this proxy has several; ask the node itself";
+/// A replica of all nodes would be given a key twice.
+pub(crate) const KEYS_ON_SEVERAL_NODES: &str =
+    "with dead_node = next a key may be on several nodes, and a replica can have it once; ask the nodes themselves";
+
+/// A replica of all nodes wants a part of their snapshots.
+pub(crate) const NO_FILTERED_SNAPSHOT: &str = "ERR REPLCONF rdb-filter-only is not supported here: snapshots of several nodes are joined whole; ask a node itself";
+
+/// REPLCONF has an option that is not known. As Redis says it.
+pub(crate) fn unknown_replconf(option: &[u8]) -> String {
+    format!("ERR Unrecognized REPLCONF option: {}", option.escape_ascii())
+}
+
+/// The streams of several nodes cannot be made one.
+pub(crate) fn cannot_merge(why: &str) -> Vec<u8> {
+    error(format!("the nodes cannot be followed as one: {why}"))
+}
 
 /// The connection on which a node was told of a replica is gone.
 pub(crate) fn replica_lost() -> Vec<u8> {

@@ -28,6 +28,8 @@ mod endings;
 mod farewell;
 #[path = "hostile/following.rs"]
 mod following;
+#[path = "hostile/following_all.rs"]
+mod following_all;
 #[path = "hostile/holding.rs"]
 mod holding;
 #[path = "hostile/kinds.rs"]

@@ -12,14 +12,17 @@
 //! ```
 //!
 //! Nothing is passed on before the node has agreed, and nothing of other clients ever goes over such a connection: it is
-//! closed in the end, never lent again. To a replica the node's bytes pass as they come, and it gets nothing else; what it
-//! says is still read request by request, so that it may do no more than its user. MONITOR shows the lines of all nodes,
+//! closed in the end, never lent again. To a replica of one node its bytes pass as they come, and it gets nothing else; what
+//! it says is still read request by request, so that it may do no more than its user. One of several nodes is given a stream
+//! that is made of theirs (`merged_replication`). MONITOR shows the lines of all nodes,
 //! each whole; the client may go on asking for what is not about keys, as it may in Redis.
 
 mod link;
+mod merged_replication;
 
 use crate::config::Config;
 use crate::dedicated::link::{Kind, Link, Parsed};
+use crate::dedicated::merged_replication::MergedReplication;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::AGREEMENT_US_MIN;
@@ -57,6 +60,8 @@ struct DedicatedClient {
     since_us: u64,
     /// The nodes are not read because the client does not read.
     is_paused: bool,
+    /// What a replica of several nodes has beside its links.
+    merged: Option<Box<MergedReplication>>,
 }
 
 /// The clients of one worker with connections that serve them alone. A client that has left stays here until
@@ -68,7 +73,7 @@ pub(crate) struct Dedicated {
 
 impl DedicatedClient {
     fn new(kind: Kind, since_us: u64) -> Self {
-        Self { kind, stage: Stage::Preparing, links: Vec::new(), since_us, is_paused: false }
+        Self { kind, stage: Stage::Preparing, links: Vec::new(), since_us, is_paused: false, merged: None }
     }
 
     /// What its session remembers of it.
@@ -79,7 +84,8 @@ impl DedicatedClient {
             (Kind::Replica, Stage::Passing { .. }) => DedicatedRole::Follows,
             _ => DedicatedRole::None,
         };
-        DedicatedMark { role, bytes: size_of::<Self>() + links.sum::<usize>() }
+        let merged = self.merged.as_ref().map_or(0, |merged| merged.held_bytes());
+        DedicatedMark { role, bytes: size_of::<Self>() + links.sum::<usize>() + merged }
     }
 
     /// What it is, in a word.
@@ -144,7 +150,7 @@ impl Dedicated {
                 env.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
             }
             Command::Server(S::Monitor) => self.monitor(env, index, request.args),
-            Command::Server(S::Replconf) => self.replconf(env, index, row, request.args),
+            Command::Server(S::Replconf) => self.replconf(env, index, request.args),
             Command::Server(S::Sync | S::Psync) => self.follow(env, index, row, request.args),
             _ => env.refuse_unsupported(index, row, "it changes what its connection is; ask the node itself"),
         }
@@ -189,6 +195,9 @@ impl Dedicated {
             return;
         }
         let Some(this) = self.clients.get_mut(&reader) else { return };
+        if this.merged.is_some() {
+            return self.take_merged(env, reader, handle, bytes);
+        }
         let kind = this.kind;
         let Some(link) = this.links.iter_mut().find(|link| link.lane == handle) else { return };
         let (node, parsed) = (link.node, link.take(kind, bytes));
@@ -249,6 +258,9 @@ impl Dedicated {
         if !std::mem::take(&mut this.is_paused) {
             return;
         }
+        if this.merged.is_some() {
+            return self.resume_merged(env, client);
+        }
         for link in &this.links {
             let Some(lane) = env.lanes.find(link.lane) else { continue };
             let this = &mut env.lanes[lane];
@@ -281,7 +293,7 @@ impl Dedicated {
             let error = error_text::timed_out(&env.lanes.nodes[node].name, patience_us);
             self.handle_lane_ended(env, client, &error);
         }
-        is_busy
+        is_busy | self.check_merged(env)
     }
 
     /// Other nodes are configured. Who followed or watched all nodes there were would miss something without noticing.
@@ -365,18 +377,18 @@ impl Dedicated {
                 }
             }
         }
-        self.begin(env, index, this, args)
+        self.begin(env, index, this, |out| encode_request(out, args.iter()))
     }
 
     /// REPLCONF: what a replica tells the node of itself holds for the connection on which it is told.
-    fn replconf<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if env.config.nodes.len() != 1 {
-            return env.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
-        }
+    fn replconf<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, args: Args<'_>) -> Flow {
         let is_silent = |option: &[u8]| option.eq_ignore_ascii_case(b"ACK") || option.eq_ignore_ascii_case(b"GETACK");
         if args.from(1).iter().step_by(2).any(is_silent) && args.len() % 2 == 1 {
             // Only a replica that follows acknowledges; Redis ignores all others.
             return Flow::Next;
+        }
+        if merged_replication::is_for(&env.config) {
+            return self.describe_follower(env, index, args);
         }
         let known = self.of(env, index).and_then(|this| this.links.first());
         let lane = match known.map(|link| link.lane) {
@@ -423,9 +435,6 @@ impl Dedicated {
 
     /// SYNC and PSYNC: the client follows the node.
     fn follow<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if env.config.nodes.len() != 1 {
-            return env.refuse_unsupported(index, row, error_text::ONE_NODE_ONLY);
-        }
         if env.settle_before(index).is_none() {
             return Flow::Again;
         }
@@ -434,6 +443,9 @@ impl Dedicated {
             return env.refuse_unsupported(index, row, "its client is told of messages or changed keys");
         }
         let class = env.lanes.base(session.class);
+        if merged_replication::is_for(&env.config) {
+            return self.follow_all(env, index, row);
+        }
         let mut prepared = self.take(env, index);
         if let Some(link) = prepared.as_mut().and_then(|this| this.links.first_mut()) {
             // A reply that comes late would be taken for the beginning of the snapshot.
@@ -464,7 +476,7 @@ impl Dedicated {
                 }
             },
         };
-        self.begin(env, index, this, args)
+        self.begin(env, index, this, |out| encode_request(out, args.iter()))
     }
 
     /// Asks the nodes; the client is not read before they have all agreed or one has refused.
@@ -473,7 +485,7 @@ impl Dedicated {
         env: &mut Env<E>,
         index: ClientId,
         mut this: DedicatedClient,
-        args: Args<'_>,
+        ask: impl Fn(&mut Vec<u8>),
     ) -> Flow {
         let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = env.passes_reply(index);
@@ -481,7 +493,7 @@ impl Dedicated {
         for link in &this.links {
             let Some(lane) = env.lanes.find(link.lane) else { continue };
             let up = &mut env.lanes[lane].up;
-            up.tell(env.now.mono_us, &mut env.clients.pool, |out| encode_request(out, args.iter()));
+            up.tell(env.now.mono_us, &mut env.clients.pool, &ask);
             env.lanes.list(lane);
         }
         self.hold(env, index, this);
@@ -491,7 +503,11 @@ impl Dedicated {
 
     /// What a replica says goes to its node as it is.
     fn pass_to_node<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, args: Args<'_>) -> Flow {
-        let link = self.of(env, index).and_then(|this| this.links.first());
+        let this = self.of(env, index);
+        if this.is_some_and(|this| this.merged.is_some()) {
+            return self.hear_follower(env, index, args);
+        }
+        let link = this.and_then(|this| this.links.first());
         let Some(lane) = link.and_then(|link| env.lanes.find(link.lane)) else { return Flow::Stop };
         let up = &mut env.lanes[lane].up;
         up.tell(env.now.mono_us, &mut env.clients.pool, |out| encode_request(out, args.iter()));

@@ -24,6 +24,8 @@ pub(crate) enum DisconnectReason {
     Stalled,
     /// A node failed in the middle of a reply of which the client has the beginning.
     Broken,
+    /// It follows all nodes, and their streams cannot be made one any more.
+    Unmerged(&'static str),
 }
 
 impl DisconnectReason {
@@ -35,6 +37,7 @@ impl DisconnectReason {
             Self::Subscriber => "it does not keep up with its messages (subscriber_output_bytes)",
             Self::Stalled => "it sent half of a large request and then nothing",
             Self::Broken => "a node failed in the middle of a reply",
+            Self::Unmerged(why) => why,
         }
     }
 }
@@ -94,7 +97,7 @@ impl<E: Execute> Env<E> {
             }
             DisconnectReason::Subscriber => self.counters.subscribers_cut_off.add(1),
             DisconnectReason::Stalled => self.counters.clients_stalled.add(1),
-            DisconnectReason::Broken => self.counters.clients_broken_off.add(1),
+            DisconnectReason::Broken | DisconnectReason::Unmerged(_) => self.counters.clients_broken_off.add(1),
         }
         if let Some(untold) = self.cut_off_lines.may_tell(self.now.mono_us) {
             self.shared.hooks.tell(&Event::ClientCutOff {

@@ -19,6 +19,7 @@ mod keyspace_events;
 mod large;
 mod learning;
 mod memory;
+mod merged_replication;
 mod misbehaving_nodes;
 mod order;
 mod pausing;

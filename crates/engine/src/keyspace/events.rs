@@ -1,11 +1,9 @@
-//! The names of keyspace events, each with its class, and how commands tell of them.
+//! The names of keyspace events, each with its class. Commands tell of them by `Keyspace::notify`.
 //!
 //! An event has a name that clients see; that a key has changed is noted apart from it ([`super::journal`]), since neither follows
 //! from the other: `XREADGROUP` makes a consumer and leaves the stream as it was, `PFCOUNT` changes what it caches and tells of nothing.
 
 use respool_command::EventClasses;
-
-use super::{At, Found, Keyspace};
 
 /// One kind of event.
 #[derive(Debug)]
@@ -52,37 +50,4 @@ events! {
     EXPIRED: EXPIRED "expired";
     KEY_MISS: KEYMISS "keymiss";
     NEW: NEW "new";
-}
-
-impl Keyspace {
-    /// Something has happened to a key.
-    #[inline]
-    pub(crate) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {
-        if self.is_noted {
-            self.journal.note_event(database, event, key);
-        }
-    }
-
-    /// Something has happened to a key that is there.
-    #[inline]
-    pub(super) fn notify_of(&mut self, database: usize, event: Event, found: Found) {
-        if self.is_noted {
-            let key = self.record(found).key().to_vec();
-            self.journal.note_event(database, event, &key);
-        }
-    }
-
-    /// A key is about to get a value, whatever it holds: it may be new, or take the place of one whose time has come.
-    #[cold]
-    pub(super) fn note_put(&mut self, at: At, key: &[u8]) {
-        let found = self.place_of(at.database, key);
-        let is_due = found.is_some_and(|found| self.record(found).is_due(at.now));
-        if is_due {
-            self.journal.note_event(at.database, EXPIRED, key);
-        }
-        if found.is_none() || is_due {
-            self.journal.note_event(at.database, NEW, key);
-        }
-        self.note_key(at.database, key);
-    }
 }

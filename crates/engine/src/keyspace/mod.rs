@@ -12,6 +12,7 @@ mod fields;
 mod footprint;
 mod journal;
 mod key;
+mod notify;
 mod watch;
 
 use respool_command::Wanted;

@@ -45,7 +45,7 @@ const ALLOWED: [(&str, &str, &str); 20] = [
     ("proxy/src/commands/connection.rs", "unix_us", "TIME answers it"),
     ("proxy/src/observe/slow_log.rs", "pub(crate) unix_us: u64", "the slow log says when"),
     ("proxy/src/observe/sampling.rs", "unix_us: self.now.unix_us", "the slow log says when"),
-    ("proxy/src/admin/slowlog.rs", "unix_us", "the slow log says when, and is shown in that order"),
+    ("proxy/src/admin/query.rs", "unix_us", "the slow log says when, and is shown in that order"),
 ];
 
 pub(super) fn check() -> Vec<String> {

@@ -206,6 +206,12 @@ pub(crate) const TOO_MANY_SUBSCRIPTIONS: &str = "ERR too many subscriptions of o
 pub(crate) const TOO_MANY_SCOPES: &str =
     "ERR too many users and databases of one connection with subscriptions; unsubscribe first";
 
+/// `SHUTDOWN ABORT` while the server does not end.
+pub(crate) const NO_SHUTDOWN: &str = "ERR No shutdown in progress.";
+
+/// `SHUTDOWN SAVE` of a server that writes no snapshots.
+pub(crate) const SHUTDOWN_CANNOT_SAVE: &str = "ERR Errors trying to SHUTDOWN: this server writes no snapshots; SHUTDOWN NOSAVE ends it, and what it holds is lost";
+
 /// What follows a setting of ours that was named beside others. Those may be the nodes'.
 pub(crate) const SET_ALONE: &str = "') - it is a setting of the proxy and has to be set alone";
 

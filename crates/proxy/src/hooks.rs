@@ -1,9 +1,11 @@
 //! What the proxy tells the program around it, and what it asks of it. A pure crate can neither log nor end a process.
 
+use crate::config::Config;
 use respool_command::{Categories, Row};
 use respool_connection::Peer;
-use respool_wire::Args;
+use respool_wire::{Args, ArgsBuf};
 use std::fmt;
+use std::sync::Arc;
 
 /// Something that happens rarely and that people want to read of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +140,46 @@ pub enum ProcessAction {
     Drain,
 }
 
+/// What clients ask of the parameters of a server that is nothing but an engine.
+#[derive(Clone, Copy, Debug)]
+pub enum ConfigVerb<'a> {
+    /// The values of those that match patterns.
+    Get(Args<'a>),
+    /// Other values, names and values in turn: whether they can be had. Nothing is changed yet.
+    Prepare {
+        /// Names and values, an even number.
+        pairs: Args<'a>,
+        /// Whether the client is on this machine.
+        is_local: bool,
+    },
+    /// What was prepared last holds from now on.
+    Commit,
+    /// They are written to the file that they were read from.
+    Rewrite {
+        /// The users, a line each; `None`: they have a file of their own.
+        users: Option<&'a [u8]>,
+    },
+}
+
+/// What the program says to a [`ConfigVerb`].
+#[derive(Debug)]
+pub enum ConfigAnswer {
+    /// To `Get`: names and values.
+    Shown(Vec<(Vec<u8>, Vec<u8>)>),
+    /// To `Prepare`: what the engine is to be told before the rest is done, names and values in turn.
+    Prepared(ArgsBuf),
+    /// To `Commit`.
+    Committed {
+        /// What the worker does from now on.
+        config: Arc<Config>,
+        /// Names and values of what is about users.
+        about_users: Vec<(&'static str, Vec<u8>)>,
+    },
+    /// To `Rewrite`.
+    Written,
+}
+
+type OnConfig = Box<dyn Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync>;
 type OnEvent = Box<dyn Fn(&Event) + Send + Sync>;
 type OnDemand = Box<dyn Fn(ProcessAction) + Send + Sync>;
 type OnAccept = Box<dyn Fn(&Peer) -> bool + Send + Sync>;
@@ -150,6 +192,7 @@ pub struct Hooks {
     on_demand: Option<OnDemand>,
     on_accept: Option<OnAccept>,
     on_request: Option<(Categories, OnRequest)>,
+    on_config: Option<OnConfig>,
 }
 
 impl Hooks {
@@ -180,6 +223,27 @@ impl Hooks {
         on_request: impl Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         Self { on_request: Some((categories, Box::new(on_request))), ..self }
+    }
+
+    /// Has `on_config` asked about parameters. `Err` is the error that the client is told, without its dash.
+    #[must_use]
+    pub fn on_config(
+        self,
+        on_config: impl Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { on_config: Some(Box::new(on_config)), ..self }
+    }
+
+    /// Whether there are parameters. Without them the engine knows a few of its own.
+    pub(crate) fn has_parameters(&self) -> bool {
+        self.on_config.is_some()
+    }
+
+    pub(crate) fn configure(&self, verb: ConfigVerb<'_>) -> Result<ConfigAnswer, String> {
+        match &self.on_config {
+            Some(on_config) => on_config(verb),
+            None => Err("ERR there are no parameters here".to_owned()),
+        }
     }
 
     pub(crate) fn admits(&self, peer: &Peer) -> bool {

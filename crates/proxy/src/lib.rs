@@ -45,6 +45,7 @@ mod auth;
 mod blocking;
 mod commands;
 mod dedicated;
+mod parameters;
 mod pubsub;
 mod push;
 mod scripts;

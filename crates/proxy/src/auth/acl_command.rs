@@ -153,39 +153,49 @@ impl<E: Execute> Worker<E> {
             return Some(self.env.refuse(index, &words.concat()));
         }
         let (name, value) = (args.at(2), args.at(3));
+        match self.env.apply_user_setting(name, value) {
+            Ok(true) => Some(self.tell_of_users(index)),
+            Ok(false) => None,
+            Err(words) => Some(self.env.refuse(index, &words)),
+        }
+    }
+
+    /// All workers are told of other users; then the client is told that it is done.
+    pub(crate) fn tell_of_users(&mut self, index: ClientId) -> Flow {
+        self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default())
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Changes what is about users. `false`: it is about something else.
+    pub(crate) fn apply_user_setting(&mut self, name: &[u8], value: &[u8]) -> Result<bool, Vec<u8>> {
         if name.eq_ignore_ascii_case(b"requirepass") {
             let password = (!value.is_empty()).then_some(value);
-            if let Err(words) = self.env.change_users(|users| Ok((users.with_default_password(password), ()))) {
-                return Some(self.env.refuse(index, &words));
-            }
+            self.change_users(|users| Ok((users.with_default_password(password), ())))?;
         } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
             let is_all = value.eq_ignore_ascii_case(b"allchannels");
             if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
                 let words = "ERR CONFIG SET failed (possibly related to argument 'acl-pubsub-default') - argument(s) must \
                              be one of the following: allchannels, resetchannels";
-                return Some(self.env.refuse(index, words.as_bytes()));
+                return Err(words.into());
             }
-            if let Err(words) = self.env.change_users(|users| Ok((users.with_channels_by_default(is_all), ()))) {
-                return Some(self.env.refuse(index, &words));
-            }
+            self.change_users(|users| Ok((users.with_channels_by_default(is_all), ())))?;
         } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
             let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
                 let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
                              parsed into an integer";
-                return Some(self.env.refuse(index, words.as_bytes()));
+                return Err(words.into());
             };
-            if self.env.shared.ledger.has_successor() {
-                return Some(self.env.refuse(index, error_text::HANDED_OVER.as_bytes()));
+            if self.shared.ledger.has_successor() {
+                return Err(error_text::HANDED_OVER.into());
             }
-            self.env.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
+            self.shared.access.set_log_entries_max(entries_max.min(LOG_KEPT_MAX));
         } else {
-            return None;
+            return Ok(false);
         }
-        Some(self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()))
+        Ok(true)
     }
-}
 
-impl<E: Execute> Env<E> {
     fn answer_of_users(
         &mut self,
         index: ClientId,

@@ -1,7 +1,7 @@
 //! Users: who a client is, what it may ask for, and how much of it.
 
 mod acl_command;
-mod permissions;
+pub(crate) mod permissions;
 pub(crate) mod quota;
 pub(crate) mod secrets;
 pub(crate) mod users;

@@ -518,7 +518,7 @@ fn sort_option_that_reads(args: Args<'_>) -> Option<SortOption> {
 }
 
 /// Whether a client is on this machine.
-fn is_local(peer: &Peer) -> bool {
+pub(crate) fn is_local(peer: &Peer) -> bool {
     let address = peer.address.as_str();
     let loopback = ["127.", "[::1]:", "[::ffff:127."];
     peer.is_unix || loopback.iter().any(|beginning| address.starts_with(beginning))

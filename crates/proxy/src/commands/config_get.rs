@@ -67,7 +67,7 @@ fn head(reply: &[u8]) -> Option<&[u8]> {
 }
 
 /// A reply without secrets. What is no list as it should be is not shown at all.
-fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
+pub(crate) fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
     let is_nothing = matches!(reply.first(), Some(b'-' | b'_')) || reply == b"*-1\r\n" || reply == b"$-1\r\n";
     if is_nothing {
         return reply.to_vec();

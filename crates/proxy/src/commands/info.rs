@@ -12,10 +12,14 @@ use std::fmt::Write;
 type Section<E> = (&'static str, fn(&Env<E>, &mut String));
 
 impl<E: Execute> Env<E> {
-    /// Whether a request is INFO, which has sections of our own.
+    /// Whether a request is INFO, which has sections of our own, or about parameters that are ours.
     #[inline]
     pub(crate) fn is_own_info(&self, row: &Row) -> bool {
-        matches!(row.command, Command::Server(ServerCommand::Info))
+        match row.command {
+            Command::Server(ServerCommand::Info) => true,
+            Command::Server(ServerCommand::ConfigGet) => self.shared.hooks.has_parameters(),
+            _ => false,
+        }
     }
 
     /// Whether INFO asks for nothing but sections that only the proxy has.

@@ -146,6 +146,7 @@ impl Dedicated {
         match row.command {
             Command::Server(S::Monitor) if in_transaction => env.refuse(index, texts::MONITOR_DENIED.as_bytes()),
             _ if in_transaction => env.refuse_unsupported(index, row, "not inside a transaction"),
+            Command::Server(S::Shutdown) if env.engine.is_some() => env.shut_down(index, row, request.args),
             _ if env.engine.is_some() => {
                 env.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
             }

@@ -201,6 +201,9 @@ impl<E: Execute> Worker<E> {
         if self.env.refuses_to_steer(row) {
             return self.env.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
+        if let Some(flow) = self.own_config(index, row, request.args) {
+            return flow;
+        }
         let own = self.set_user_setting(index, row, request.args);
         if let Some(flow) = own.or_else(|| self.env.show_settings(index, row, request)) {
             return flow;
@@ -220,6 +223,9 @@ impl<E: Execute> Worker<E> {
     #[inline]
     fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.env.is_own_info(row) {
+            if let Some(flow) = self.own_config(index, row, request.args) {
+                return flow;
+            }
             return self.answer_locally(index, row, request.args);
         }
         if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {

@@ -1,0 +1,128 @@
+//! A server that is nothing but an engine is its own: clients read and change its parameters (`CONFIG`) and end it (`SHUTDOWN`).
+//!
+//! The program around the worker knows what there is and what each does ([`crate::hooks::ConfigVerb`]). What belongs to the engine is told to
+//! the engine first, which may refuse it while a script runs; only then does the rest hold.
+
+mod shutdown;
+
+use crate::auth::permissions::is_local;
+use crate::commands::config_get::hidden;
+use crate::config::Config;
+use crate::error_text;
+use crate::hooks::{ConfigAnswer, ConfigVerb};
+use crate::session::Flow;
+use crate::session::id::ClientId;
+use crate::worker::Worker;
+use respool_access::file;
+use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};
+use respool_wire::{Args, ArgsBuf, Encoder};
+use std::sync::Arc;
+
+impl<E: Execute> Worker<E> {
+    /// A request about parameters. `None`: it is about something else, or there are none here.
+    #[cold]
+    pub(crate) fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if self.env.engine.is_none() || !self.env.shared.hooks.has_parameters() {
+            return None;
+        }
+        match row.command {
+            Command::Server(ServerCommand::ConfigGet) => Some(self.show_parameters(index, row, args.from(2))),
+            Command::Server(ServerCommand::ConfigSet) => Some(self.set_parameters(index, row, args)),
+            Command::Server(ServerCommand::ConfigRewrite) => Some(self.rewrite_parameters(index)),
+            _ => None,
+        }
+    }
+
+    fn show_parameters(&mut self, index: ClientId, row: &'static Row, patterns: Args<'_>) -> Flow {
+        let shown = match self.env.shared.hooks.configure(ConfigVerb::Get(patterns)) {
+            Ok(ConfigAnswer::Shown(shown)) => shown,
+            Ok(_) => Vec::new(),
+            Err(words) => return self.env.refuse(index, words.as_bytes()),
+        };
+        let terms = self.env.terms_of_hiding(row, false);
+        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        let mut reply = Vec::new();
+        let mut encoder = Encoder::new(&mut reply, session.protocol);
+        encoder.map(shown.len());
+        for (name, value) in &shown {
+            encoder.bulk(name);
+            encoder.bulk(value);
+        }
+        self.env.answer(index, |out| out.raw(&hidden(&reply, terms)));
+        Flow::Next
+    }
+
+    fn set_parameters(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
+        self.env.note_secret();
+        let pairs = args.from(2);
+        if !pairs.len().is_multiple_of(2) {
+            return self.env.refuse(index, texts::SYNTAX.as_bytes());
+        }
+        if self.env.shared.ledger.has_successor() {
+            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
+        }
+        let is_local = self.env.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
+        let for_engine = match self.env.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
+            Ok(ConfigAnswer::Prepared(for_engine)) => for_engine,
+            Ok(_) => ArgsBuf::new(),
+            Err(words) => return self.env.refuse(index, words.as_bytes()),
+        };
+        if let Some(error) = self.tell_engine(row, for_engine.as_args()) {
+            self.env.answer(index, |reply| reply.raw(&error));
+            return Flow::Next;
+        }
+        let (config, about_users) = match self.env.shared.hooks.configure(ConfigVerb::Commit) {
+            Ok(ConfigAnswer::Committed { config, about_users }) => (config, about_users),
+            Ok(_) => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+            Err(words) => return self.env.refuse(index, words.as_bytes()),
+        };
+        self.take_limits(config);
+        for (name, value) in &about_users {
+            if let Err(words) = self.env.apply_user_setting(name.as_bytes(), value) {
+                return self.env.refuse(index, &words);
+            }
+        }
+        if about_users.is_empty() {
+            self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            return Flow::Next;
+        }
+        self.tell_of_users(index)
+    }
+
+    /// Names and values in turn, by `CONFIG SET`. Result: the error, if the engine replies one.
+    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>) -> Option<Vec<u8>> {
+        if pairs.is_empty() {
+            return None;
+        }
+        let mut args = ArgsBuf::new();
+        args.push(b"CONFIG").push(b"SET");
+        pairs.iter().for_each(|arg| {
+            args.push(arg);
+        });
+        let mut view = SessionView { now: self.env.engine_now(), ..SessionView::default() };
+        let mut reply = Vec::new();
+        let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);
+        let _: Outcome = self.env.engine.as_mut()?.execute(row, args.as_args(), &mut view, &mut encoder);
+        reply.starts_with(b"-").then_some(reply)
+    }
+
+    /// What later requests in the same bytes have to be held to already. The rest comes with the letter that tells of other settings.
+    fn take_limits(&mut self, config: Arc<Config>) {
+        self.env.clients.output_hard = config.budgets.client_output_hard;
+        self.env.seen.begin_countdown(config.seeing);
+        self.env.config = config;
+        self.env.is_busy = true;
+    }
+
+    fn rewrite_parameters(&mut self, index: ClientId) -> Flow {
+        let access = Arc::clone(&self.env.shared.access);
+        let users = access.outside().acl_file().is_none().then(|| file::text(&self.env.users));
+        match self.env.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref() }) {
+            Ok(_) => {
+                self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                Flow::Next
+            }
+            Err(words) => self.env.refuse(index, words.as_bytes()),
+        }
+    }
+}

@@ -23,7 +23,8 @@ struct Generated {
 
 const FILES: &[Generated] = &[
     Generated { name: "docs/commands.md", content: || Ok(respool_command::docs_markdown()) },
-    Generated { name: "docs/settings.md", content: settings_page },
+    Generated { name: "docs/settings.md", content: || settings_page("markdown") },
+    Generated { name: "docs/redis-conf.md", content: || settings_page("redis-conf") },
 ];
 
 pub(crate) fn run(options: &Options) -> Outcome {
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// The program is asked, so that this one does not have to be built with all of it inside.
-fn settings_page() -> io::Result<String> {
-    let words = ["run", "--quiet", "--locked", "--package", "respool", "--", "settings", "--format", "markdown"];
+fn settings_page(format: &str) -> io::Result<String> {
+    let words = ["run", "--quiet", "--locked", "--package", "respool", "--", "settings", "--format", format];
     command::capture(command::cargo().args(words))
 }

@@ -124,6 +124,7 @@ impl Builder {
             control: Arc::clone(&control),
             metrics: metrics.clone(),
             hooks: self.hooks(&control),
+            parameters: None,
         };
         let (tell_addresses, addresses) = channel();
         let serving = thread::Builder::new().name("respool".to_owned()).spawn(move || run(&job, tell_addresses))?;

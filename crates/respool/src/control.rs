@@ -172,6 +172,20 @@ impl Control {
         adopted
     }
 
+    /// Changes settings that a client may change while running, and wakes all that wait. The next reload brings back what its sources
+    /// say. Result: the settings in force.
+    pub fn amend(&self, change: impl FnOnce(&mut Process)) -> Arc<Process> {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut process = Process::clone(&settings.in_force);
+        change(&mut process);
+        let in_force = Arc::new(process);
+        settings.in_force = Arc::clone(&in_force);
+        drop(settings);
+        self.reloads.fetch_add(1, Ordering::Release);
+        self.wake();
+        in_force
+    }
+
     /// Has `waker` called after every change.
     pub fn on_change(&self, waker: Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);

@@ -24,6 +24,7 @@ pub mod frontend;
 pub mod logging;
 #[cfg(feature = "cli")]
 pub mod output;
+pub mod parameters;
 pub mod serve;
 pub mod settings;
 #[cfg(feature = "cli")]

@@ -35,6 +35,28 @@ pub fn watch(control: Arc<Control>, logging: Logging, load: Load) -> io::Result<
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
 }
 
+/// Starts to wait for signals as redis-server does: SIGTERM and SIGINT end it, a second one at once; SIGHUP does nothing.
+///
+/// # Errors
+/// What the system says when it refuses the thread or the handlers.
+pub fn watch_as_redis_server(control: Arc<Control>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let wait = move || {
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => continue,
+                SIGINT => warn!("Received SIGINT scheduling shutdown..."),
+                _ => warn!("Received SIGTERM scheduling shutdown..."),
+            }
+            match control.begin_to_end() {
+                Phase::Stopping => warn!("stopping at once"),
+                _ => warn!("User requested shutdown..."),
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
+}
+
 fn end(control: &Arc<Control>) {
     match control.begin_to_end() {
         Phase::Leaving => {

@@ -29,6 +29,7 @@ pub fn grammar() -> Command {
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(completions_grammar())
         .subcommand(man_grammar())
+        .subcommand(server_grammar())
         .subcommand(front_end_grammar("rmux", "Serve in the place of rmux: take its flags or its JSON file"))
         .subcommand(front_end_grammar("redis-sharding", "Serve in the place of redis-sharding: take its flags"))
 }
@@ -136,6 +137,8 @@ fn settings_grammar() -> Command {
     let formats = [
         PossibleValue::new("toml").help("a settings file to start from"),
         PossibleValue::new("markdown").help("the page docs/settings.md"),
+        PossibleValue::new("redis-conf")
+            .help("the page docs/redis-conf.md: redis-server's parameters and what they do here"),
     ];
     Command::new("settings")
         .about("Print all settings with their defaults, as a settings file or a page")
@@ -154,6 +157,24 @@ fn man_grammar() -> Command {
         .about("Print the manual page, of the program or of one subcommand")
         .after_help("respool man serve | man -l -")
         .arg(Arg::new("subcommand").value_name("SUBCOMMAND").help("The subcommand; without it, the program"))
+}
+
+/// Named here for the help and the manual; `cli::redis_server` takes these arguments before this grammar sees them.
+fn server_grammar() -> Command {
+    let args = Arg::new("args").value_name("CONFIG|--PARAMETER VALUE|-").num_args(0..);
+    Command::new("server")
+        .about("Serve in the place of redis-server: take its flags, its redis.conf and its signals")
+        .long_about(
+            "Serves as redis-server does: with its configuration file, its flags (`--port 7777 --save \"\"`), its parameters in CONFIG \
+             GET, SET and REWRITE, its log lines, pid file and signals. Nothing is written to disk: what the server holds is lost \
+             when it ends; `appendonly yes` and `replicaof` are refused.",
+        )
+        .disable_help_flag(true)
+        .after_help(
+            "A link to respool with the name redis-server does the same. `respool settings --format redis-conf` lists all \
+             parameters and what each does here.",
+        )
+        .arg(args.trailing_var_arg(true).allow_hyphen_values(true).help("As redis-server takes them"))
 }
 
 /// Named here for the help and the manual; [`Program::recognise`](crate::frontend::Program::recognise) takes these arguments before this grammar sees them.

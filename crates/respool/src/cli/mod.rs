@@ -1,6 +1,7 @@
 //! The command line: its grammar, made from the table of settings, and what each subcommand does.
 
 mod grammar;
+mod redis_server;
 mod sources;
 
 use std::ffi::OsString;
@@ -23,7 +24,7 @@ use crate::settings::config::Resolved;
 use crate::settings::raw::Statement;
 use crate::settings::row::{Reload, Scope};
 use crate::settings::{Address, RawSettings, Setting, page};
-use crate::{banner, output, serve, signals, systemd};
+use crate::{banner, output, parameters, serve, signals, systemd};
 
 pub use grammar::grammar;
 use sources::{Sources, Voice, hear_any_file, understand};
@@ -61,6 +62,9 @@ impl<E: Into<Failure>> From<E> for Ending {
 }
 
 fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
+    if let Some(own) = redis_server::recognise(&args) {
+        return Ok(redis_server::run(&args, own, &env)?);
+    }
     if let Some((program, args)) = Program::recognise(&args) {
         return Ok(serve(Sources { voice: Voice::Foreign { program, args }, env }, None)?);
     }
@@ -93,6 +97,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         control: Control::new(understood),
         metrics: Metrics::default(),
         hooks: HookMaker::of_process(),
+        parameters: None,
     };
     job.metrics.observe(admin::process::snapshot);
     let inherited = Inherited::ask(take_over)?;
@@ -173,8 +178,12 @@ fn summary(path: &Path, said: &RawSettings, understood: &Resolved) -> String {
 }
 
 fn settings(matches: &ArgMatches) -> Result<(), Failure> {
-    let is_markdown = matches.get_one::<String>("format").is_some_and(|format| format == "markdown");
-    Ok(output::print(&if is_markdown { page::markdown() } else { page::toml() })?)
+    let text = match matches.get_one::<String>("format").map(String::as_str) {
+        Some("markdown") => page::markdown(),
+        Some("redis-conf") => parameters::page::markdown(),
+        _ => page::toml(),
+    };
+    Ok(output::print(&text)?)
 }
 
 fn completions(matches: &ArgMatches) -> Result<(), Failure> {

@@ -6,6 +6,7 @@
 //! accepted, and a note for the log says what happens instead.
 
 mod flags;
+pub mod redis_server;
 mod redis_sharding;
 pub mod rmux;
 

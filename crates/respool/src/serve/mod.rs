@@ -12,19 +12,23 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use respool_command::{Execute, Outcome, SessionView};
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 use crate::admin::Metrics;
 use crate::admin::readiness::about_nodes;
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
+use crate::parameters::Parameters;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
 use files::Files;
 use handover::{Estate, Inherited, Offered};
 use hooks::HookMaker;
+use server_config::ServerConfig;
 use tls::InstanceTls;
 
 mod access;
@@ -33,6 +37,7 @@ mod counters;
 mod files;
 pub mod handover;
 pub mod hooks;
+mod server_config;
 mod tls;
 
 /// What there is to serve, and the handle that ends it.
@@ -46,6 +51,8 @@ pub struct Job {
     pub metrics: Metrics,
     /// The hooks of workers.
     pub hooks: HookMaker,
+    /// The parameters of a server that stands in for redis-server; others make theirs from the settings.
+    pub parameters: Option<Parameters>,
 }
 
 /// What the call of [`run`] is told when every listener is open.
@@ -221,7 +228,18 @@ impl Running {
         let config = config::proxy(process, instance, doors.files.clients_max(process));
         let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
-        let shared = Arc::new(shared.with_hooks(job.hooks.make()).with_access(Arc::clone(access)));
+        let server_config = instance.is_embedded().then(|| {
+            let parameters = job.parameters.clone().unwrap_or_else(|| Parameters::of(process, number));
+            ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(doors.files))
+        });
+        let hooks = match &server_config {
+            Some(server_config) => {
+                let server_config = Arc::clone(server_config);
+                job.hooks.make().on_config(move |verb| server_config.answer(verb))
+            }
+            None => job.hooks.make(),
+        };
+        let shared = Arc::new(shared.with_hooks(hooks).with_access(Arc::clone(access)));
         shared.name_nodes(config.nodes.iter().map(|node| node.name.clone()));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
@@ -249,7 +267,7 @@ impl Running {
         };
         for (worker, inbox) in insides.into_iter().enumerate() {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
-            let settings = instance.is_embedded().then(|| instance.engine.clone());
+            let settings = server_config.as_ref().map(|config| (instance.engine.clone(), config.for_engine()));
             let mut listeners = std::mem::take(&mut shares[worker]);
             if doors.opens_late {
                 running.late.push((slots[worker].clone(), std::mem::take(&mut listeners)));
@@ -259,7 +277,8 @@ impl Running {
             let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
             running.workers.push(Box::new(move || {
                 // Its scripts have a stack of their own, which stays in one thread: it is made where it is used.
-                let engine = settings.as_ref().map(engine);
+                let engine =
+                    settings.as_ref().map(|(settings, parameters)| with_parameters(engine(settings), parameters));
                 let number = worker;
                 let machine = WorkerSetup { config, shared, number, engine, entropy: chance() };
                 let machine = respool_proxy::Worker::<Engine>::new(machine);
@@ -429,6 +448,17 @@ fn engine(settings: &EngineSettings) -> Engine {
     let engine = Engine::new(config, [chance(), chance()]);
     #[cfg(feature = "scripting")]
     let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000).with_script_log(log_of_script);
+    engine
+}
+
+/// Tells a new engine of the parameters that are its own.
+fn with_parameters(mut engine: Engine, parameters: &ArgsBuf) -> Engine {
+    let args = parameters.as_args();
+    let row = respool_command::resolve(args).expect("CONFIG SET is a command");
+    let mut reply = Vec::new();
+    let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+    let _: Outcome = engine.execute(row, args, &mut SessionView::default(), &mut encoder);
+    debug_assert_eq!(reply, b"+OK\r\n", "the engine knows its parameters");
     engine
 }
 
@@ -616,7 +646,13 @@ mod tests {
     fn what_is_told_to_end_takes_over_nothing() {
         for phase in [Phase::Draining, Phase::Stopping] {
             let (control, metrics) = (control(), Metrics::default());
-            let job = Job { workers: 1, control: Arc::clone(&control), metrics, hooks: HookMaker::of_process() };
+            let job = Job {
+                workers: 1,
+                control: Arc::clone(&control),
+                metrics,
+                hooks: HookMaker::of_process(),
+                parameters: None,
+            };
             assert!(await_nodes(&job, &control.settings()).is_ok(), "no node is missed");
             control.enter(phase);
             let failure = await_nodes(&job, &control.settings()).expect_err("it ends itself");

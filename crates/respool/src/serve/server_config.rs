@@ -1,0 +1,189 @@
+//! `CONFIG` of an embedded server: its parameters, its settings, its file.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use respool_proxy::Config;
+use respool_proxy::hooks::{ConfigAnswer, ConfigVerb};
+use respool_wire::{Args, ArgsBuf};
+
+use super::config;
+use super::files::Files;
+use crate::control::Control;
+use crate::parameters::{Asker, Changes, Parameters, rewrite};
+use crate::settings::Process;
+
+/// The largest file that is written anew.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The parameters of one embedded server, and what they are about.
+pub(super) struct ServerConfig {
+    control: Arc<Control>,
+    /// The place of the server among the instances.
+    number: usize,
+    files: Arc<Files>,
+    state: Mutex<State>,
+}
+
+struct State {
+    parameters: Parameters,
+    prepared: Option<Changes>,
+}
+
+impl ServerConfig {
+    pub(super) fn new(parameters: Parameters, control: Arc<Control>, number: usize, files: Arc<Files>) -> Arc<Self> {
+        let state = Mutex::new(State { parameters, prepared: None });
+        Arc::new(Self { control, number, files, state })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What an engine is told before it is asked anything: a `CONFIG SET`.
+    pub(super) fn for_engine(&self) -> ArgsBuf {
+        let mut args = ArgsBuf::new();
+        args.push(b"CONFIG").push(b"SET");
+        for (name, value) in self.state().parameters.for_engine() {
+            args.push(name.as_bytes()).push(value.as_bytes());
+        }
+        args
+    }
+
+    pub(super) fn answer(&self, verb: ConfigVerb<'_>) -> Result<ConfigAnswer, String> {
+        match verb {
+            ConfigVerb::Get(patterns) => Ok(ConfigAnswer::Shown(self.show(patterns))),
+            ConfigVerb::Prepare { pairs, is_local } => self.prepare(pairs, is_local),
+            ConfigVerb::Commit => self.commit(),
+            ConfigVerb::Rewrite { users } => self.rewrite(users),
+        }
+    }
+
+    fn show(&self, patterns: Args<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let found = self.state().parameters.matching(patterns.iter(), &self.control.settings(), self.number);
+        let here = |name: &[u8], value: String| match name.eq_ignore_ascii_case(b"dir") {
+            true => directory().into_bytes(),
+            false => value.into_bytes(),
+        };
+        found.into_iter().map(|(name, value)| (here(&name, value), name)).map(|(value, name)| (name, value)).collect()
+    }
+
+    fn prepare(&self, pairs: Args<'_>, is_local: bool) -> Result<ConfigAnswer, String> {
+        let mut state = self.state();
+        state.prepared = None;
+        let said: Vec<(&[u8], &[u8])> =
+            (0..pairs.len()).step_by(2).map(|place| (pairs.at(place), pairs.at(place + 1))).collect();
+        let changes = state.parameters.prepare(&said, Asker { is_local })?;
+        let failed =
+            |name: &str, why: &str| format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
+        let candidate = self.with(&changes);
+        let clients_max = self.files.clients_max(&candidate);
+        if changes.value("maxclients").is_some() && clients_max < candidate.clients_max {
+            let why = format!(
+                "The operating system is not able to handle the specified number of clients, try with {clients_max}"
+            );
+            return Err(failed("maxclients", &why));
+        }
+        self.config(&candidate)?;
+        if let Some(directory) = changes.value("dir") {
+            std::env::set_current_dir(directory).map_err(|error| failed("dir", &reason(&error)))?;
+        }
+        let mut for_engine = ArgsBuf::new();
+        for (name, value) in changes.for_engine() {
+            for_engine.push(name.as_bytes()).push(value.as_bytes());
+        }
+        state.prepared = Some(changes);
+        Ok(ConfigAnswer::Prepared(for_engine))
+    }
+
+    /// The settings with what is changed.
+    fn with(&self, changes: &Changes) -> Process {
+        let mut process = Process::clone(&self.control.settings());
+        changes.take_into(&mut process, self.number);
+        process
+    }
+
+    fn config(&self, process: &Process) -> Result<Arc<Config>, String> {
+        let clients_max = self.files.clients_max(process);
+        let config = config::proxy(process, &process.instances[self.number], clients_max);
+        config.map(Arc::new).map_err(|error| format!("ERR {error}"))
+    }
+
+    fn commit(&self) -> Result<ConfigAnswer, String> {
+        let mut state = self.state();
+        let mut changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
+        let process = self.control.amend(|process| changes.take_into(process, self.number));
+        let config = self.config(&process)?;
+        let about_users = changes.about_users().map(|(name, value)| (name, value.as_bytes().to_vec())).collect();
+        for (name, why) in changes.without_effect() {
+            tracing::warn!("CONFIG SET {name} is without effect: {why}");
+        }
+        changes.forget_password();
+        state.parameters.commit(changes, &process, self.number);
+        Ok(ConfigAnswer::Committed { config, about_users })
+    }
+
+    fn rewrite(&self, users: Option<&[u8]>) -> Result<ConfigAnswer, String> {
+        let state = self.state();
+        let file = state.parameters.file().ok_or("ERR The server is running without a config file")?;
+        let written = read(file).and_then(|old| {
+            let new = rewrite::rewritten(&state.parameters, &old, users, &directory());
+            replace(file, &new)
+        });
+        match written {
+            Ok(()) => tracing::warn!("CONFIG REWRITE executed with success."),
+            Err(error) => {
+                tracing::warn!("CONFIG REWRITE failed: {error}");
+                return Err(format!("ERR Rewriting config file: {}", reason(&error)));
+            }
+        }
+        Ok(ConfigAnswer::Written)
+    }
+}
+
+fn directory() -> String {
+    std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string())
+}
+
+/// The system's words, without the number that the standard library puts behind them.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
+}
+
+/// A file that is not there is empty.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path) {
+        Ok(about) if about.len() > FILE_BYTES_MAX => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
+        Ok(_) => fs::read(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes beside the file and puts that into its place, so that no reader sees half of it.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".tmp-{}", std::process::id()));
+    let write = || {
+        let mut file = fs::File::create(&beside)?;
+        // The file may hold passwords: it is as closed as it was.
+        let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode());
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        path.parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .map_or(Ok(()), |parent| fs::File::open(parent)?.sync_all())
+    };
+    let written = write();
+    if written.is_err() {
+        // What is left of it has hashes of passwords.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

@@ -1,0 +1,362 @@
+//! The program in the place of redis-server: its file and flags, CONFIG, signals, log lines and end, beside the real one.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use respool_testkit::{Address, Client, Process, RedisServer, TempDir, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_respool");
+const READY: &str = "The server is now ready to accept connections at";
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A running server in a directory of its own, on a unix socket there.
+struct Server {
+    process: Process,
+    directory: TempDir,
+}
+
+fn command(directory: &Path) -> Command {
+    let mut command = Command::new(BINARY);
+    command.arg("server").env_clear().current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+impl Server {
+    /// With this file; `None`: with none.
+    fn start(conf: Option<&str>, flags: &[&str]) -> Server {
+        let directory = TempDir::new().expect("there is room");
+        Self::start_in(directory, conf, flags)
+    }
+
+    fn start_in(directory: TempDir, conf: Option<&str>, flags: &[&str]) -> Server {
+        let mut command = command(directory.path());
+        if let Some(conf) = conf {
+            fs::write(directory.path().join("redis.conf"), conf).expect("it can be written");
+            command.arg("redis.conf");
+        }
+        command.args(["--port", "0", "--unixsocket", "s.sock"]).args(flags);
+        let process = Process::spawn("respool server", &mut command).expect("the program starts");
+        process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+        Server { process, directory }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&Address::Unix(self.file("s.sock"))).expect("it accepts")
+    }
+
+    fn ended(&mut self) -> (Option<i32>, String) {
+        let (status, lines) = self.process.finish(LIMIT).expect("it ends");
+        (status.code(), lines.join("\n"))
+    }
+}
+
+/// Runs the program to its end.
+fn run(directory: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = command(directory).args(args).output().expect("the program starts");
+    (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+fn ask(client: &mut Client, words: &[&str]) -> String {
+    String::from_utf8_lossy(&client.command(words).expect("it answers")).into_owned()
+}
+
+/// The pairs of a reply to `CONFIG GET`.
+fn pairs(client: &mut Client, patterns: &[&str]) -> Vec<(String, String)> {
+    let mut words = vec!["CONFIG", "GET"];
+    words.extend(patterns);
+    let reply = ask(client, &words);
+    // No value of these has a line break.
+    let bulks: Vec<&str> = reply.split("\r\n").skip(1).collect();
+    let texts: Vec<String> = bulks.chunks(2).filter_map(|bulk| bulk.get(1).map(|text| (*text).to_owned())).collect();
+    let mut pairs: Vec<_> = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+fn parameters_are_those_of_redis_with_its_values() {
+    let flags =
+        ["--maxmemory", "100mb", "--save", "900 1", "--hz", "0", "--client-output-buffer-limit", "pubsub 1mb 2k 3"];
+    let redis = RedisServer::start_with(&flags).expect("a redis-server starts");
+    let mut own_flags = flags.to_vec();
+    // What the tools of the tests say to a redis-server.
+    own_flags.extend(["--maxclients", "15000", "--protected-mode", "no"]);
+    let server = Server::start(None, &own_flags);
+    let of = |client: &mut Client, patterns: &[&str]| pairs(client, patterns);
+    let (mut ours, mut theirs) = (server.client(), redis.client().expect("it accepts"));
+    // Where each is.
+    let own =
+        ["dir", "port", "unixsocket", "save", "bind", "appendonly", "logfile", "enable-debug-command", "daemonize"];
+    let keep = |pairs: Vec<(String, String)>| -> Vec<_> {
+        pairs.into_iter().filter(|(name, _)| !own.contains(&name.as_str())).collect()
+    };
+    assert_eq!(keep(of(&mut ours, &["*"])), keep(of(&mut theirs, &["*"])));
+    for patterns in
+        [&["maxm*", "MAXMEMORY"][..], &["*ziplist*"], &["lua-time-limit"], &["h?"], &["nothing"], &["[ab]ctive*"]]
+    {
+        assert_eq!(of(&mut ours, patterns), of(&mut theirs, patterns), "{patterns:?}");
+    }
+}
+
+#[test]
+fn config_set_answers_as_redis_does() {
+    let redis = RedisServer::start().expect("a redis-server starts");
+    let server = Server::start(None, &["--save", "", "--protected-mode", "no"]);
+    let (mut ours, mut theirs) = (server.client(), redis.client().expect("it accepts"));
+    for words in [
+        &["maxmemory", "1gb"][..],
+        &["maxmemory", "1kk"],
+        &["maxmemory", "-1"],
+        &["maxmemory", "1", "timeout"],
+        &["hz", "7", "timeout", "8"],
+        &["hz", "9", "timeout", "x"],
+        &["hz", "9", "nothing", "1"],
+        &["hz", "9", "HZ", "8"],
+        &["databases", "7"],
+        &["dir", "/"],
+        &["dbfilename", "x"],
+        &["loglevel", "loud"],
+        &["loglevel", "warning"],
+        &["protected-mode", "maybe"],
+        &["notify-keyspace-events", "KEx$"],
+        &["notify-keyspace-events", "Q"],
+        &["client-output-buffer-limit", "replica 1 2 3 normal 4 5 6"],
+        &["client-output-buffer-limit", "normal 1"],
+        &["client-output-buffer-limit", "pubsub a b c"],
+        &["save", "1 2 3"],
+        &["save", "10 20 30 40"],
+        &["save", ""],
+        &["latency-tracking-info-percentiles", "50 101"],
+        &["oom-score-adj-values", "1 2"],
+        &["maxmemory-clients", "101%"],
+        &["maxmemory-clients", "5%"],
+        &["zset-max-ziplist-value", "9"],
+        &["shutdown-on-sigterm", "save nosave"],
+        &["shutdown-on-sigterm", "now force"],
+        &["proto-max-bulk-len", "7"],
+        &["acllog-max-len", "7", "requirepass", ""],
+    ] {
+        let mut set = vec!["CONFIG", "SET"];
+        set.extend(words);
+        assert_eq!(ask(&mut ours, &set), ask(&mut theirs, &set), "{words:?}");
+        let names: Vec<&str> = words.iter().step_by(2).copied().filter(|name| *name != "dir").collect();
+        assert_eq!(pairs(&mut ours, &names), pairs(&mut theirs, &names), "after {words:?}");
+    }
+}
+
+#[test]
+fn what_is_set_holds_for_the_next_request() {
+    let server = Server::start(None, &[]);
+    let mut client = server.client();
+    let lines = "SET a b\r\nCONFIG SET maxmemory 1\r\nSET a c\r\nCONFIG SET maxmemory 0 hash-max-listpack-entries 1\r\n\
+                 HSET h a 1 b 2\r\nOBJECT ENCODING h\r\nCONFIG SET proto-max-bulk-len 1mb requirepass secret\r\nGET a\r\n";
+    client.send(lines.as_bytes()).expect("it is open");
+    let replies: Vec<String> = client
+        .replies(8)
+        .expect("it answers")
+        .iter()
+        .map(|reply| String::from_utf8_lossy(reply).into_owned())
+        .collect();
+    assert!(replies[2].starts_with("-OOM "), "{replies:?}");
+    assert_eq!(replies[5], "$9\r\nhashtable\r\n");
+    assert_eq!(replies[7], "$1\r\nb\r\n", "the client stays who it is");
+    let mut other = server.client();
+    assert!(ask(&mut other, &["GET", "a"]).starts_with("-NOAUTH"), "the password holds for others");
+    assert_eq!(ask(&mut other, &["AUTH", "secret"]), "+OK\r\n");
+    let shown = ask(&mut other, &["CONFIG", "GET", "requirepass"]);
+    assert!(!shown.contains("secret"), "{shown}");
+    other.send(b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1048577\r\n").expect("it is open");
+    let refused = String::from_utf8_lossy(&other.reply().expect("it answers")).into_owned();
+    assert!(refused.contains("Protocol error"), "{refused}");
+}
+
+#[test]
+fn a_rewritten_file_starts_the_same_server() {
+    let conf = "# mine\nmaxmemory 100mb\nlua-time-limit 77\nuser ann on >pw ~a:* +get\nsave 10 20\nrequirepass first\n";
+    let server = Server::start(Some(conf), &["--slowlog-max-len", "7"]);
+    let mut client = server.client();
+    assert_eq!(ask(&mut client, &["AUTH", "first"]), "+OK\r\n");
+    let set = [
+        "CONFIG",
+        "SET",
+        "maxmemory",
+        "1gb",
+        "requirepass",
+        "second",
+        "timeout",
+        "100",
+        "notify-keyspace-events",
+        "KEA",
+    ];
+    assert_eq!(ask(&mut client, &set), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["CONFIG", "REWRITE"]), "+OK\r\n");
+    let before = pairs(&mut client, &["*"]);
+    let text = fs::read_to_string(server.file("redis.conf")).expect("it is there");
+    assert!(text.starts_with("# mine\nmaxmemory 1gb\nbusy-reply-threshold 77\nuser ann on "), "{text}");
+    assert!(!text.contains("first") && !text.contains("second"), "passwords are kept by their hashes: {text}");
+    let Server { mut process, directory } = server;
+    process.signal(Signal::TERM).expect("it runs");
+    assert_eq!(process.finish(LIMIT).expect("it ends").0.code(), Some(0));
+
+    let mut command = command(directory.path());
+    let process = Process::spawn("respool server", command.arg("redis.conf")).expect("the program starts");
+    process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+    let again = Server { process, directory };
+    let mut client = again.client();
+    assert_eq!(ask(&mut client, &["AUTH", "second"]), "+OK\r\n");
+    assert_eq!(pairs(&mut client, &["*"]), before);
+    assert_eq!(ask(&mut client, &["AUTH", "ann", "pw"]), "+OK\r\n");
+}
+
+#[test]
+fn a_server_without_a_file_rewrites_none() {
+    let server = Server::start(None, &[]);
+    let told = ask(&mut server.client(), &["CONFIG", "REWRITE"]);
+    assert_eq!(told, "-ERR The server is running without a config file\r\n");
+}
+
+#[test]
+fn files_are_included_and_the_last_directive_wins() {
+    let directory = TempDir::new().expect("there is room");
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).expect("it can be written");
+    fs::create_dir(directory.path().join("conf.d")).expect("there is room");
+    write("conf.d/b.conf", "hz 30\ntimeout 2\n");
+    write("conf.d/a.conf", "hz 20\nTIMEOUT 1\nloglevel \"ver\\x62ose\"\n");
+    write("conf.d/.c.conf", "hz 40\n");
+    let conf = "hz 10\ninclude conf.d/*.conf\ninclude none/*.conf\nslowlog-max-len 1\n";
+    let server = Server::start_in(directory, Some(conf), &["--slowlog-max-len", "2"]);
+    let mut client = server.client();
+    for (name, value) in [("hz", "30"), ("timeout", "2"), ("loglevel", "verbose"), ("slowlog-max-len", "2")] {
+        assert_eq!(pairs(&mut client, &[name]), [(name.to_owned(), value.to_owned())]);
+    }
+}
+
+#[test]
+fn standard_input_is_a_file_too() {
+    let directory = TempDir::new().expect("there is room");
+    let mut command = command(directory.path());
+    let mut child = command.arg("-").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("it was asked for");
+    input.write_all(b"port 0\nunixsocket s.sock\nmaxmemory 3mb\n").expect("it reads");
+    drop(input);
+    let address = Address::Unix(directory.path().join("s.sock"));
+    wait_until("it serves", LIMIT, || Ok(Client::connect(&address).is_ok())).expect("it becomes ready");
+    let mut client = Client::connect(&address).expect("it accepts");
+    assert_eq!(pairs(&mut client, &["maxmemory"]), [("maxmemory".to_owned(), "3145728".to_owned())]);
+    client.send(b"SHUTDOWN NOSAVE\r\n").expect("it is open");
+    assert_eq!(client.read_to_close().expect("it is closed"), b"", "the end is all that is answered");
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn what_cannot_be_had_keeps_the_server_from_starting() {
+    let directory = TempDir::new().expect("there is room");
+    for (args, why) in [
+        (&["--appendonly", "yes"][..], "there is no append-only file"),
+        (&["--replicaof", "127.0.0.1", "7"], "there is no replication"),
+        (&["--cluster-enabled", "yes"], "this server is no member of a cluster"),
+        (&["--rename-command", "FLUSHALL", ""], "rename-command cannot be had here"),
+        (&["--loadmodule", "x.so"], "there are no modules"),
+        (&["--maxmemory", "1xb"], "argument must be a memory value"),
+        (&["--nonsense", "1"], "Bad directive or wrong number of arguments"),
+        (&["--port", "0"], "Configured to not listen anywhere"),
+        (&["no-such.conf"], "can't open config file"),
+        (&["--sentinel"], "this is no Sentinel"),
+        (&["--test-memory", "1"], "memory is not tested here"),
+        (&["--check-system"], "the system is not checked here"),
+        (&["--requirepass", "canary", "two"], "wrong number of arguments"),
+        (&["--user", "a", "on", ">canary", "+nothing"], "Unknown command or category name in ACL"),
+    ] {
+        let (code, said) = run(directory.path(), args);
+        assert!(matches!(code, Some(1 | 2)), "{args:?}: {code:?} {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+        assert!(!said.contains("canary"), "{args:?}: {said}");
+    }
+    fs::write(directory.path().join("dump.rdb"), "REDIS0010").expect("it can be written");
+    let (code, said) = run(directory.path(), &["--port", "0", "--unixsocket", "s.sock"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("dump.rdb is there"), "{said}");
+}
+
+#[test]
+fn it_says_what_is_not_kept_and_what_changes_nothing() {
+    let mut server = Server::start(Some("save 900 1\nrdbcompression no\n"), &[]);
+    server.process.signal(Signal::TERM).expect("it runs");
+    let (_, said) = server.ended();
+    assert!(said.contains("Nothing is written to disk"), "{said}");
+    assert!(said.contains("change nothing here (docs/redis-conf.md says why): rdbcompression"), "{said}");
+}
+
+#[test]
+fn signals_and_the_pid_file_are_those_of_redis() {
+    let mut server = Server::start(None, &["--pidfile", "p.pid"]);
+    let pid = fs::read_to_string(server.file("p.pid")).expect("it is there");
+    assert_eq!(pid, format!("{}\n", server.process.pid()));
+    server.process.signal(Signal::HUP).expect("it runs");
+    let mut blocked = server.client();
+    blocked.send(b"BLPOP q 0\r\n").expect("it is open");
+    assert_eq!(ask(&mut server.client(), &["PING"]), "+PONG\r\n");
+    server.process.signal(Signal::TERM).expect("it runs");
+    let (code, said) = server.ended();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("Received SIGTERM scheduling shutdown...") && said.contains("ready to exit, bye bye"),
+        "{said}"
+    );
+    assert!(!server.file("p.pid").exists() && !server.file("s.sock").exists());
+}
+
+#[test]
+fn a_daemon_lives_on_by_itself() {
+    let directory = TempDir::new().expect("there is room");
+    let args =
+        ["--port", "0", "--unixsocket", "s.sock", "--daemonize", "yes", "--pidfile", "p.pid", "--logfile", "d.log"];
+    assert_eq!(run(directory.path(), &args), (Some(0), String::new()));
+    let address = Address::Unix(directory.path().join("s.sock"));
+    wait_until("it serves", LIMIT, || Ok(Client::connect(&address).is_ok())).expect("it becomes ready");
+    let mut client = Client::connect(&address).expect("it accepts");
+    assert_eq!(ask(&mut client, &["PING"]), "+PONG\r\n");
+    let pid_file = directory.path().join("p.pid");
+    let pid: i32 = fs::read_to_string(&pid_file).expect("it is there").trim().parse().expect("a number");
+    kill_process(Pid::from_raw(pid).expect("a process"), Signal::TERM).expect("it runs");
+    wait_until("it has ended", LIMIT, || Ok(!pid_file.exists())).expect("it ends");
+    let log = fs::read_to_string(directory.path().join("d.log")).expect("it is there");
+    assert!(log.contains(&format!("{pid}:M ")) && log.contains(READY), "{log}");
+}
+
+#[test]
+fn it_is_redis_server_under_that_name() {
+    let directory = TempDir::new().expect("there is room");
+    let link = directory.path().join("redis-server");
+    symlink(BINARY, &link).expect("there is room");
+    let output = Command::new(&link).arg("--version").output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.starts_with("Redis server v=7.0.15 "), "{said}");
+    let mut command = Command::new(&link);
+    command.env_clear().current_dir(directory.path()).args(["--port", "0", "--unixsocket", "s.sock"]);
+    let mut process = Process::spawn("redis-server", &mut command).expect("the program starts");
+    process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+    process.signal(Signal::INT).expect("it runs");
+    assert_eq!(process.finish(LIMIT).expect("it ends").0.code(), Some(0));
+}
+
+#[test]
+fn shutdown_refuses_what_it_cannot_do_and_ends_otherwise() {
+    let mut server = Server::start(None, &[]);
+    let mut client = server.client();
+    assert!(ask(&mut client, &["SHUTDOWN", "SAVE"]).starts_with("-ERR Errors trying to SHUTDOWN"));
+    assert_eq!(ask(&mut client, &["SHUTDOWN", "ABORT"]), "-ERR No shutdown in progress.\r\n");
+    assert_eq!(ask(&mut client, &["SHUTDOWN", "NOW", "LATER"]), "-ERR syntax error\r\n");
+    client.send(b"SET a b\r\nSHUTDOWN NOW FORCE\r\nPING\r\n").expect("it is open");
+    assert_eq!(client.read_to_close().expect("it is closed"), b"+OK\r\n");
+    assert_eq!(server.ended().0, Some(0));
+}

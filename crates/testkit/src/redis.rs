@@ -17,6 +17,7 @@ const PORTS_MAX: usize = 10;
 #[derive(Debug)]
 pub struct RedisServer {
     process: Process,
+    program: PathBuf,
     port: u16,
     arguments: Vec<String>,
     directory: TempDir,
@@ -30,13 +31,21 @@ impl RedisServer {
 
     /// Starts one with further command-line settings (`&["--maxmemory", "1mb"]`), which win over the usual ones.
     pub fn start_with(arguments: &[&str]) -> io::Result<RedisServer> {
+        RedisServer::start_program(Path::new("redis-server"), arguments)
+    }
+
+    /// Starts another program that takes redis-server's command line, in its place.
+    pub fn start_program(program: &Path, arguments: &[&str]) -> io::Result<RedisServer> {
         let directory = TempDir::new()?;
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let mut failure = None;
         for _ in 0..PORTS_MAX {
             let port = free_port()?;
-            match spawn(port, &directory, &arguments) {
-                Ok(process) => return Ok(RedisServer { process, port, arguments, directory }),
+            match spawn(program, port, &directory, &arguments) {
+                Ok(process) => {
+                    let program = program.to_owned();
+                    return Ok(RedisServer { process, program, port, arguments, directory });
+                }
                 Err(error) => failure = Some(error),
             }
         }
@@ -103,7 +112,7 @@ impl RedisServer {
         self.process.kill()?;
         let mut failure = None;
         for _ in 0..PORTS_MAX {
-            match spawn(self.port, &self.directory, &self.arguments) {
+            match spawn(&self.program, self.port, &self.directory, &self.arguments) {
                 Ok(process) => {
                     self.process = process;
                     return Ok(());
@@ -119,8 +128,8 @@ fn socket_path(directory: &TempDir) -> PathBuf {
     directory.join("redis.sock")
 }
 
-fn spawn(port: u16, directory: &TempDir, arguments: &[String]) -> io::Result<Process> {
-    let mut command = Command::new("redis-server");
+fn spawn(program: &Path, port: u16, directory: &TempDir, arguments: &[String]) -> io::Result<Process> {
+    let mut command = Command::new(program);
     command
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--protected-mode", "no"])
         .arg("--unixsocket")
@@ -129,7 +138,7 @@ fn spawn(port: u16, directory: &TempDir, arguments: &[String]) -> io::Result<Pro
         .arg(directory.path())
         .args(["--save", "", "--appendonly", "no", "--maxclients", "15000"])
         .args(arguments);
-    let process = Process::spawn(format!("redis-server on port {port}"), &mut command)?;
+    let process = Process::spawn(format!("{} on port {port}", program.display()), &mut command)?;
     // Printed once both listeners are open, the unix socket's line last.
     process.wait_for_line("The server is now ready to accept connections at", READY_LIMIT)?;
     Ok(process)

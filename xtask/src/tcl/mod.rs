@@ -8,6 +8,7 @@
 //! a unit that ends early, a test that hangs, or a Respool that has ended.
 
 mod expected;
+mod matrix;
 mod output;
 mod source;
 mod unit;
@@ -32,6 +33,15 @@ pub(crate) struct Options {
     /// Put Respool between the suite and the server
     #[arg(long)]
     through_proxy: bool,
+    /// Run it against `respool server` in the place of redis-server
+    #[arg(long, conflicts_with_all = ["through_proxy", "cluster_mode"])]
+    embedded: bool,
+    /// Have the suite start its servers itself: `respool server` with --embedded
+    #[arg(long, conflicts_with_all = ["through_proxy", "cluster_mode"])]
+    internal: bool,
+    /// Write down what the units run now give, with --embedded
+    #[arg(long, requires = "embedded")]
+    save: bool,
     /// Leave out what does not work on a Redis Cluster; through Respool there are four servers then
     #[arg(long)]
     cluster_mode: bool,
@@ -60,9 +70,17 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if options.list {
         return list(&counts, &expectations);
     }
-    let source = source::locate(options.source.as_deref())?;
+    let mut source = source::locate(options.source.as_deref())?;
     let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
-    let deployment = Deployment { source, respool, expectations: &expectations, options };
+    let mut server = None;
+    if options.embedded {
+        source = source::with_server(&source, &options.binary.locate("release")?)?;
+        server = Some(source.join("src").join("redis-server"));
+    }
+    let deployment = Deployment { source, respool, server, expectations: &expectations, options };
+    if options.embedded || options.internal {
+        return matrix::run(&deployment, options);
+    }
     let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
     let (mut total, mut complaints) = (Tally::default(), Vec::new());
     println!("{:<32} {:>5} {:>7} {:>8} {:>5} {:>6}", "unit", "ok", "failed", "ignored", "bare", "s");

@@ -35,6 +35,30 @@ pub(super) fn locate(given: Option<&Path>) -> io::Result<PathBuf> {
     Ok(source)
 }
 
+/// The suite in a folder of its own, where `program` stands in the place of redis-server.
+pub(super) fn with_server(source: &Path, program: &Path) -> io::Result<PathBuf> {
+    let tree = command::target_directory()?.join("suites").join("redis-by-respool");
+    let programs = tree.join("src");
+    fs::create_dir_all(&programs)?;
+    // The suite writes beside its tests, and is told where they are by its working directory.
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let link = tree.join(entry.file_name());
+        if link.file_name() != programs.file_name() && fs::symlink_metadata(&link).is_err() {
+            std::os::unix::fs::symlink(entry.path(), link)?;
+        }
+    }
+    for name in PROGRAMS {
+        let link = programs.join(name);
+        if fs::symlink_metadata(&link).is_ok() {
+            fs::remove_file(&link)?;
+        }
+        let own = if name == "redis-server" { program.to_owned() } else { source.join("src").join(name) };
+        std::os::unix::fs::symlink(own, link)?;
+    }
+    Ok(tree)
+}
+
 fn is_suite(source: &Path) -> bool {
     source.join("tests").join("test_helper.tcl").is_file()
 }

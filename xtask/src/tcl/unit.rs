@@ -13,6 +13,8 @@ use super::expected::Expectations;
 use super::output::{self, Ending, Failure, Run, Tally};
 use crate::command;
 
+/// The first port of servers that the suite starts itself, and how many there are for them: below those that the system gives away.
+const INTERNAL_PORTS: (&str, &str) = ("12111", "3000");
 /// Servers behind Respool in the suite's cluster mode.
 const CLUSTER_NODES: usize = 4;
 /// Arguments with which the baselines were taken: the suite needs what they allow.
@@ -36,6 +38,8 @@ pub(super) struct Deployment<'a> {
     pub(super) source: PathBuf,
     /// The binary between suite and server.
     pub(super) respool: Option<PathBuf>,
+    /// The server, if it is not redis-server: a path that ends with its name.
+    pub(super) server: Option<PathBuf>,
     pub(super) expectations: &'a Expectations,
     pub(super) options: &'a Options,
 }
@@ -97,6 +101,9 @@ impl Deployment<'_> {
         only: impl Iterator<Item = &'t str>,
         timeout_s: u64,
     ) -> io::Result<Run> {
+        if self.options.internal {
+            return self.attempt_internally(unit, skipped, only, timeout_s);
+        }
         let is_proxied = self.respool.is_some();
         let count = if is_proxied && self.options.cluster_mode { CLUSTER_NODES } else { 1 };
         let servers = (0..count).map(|_| self.server(is_proxied)).collect::<io::Result<Vec<_>>>()?;
@@ -107,36 +114,35 @@ impl Deployment<'_> {
             unreachable!("both listen for TCP first");
         };
 
-        let log = logs().join(format!("{}.log", unit.replace('/', "-")));
-        fs::create_dir_all(logs())?;
         let mut suite = self.suite();
         suite.args(["--host", &address.ip().to_string(), "--port", &address.port().to_string()]);
-        suite.args(["--tags", "-slow", "--durable", "--timeout", &timeout_s.to_string(), "--single", unit]);
         if self.options.cluster_mode {
             suite.arg("--cluster-mode");
         }
-        for test in skipped {
-            suite.args(["--skiptest", test]);
-        }
-        for test in only {
-            suite.args(["--only", test]);
-        }
-        let output = File::create(&log)?;
-        let mut child = Suite(suite.stdout(output.try_clone()?).stderr(output).stdin(Stdio::null()).spawn()?);
-        let ended = wait_until(&format!("{unit} has ended"), UNIT_LIMIT, || Ok(child.0.try_wait()?.is_some()));
-        // The suite prints what the servers answered, whatever bytes that are.
-        let text = fs::read(&log)?;
-        let mut run = output::read(&String::from_utf8_lossy(&text), unit);
-        if let Err(error) = ended {
-            run.broken = Some(error.to_string());
-        }
+        let mut run = run(suite, unit, skipped, only, timeout_s)?;
         if let Some(what) = respool.as_mut().and_then(damage) {
             run.broken = Some(what);
         }
         Ok(run)
     }
 
+    /// The suite starts its servers itself, in folders of its own.
+    fn attempt_internally<'t>(
+        &self,
+        unit: &str,
+        skipped: impl Iterator<Item = &'t str>,
+        only: impl Iterator<Item = &'t str>,
+        timeout_s: u64,
+    ) -> io::Result<Run> {
+        let mut suite = self.suite();
+        suite.args(["--clients", "1", "--baseport", INTERNAL_PORTS.0, "--portcount", INTERNAL_PORTS.1]);
+        run(suite, unit, skipped, only, timeout_s)
+    }
+
     fn server(&self, is_proxied: bool) -> io::Result<RedisServer> {
+        if let Some(program) = &self.server {
+            return RedisServer::start_program(program, &SERVER_ARGUMENTS);
+        }
         if is_proxied || !self.options.cluster_mode {
             return RedisServer::start_with(&SERVER_ARGUMENTS);
         }
@@ -157,6 +163,35 @@ impl Deployment<'_> {
         suite.current_dir(&self.source).arg("tests/test_helper.tcl").env_remove("TERM");
         suite
     }
+}
+
+/// Runs the suite to its end, and reads what it prints.
+fn run<'t>(
+    mut suite: Command,
+    unit: &str,
+    skipped: impl Iterator<Item = &'t str>,
+    only: impl Iterator<Item = &'t str>,
+    timeout_s: u64,
+) -> io::Result<Run> {
+    let log = logs().join(format!("{}.log", unit.replace('/', "-")));
+    fs::create_dir_all(logs())?;
+    suite.args(["--tags", "-slow", "--durable", "--timeout", &timeout_s.to_string(), "--single", unit]);
+    for test in skipped {
+        suite.args(["--skiptest", test]);
+    }
+    for test in only {
+        suite.args(["--only", test]);
+    }
+    let output = File::create(&log)?;
+    let mut child = Suite(suite.stdout(output.try_clone()?).stderr(output).stdin(Stdio::null()).spawn()?);
+    let ended = wait_until(&format!("{unit} has ended"), UNIT_LIMIT, || Ok(child.0.try_wait()?.is_some()));
+    // The suite prints what the servers answered, whatever bytes that are.
+    let text = fs::read(&log)?;
+    let mut run = output::read(&String::from_utf8_lossy(&text), unit);
+    if let Err(error) = ended {
+        run.broken = Some(error.to_string());
+    }
+    Ok(run)
 }
 
 fn failure(test: &str, ending: Ending, details: &str) -> Failure {

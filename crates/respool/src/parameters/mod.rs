@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use respool_command::glob;
 
 use crate::settings::Process;
-use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Parameter};
+use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Parameter, RESTART};
 
 /// The values of all parameters of one server.
 #[derive(Debug, Clone)]
@@ -266,6 +266,9 @@ impl Parameters {
             };
             let value = value::read(row, &words, &self.values[place]).and_then(|value| {
                 self.check(row, &value)?;
+                if row.has(RESTART) && value != self.values[place] {
+                    return Err(needs_restart(row));
+                }
                 Ok(tidied(row, value))
             });
             changes.push((place, value.map_err(|why| failed(row.name.as_bytes(), &why))?));
@@ -356,6 +359,16 @@ fn live_of(row: &'static Parameter) -> Option<&'static live::Live> {
 
 fn is_engines(row: &Parameter) -> bool {
     matches!(row.effect, Effect::Engine | Effect::SettingAndEngine(_))
+}
+
+/// The words of redis-server for what it could not do, and why that is so here.
+fn needs_restart(row: &Parameter) -> String {
+    let what = match row.name {
+        "bind" => "Failed to bind to specified addresses",
+        "port" | "tls-port" => "Unable to listen on this port",
+        _ => "Unable to update TLS configuration",
+    };
+    format!("{what}: it is changed by a restart only")
 }
 
 /// What becomes of a value that redis-server takes and then brings into bounds.
@@ -461,6 +474,7 @@ mod tests {
                 "client-output-buffer-limit master 0 0 0",
                 "Invalid client class specified in buffer limit configuration.",
             ),
+            ("shutdown-on-sigint", "argument(s) must be one of the following: default, save"),
             ("dbfilename a/b", "dbfilename can't be a path, just a filename"),
             ("appendonly yes", "yes cannot be had here: there is no append-only file"),
             ("replicaof 127.0.0.1 7", "127.0.0.1 7 cannot be had here: there is no replication"),
@@ -496,14 +510,18 @@ mod tests {
             let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
             all.prepare(&pairs, HERE).map(|changes| changes.0.len())
         };
-        assert_eq!(prepared(&[("maxmemory", "1gb"), ("hz", "7")]), Ok(2));
+        assert_eq!(prepared(&[("maxmemory", "1gb"), ("hz", "7"), ("port", "6379"), ("bind", "* -::*")]), Ok(4));
         let failed = "ERR CONFIG SET failed (possibly related to argument ";
         for (pairs, error) in [
             (
                 &[("maxmemory", "1"), ("nothing", "1")][..],
                 "ERR Unknown option or number of arguments for CONFIG SET - 'nothing'",
             ),
-            (&[("port", "1")], &format!("{failed}'port') - can't set immutable config")),
+            (&[("databases", "1")], &format!("{failed}'databases') - can't set immutable config")),
+            (
+                &[("port", "1")],
+                &format!("{failed}'port') - Unable to listen on this port: it is changed by a restart only"),
+            ),
             (&[("dir", "/")], &format!("{failed}'dir') - can't set protected config")),
             (&[("hz", "1"), ("HZ", "2")], &format!("{failed}'HZ') - duplicate parameter")),
             (

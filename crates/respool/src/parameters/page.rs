@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::row::{Effect, IMMUTABLE, PROTECTED, Parameter};
+use super::row::{Effect, IMMUTABLE, PROTECTED, Parameter, RESTART};
 use super::table::SECTIONS;
 
 const HEAD: &str = "\
@@ -34,7 +34,7 @@ pub fn markdown() -> String {
 
 fn set(row: &Parameter) -> &'static str {
     match () {
-        () if row.has(IMMUTABLE) => "no",
+        () if row.has(IMMUTABLE | RESTART) => "no",
         () if row.has(PROTECTED) => "protected",
         () => "yes",
     }

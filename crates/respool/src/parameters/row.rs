@@ -30,6 +30,9 @@ pub const PROTECTED: u8 = 8;
 /// Is shown only under its full name.
 pub const HIDDEN: u8 = 16;
 
+/// Redis changes it while it runs; here a restart does.
+pub const RESTART: u8 = 32;
+
 /// What a parameter does here.
 #[derive(Debug)]
 pub enum Effect {

@@ -61,6 +61,9 @@ fn word(word: &str, all: &[&str]) -> Result<String, Refusal> {
 }
 
 fn several(words: &[&str], all: &[&str]) -> Result<String, Refusal> {
+    if words.is_empty() {
+        return Err(one_of(all));
+    }
     let mut said = Vec::new();
     for name in words {
         let known = all.iter().position(|known| name.eq_ignore_ascii_case(known)).ok_or_else(|| one_of(all))?;

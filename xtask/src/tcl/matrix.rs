@@ -1,0 +1,124 @@
+//! What the units of the suite give against `respool server`, in both of its modes, written down in `tcl-embedded.tsv`.
+//!
+//! A unit that passes fewer tests than are written down is a complaint; one that passes more is written down with `--save`. A unit that is left
+//! out has a reason there in the place of its counts.
+
+use std::time::Instant;
+use std::{fs, io};
+
+use super::output::Tally;
+use super::unit::Deployment;
+use super::{Options, shown, unit};
+use crate::{Outcome, command};
+
+const FILE: &str = "tcl-embedded.tsv";
+
+/// A line of the matrix.
+struct Row {
+    unit: String,
+    /// `external` or `internal`.
+    mode: String,
+    given: Given,
+}
+
+enum Given {
+    /// Tests that pass, fail and do not suit the mode.
+    Counts(usize, usize, usize),
+    /// The unit is not run. Why.
+    LeftOut(String),
+}
+
+fn load() -> io::Result<Vec<Row>> {
+    let rows = command::expected(FILE, 5)?.into_iter().map(|fields| {
+        let [unit, mode, ok, failed, rest] = <[String; 5]>::try_from(fields).expect("five were read");
+        let given = match (ok.parse(), failed.parse(), rest.parse()) {
+            (Ok(ok), Ok(failed), Ok(ignored)) => Given::Counts(ok, failed, ignored),
+            _ if ok == "-" => Given::LeftOut(rest),
+            _ => return Err(command::malformed(FILE, &unit, &"neither counts nor a reason")),
+        };
+        Ok(Row { unit, mode, given })
+    });
+    rows.collect()
+}
+
+pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
+    let mode = if options.internal { "internal" } else { "external" };
+    let mut rows = if options.embedded { load()? } else { Vec::new() };
+    let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
+    let (mut total, mut complaints) = (Tally::default(), Vec::new());
+    println!("{:<38} {:>5} {:>7} {:>8} {:>6} {:>6}", format!("unit ({mode})"), "ok", "failed", "ignored", "known", "s");
+    for unit in &units {
+        let known = rows.iter().position(|row| row.unit == *unit && row.mode == mode);
+        if let Some(Given::LeftOut(why)) = known.map(|place| &rows[place].given) {
+            println!("{unit:<38} left out: {why}");
+            continue;
+        }
+        let started = Instant::now();
+        let tally = deployment.run(unit)?;
+        let before = match known.map(|place| &rows[place].given) {
+            Some(Given::Counts(ok, ..)) => Some(*ok),
+            _ => None,
+        };
+        let (ok, failed) = (tally.ok.len(), tally.failed.len());
+        println!(
+            "{unit:<38} {ok:>5} {failed:>7} {:>8} {:>6} {:>6.0}",
+            tally.ignored,
+            before.map_or_else(|| "-".to_owned(), |before| before.to_string()),
+            started.elapsed().as_secs_f64()
+        );
+        if options.only.is_empty() && before.is_some_and(|before| ok < before) {
+            complaints.push(format!("{unit}: {ok} tests passed, {} are written down", before.unwrap_or_default()));
+            complaints.extend(tally.failed.iter().map(|failure| shown(unit, failure)));
+        }
+        if options.save {
+            let given = Given::Counts(ok, failed, tally.ignored);
+            match known {
+                Some(place) => rows[place].given = given,
+                None => rows.push(Row { unit: unit.clone(), mode: mode.to_owned(), given }),
+            }
+            save(&rows)?;
+        }
+        total.add(tally);
+    }
+    println!("in all: {} ok, {} failed, {} ignored", total.ok.len(), total.failed.len(), total.ignored);
+    match complaints.is_empty() {
+        true => Ok(format!(
+            "{} passed, {} failed; logs are in {}",
+            total.ok.len(),
+            total.failed.len(),
+            unit::logs().display()
+        )),
+        false => {
+            println!("\n{}", complaints.join("\n"));
+            Err(format!("{} complaints, {} passed", complaints.len(), total.ok.len()).into())
+        }
+    }
+}
+
+fn save(rows: &[Row]) -> io::Result<()> {
+    let mut text = "# What redis 7.0.15's suite gives against `respool server` (cargo xtask tcl --embedded --save, with --internal as well), tags -slow:\n\
+                    # unit, mode, ok, failed, ignored; or two dashes and why the unit is left out.\n"
+        .to_owned();
+    for Row { unit, mode, given } in rows {
+        text += &match given {
+            Given::Counts(ok, failed, ignored) => format!("{unit}\t{mode}\t{ok}\t{failed}\t{ignored}\n"),
+            Given::LeftOut(why) => format!("{unit}\t{mode}\t-\t-\t{why}\n"),
+        };
+    }
+    fs::write(command::root().join("xtask").join("expected").join(FILE), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_matrix_can_be_read() {
+        let rows = load().unwrap();
+        for (place, row) in rows.iter().enumerate() {
+            assert!(["external", "internal"].contains(&row.mode.as_str()), "{}: {}", row.unit, row.mode);
+            let is_same = |other: &Row| other.unit == row.unit && other.mode == row.mode;
+            assert!(!rows[..place].iter().any(is_same), "{} ({}) is written down twice", row.unit, row.mode);
+        }
+    }
+}

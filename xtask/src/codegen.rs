@@ -1,5 +1,7 @@
 //! `cargo xtask codegen`: files that follow from the sources, committed so that they can be read without building.
 
+mod client;
+
 use std::{fs, io};
 
 use clap::Args;
@@ -12,6 +14,9 @@ pub(crate) struct Options {
     /// Write nothing; fail if a file is not what would be written
     #[arg(long)]
     pub(crate) check: bool,
+    /// Only files whose names contain this
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
 }
 
 /// A generated file.
@@ -29,13 +34,18 @@ const FILES: &[Generated] = &[
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let mut stale = Vec::new();
-    for Generated { name, content } in FILES {
-        let path = command::root().join(name);
-        let content = content()?;
+    let mut files = client::files()?;
+    files.retain(|(name, _)| name.contains(&options.only));
+    for Generated { name, content } in FILES.iter().filter(|file| file.name.contains(&options.only)) {
+        files.push(((*name).to_owned(), content()?));
+    }
+    let count = files.len();
+    for (name, content) in files {
+        let path = command::root().join(&name);
         if fs::read_to_string(&path).ok().as_ref() == Some(&content) {
             continue;
         }
-        stale.push(*name);
+        stale.push(name);
         if !options.check {
             if let Some(directory) = path.parent() {
                 fs::create_dir_all(directory)?;
@@ -44,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
     }
     match (stale.is_empty(), options.check) {
-        (true, _) => Ok(format!("{} files are up to date", FILES.len())),
+        (true, _) => Ok(format!("{count} files are up to date")),
         (false, false) => Ok(format!("wrote {}", stale.join(", "))),
         (false, true) => Err(format!("{} stale: run `cargo xtask codegen`", stale.join(", ")).into()),
     }

@@ -97,6 +97,38 @@ impl Command {
         }
     }
 
+    /// Adds the number of what `add` adds, and behind it that: arguments in groups of `width`.
+    pub(crate) fn push_counted(&mut self, width: usize, add: impl FnOnce(&mut Self)) {
+        let (place, before) = (self.place(), self.arguments);
+        add(self);
+        let (end, count) = (self.place(), self.arguments - before);
+        self.push_display(count / width);
+        self.move_back(place, end);
+    }
+
+    /// Where what is added next will stand, until something is moved.
+    pub(crate) fn place(&self) -> usize {
+        self.text.as_slice().len()
+    }
+
+    /// Moves what was added since `end` to `place`, in front of what stands there.
+    pub(crate) fn move_back(&mut self, place: usize, end: usize) {
+        let text = self.text.as_mut_slice();
+        let added = text.len() - end;
+        if added == 0 || place == end {
+            return;
+        }
+        text[place..].rotate_right(added);
+        let moved = |at: usize| match at {
+            _ if at < place => at,
+            _ if at < end => at + added,
+            _ => at - (end - place),
+        };
+        self.kept.iter_mut().for_each(|(at, _)| *at = moved(*at));
+        self.kept.sort_by_key(|(at, _)| *at);
+        self.key = self.key.map(|(start, stop)| (moved(start), moved(start) + stop - start));
+    }
+
     /// How many arguments there are, the name among them.
     pub fn arguments(&self) -> usize {
         self.arguments
@@ -164,6 +196,13 @@ impl Text {
         }
     }
 
+    fn as_mut_slice(&mut self) -> &mut [u8] {
+        match self {
+            Self::Inline { bytes, length } => &mut bytes[..*length],
+            Self::Heap(bytes) => bytes,
+        }
+    }
+
     #[inline]
     fn append(&mut self, parts: &[&[u8]]) {
         let more: usize = parts.iter().map(|part| part.len()).sum();
@@ -226,6 +265,33 @@ mod tests {
             assert_eq!(encoded(&command), expected);
             assert_eq!(command.words(), (&b"SET"[..], &b"k"[..]));
         }
+    }
+
+    #[test]
+    fn what_is_added_later_may_stand_earlier() {
+        for size in [1, INLINE_BYTES, KEPT_BYTES_MIN] {
+            let (first, last) = (Bytes::from(vec![b'f'; size]), Bytes::from(vec![b'l'; 2 * size]));
+            let mut command = cmd("X").key("k").arg(&first);
+            let place = command.place();
+            command.push_bytes(&last);
+            for option in [&b"A"[..], &first] {
+                let end = command.place();
+                command.push_bytes(&Bytes::copy_from_slice(option));
+                command.move_back(if option == b"A" { place } else { place + 7 }, end);
+            }
+            let mut expected = Vec::new();
+            respool_wire::encode_request(&mut expected, [&b"X"[..], b"k", &first, b"A", &first, &last].into_iter());
+            assert_eq!(encoded(&command), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_counted_in_front_of_them() {
+        let mut command = cmd("MSETEX");
+        command.push_counted(2, |command| [("a", 1), ("b", 2)].write_args(command));
+        let mut expected = Vec::new();
+        respool_wire::encode_request(&mut expected, [&b"MSETEX"[..], b"2", b"a", b"1", b"b", b"2"].into_iter());
+        assert_eq!(encoded(&command), expected);
     }
 
     #[test]

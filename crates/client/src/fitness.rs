@@ -4,27 +4,6 @@ use crate::Command;
 use respool_command::{Lane, Row, lookup};
 use respool_wire::{ArgsBuf, Head, RequestDecoder, RequestLimits, Step, Strictness};
 
-/// Requests of the lane of the session that change what is said about it on the server, or what comes on it.
-const CHANGES_CONNECTION: [&str; 17] = [
-    "asking",
-    "auth",
-    "client|caching",
-    "client|import-source",
-    "client|no-evict",
-    "client|no-touch",
-    "client|reply",
-    "client|setinfo",
-    "client|setname",
-    "client|tracking",
-    "client|trackinginfo",
-    "hello",
-    "quit",
-    "readonly",
-    "readwrite",
-    "reset",
-    "select",
-];
-
 /// Why a request cannot be sent on a connection that others use.
 #[inline]
 pub(crate) fn unfit(command: &Command) -> Option<&'static str> {
@@ -40,7 +19,7 @@ fn unfit_row(row: &'static Row, command: &Command) -> Option<&'static str> {
         Lane::Blocking => Some("waits on the server and would make all other callers wait"),
         Lane::Push if !name.ends_with("publish") => Some("changes what is pushed on a connection that others use"),
         Lane::Dedicated => Some("takes a connection for good"),
-        Lane::Local if CHANGES_CONNECTION.contains(&name) => Some("changes the state of a connection that others use"),
+        Lane::Local if row.usage().changes_connection() => Some("changes the state of a connection that others use"),
         _ => None,
     }
 }

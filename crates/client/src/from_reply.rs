@@ -182,7 +182,7 @@ impl<T: FromReply + Ord> FromReply for BTreeSet<T> {
 }
 
 /// Pairs of a map, of an array of pairs, or of an array in which they follow each other.
-fn pairs<K: FromReply, V: FromReply>(reply: Reply) -> impl Iterator<Item = Result<(K, V), DecodeError>> {
+pub(crate) fn pairs<K: FromReply, V: FromReply>(reply: Reply) -> impl Iterator<Item = Result<(K, V), DecodeError>> {
     let mut walk = elements(reply);
     std::iter::from_fn(move || {
         let walk = match &mut walk {

@@ -15,7 +15,7 @@
 use crate::commands::select::Selecting;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
-use crate::pubsub::Subscriber;
+use crate::pubsub::subscriber::Subscriber;
 use crate::session::id::ClientHandle;
 use crate::slab::Handle;
 

@@ -7,9 +7,9 @@ use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::commands::client_query::{ClientAnswer, ClientQuery};
 use crate::config::Config;
 use crate::observe::counters::Counters;
-use crate::pubsub::{PubsubAnswer, PubsubQuery};
+use crate::pubsub::query::{PubsubAnswer, PubsubQuery};
 use crate::slab::Handle;
-use crate::tracking::{LostRedirect, Redirect, RedirectSearch, Redirected};
+use crate::tracking::state::{LostRedirect, Redirect, RedirectSearch, Redirected};
 use crate::workers::query::WorkerQuery;
 use std::sync::Arc;
 

@@ -93,9 +93,7 @@ impl<E: Execute> Env<E> {
 
     /// `PROXY KILL id [id ...]`.
     fn kill(&mut self, index: ClientId, args: Args<'_>) -> Console {
-        let number = |id: &[u8]| {
-            crate::commands::connection::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0)
-        };
+        let number = |id: &[u8]| crate::integer::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
         let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
             return Console::Done(
                 self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it"),

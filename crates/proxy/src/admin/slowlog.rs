@@ -19,7 +19,7 @@ impl<E: Execute> Env<E> {
             1 if is("LEN") => SlowlogOrder::Len,
             1 if is("RESET") => SlowlogOrder::Reset,
             1 if is("GET") => SlowlogOrder::Get(SHOWN),
-            2 if is("GET") => match crate::commands::connection::integer(args.at(1)) {
+            2 if is("GET") => match crate::integer::integer(args.at(1)) {
                 Some(-1) => SlowlogOrder::Get(usize::MAX),
                 Some(count) if count >= 0 => SlowlogOrder::Get(usize::try_from(count).unwrap_or(usize::MAX)),
                 _ => return Console::Done(self.refuse(index, texts::NOT_AN_INTEGER.as_bytes())),

@@ -8,9 +8,9 @@ use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, te
 use respool_wire::Args;
 
 use crate::commands::client_query::{ClientFilter, ClientQuestion};
-use crate::commands::connection::integer;
 use crate::env::Env;
 use crate::error_text;
+use crate::integer::integer;
 use crate::session::Flow;
 use crate::worker::Worker;
 

@@ -1,7 +1,7 @@
 //! One request that may wait: until when, how it is sent, and what undoes it.
 
 use crate::blocking::fairness::Taken;
-use crate::commands::connection::integer;
+use crate::integer::integer;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;

@@ -5,8 +5,8 @@
 
 use crate::blocking::request::Release;
 use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, Ids};
-use crate::commands::connection::integer;
 use crate::env::Env;
+use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId};

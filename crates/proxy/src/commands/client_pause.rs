@@ -4,9 +4,9 @@
 //! client's input, and is read again when the pause is over.
 
 use crate::commands::client_query::{ClientFilter, ClientQuestion};
-use crate::commands::connection::integer;
 use crate::env::Env;
 use crate::error_text;
+use crate::integer::integer;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;

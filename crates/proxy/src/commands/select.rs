@@ -12,10 +12,10 @@
 //! So a node that is down matters to its own keys alone. Where a node has fewer databases than another, its keys
 //! in the others are refused in its own words, request by request.
 
-use crate::commands::connection::integer;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
+use crate::integer::integer;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;

@@ -1,8 +1,8 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
-use super::PartialSubscribe;
 use super::pending::{Item, PendingChange};
-use super::routing::{Scope, scope_of};
+use super::routing::scope_of;
+use super::subscriber::PartialSubscribe;
 use super::unsubscribing::PendingUnsubscribe;
 use crate::env::Env;
 use crate::error_text;
@@ -13,6 +13,7 @@ use crate::nodes::id::NodeId;
 use crate::pubsub::PubsubStep;
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Kind, Verb};
+use crate::push::scope::Scope;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Handle;

@@ -3,104 +3,16 @@
 //!
 //! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
 
-use super::routing::{Scope, scope_of};
+use super::query::{PubsubAnswer, PubsubQuery};
+use super::routing::scope_of;
 use crate::env::Env;
 use crate::pubsub::Subscriptions;
 use crate::push::frame::Kind;
+use crate::push::scope::Scope;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use respool_command::{Execute, PubsubCommand, Row, glob, text as texts};
+use respool_command::{Execute, PubsubCommand, Row, glob};
 use respool_wire::{Args, Encoder};
-use std::collections::BTreeSet;
-
-/// What is asked.
-#[derive(Clone, Debug)]
-pub(crate) enum PubsubQuery {
-    /// The channels that have subscribers; those that match a pattern, if one is given.
-    Names { kind: Kind, pattern: Option<Box<[u8]>>, scope: Scope },
-    /// How many patterns there are.
-    Patterns,
-    /// How many subscribe to each of these.
-    Counts { kind: Kind, names: Vec<Box<[u8]>>, scope: Scope },
-    /// By how much the clients that a node reaches with a message exceed the lanes it counts. The reply is that and
-    /// `at_node`, the node's own count.
-    Receivers { kind: Kind, channel: Box<[u8]>, node: Box<str>, at_node: i64 },
-    /// Deliver this and say to how many.
-    Publish { kind: Kind, channel: Box<[u8]>, payload: Box<[u8]> },
-}
-
-/// What workers answer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PubsubAnswer {
-    names: BTreeSet<Box<[u8]>>,
-    counts: Vec<i64>,
-}
-
-impl PubsubQuery {
-    /// What a request asks; `None`: for help.
-    fn read(
-        command: PubsubCommand,
-        row: &'static Row,
-        args: Args<'_>,
-        scope: impl FnOnce() -> Scope,
-    ) -> Result<Option<Self>, Vec<u8>> {
-        let publish = |kind| Self::Publish { kind, channel: args.at(1).into(), payload: args.at(2).into() };
-        let pattern = || args.get(2).map(Into::into);
-        let named = || args.from(2).iter().map(Into::into).collect();
-        Ok(Some(match command {
-            PubsubCommand::Publish => publish(Kind::Channel),
-            PubsubCommand::Spublish => publish(Kind::Shard),
-            PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
-                let mut words = Vec::new();
-                texts::wrong_subcommand_arguments(row, args, &mut words);
-                return Err(words);
-            }
-            PubsubCommand::PubsubChannels => Self::Names { kind: Kind::Channel, pattern: pattern(), scope: scope() },
-            PubsubCommand::PubsubShardchannels => Self::Names { kind: Kind::Shard, pattern: pattern(), scope: scope() },
-            PubsubCommand::PubsubNumsub => Self::Counts { kind: Kind::Channel, names: named(), scope: scope() },
-            PubsubCommand::PubsubShardnumsub => Self::Counts { kind: Kind::Shard, names: named(), scope: scope() },
-            PubsubCommand::PubsubNumpat => Self::Patterns,
-            _ => return Ok(None),
-        }))
-    }
-
-    /// Whether the reply may be large, so that a client's next request waits for it.
-    pub(crate) fn is_large(&self) -> bool {
-        matches!(self, Self::Names { .. } | Self::Patterns | Self::Counts { .. })
-    }
-
-    pub(crate) fn reply(&self, answer: &PubsubAnswer, reply: &mut Encoder<'_>) {
-        let PubsubAnswer { names: found, counts } = answer;
-        match self {
-            Self::Names { .. } => {
-                reply.array(found.len());
-                found.iter().for_each(|name| reply.bulk(name));
-            }
-            Self::Patterns => reply.integer(found.len() as i64),
-            Self::Counts { names, .. } => {
-                reply.array(names.len() * 2);
-                for (place, name) in names.iter().enumerate() {
-                    reply.bulk(name);
-                    reply.integer(counts.get(place).copied().unwrap_or_default());
-                }
-            }
-            Self::Receivers { at_node, .. } => reply.integer((at_node + counts.iter().sum::<i64>()).max(0)),
-            Self::Publish { .. } => reply.integer(counts.iter().sum::<i64>().max(0)),
-        }
-    }
-}
-
-impl PubsubAnswer {
-    pub(crate) fn join(&mut self, mut other: Self) {
-        self.names.append(&mut other.names);
-        self.counts.resize(other.counts.len().max(self.counts.len()), 0);
-        self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum += count);
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.names.iter().map(|name| name.len()).sum::<usize>() + size_of_val(&*self.counts)
-    }
-}
 
 /// What becomes of a request about subscriptions.
 #[derive(Debug)]

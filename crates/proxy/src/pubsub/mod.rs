@@ -22,133 +22,31 @@ mod keyspace_events;
 pub(crate) mod pending;
 mod publish;
 mod push_lane;
+pub(crate) mod query;
 mod reload;
 pub(crate) mod routing;
+pub(crate) mod subscriber;
 mod unsubscribing;
 
-pub use delivery::Message;
-pub(crate) use inspect::{PubsubAnswer, PubsubQuery, PubsubStep};
-pub(crate) use publish::Publishing;
+pub(crate) use inspect::PubsubStep;
 pub(crate) use routing::ChannelPlace;
 
 use crate::config::Config;
 use crate::nodes::id::PerNode;
 use crate::push::frame::Kind;
-use crate::push::id_map::IdTable;
 use crate::push::node_ledger::{NodeLedger, Registries};
 use crate::push::registry::Registry;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::{Handle, Slab};
+use crate::tracking::TrackingTable;
 use crate::tracking::engine_changes::Changed;
-use crate::tracking::noloop::NoLoopLanes;
-use crate::tracking::{Redirected, Tracking, TrackingTable};
+use crate::tracking::state::Redirected;
 use crate::workers::shared::ProcessBudget;
-use delivery::Backlog;
 use pending::{FailedRequests, PendingChanges};
 use push_lane::PushLane;
-use respool_connection::Seq;
-use routing::Scope;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use subscriber::Subscriber;
 use unsubscribing::PendingUnsubscribes;
-
-/// What one client subscribes to, and what is on its way to it because of that.
-#[derive(Debug)]
-pub(crate) struct Subscriber {
-    /// The number by which registries know the client.
-    pub(crate) id: u32,
-    /// Numbers of channels by kind.
-    sets: [IdTable<()>; 3],
-    /// Under routes, as which user and in which databases it has subscribed.
-    scopes: Vec<Scope>,
-    /// Those of them that it has not been told of yet, if any, each with the number of the request that began it: it gets no
-    /// messages of theirs.
-    unsettled: Option<Box<[IdTable<u32>; 3]>>,
-    /// Numbers of requests that name channels whose subscription was begun by another and may still fail.
-    relying: BTreeMap<(Kind, u32), Vec<u32>>,
-    /// The counts that its last acknowledgement showed, by [`count_of`].
-    shown: [usize; 2],
-    /// Its requests that wait for nodes, or for such a request before them.
-    pub(crate) pending: VecDeque<Handle>,
-    /// The number of the first of them; those behind it count on.
-    first_pending: u32,
-    /// How many of them give something up.
-    pending_departures: usize,
-    /// Channels that they have named since none waited.
-    pending_names: usize,
-    /// What has been done of the request that is being read.
-    begun: Option<PartialSubscribe>,
-    /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
-    has_heard_out: bool,
-    /// The place of the last request that changed its subscriptions: no message may overtake that reply.
-    pub(crate) after: Option<Seq>,
-    backlog: Backlog,
-    /// What it wants to hear of changed keys, if anything.
-    pub(crate) tracking: Option<Box<Tracking>>,
-    /// The connections that it has to itself so that it does not hear of its own changes.
-    pub(crate) noloop: Option<Box<NoLoopLanes>>,
-}
-
-impl Subscriber {
-    fn new(id: u32) -> Self {
-        Self {
-            id,
-            sets: Default::default(),
-            scopes: Vec::new(),
-            unsettled: None,
-            relying: BTreeMap::new(),
-            shown: [0; 2],
-            pending: VecDeque::new(),
-            first_pending: 0,
-            pending_departures: 0,
-            pending_names: 0,
-            begun: None,
-            has_heard_out: false,
-            after: None,
-            backlog: Backlog::default(),
-            tracking: None,
-            noloop: None,
-        }
-    }
-
-    /// How many channels of a kind it subscribes to.
-    pub(crate) fn count(&self, kind: Kind) -> usize {
-        self.sets[kind as usize].len()
-    }
-
-    /// How many channels, patterns and sharded channels it subscribes to.
-    pub(crate) fn counts(&self) -> [usize; 3] {
-        Kind::ALL.map(|kind| self.count(kind))
-    }
-
-    /// Whether it subscribes to anything.
-    pub(crate) fn is_subscribed(&self) -> bool {
-        self.sets.iter().any(|set| !set.is_empty())
-    }
-
-    /// Bytes of messages that wait for it outside its outbox.
-    pub(crate) fn backlog_bytes(&self) -> usize {
-        self.backlog.bytes()
-    }
-}
-
-/// A request with so many names that it takes several turns to subscribe to them, or to give them up.
-#[derive(Clone, Copy, Debug)]
-struct PartialSubscribe {
-    /// What waits for nodes on behalf of all names, and for the last of them.
-    pending: Option<Handle>,
-    /// The number of that among those that wait.
-    number: u32,
-    /// Names that are dealt with.
-    done: usize,
-}
-
-/// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.
-const fn count_of(kind: Kind) -> usize {
-    match kind {
-        Kind::Channel | Kind::Pattern => 0,
-        Kind::Shard => 1,
-    }
-}
 
 /// Bytes that a pair of client and channel takes: a number on either side, in tables that are about two thirds full.
 pub(crate) const PAIR_BYTES: usize = 12;

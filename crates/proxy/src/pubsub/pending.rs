@@ -5,8 +5,9 @@
 //! hundred thousand of them, so each is found by what it waits for and looked at once, and many that fail are answered in
 //! slices, with the requests of others between them.
 
+use super::Subscriptions;
+use super::subscriber::{Subscriber, count_of};
 use super::unsubscribing::PendingUnsubscribe;
-use super::{Subscriber, Subscriptions, count_of};
 use crate::config::Config;
 use crate::nodes::id::NodeId;
 use crate::push::frame::{Kind, Verb, acknowledge};
@@ -15,7 +16,7 @@ use crate::session::SessionFlags;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
-use crate::tracking::TrackingOptions;
+use crate::tracking::state::TrackingOptions;
 use respool_connection::Seq;
 use respool_wire::{Encoder, Protocol};
 use std::collections::{BTreeSet, VecDeque};
@@ -440,23 +441,5 @@ impl Subscriptions {
             found.extend(begun.into_iter().chain(relying).filter_map(|number| subscriber.pending_of(number)));
         }
         found
-    }
-}
-
-impl Subscriber {
-    /// The number that its next request has among those that wait.
-    pub(super) fn next_pending(&self) -> u32 {
-        self.first_pending.wrapping_add(self.pending.len() as u32)
-    }
-
-    /// The request of this number, if it still waits.
-    fn pending_of(&self, number: u32) -> Option<Handle> {
-        self.pending.get(number.wrapping_sub(self.first_pending) as usize).copied()
-    }
-
-    fn pop_pending(&mut self) -> Option<Handle> {
-        let front = self.pending.pop_front()?;
-        self.first_pending = self.first_pending.wrapping_add(1);
-        Some(front)
     }
 }

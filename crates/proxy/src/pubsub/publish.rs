@@ -6,64 +6,21 @@
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
 use super::delivery::Terms;
+use super::query::{Publishing, PubsubQuery};
 use super::routing::MessageSource;
-use super::{PubsubQuery, PubsubStep, Subscriptions};
+use super::{PubsubStep, Subscriptions};
 use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests, LostReply};
 use crate::nodes::id::NodeId;
-use crate::pool::replace::Moves;
 use crate::push::frame::{self, Kind};
 use crate::session::id::ClientId;
-use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
 use respool_command::{Execute, Row, glob};
 use respool_route::Subject;
-use respool_wire::{Args, Protocol, ReplyKind, Request, encode_request};
+use respool_wire::{Args, Protocol, Request, encode_request};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// A message that a node is passing on.
-#[derive(Debug)]
-pub(crate) struct Publishing {
-    pub(crate) asker: Asker,
-    kind: Kind,
-    channel: Box<[u8]>,
-    /// `NodeId::NONE` once it is not among the nodes any more.
-    node: NodeId,
-    /// To how many connections the node says it did.
-    count: Option<i64>,
-}
-
-impl Publishing {
-    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
-        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
-        let count = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::commands::connection::integer);
-        match count {
-            Some(count) => self.count = Some(count),
-            None => clients.feed(self.asker.session, self.asker.seq, reply, true),
-        }
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
-        Progress::Through
-    }
-
-    /// The node has passed the message on; the clients behind our own lanes are to be counted.
-    pub(crate) fn question(self, config: &Config) -> Option<(Asker, PubsubQuery)> {
-        let Self { asker, kind, channel, node, count } = self;
-        // Another worker may go by other settings at the moment, so its nodes may be in another order.
-        let node = config.node(node).map_or("", |node| &node.name).into();
-        Some((asker, PubsubQuery::Receivers { kind, channel, node, at_node: count? }))
-    }
-
-    /// Other nodes are configured.
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
-        self.node = moves.place_of(self.node);
-    }
-}
 
 impl Subscriptions {
     pub(super) fn publish(

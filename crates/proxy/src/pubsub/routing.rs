@@ -18,44 +18,17 @@ use super::delivery::Terms;
 use super::{Subscriber, Subscriptions, is_everywhere};
 use crate::config::Config;
 use crate::env::Env;
-use crate::limits::SCOPES_PER_CLIENT_MAX;
 use crate::nodes::id::{NodeId, NodeRange};
 use crate::push::frame::{self, Kind, Verb};
 use crate::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
+use crate::push::scope::{DATABASE_BYTES, Scope, behind, scope, split, user_text};
 use crate::session::Session;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
-use crate::tracking::routed_keys::user_text;
 use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
 use respool_route::{Led, Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
 use std::borrow::Cow;
-
-/// By which user and where a channel was subscribed to: bytes in front of its name. Empty without routes.
-pub(super) type Scope = Box<[u8]>;
-
-/// Bytes of a scope's length.
-const LENGTH_BYTES: usize = size_of::<u16>();
-/// Bytes of a database's number.
-const DATABASE_BYTES: usize = size_of::<u32>();
-
-/// Behind a scope: the name alone.
-pub(crate) fn behind(scoped: &[u8]) -> &[u8] {
-    split(scoped).1
-}
-
-fn split(scoped: &[u8]) -> (&[u8], &[u8]) {
-    let length = scoped.first_chunk::<LENGTH_BYTES>().map_or(0, |length| usize::from(u16::from_be_bytes(*length)));
-    let (scope, name) = scoped.split_at_checked(LENGTH_BYTES + length).unwrap_or((scoped, &[]));
-    (scope.get(LENGTH_BYTES..).unwrap_or_default(), name)
-}
-
-fn scope(words: &[&[u8]]) -> Scope {
-    let words = words.concat();
-    // Names of users are far shorter.
-    let length = words.len().min(usize::from(u16::MAX));
-    [&(length as u16).to_be_bytes()[..], &words[..length]].concat().into()
-}
 
 /// A client's scope.
 pub(super) fn scope_of(session: &Session) -> Scope {
@@ -203,20 +176,6 @@ pub(super) struct MessageSource<'a> {
     pub(super) kind: Kind,
     /// The name by which the node was told.
     pub(super) name: &'a [u8],
-}
-
-impl Subscriber {
-    /// Remembers as which user and where the client subscribes. `false`: there are too many others.
-    pub(super) fn take_scope(&mut self, scope: &Scope) -> bool {
-        if scope.is_empty() || self.scopes.contains(scope) {
-            return true;
-        }
-        if !self.is_subscribed() {
-            self.scopes.clear();
-        }
-        self.scopes.push(scope.clone());
-        self.scopes.len() <= SCOPES_PER_CLIENT_MAX || self.scopes.pop().is_none()
-    }
 }
 
 impl Subscriptions {

@@ -5,3 +5,4 @@ pub(crate) mod frame;
 pub(crate) mod id_map;
 pub(crate) mod node_ledger;
 pub(crate) mod registry;
+pub(crate) mod scope;

@@ -4,7 +4,7 @@
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
 
 use super::id_map::{IdTable, SeededHash};
-use crate::pubsub::routing::behind;
+use super::scope::behind;
 use std::hash::Hasher;
 
 /// One channel, pattern or sharded channel.
@@ -21,7 +21,7 @@ struct Channel {
 #[derive(Debug)]
 pub(crate) struct Registry {
     seed: u64,
-    /// Names stand behind scopes, see [`crate::pubsub::routing`].
+    /// Names stand behind scopes, see [`super::scope`].
     is_scoped: bool,
     channels: Vec<Channel>,
     free: Vec<u32>,

@@ -20,7 +20,7 @@ use crate::session::Pause;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::Handle;
-use crate::tracking::{ChangeSource, LostListener};
+use crate::tracking::noloop_lanes::{ChangeSource, LostListener};
 use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Event, Fault, Shake};

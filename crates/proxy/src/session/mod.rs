@@ -18,7 +18,7 @@ pub(crate) mod table;
 use crate::auth::quota::UserQuota;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::large_reply::Large;
-use crate::pubsub::Subscriber;
+use crate::pubsub::subscriber::Subscriber;
 use crate::request::unknown_command::LearningBudget;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::held_time::HeldTime;

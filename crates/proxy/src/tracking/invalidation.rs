@@ -1,13 +1,14 @@
 //! The way of an invalidation: from a node's push to the clients that have read the key, or to those they named instead.
 
-use super::routed_keys::{self, user_text};
-use super::{Mode, Redirect};
+use super::routed_keys;
+use super::state::{LostRedirect, Mode, Redirected};
 use crate::config::Config;
 use crate::env::Env;
 use crate::mail::Mail;
 use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
 use crate::push::frame::bulk;
+use crate::push::scope::user_text;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use respool_command::Execute;
@@ -16,23 +17,6 @@ use respool_wire::{Encoder, Protocol, elements};
 
 /// What a RESP2 client that invalidations are redirected to has to subscribe to.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
-
-/// An invalidation for a client that another one named in its place.
-#[derive(Clone, Debug)]
-pub struct Redirected {
-    to: Redirect,
-    from_worker: usize,
-    from: ClientHandle,
-    /// `None`: all keys.
-    keys: Option<Vec<Box<[u8]>>>,
-}
-
-/// The client that another named in its place has gone.
-#[derive(Clone, Copy, Debug)]
-pub struct LostRedirect {
-    session: ClientHandle,
-    id: u64,
-}
 
 impl Subscriptions {
     /// A node tells of changed keys; `None`: of all.

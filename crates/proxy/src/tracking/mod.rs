@@ -18,23 +18,19 @@
 pub(crate) mod engine_changes;
 mod invalidation;
 pub(crate) mod noloop;
+pub(crate) mod noloop_lanes;
 mod redirect;
 pub(crate) mod routed_keys;
+pub(crate) mod state;
 mod table_limit;
 
-pub use invalidation::{LostRedirect, Redirected};
-pub(crate) use noloop::{ChangeSource, ListenerId, LostListener, ProtocolSwitch};
-pub(crate) use redirect::{Redirect, RedirectSearch};
-pub(crate) use table_limit::TableLimit;
-
-use crate::commands::connection::integer;
 use crate::env::Env;
-use crate::error_text;
-use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::limits::TRACKED_TRANSACTION_KEYS_MAX;
 use crate::nodes::id::NodeId;
 use crate::observe::counters::Counters;
 use crate::pubsub::pending::PendingChange;
-use crate::pubsub::{PAIR_BYTES, Subscriber, Subscriptions};
+use crate::pubsub::subscriber::Subscriber;
+use crate::pubsub::{PAIR_BYTES, Subscriptions};
 use crate::push::frame::Kind;
 use crate::push::id_map::{IdTable, Ids};
 use crate::push::node_ledger::NodeLedger;
@@ -42,50 +38,11 @@ use crate::push::registry::Registry;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
 use crate::slab::Slab;
+use crate::tracking::state::{Mode, RedirectSearch, TrackingOptions};
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
 use respool_wire::Args;
 use std::collections::BTreeMap;
-
-/// What a client has asked to be told of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Keys that it has read.
-    #[default]
-    Read,
-    /// Keys that it has read after CLIENT CACHING YES.
-    OptIn,
-    /// Keys that it has read, unless after CLIENT CACHING NO.
-    OptOut,
-    /// All keys that begin in some way.
-    Broadcast,
-}
-
-/// The tracking of one client.
-#[derive(Debug, Default)]
-pub(crate) struct Tracking {
-    pub(crate) mode: Mode,
-    pub(crate) is_noloop: bool,
-    pub(crate) redirect: Option<Redirect>,
-    pub(crate) is_redirect_broken: bool,
-    pub(crate) prefixes: Vec<Box<[u8]>>,
-    /// CLIENT CACHING was said for the next request.
-    is_marked: bool,
-    /// The number of the request that it was said for, among all of the worker's: it may be put back and read again.
-    spent_by: u64,
-    /// Nodes have been told so on connections of the client's own.
-    pub(crate) has_passed_mark: bool,
-    /// The number by which it is known to have read them, if it has read any.
-    reader: Option<u32>,
-    /// Keys that it has read.
-    pub(crate) keys: IdTable<()>,
-    /// Keys of its transaction, which will be read at EXEC.
-    pub(crate) queued_keys: Vec<Box<[u8]>>,
-    /// There were more of them, or other routes have come to hold since.
-    pub(crate) is_transaction_in_doubt: bool,
-    /// The place of the last request with keys: no invalidation may overtake that reply.
-    pub(crate) after: Option<Seq>,
-}
 
 /// Tracked keys of a client that no longer tracks them, still to be removed from the table: a client may have read a million.
 #[derive(Debug)]
@@ -240,101 +197,6 @@ impl TrackingTable {
         let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
         self.cursor = victim + 1;
         Some(victim)
-    }
-}
-
-/// What a CLIENT TRACKING ON says.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TrackingOptions {
-    mode: Option<Mode>,
-    is_noloop: bool,
-    pub(crate) redirect: Option<Redirect>,
-    pub(crate) prefixes: Vec<Box<[u8]>>,
-    /// The client wants to be told that it has it.
-    pub(crate) is_reply_wanted: bool,
-}
-
-impl Subscriber {
-    /// Whether what it may have read since it tracks is remembered.
-    pub(crate) fn has_read(&self) -> bool {
-        let tracking = self.tracking.as_ref();
-        tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
-    }
-}
-
-impl TrackingOptions {
-    pub(crate) fn mode(&self) -> Mode {
-        self.mode.unwrap_or_default()
-    }
-
-    /// Reads the options behind ON or OFF. The client to redirect to is only named here.
-    fn read(options: Args<'_>) -> Result<(Self, Option<u64>), Vec<u8>> {
-        let mut wanted = Self::default();
-        let (mut redirect, mut is_in, mut is_out, mut is_broadcast) = (None, false, false, false);
-        let mut rest = options;
-        while let Some(option) = rest.get(0) {
-            let mut taken = 1;
-            match option.to_ascii_uppercase().as_slice() {
-                b"REDIRECT" if rest.len() > 1 => {
-                    let id = integer(rest.at(1)).ok_or(texts::NOT_AN_INTEGER)?;
-                    if redirect.replace(id).is_some() {
-                        return Err(texts::TRACKING_REDIRECT_TWICE.into());
-                    }
-                    taken = 2;
-                }
-                b"PREFIX" if rest.len() > 1 => {
-                    wanted.prefixes.push(rest.at(1).into());
-                    taken = 2;
-                }
-                b"BCAST" => is_broadcast = true,
-                b"OPTIN" => is_in = true,
-                b"OPTOUT" => is_out = true,
-                b"NOLOOP" => wanted.is_noloop = true,
-                _ => return Err(texts::SYNTAX.into()),
-            }
-            rest = rest.from(taken);
-        }
-        wanted.mode = match (is_broadcast, is_in, is_out) {
-            (false, false, false) if !wanted.prefixes.is_empty() => {
-                return Err(texts::TRACKING_PREFIX_WITHOUT_BCAST.into());
-            }
-            (true, true, _) | (true, _, true) => return Err(texts::TRACKING_OPT_WITH_BCAST.into()),
-            (_, true, true) => return Err(texts::TRACKING_BOTH_OPTS.into()),
-            (true, ..) => Some(Mode::Broadcast),
-            (_, true, _) => Some(Mode::OptIn),
-            (.., true) => Some(Mode::OptOut),
-            _ => Some(Mode::Read),
-        };
-        Ok((wanted, redirect.map(|id| id as u64)))
-    }
-
-    /// Whether a client that tracks already may ask for this.
-    fn fits(&self, now: Option<&Tracking>) -> Result<(), Vec<u8>> {
-        let wanted = self.mode.unwrap_or_default();
-        if let Some(now) = now {
-            if (now.mode == Mode::Broadcast) != (wanted == Mode::Broadcast) {
-                return Err(texts::TRACKING_SWITCHES_BCAST.into());
-            }
-            let is_opt = |mode| matches!(mode, Mode::OptIn | Mode::OptOut);
-            if is_opt(now.mode) && is_opt(wanted) && now.mode != wanted {
-                return Err(texts::TRACKING_SWITCHES_OPT.into());
-            }
-        }
-        let known = now.map_or(0, |now| now.prefixes.len());
-        if known + self.prefixes.len() > TRACKING_PREFIXES_MAX {
-            return Err(error_text::TOO_MANY_PREFIXES.into());
-        }
-        let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
-        for (place, prefix) in self.prefixes.iter().enumerate() {
-            let existing = now.iter().flat_map(|now| &now.prefixes).find(|other| overlap(prefix, other));
-            if let Some(other) = existing {
-                return Err(texts::overlapping_prefix(prefix, "an existing", other));
-            }
-            if let Some(other) = self.prefixes[place + 1..].iter().find(|other| overlap(prefix, other)) {
-                return Err(texts::overlapping_prefix(prefix, "another provided", other));
-            }
-        }
-        Ok(())
     }
 }
 

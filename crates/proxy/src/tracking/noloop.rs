@@ -20,17 +20,17 @@
 //! A node remembers what is read on such a connection, so what scripts and transactions read is as exact as there. CLIENT
 //! CACHING is passed on before the request that it is about; should that never be sent, a PING takes it back before the next.
 
+use super::noloop_lanes::{ChangeSource, Listener, ListenerId, LostListener, NoLoopLanes, ProtocolSwitch};
 use super::routed_keys;
-use super::{Mode, TrackingOptions};
-use crate::config::Config;
+use super::state::{Mode, TrackingOptions};
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::nodes::id::{NodeId, NodeRange, PerNode};
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::session_mode::KeyOwner;
-use crate::pool::table::{LaneHandle, LaneId};
+use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneKey, LaneUse};
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Frame, bulk};
@@ -43,80 +43,6 @@ use respool_command::Execute;
 use respool_connection::{Phase, Pushes};
 use respool_wire::{Protocol, ReplyKind, elements, encode_request};
 use std::sync::Arc;
-
-/// The connection on which one node tells of changes for a RESP2 client.
-#[derive(Clone, Copy, Debug, Default)]
-struct Listener {
-    lane: Option<LaneHandle>,
-    /// The node's number for it.
-    id: Option<i64>,
-}
-
-/// Where something was heard: a node, by which of its connections, and under which routes.
-#[derive(Clone, Copy)]
-pub(crate) struct ChangeSource<'a> {
-    pub(crate) reader: ClientHandle,
-    pub(crate) node: NodeId,
-    pub(crate) config: &'a Config,
-}
-
-/// What a client has to itself because it is not to hear of its own changes.
-#[derive(Debug, Default)]
-pub(crate) struct NoLoopLanes {
-    /// The request to track that waits for all nodes.
-    pub(crate) pending: Option<Handle>,
-    /// By node, whether it has told what that waits for.
-    is_told: PerNode<bool>,
-    /// Another client is told in its place.
-    is_redirected: bool,
-    /// By node; none if it is told itself.
-    listeners: PerNode<Listener>,
-    /// What nodes are asked for beside NOLOOP.
-    options: Vec<Box<[u8]>>,
-}
-
-/// A connection that has asked for its number.
-#[derive(Debug)]
-pub(crate) struct ListenerId {
-    session: ClientHandle,
-    node: NodeId,
-    lane: LaneHandle,
-    id: Option<i64>,
-}
-
-impl ListenerId {
-    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
-        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
-        self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(crate::commands::connection::integer);
-        Progress::Through
-    }
-}
-
-impl NoLoopLanes {
-    /// The whole request by which a node is to tell of changes, to the connection of this number or to the one that asks.
-    fn request(&self, listener: Option<i64>) -> Arc<[u8]> {
-        let id = listener.map(|id| id.to_string());
-        let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON", b"NOLOOP"];
-        if let Some(id) = &id {
-            words.extend([b"REDIRECT".as_slice(), id.as_bytes()]);
-        }
-        words.extend(self.options.iter().map(|word| &**word));
-        let mut request = Vec::new();
-        encode_request(&mut request, words.into_iter());
-        request.into()
-    }
-}
-
-/// A connection on which a node has been told to speak another dialect.
-#[derive(Debug)]
-pub(crate) struct ProtocolSwitch;
-
-impl ProtocolSwitch {
-    /// If it will not, what comes next would be taken for something else.
-    pub(crate) fn feed(&mut self, kind: ReplyKind) -> Progress {
-        if kind == ReplyKind::Error { Progress::OutOfStep } else { Progress::Through }
-    }
-}
 
 fn noloop_of(session: &Session) -> Option<&NoLoopLanes> {
     session.subscriber.as_ref()?.noloop.as_deref()
@@ -665,12 +591,4 @@ impl Subscriptions {
             lanes.into_iter().for_each(|lane| env.ask_silent(lane));
         }
     }
-}
-
-/// A client that is told of changes on a lane.
-pub(crate) struct LostListener {
-    pub(crate) reader: ClientHandle,
-    pub(crate) is_listener: bool,
-    /// The node did not want to.
-    pub(crate) refusal: Option<Vec<u8>>,
 }

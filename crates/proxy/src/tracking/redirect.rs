@@ -1,27 +1,10 @@
 //! CLIENT TRACKING REDIRECT: the client that is told in another's place, which any worker may have.
 
-use super::TrackingOptions;
+use super::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::env::Env;
 use crate::session::Asker;
-use crate::session::id::ClientHandle;
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, Protocol};
-
-/// Who is told in a client's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Redirect {
-    pub(crate) id: u64,
-    pub(crate) worker: usize,
-    pub(crate) session: ClientHandle,
-}
-
-/// The client of a number is looked for, to be told in the place of another.
-#[derive(Clone, Debug)]
-pub(crate) struct RedirectSearch {
-    pub(super) id: u64,
-    /// What the other client has asked for.
-    pub(super) wanted: TrackingOptions,
-}
 
 impl<E: Execute> Env<E> {
     /// The client to redirect to has been found, or not. `Some`: what the client that asks has asked for, with the other.

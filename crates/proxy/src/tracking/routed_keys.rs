@@ -8,6 +8,7 @@ use super::reads;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
+use crate::push::scope::user_text;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
@@ -35,11 +36,6 @@ fn names(routes: &Routes, node: NodeId, keys: &[&[u8]]) -> Vec<(u16, Vec<u8>)> {
     let leading = routes.routes().iter().enumerate().filter(|(_, route)| route.pool == pool);
     let of_route = |number: u16| keys.iter().filter_map(move |key| Some((number, routes.name_before(number, key)?)));
     leading.flat_map(|(number, _)| of_route(number as u16)).collect()
-}
-
-/// A user's name as routes know it.
-pub(crate) fn user_text(user: &[u8]) -> &str {
-    std::str::from_utf8(user).unwrap_or("\u{fffd}")
 }
 
 /// What a user calls keys of a node, if it can be led to them.

@@ -5,30 +5,18 @@
 //! are evicted in slices, with requests of other clients between them.
 
 use super::TrackingTable;
-use crate::commands::connection::integer;
+use super::state::UNSAID;
 use crate::env::Env;
+use crate::integer::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
 use respool_command::Execute;
 use respool_wire::Args;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Redis' name of the bound.
 const NAME: &[u8] = b"tracking-table-max-keys";
-
-/// The bound that a client has set, for all workers.
-#[derive(Debug)]
-pub(crate) struct TableLimit(AtomicUsize);
-
-/// No client has set it.
-const UNSAID: usize = usize::MAX;
-
-impl Default for TableLimit {
-    fn default() -> Self {
-        Self(AtomicUsize::new(UNSAID))
-    }
-}
 
 impl TrackingTable {
     /// Whether the table is over its bounds.

@@ -303,10 +303,7 @@ fn is_anybodys(row: &Row, args: Args<'_>) -> bool {
 /// The database that a request selects, if it says so in a way that servers understand.
 fn selected(row: &Row, args: Args<'_>) -> Option<u32> {
     let is_select = row.command == Command::Connection(C::Select);
-    is_select
-        .then(|| crate::commands::connection::integer(args.at(1)))
-        .flatten()
-        .and_then(|number| u32::try_from(number).ok())
+    is_select.then(|| crate::integer::integer(args.at(1))).flatten().and_then(|number| u32::try_from(number).ok())
 }
 
 fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {

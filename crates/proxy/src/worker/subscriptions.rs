@@ -1,10 +1,12 @@
 //! Subscriptions and tracking: what of them concerns all workers, and what an engine in this process is told of them.
 
 use crate::mail::Query;
-use crate::pubsub::{Publishing, PubsubStep};
+use crate::pubsub::PubsubStep;
+use crate::pubsub::query::Publishing;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Asker, Flow};
-use crate::tracking::{Redirect, RedirectSearch, TrackingOptions, TrackingStep};
+use crate::tracking::TrackingStep;
+use crate::tracking::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::worker::Worker;
 use respool_command::{EventClasses, Execute, PubsubCommand, Row, Wanted};
 use respool_connection::Seq;

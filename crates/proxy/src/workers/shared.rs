@@ -45,7 +45,7 @@ pub struct Shared {
     /// Which databases nodes are known to have.
     pub(crate) databases: Databases,
     /// The bound of tracked keys, if a client has set it.
-    pub(crate) tracked_keys_said: crate::tracking::TableLimit,
+    pub(crate) tracked_keys_said: crate::tracking::state::TableLimit,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<ProcessBudget>,
     /// Who may do what, in the whole process.

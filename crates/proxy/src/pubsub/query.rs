@@ -1,0 +1,145 @@
+//! What is asked about channels: of all workers, and of the node that passes a message on.
+
+use crate::config::Config;
+use crate::integer::integer;
+use crate::internal_request::Progress;
+use crate::nodes::id::NodeId;
+use crate::pool::replace::Moves;
+use crate::push::frame::Kind;
+use crate::push::scope::Scope;
+use crate::session::Asker;
+use crate::session::table::Clients;
+use respool_command::{PubsubCommand, Row, text as texts};
+use respool_wire::{Args, Encoder, ReplyKind};
+use std::collections::BTreeSet;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum PubsubQuery {
+    /// The channels that have subscribers; those that match a pattern, if one is given.
+    Names { kind: Kind, pattern: Option<Box<[u8]>>, scope: Scope },
+    /// How many patterns there are.
+    Patterns,
+    /// How many subscribe to each of these.
+    Counts { kind: Kind, names: Vec<Box<[u8]>>, scope: Scope },
+    /// By how much the clients that a node reaches with a message exceed the lanes it counts. The reply is that and
+    /// `at_node`, the node's own count.
+    Receivers { kind: Kind, channel: Box<[u8]>, node: Box<str>, at_node: i64 },
+    /// Deliver this and say to how many.
+    Publish { kind: Kind, channel: Box<[u8]>, payload: Box<[u8]> },
+}
+
+/// What workers answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PubsubAnswer {
+    pub(super) names: BTreeSet<Box<[u8]>>,
+    pub(super) counts: Vec<i64>,
+}
+
+impl PubsubQuery {
+    /// What a request asks; `None`: for help.
+    pub(super) fn read(
+        command: PubsubCommand,
+        row: &'static Row,
+        args: Args<'_>,
+        scope: impl FnOnce() -> Scope,
+    ) -> Result<Option<Self>, Vec<u8>> {
+        let publish = |kind| Self::Publish { kind, channel: args.at(1).into(), payload: args.at(2).into() };
+        let pattern = || args.get(2).map(Into::into);
+        let named = || args.from(2).iter().map(Into::into).collect();
+        Ok(Some(match command {
+            PubsubCommand::Publish => publish(Kind::Channel),
+            PubsubCommand::Spublish => publish(Kind::Shard),
+            PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
+                let mut words = Vec::new();
+                texts::wrong_subcommand_arguments(row, args, &mut words);
+                return Err(words);
+            }
+            PubsubCommand::PubsubChannels => Self::Names { kind: Kind::Channel, pattern: pattern(), scope: scope() },
+            PubsubCommand::PubsubShardchannels => Self::Names { kind: Kind::Shard, pattern: pattern(), scope: scope() },
+            PubsubCommand::PubsubNumsub => Self::Counts { kind: Kind::Channel, names: named(), scope: scope() },
+            PubsubCommand::PubsubShardnumsub => Self::Counts { kind: Kind::Shard, names: named(), scope: scope() },
+            PubsubCommand::PubsubNumpat => Self::Patterns,
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Whether the reply may be large, so that a client's next request waits for it.
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(self, Self::Names { .. } | Self::Patterns | Self::Counts { .. })
+    }
+
+    pub(crate) fn reply(&self, answer: &PubsubAnswer, reply: &mut Encoder<'_>) {
+        let PubsubAnswer { names: found, counts } = answer;
+        match self {
+            Self::Names { .. } => {
+                reply.array(found.len());
+                found.iter().for_each(|name| reply.bulk(name));
+            }
+            Self::Patterns => reply.integer(found.len() as i64),
+            Self::Counts { names, .. } => {
+                reply.array(names.len() * 2);
+                for (place, name) in names.iter().enumerate() {
+                    reply.bulk(name);
+                    reply.integer(counts.get(place).copied().unwrap_or_default());
+                }
+            }
+            Self::Receivers { at_node, .. } => reply.integer((at_node + counts.iter().sum::<i64>()).max(0)),
+            Self::Publish { .. } => reply.integer(counts.iter().sum::<i64>().max(0)),
+        }
+    }
+}
+
+impl PubsubAnswer {
+    pub(crate) fn join(&mut self, mut other: Self) {
+        self.names.append(&mut other.names);
+        self.counts.resize(other.counts.len().max(self.counts.len()), 0);
+        self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum += count);
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.names.iter().map(|name| name.len()).sum::<usize>() + size_of_val(&*self.counts)
+    }
+}
+
+/// A message that a node is passing on.
+#[derive(Debug)]
+pub(crate) struct Publishing {
+    pub(crate) asker: Asker,
+    pub(super) kind: Kind,
+    pub(super) channel: Box<[u8]>,
+    /// `NodeId::NONE` once it is not among the nodes any more.
+    pub(super) node: NodeId,
+    /// To how many connections the node says it did.
+    pub(super) count: Option<i64>,
+}
+
+impl Publishing {
+    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
+        let count = digits.filter(|_| kind == ReplyKind::Integer).and_then(integer);
+        match count {
+            Some(count) => self.count = Some(count),
+            None => clients.feed(self.asker.session, self.asker.seq, reply, true),
+        }
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, error);
+        Progress::Through
+    }
+
+    /// The node has passed the message on; the clients behind our own lanes are to be counted.
+    pub(crate) fn question(self, config: &Config) -> Option<(Asker, PubsubQuery)> {
+        let Self { asker, kind, channel, node, count } = self;
+        // Another worker may go by other settings at the moment, so its nodes may be in another order.
+        let node = config.node(node).map_or("", |node| &node.name).into();
+        Some((asker, PubsubQuery::Receivers { kind, channel, node, at_node: count? }))
+    }
+
+    /// Other nodes are configured.
+    pub(crate) fn move_to(&mut self, moves: &Moves) {
+        self.node = moves.place_of(self.node);
+    }
+}

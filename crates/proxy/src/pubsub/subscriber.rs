@@ -1,0 +1,283 @@
+//! One client with subscriptions: what it subscribes to, its requests that wait, and messages for which it has no room.
+
+use crate::limits::SCOPES_PER_CLIENT_MAX;
+use crate::push::frame::Kind;
+use crate::push::id_map::IdTable;
+use crate::push::scope::Scope;
+use crate::slab::Handle;
+use crate::tracking::noloop_lanes::NoLoopLanes;
+use crate::tracking::state::{Mode, Tracking};
+use crate::workers::shared::ProcessBudget;
+use respool_connection::limits::ALLOCATION_BYTES;
+use respool_connection::{BufferPool, Downstream, Seq};
+use respool_wire::Protocol;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What one client subscribes to, and what is on its way to it because of that.
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    /// The number by which registries know the client.
+    pub(crate) id: u32,
+    /// Numbers of channels by kind.
+    pub(super) sets: [IdTable<()>; 3],
+    /// Under routes, as which user and in which databases it has subscribed.
+    pub(super) scopes: Vec<Scope>,
+    /// Those of them that it has not been told of yet, if any, each with the number of the request that began it: it gets no
+    /// messages of theirs.
+    pub(super) unsettled: Option<Box<[IdTable<u32>; 3]>>,
+    /// Numbers of requests that name channels whose subscription was begun by another and may still fail.
+    pub(super) relying: BTreeMap<(Kind, u32), Vec<u32>>,
+    /// The counts that its last acknowledgement showed, by [`count_of`].
+    pub(super) shown: [usize; 2],
+    /// Its requests that wait for nodes, or for such a request before them.
+    pub(crate) pending: VecDeque<Handle>,
+    /// The number of the first of them; those behind it count on.
+    pub(super) first_pending: u32,
+    /// How many of them give something up.
+    pub(super) pending_departures: usize,
+    /// Channels that they have named since none waited.
+    pub(super) pending_names: usize,
+    /// What has been done of the request that is being read.
+    pub(super) begun: Option<PartialSubscribe>,
+    /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
+    pub(super) has_heard_out: bool,
+    /// The place of the last request that changed its subscriptions: no message may overtake that reply.
+    pub(crate) after: Option<Seq>,
+    pub(super) backlog: Backlog,
+    /// What it wants to hear of changed keys, if anything.
+    pub(crate) tracking: Option<Box<Tracking>>,
+    /// The connections that it has to itself so that it does not hear of its own changes.
+    pub(crate) noloop: Option<Box<NoLoopLanes>>,
+}
+
+impl Subscriber {
+    pub(super) fn new(id: u32) -> Self {
+        Self {
+            id,
+            sets: Default::default(),
+            scopes: Vec::new(),
+            unsettled: None,
+            relying: BTreeMap::new(),
+            shown: [0; 2],
+            pending: VecDeque::new(),
+            first_pending: 0,
+            pending_departures: 0,
+            pending_names: 0,
+            begun: None,
+            has_heard_out: false,
+            after: None,
+            backlog: Backlog::default(),
+            tracking: None,
+            noloop: None,
+        }
+    }
+
+    /// How many channels of a kind it subscribes to.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.sets[kind as usize].len()
+    }
+
+    /// How many channels, patterns and sharded channels it subscribes to.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        Kind::ALL.map(|kind| self.count(kind))
+    }
+
+    /// Whether it subscribes to anything.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.sets.iter().any(|set| !set.is_empty())
+    }
+
+    /// Bytes of messages that wait for it outside its outbox.
+    pub(crate) fn backlog_bytes(&self) -> usize {
+        self.backlog.bytes()
+    }
+
+    /// The number that its next request has among those that wait.
+    pub(super) fn next_pending(&self) -> u32 {
+        self.first_pending.wrapping_add(self.pending.len() as u32)
+    }
+
+    /// The request of this number, if it still waits.
+    pub(super) fn pending_of(&self, number: u32) -> Option<Handle> {
+        self.pending.get(number.wrapping_sub(self.first_pending) as usize).copied()
+    }
+
+    pub(super) fn pop_pending(&mut self) -> Option<Handle> {
+        let front = self.pending.pop_front()?;
+        self.first_pending = self.first_pending.wrapping_add(1);
+        Some(front)
+    }
+
+    /// Remembers as which user and where the client subscribes. `false`: there are too many others.
+    pub(super) fn take_scope(&mut self, scope: &Scope) -> bool {
+        if scope.is_empty() || self.scopes.contains(scope) {
+            return true;
+        }
+        if !self.is_subscribed() {
+            self.scopes.clear();
+        }
+        self.scopes.push(scope.clone());
+        self.scopes.len() <= SCOPES_PER_CLIENT_MAX || self.scopes.pop().is_none()
+    }
+
+    /// Whether what it may have read since it tracks is remembered.
+    pub(crate) fn has_read(&self) -> bool {
+        let tracking = self.tracking.as_ref();
+        tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
+    }
+}
+
+/// A request with so many names that it takes several turns to subscribe to them, or to give them up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartialSubscribe {
+    /// What waits for nodes on behalf of all names, and for the last of them.
+    pub(super) pending: Option<Handle>,
+    /// The number of that among those that wait.
+    pub(super) number: u32,
+    /// Names that are dealt with.
+    pub(super) done: usize,
+}
+
+/// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.
+pub(super) const fn count_of(kind: Kind) -> usize {
+    match kind {
+        Kind::Channel | Kind::Pattern => 0,
+        Kind::Shard => 1,
+    }
+}
+
+/// One message, without the first byte, which depends on the reader's dialect. It is in the process's account once.
+#[derive(Debug)]
+pub struct Message {
+    pub(super) rest: Box<[u8]>,
+    pub(super) ledger: Arc<ProcessBudget>,
+}
+
+/// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
+/// A growing queue reserves up to twice its length, which takes memory only where it has been written to.
+const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 * ALLOCATION_BYTES;
+const WAITING_BYTES: usize = size_of::<Arc<Message>>();
+
+impl Message {
+    pub(super) fn new(rest: &[u8], ledger: &Arc<ProcessBudget>) -> Self {
+        ledger.account(0, rest.len() + MESSAGE_BYTES);
+        Self { rest: rest.into(), ledger: Arc::clone(ledger) }
+    }
+
+    /// What it counts for each client that it waits for.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.rest.len() + 1 + WAITING_BYTES
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        self.ledger.account(self.rest.len() + MESSAGE_BYTES, 0);
+    }
+}
+
+/// Messages that wait for room in a client's outbox.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    pub(super) waiting: VecDeque<Arc<Message>>,
+    /// Places of the queue that have been written to since it was allocated: these are in the process's account.
+    pub(super) touched: usize,
+    pub(super) bytes: usize,
+    /// The client is to be disconnected: it gets no more.
+    pub(super) is_cut_off: bool,
+}
+
+impl Backlog {
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn push(&mut self, message: Arc<Message>) {
+        self.bytes += message.waiting_bytes();
+        let (ledger, room) = (Arc::clone(&message.ledger), self.waiting.capacity());
+        self.waiting.push_back(message);
+        let has_grown = self.waiting.capacity() != room;
+        let touched = if has_grown { self.waiting.len() } else { (self.touched + 1).min(room) };
+        ledger.account(self.touched * WAITING_BYTES, touched * WAITING_BYTES);
+        self.touched = touched;
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Arc<Message>> {
+        let message = self.waiting.pop_front()?;
+        self.bytes -= message.waiting_bytes();
+        if self.waiting.is_empty() {
+            self.waiting = VecDeque::new();
+            message.ledger.account(std::mem::take(&mut self.touched) * WAITING_BYTES, 0);
+        }
+        Some(message)
+    }
+
+    /// The client is to be disconnected: what waits for it is forgotten.
+    pub(super) fn cut_off(&mut self) {
+        while self.pop().is_some() {}
+        self.is_cut_off = true;
+    }
+
+    /// Moves messages to the outbox while less than `most` waits there.
+    pub(super) fn refill(
+        &mut self,
+        down: &mut Downstream,
+        after: Option<Seq>,
+        pool: &mut BufferPool,
+        protocol: Protocol,
+        most: usize,
+    ) {
+        while down.waiting_bytes() < most
+            && let Some(message) = self.pop()
+        {
+            write(down, after, pool, protocol, &message.rest);
+        }
+    }
+
+    /// Moves everything to the outbox.
+    pub(super) fn flush(
+        &mut self,
+        down: &mut Downstream,
+        after: Option<Seq>,
+        pool: &mut BufferPool,
+        protocol: Protocol,
+    ) {
+        self.refill(down, after, pool, protocol, usize::MAX);
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
+
+pub(super) fn write(down: &mut Downstream, after: Option<Seq>, pool: &mut BufferPool, protocol: Protocol, rest: &[u8]) {
+    down.push(after, pool, |out| {
+        out.push(if protocol == Protocol::Resp3 { b'>' } else { b'*' });
+        out.extend_from_slice(rest);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_accounted_once_whoever_waits_for_it() {
+        let ledger = Arc::new(ProcessBudget::default());
+        let message = Arc::new(Message::new(b"3\r\n", &ledger));
+        let mut backlogs = [Backlog::default(), Backlog::default()];
+        backlogs.iter_mut().for_each(|backlog| backlog.push(Arc::clone(&message)));
+        drop(message);
+        assert_eq!(ledger.held_bytes(), 3 + MESSAGE_BYTES + 2 * WAITING_BYTES);
+        let (mut down, mut pool) = (Downstream::new(), BufferPool::new());
+        backlogs[0].flush(&mut down, None, &mut pool, Protocol::Resp3);
+        assert_eq!(down.output().as_slice(), b">3\r\n");
+        let held = 3 + MESSAGE_BYTES + WAITING_BYTES;
+        assert_eq!((backlogs[0].bytes(), backlogs[1].bytes(), ledger.held_bytes()), (0, 4 + WAITING_BYTES, held));
+        drop(backlogs);
+        assert_eq!(ledger.held_bytes(), 0);
+    }
+}

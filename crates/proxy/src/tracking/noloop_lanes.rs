@@ -1,0 +1,93 @@
+//! The connections that a client has to itself so that it does not hear of its own changes ([`crate::tracking::noloop`]).
+
+use crate::config::Config;
+use crate::integer::integer;
+use crate::internal_request::Progress;
+use crate::nodes::id::{NodeId, PerNode};
+use crate::pool::table::LaneHandle;
+use crate::session::id::ClientHandle;
+use crate::slab::Handle;
+use respool_wire::{ReplyKind, encode_request};
+use std::sync::Arc;
+
+/// The connection on which one node tells of changes for a RESP2 client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Listener {
+    pub(super) lane: Option<LaneHandle>,
+    /// The node's number for it.
+    pub(super) id: Option<i64>,
+}
+
+/// Where something was heard: a node, by which of its connections, and under which routes.
+#[derive(Clone, Copy)]
+pub(crate) struct ChangeSource<'a> {
+    pub(crate) reader: ClientHandle,
+    pub(crate) node: NodeId,
+    pub(crate) config: &'a Config,
+}
+
+/// What a client has to itself because it is not to hear of its own changes.
+#[derive(Debug, Default)]
+pub(crate) struct NoLoopLanes {
+    /// The request to track that waits for all nodes.
+    pub(crate) pending: Option<Handle>,
+    /// By node, whether it has told what that waits for.
+    pub(super) is_told: PerNode<bool>,
+    /// Another client is told in its place.
+    pub(super) is_redirected: bool,
+    /// By node; none if it is told itself.
+    pub(super) listeners: PerNode<Listener>,
+    /// What nodes are asked for beside NOLOOP.
+    pub(super) options: Vec<Box<[u8]>>,
+}
+
+/// A connection that has asked for its number.
+#[derive(Debug)]
+pub(crate) struct ListenerId {
+    pub(super) session: ClientHandle,
+    pub(super) node: NodeId,
+    pub(super) lane: LaneHandle,
+    pub(super) id: Option<i64>,
+}
+
+impl ListenerId {
+    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
+        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
+        self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(integer);
+        Progress::Through
+    }
+}
+
+impl NoLoopLanes {
+    /// The whole request by which a node is to tell of changes, to the connection of this number or to the one that asks.
+    pub(super) fn request(&self, listener: Option<i64>) -> Arc<[u8]> {
+        let id = listener.map(|id| id.to_string());
+        let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON", b"NOLOOP"];
+        if let Some(id) = &id {
+            words.extend([b"REDIRECT".as_slice(), id.as_bytes()]);
+        }
+        words.extend(self.options.iter().map(|word| &**word));
+        let mut request = Vec::new();
+        encode_request(&mut request, words.into_iter());
+        request.into()
+    }
+}
+
+/// A connection on which a node has been told to speak another dialect.
+#[derive(Debug)]
+pub(crate) struct ProtocolSwitch;
+
+impl ProtocolSwitch {
+    /// If it will not, what comes next would be taken for something else.
+    pub(crate) fn feed(&mut self, kind: ReplyKind) -> Progress {
+        if kind == ReplyKind::Error { Progress::OutOfStep } else { Progress::Through }
+    }
+}
+
+/// A client that is told of changes on a lane.
+pub(crate) struct LostListener {
+    pub(crate) reader: ClientHandle,
+    pub(crate) is_listener: bool,
+    /// The node did not want to.
+    pub(crate) refusal: Option<Vec<u8>>,
+}

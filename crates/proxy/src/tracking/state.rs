@@ -1,0 +1,184 @@
+//! What one client tracks, what it has asked for, and what workers tell each other of it.
+
+use crate::error_text;
+use crate::integer::integer;
+use crate::limits::TRACKING_PREFIXES_MAX;
+use crate::push::id_map::IdTable;
+use crate::session::id::ClientHandle;
+use respool_command::text as texts;
+use respool_connection::Seq;
+use respool_wire::Args;
+use std::sync::atomic::AtomicUsize;
+
+/// What a client has asked to be told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Keys that it has read.
+    #[default]
+    Read,
+    /// Keys that it has read after CLIENT CACHING YES.
+    OptIn,
+    /// Keys that it has read, unless after CLIENT CACHING NO.
+    OptOut,
+    /// All keys that begin in some way.
+    Broadcast,
+}
+
+/// The tracking of one client.
+#[derive(Debug, Default)]
+pub(crate) struct Tracking {
+    pub(crate) mode: Mode,
+    pub(crate) is_noloop: bool,
+    pub(crate) redirect: Option<Redirect>,
+    pub(crate) is_redirect_broken: bool,
+    pub(crate) prefixes: Vec<Box<[u8]>>,
+    /// CLIENT CACHING was said for the next request.
+    pub(super) is_marked: bool,
+    /// The number of the request that it was said for, among all of the worker's: it may be put back and read again.
+    pub(super) spent_by: u64,
+    /// Nodes have been told so on connections of the client's own.
+    pub(crate) has_passed_mark: bool,
+    /// The number by which it is known to have read them, if it has read any.
+    pub(super) reader: Option<u32>,
+    /// Keys that it has read.
+    pub(crate) keys: IdTable<()>,
+    /// Keys of its transaction, which will be read at EXEC.
+    pub(crate) queued_keys: Vec<Box<[u8]>>,
+    /// There were more of them, or other routes have come to hold since.
+    pub(crate) is_transaction_in_doubt: bool,
+    /// The place of the last request with keys: no invalidation may overtake that reply.
+    pub(crate) after: Option<Seq>,
+}
+
+/// What a CLIENT TRACKING ON says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrackingOptions {
+    pub(super) mode: Option<Mode>,
+    pub(super) is_noloop: bool,
+    pub(crate) redirect: Option<Redirect>,
+    pub(crate) prefixes: Vec<Box<[u8]>>,
+    /// The client wants to be told that it has it.
+    pub(crate) is_reply_wanted: bool,
+}
+
+impl TrackingOptions {
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode.unwrap_or_default()
+    }
+
+    /// Reads the options behind ON or OFF. The client to redirect to is only named here.
+    pub(super) fn read(options: Args<'_>) -> Result<(Self, Option<u64>), Vec<u8>> {
+        let mut wanted = Self::default();
+        let (mut redirect, mut is_in, mut is_out, mut is_broadcast) = (None, false, false, false);
+        let mut rest = options;
+        while let Some(option) = rest.get(0) {
+            let mut taken = 1;
+            match option.to_ascii_uppercase().as_slice() {
+                b"REDIRECT" if rest.len() > 1 => {
+                    let id = integer(rest.at(1)).ok_or(texts::NOT_AN_INTEGER)?;
+                    if redirect.replace(id).is_some() {
+                        return Err(texts::TRACKING_REDIRECT_TWICE.into());
+                    }
+                    taken = 2;
+                }
+                b"PREFIX" if rest.len() > 1 => {
+                    wanted.prefixes.push(rest.at(1).into());
+                    taken = 2;
+                }
+                b"BCAST" => is_broadcast = true,
+                b"OPTIN" => is_in = true,
+                b"OPTOUT" => is_out = true,
+                b"NOLOOP" => wanted.is_noloop = true,
+                _ => return Err(texts::SYNTAX.into()),
+            }
+            rest = rest.from(taken);
+        }
+        wanted.mode = match (is_broadcast, is_in, is_out) {
+            (false, false, false) if !wanted.prefixes.is_empty() => {
+                return Err(texts::TRACKING_PREFIX_WITHOUT_BCAST.into());
+            }
+            (true, true, _) | (true, _, true) => return Err(texts::TRACKING_OPT_WITH_BCAST.into()),
+            (_, true, true) => return Err(texts::TRACKING_BOTH_OPTS.into()),
+            (true, ..) => Some(Mode::Broadcast),
+            (_, true, _) => Some(Mode::OptIn),
+            (.., true) => Some(Mode::OptOut),
+            _ => Some(Mode::Read),
+        };
+        Ok((wanted, redirect.map(|id| id as u64)))
+    }
+
+    /// Whether a client that tracks already may ask for this.
+    pub(super) fn fits(&self, now: Option<&Tracking>) -> Result<(), Vec<u8>> {
+        let wanted = self.mode.unwrap_or_default();
+        if let Some(now) = now {
+            if (now.mode == Mode::Broadcast) != (wanted == Mode::Broadcast) {
+                return Err(texts::TRACKING_SWITCHES_BCAST.into());
+            }
+            let is_opt = |mode| matches!(mode, Mode::OptIn | Mode::OptOut);
+            if is_opt(now.mode) && is_opt(wanted) && now.mode != wanted {
+                return Err(texts::TRACKING_SWITCHES_OPT.into());
+            }
+        }
+        let known = now.map_or(0, |now| now.prefixes.len());
+        if known + self.prefixes.len() > TRACKING_PREFIXES_MAX {
+            return Err(error_text::TOO_MANY_PREFIXES.into());
+        }
+        let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
+        for (place, prefix) in self.prefixes.iter().enumerate() {
+            let existing = now.iter().flat_map(|now| &now.prefixes).find(|other| overlap(prefix, other));
+            if let Some(other) = existing {
+                return Err(texts::overlapping_prefix(prefix, "an existing", other));
+            }
+            if let Some(other) = self.prefixes[place + 1..].iter().find(|other| overlap(prefix, other)) {
+                return Err(texts::overlapping_prefix(prefix, "another provided", other));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Who is told in a client's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    pub(crate) id: u64,
+    pub(crate) worker: usize,
+    pub(crate) session: ClientHandle,
+}
+
+/// The client of a number is looked for, to be told in the place of another.
+#[derive(Clone, Debug)]
+pub(crate) struct RedirectSearch {
+    pub(super) id: u64,
+    /// What the other client has asked for.
+    pub(super) wanted: TrackingOptions,
+}
+
+/// An invalidation for a client that another one named in its place.
+#[derive(Clone, Debug)]
+pub struct Redirected {
+    pub(super) to: Redirect,
+    pub(super) from_worker: usize,
+    pub(super) from: ClientHandle,
+    /// `None`: all keys.
+    pub(super) keys: Option<Vec<Box<[u8]>>>,
+}
+
+/// The client that another named in its place has gone.
+#[derive(Clone, Copy, Debug)]
+pub struct LostRedirect {
+    pub(super) session: ClientHandle,
+    pub(super) id: u64,
+}
+
+/// The bound that a client has set, for all workers.
+#[derive(Debug)]
+pub(crate) struct TableLimit(pub(super) AtomicUsize);
+
+/// No client has set it.
+pub(super) const UNSAID: usize = usize::MAX;
+
+impl Default for TableLimit {
+    fn default() -> Self {
+        Self(AtomicUsize::new(UNSAID))
+    }
+}

@@ -36,6 +36,10 @@ pub(crate) struct Run<'c> {
     failed_dials: u64,
     /// Where it waits outside.
     outside: Option<u64>,
+    /// It has waited, so time has passed: until then the clock is not asked again.
+    has_waited: bool,
+    /// As `has_waited`, of the time that is left.
+    has_read: bool,
     /// How the last request has ended.
     pub(crate) ended: Option<Ended>,
     /// How those before it have.
@@ -63,6 +67,8 @@ impl<'c> Run<'c> {
             before: Vec::new(),
             failed_dials: 0,
             outside: None,
+            has_waited: false,
+            has_read: false,
             ended: None,
             ended_before: Vec::new(),
         }
@@ -111,7 +117,10 @@ impl<'c> Run<'c> {
         is_unsent(last) && self.ended_before.iter().all(is_unsent) || commands.iter().all(is_retry_safe)
     }
 
-    fn is_late(&self) -> bool {
+    fn is_late(&mut self) -> bool {
+        if !std::mem::replace(&mut self.has_waited, true) {
+            return false;
+        }
         self.until_us.is_some_and(|until_us| until_us < u64::MAX && self.core.now_us() >= until_us)
     }
 
@@ -226,7 +235,12 @@ impl<'c> Run<'c> {
         let core = self.core;
         let state = &mut *guard;
         let until_us = self.until_us.unwrap_or(u64::MAX);
-        let left = || (until_us < u64::MAX).then(|| Duration::from_micros(until_us.saturating_sub(core.now_us())));
+        let is_first = !std::mem::replace(&mut self.has_read, true);
+        let limit = self.limit.filter(|_| is_first);
+        let left = || {
+            let left = || Duration::from_micros(until_us.saturating_sub(core.now_us()));
+            (until_us < u64::MAX).then(|| limit.unwrap_or_else(left))
+        };
         let mut half = None;
         if self.step == Step::Outside {
             let waiter = Waiter::Thread(std::thread::current());
@@ -324,30 +338,31 @@ impl<'c> Run<'c> {
                 return next;
             }
             let old = state.slots.wait_as_task(self.last, cx.waker());
-            let leads = state.task_waits(self.last, &mut wakes);
-            let is_due = self.until_us.is_some_and(|until_us| until_us < u64::MAX) && self.is_late();
-            if is_due {
-                let error = self.give_up(&mut state, &mut wakes);
+            if state.task_waits(self.last, &mut wakes) {
                 drop(state);
                 drop(old);
+                wakes.run_on(core);
+                #[cfg(feature = "tokio")]
+                core.poll_lead(self.last, cx);
+                #[cfg(not(feature = "tokio"))]
+                core.serve_by_thread();
+                wakes = Wakes::default();
+                state = core.lock();
+                if state.slots.has_ended(self.last) {
+                    continue;
+                }
+            } else {
+                wakes.push_trash(old);
+            }
+            if self.is_late() {
+                let error = self.give_up(&mut state, &mut wakes);
+                drop(state);
                 wakes.run_on(core);
                 return Next::Over(Err(error));
             }
             drop(state);
-            drop(old);
             wakes.run_on(core);
-            if !leads {
-                return Next::Waits;
-            }
-            #[cfg(feature = "tokio")]
-            core.poll_lead(self.last, cx);
-            #[cfg(not(feature = "tokio"))]
-            core.serve_by_thread();
-            state = core.lock();
-            if !state.slots.has_ended(self.last) {
-                return Next::Waits;
-            }
-            wakes = Wakes::default();
+            return Next::Waits;
         }
     }
 }

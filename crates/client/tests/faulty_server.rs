@@ -240,11 +240,11 @@ fn a_server_that_writes_and_does_not_read_is_not_waited_for() {
 }
 
 #[test]
-fn a_reply_that_was_not_asked_for_ends_the_connection() {
+fn a_reply_too_many_ends_the_connection_and_is_no_reply() {
     let address = server(|mut peer| {
         while let Some(request) = peer.request() {
-            peer.echo(&request);
-            peer.send(b"+unasked\r\n");
+            let word = &request[1];
+            peer.send(format!("${}\r\n{word}\r\n+unasked\r\n", word.len()).as_bytes());
         }
     });
     on_both_faces(|get| {

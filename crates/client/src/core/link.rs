@@ -163,11 +163,13 @@ impl Link {
         };
     }
 
-    /// Whether the peer has closed its side and everything has been read.
-    pub(crate) fn is_closed(&self) -> bool {
+    /// Whether a connection on which nothing is owed cannot be used any longer: the peer has closed its side, or has sent something that
+    /// is no push.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        let mut first = [0_u8; 1];
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
-        match recv(self, &mut [0_u8; 1][..], flags) {
-            Ok((bytes, _)) => bytes == 0,
+        match recv(self, &mut first[..], flags) {
+            Ok((bytes, _)) => bytes == 0 || first != *b">",
             Err(error) => error != Errno::AGAIN && error != Errno::INTR,
         }
     }

@@ -50,10 +50,10 @@ impl State {
         let idle_us = now_us.saturating_sub(std::mem::replace(&mut self.last_used_us, now_us));
         if idle_us > IDLE_US
             && self.upstream.tickets().is_empty()
-            && self.link.as_ref().is_some_and(|link| link.is_closed())
+            && self.link.as_ref().is_some_and(|link| link.is_spoilt())
         {
-            // The server has closed the connection while nothing was asked: nothing has to be lost by it.
-            self.lose_link(&"closed by the server", now_us, wakes);
+            // The server has closed the connection while nothing was asked, or has spoken unasked: nothing is sent on it.
+            self.lose_link(&"closed by the server, or out of step", now_us, wakes);
         }
         if self.link.is_none() {
             wakes.dial = !self.is_dialling;

@@ -348,7 +348,11 @@ impl<E: Execute> Worker<E> {
                 InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
                 InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
                 InternalRequest::Learn(learning) => self.conclude_learning(*learning),
-                InternalRequest::List(listing) => self.conclude_listing(listing),
+                InternalRequest::List(listing) => {
+                    if self.functions.handle_reply(listing) {
+                        self.settle_holding();
+                    }
+                }
                 InternalRequest::Publish(publishing) => self.conclude_publish(publishing),
                 InternalRequest::NodeQuery(query) => self.conclude_node_query(*query),
                 InternalRequest::Return(returning) => self.conclude_return(*returning),

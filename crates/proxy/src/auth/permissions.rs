@@ -351,13 +351,13 @@ impl<E: Execute> Worker<E> {
     /// under way in another name is answered on its connections, and waited for before anything follows on others.
     pub(crate) fn speak_as(&mut self, index: ClientId, allowance: Option<&UserQuota>) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
-        let Some(speaker) = self.speaker(credentials) else { return false };
+        let Some(speaker) = self.env.speaker(credentials) else { return false };
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return true };
         if self.env.lanes.speaker_of(session.class) == speaker {
             return true;
         }
         let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
-        let Some(class) = self.class_of(class) else { return false };
+        let Some(class) = self.env.class_of(class) else { return false };
         if let Some(session) = self.env.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
             session.flags.add(SessionFlags::OVERTAKEN);
             let own = session.class;

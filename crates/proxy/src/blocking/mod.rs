@@ -206,13 +206,14 @@ impl<E: Execute> Worker<E> {
             + bytes_of(&args)
             + said.as_ref().map_or(0, bytes_of)
             + fairness::bytes_of(&takes);
+        let class = self.env.lanes.base(session.class);
         let blocked = self.blocking.enter(BlockedRequest {
             target,
             client: session.id,
             protocol: session.protocol,
             node,
             stands_for,
-            class: self.env.lanes.base(session.class),
+            class: self.env.lanes.use_class(class),
             row,
             args,
             said,
@@ -259,7 +260,7 @@ impl<E: Execute> Worker<E> {
                 // It is being tried, and is first again if that was in vain.
                 return;
             }
-            let class = this.class;
+            let class = this.class.id();
             match self.free_connection(node, class) {
                 Ok(Found::Free(lane)) => {
                     self.blocking.leave_queue(node, blocked);
@@ -364,7 +365,7 @@ impl<E: Execute> Worker<E> {
         if is_wait(this.row) {
             return;
         }
-        let (node, class) = (this.node, this.class);
+        let (node, class) = (this.node, this.class.id());
         // Otherwise it stands in the queue as before.
         let Some(lane) = self.lane_to_look(node, class) else { return };
         let handle = self.env.lanes.handle(lane);

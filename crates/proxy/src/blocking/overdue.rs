@@ -61,7 +61,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn ask_late(&mut self, blocked: Handle) {
         let (now_us, patience_us) = (self.env.now.mono_us, self.env.config.timeouts.response_us);
         let Some(this) = self.blocking.requests.get(blocked) else { return };
-        let (node, class, row) = (this.node, this.class, this.row);
+        let (node, class, row) = (this.node, this.class.id(), this.row);
         // A stall of the event loop is no time in which it could have been asked.
         let over_us = self.env.lag.attended_us(this.deadline_us.unwrap_or(now_us));
         let until_us = over_us.saturating_add(patience_us);

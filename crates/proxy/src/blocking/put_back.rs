@@ -20,7 +20,7 @@ use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
+use crate::pool::key_id::{LaneKeyId, LaneKeyUse};
 use crate::pool::replace::Moves;
 use crate::session::forced_disconnect::DisconnectLog;
 use crate::worker::Worker;
@@ -46,7 +46,7 @@ const NOT_NOW: [&[u8]; 9] = [
 pub(crate) struct Return {
     /// `NodeId::NONE` once it is not among the nodes any more.
     node: NodeId,
-    class: LaneKeyId,
+    class: LaneKeyUse,
     request: ArgsBuf,
     /// What the account of the process has of it.
     bytes: usize,
@@ -74,7 +74,7 @@ enum Outcome {
 
 impl Returning {
     pub(crate) fn class(&self) -> LaneKeyId {
-        self.what.class
+        self.what.class.id()
     }
 
     pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
@@ -130,11 +130,6 @@ impl Returns {
         self.count
     }
 
-    /// The classes of those that wait.
-    pub(crate) fn classes(&self) -> impl Iterator<Item = LaneKeyId> {
-        self.waiting.iter().map(|one| one.class)
-    }
-
     /// Other nodes are configured.
     pub(crate) fn move_to(&mut self, moves: &Moves) {
         self.waiting.iter_mut().for_each(|one| one.move_to(moves));
@@ -147,7 +142,7 @@ impl<E: Execute> Worker<E> {
         let Some(request) = blocked.undo(reply) else { return false };
         let bytes = size_of::<Return>() + request.as_args().iter().map(|arg| arg.len() + 16).sum::<usize>();
         let until_us = self.env.now.mono_us + RETURN_US_MAX;
-        let what = Return { node: blocked.node, class: blocked.class, request, bytes, until_us };
+        let what = Return { node: blocked.node, class: blocked.class.clone(), request, bytes, until_us };
         let returns = &mut self.blocking.returns;
         if returns.count >= RETURNS_MAX || returns.bytes + bytes > RETURNS_BYTES_MAX {
             self.lose(&what, b"too much waits to be put back");
@@ -164,7 +159,7 @@ impl<E: Execute> Worker<E> {
         if self.env.lanes.nodes.get(what.node).is_none() {
             return self.give_up_return(&what, b"its node is not configured any more");
         }
-        let (node, class) = (what.node, what.class);
+        let (node, class) = (what.node, what.class.id());
         if self.client_pause.is_some() || self.env.is_all_paused || self.env.lanes.nodes[node].is_paused {
             // What is taken back while a node is exchanged must not go to the one that is left behind.
             return self.try_later(what);

@@ -199,7 +199,8 @@ impl<E: Execute> Worker<E> {
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
         let takes = taken_by(this.row, args.as_args(), session.database);
-        let is_looked = this.is_looked && (this.node, this.class) == (node, class) && this.args == args;
+        let is_looked = this.is_looked && (this.node, this.class.id()) == (node, class) && this.args == args;
+        let class = self.env.lanes.use_class(class);
         let this = BlockedRequest { state: State::Queued, release: None, released_us: None, asked: 0, ..this };
         let again = BlockedRequest { node, stands_for, class, args, said, takes, is_on_own, is_looked, ..this };
         let again = self.blocking.enter(again);

@@ -3,7 +3,7 @@
 use crate::blocking::fairness::Taken;
 use crate::integer::integer;
 use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
+use crate::pool::key_id::LaneKeyUse;
 use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
@@ -108,7 +108,7 @@ pub(crate) struct BlockedRequest {
     pub(crate) node: NodeId,
     /// The node that has its keys, if that was down and this is another: it is asked back once that one is of use again.
     pub(crate) stands_for: Option<NodeId>,
-    pub(crate) class: LaneKeyId,
+    pub(crate) class: LaneKeyUse,
     pub(crate) row: &'static Row,
     /// As it is sent.
     pub(crate) args: ArgsBuf,
@@ -320,7 +320,7 @@ pub(crate) mod tests {
             protocol: Protocol::Resp2,
             node: NodeId::at(0),
             stands_for: None,
-            class: LaneKeyId::PLAIN,
+            class: LaneKeyUse::of_plain(),
             row,
             args,
             said: None,

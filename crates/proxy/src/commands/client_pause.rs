@@ -7,6 +7,7 @@ use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
+use crate::scripts::functions::PausedCall;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
@@ -15,7 +16,7 @@ use respool_command::{
     Command, ConnectionCommand, Execute, Flags, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
     text as texts,
 };
-use respool_wire::Args;
+use respool_wire::{Args, Request};
 
 /// A pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,10 +146,12 @@ impl<E: Execute> Worker<E> {
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
         }
-        if !hold.is_for_all
-            && let Some(flow) = self.call_amid_pause(index, row, args)
-        {
-            return Some(flow);
+        if !hold.is_for_all {
+            match self.functions.handle_request(&mut self.env, index, row, args) {
+                PausedCall::Waits => {}
+                PausedCall::Held(flow) => return Some(flow),
+                PausedCall::Runs(call) => return Some(self.run(index, row, &Request::made(call.as_args()))),
+            }
         }
         self.env.mark_held(index);
         Some(Flow::Again)

@@ -123,7 +123,7 @@ impl<E: Execute> Worker<E> {
     fn ask_for_database(&mut self, index: ClientId, database: u32) -> Flow {
         let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
         let (protocol, speaker) = (session.protocol, self.env.lanes.speaker_of(session.class));
-        let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
+        let Some(class) = self.env.class_of(LaneKey { database, protocol, speaker }) else {
             return self.env.refuse_select(index);
         };
         let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };

@@ -80,7 +80,7 @@ impl<E: Execute> Worker<E> {
             self.env.is_busy |= self.env.renew_lanes();
             self.tell_ended();
             self.env.try_entries();
-            self.leave_unused();
+            self.env.leave_unused();
             self.env.check_clients();
             self.env.is_busy |= self.env.check_permits();
             self.account_tables();

@@ -5,6 +5,7 @@
 
 use std::fmt::{Display, Formatter};
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
 /// The number of a class of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +25,28 @@ impl LaneKeyId {
 impl Display for LaneKeyId {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         Display::fmt(&self.0, f)
+    }
+}
+
+/// A class that is in use for as long as this is kept: its number is not another class's meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneKeyUse {
+    class: LaneKeyId,
+    _held: Arc<()>,
+}
+
+impl LaneKeyUse {
+    pub(super) fn new(class: LaneKeyId, held: &Arc<()>) -> Self {
+        Self { class, _held: Arc::clone(held) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_plain() -> Self {
+        Self { class: LaneKeyId::PLAIN, _held: Arc::default() }
+    }
+
+    pub(crate) fn id(&self) -> LaneKeyId {
+        self.class
     }
 }
 

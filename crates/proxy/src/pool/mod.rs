@@ -26,7 +26,7 @@ use crate::nodes::kind::NodeMismatch;
 use crate::nodes::rollover::Entry;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_queue::DialQueue;
-use crate::pool::key_id::{LaneKeyId, PerKey};
+use crate::pool::key_id::{LaneKeyId, LaneKeyUse, PerKey};
 use crate::pool::session_mode::KeyOwner;
 use crate::pool::table::{LaneGrid, LaneTable};
 use crate::pool::table::{LaneHandle, LaneId};
@@ -266,6 +266,8 @@ pub(crate) struct Lanes {
     classes: PerKey<LaneKey>,
     /// For each class, whose it is if it is one client's.
     pub(crate) owners: PerKey<KeyOwner>,
+    /// What features have been given by [`Lanes::use_class`].
+    uses: PerKey<Arc<()>>,
     /// Those of them that are for scripts, by the class beside which they are.
     pub(crate) script_classes: ScriptClasses,
     /// Those who speak to nodes under a name of their own.
@@ -310,6 +312,7 @@ impl Lanes {
             nodes: PerNode::new(config.nodes.iter().map(Node::new)),
             classes: PerKey::new(plain),
             owners: PerKey::new(KeyOwner::Shared),
+            uses: PerKey::new(Arc::default()),
             table: LaneGrid::new(1, config.nodes.len()),
             entropy: entropy | 1,
             ..Self::default()
@@ -329,15 +332,22 @@ impl Lanes {
         self.put_class(class, KeyOwner::Shared)
     }
 
+    /// For what waits in a class without a client that is in it.
+    pub(crate) fn use_class(&self, class: LaneKeyId) -> LaneKeyUse {
+        LaneKeyUse::new(class, &self.uses[class])
+    }
+
     /// Takes a number for a class.
     pub(crate) fn put_class(&mut self, class: LaneKey, owner: KeyOwner) -> Option<LaneKeyId> {
         if let Some(free) = self.owners.position(|owner| matches!(owner, KeyOwner::Free)) {
             self.classes[free] = class;
             self.owners[free] = owner;
+            self.uses[free] = Arc::default();
             return Some(free);
         }
         let number = self.classes.push(class)?;
         self.owners.push(owner);
+        self.uses.push(Arc::default());
         self.table.resize(self.classes.len());
         Some(number)
     }

@@ -26,7 +26,6 @@ use crate::pool::key_id::{LaneKeyId, PerKey};
 use crate::pool::table::{LaneGrid, LaneHandle, LaneId};
 use crate::pool::{Lane, LaneUse, Lanes, Node};
 use crate::session::id::ClientHandle;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
 use std::collections::BTreeMap;
@@ -472,16 +471,16 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Has lanes leave whose database and dialect no client has been in for long.
     pub(crate) fn leave_unused(&mut self) {
-        let classes = self.env.lanes.classes_len();
+        let classes = self.lanes.classes_len();
         if classes == 1 {
             return;
         }
         let is_used = self.used_classes();
-        let now_us = self.env.now.mono_us;
-        self.env.lanes.leave_classes(&is_used, now_us);
+        let now_us = self.now.mono_us;
+        self.lanes.leave_classes(&is_used, now_us);
     }
 }
 

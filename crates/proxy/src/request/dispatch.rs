@@ -211,6 +211,19 @@ impl<E: Execute> Worker<E> {
         self.pass_on(index, row, request)
     }
 
+    /// A request that brings or names a script.
+    #[cold]
+    fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_none() {
+            if let Some(flow) = self.env.run_script_at_nodes(index, row, request) {
+                return flow;
+            }
+        } else if row.runs_scripts {
+            return self.run_in_engine(index, row, request);
+        }
+        self.pass_on(index, row, request)
+    }
+
     /// The engine or the nodes answer.
     pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.env.engine.is_some() {
@@ -256,7 +269,7 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.env.clients.sessions.at(index) else { return false };
         if self.env.engine.is_none() {
             let speaker = self.env.lanes.speaker_of(session.class);
-            let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else { return false };
+            let Some(class) = self.env.class_of(LaneKey { database, protocol, speaker }) else { return false };
             self.put_into_class(index, class);
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };

@@ -15,9 +15,8 @@ use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::id::NodeId;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, ScriptingCommand};
-use respool_wire::{Args, ArgsBuf, Elements, Request, Value, elements, encode_request};
+use respool_wire::{Args, ArgsBuf, Elements, Value, elements, encode_request};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of functions in small letters: nodes do not tell capitals from others.
@@ -89,54 +88,67 @@ fn text(reply: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// A call of a function during a pause of writes. `None`: it waits until the pause is over, or until its node has said what the
-    /// function does.
-    pub(crate) fn call_amid_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if row.command != Command::Scripting(ScriptingCommand::Fcall) || self.env.engine.is_some() {
-            return None;
+/// What becomes of a call during a pause of writes.
+pub(crate) enum PausedCall {
+    /// It waits until the pause is over, or until its node has said what the function does.
+    Waits,
+    /// It is held back for another reason as well.
+    Held(Flow),
+    /// This is done in its place: it changes nothing.
+    Runs(ArgsBuf),
+}
+
+impl Functions {
+    /// A request during a pause of writes, which may be a call of a function.
+    pub(crate) fn handle_request<E: Execute>(
+        &mut self,
+        env: &mut Env<E>,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> PausedCall {
+        if row.command != Command::Scripting(ScriptingCommand::Fcall) || env.engine.is_some() {
+            return PausedCall::Waits;
         }
-        let node = self.env.target(index, row, args).ok()?.node;
-        match self.functions.by_node.get(&node) {
+        let Ok(target) = env.target(index, row, args) else { return PausedCall::Waits };
+        match self.by_node.get(&target.node) {
             Some(Some(readonly)) if readonly.contains(&args.at(1).to_ascii_lowercase()) => {}
-            Some(_) => return None,
+            Some(_) => return PausedCall::Waits,
             None => {
-                self.ask_for_functions(index, node);
-                return None;
+                self.ask(env, index, target.node);
+                return PausedCall::Waits;
             }
         }
-        if let Some(flow) = self.env.hold_for_operator(index, row, args) {
-            return Some(flow);
+        match env.hold_for_operator(index, row, args) {
+            Some(flow) => PausedCall::Held(flow),
+            None => PausedCall::Runs(std::iter::once(&b"FCALL_RO"[..]).chain(args.from(1).iter()).collect()),
         }
-        let call: ArgsBuf = std::iter::once(&b"FCALL_RO"[..]).chain(args.from(1).iter()).collect();
-        Some(self.run(index, row, &Request::made(call.as_args())))
     }
 
-    fn ask_for_functions(&mut self, index: ClientId, node: NodeId) {
-        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return };
-        self.functions.by_node.insert(node, None);
-        let listing = Listing { node, epoch: self.functions.epoch, readonly: Names::new() };
-        let task = self.env.tasks.begin(InternalRequest::List(listing));
-        let Self { env: Env { lanes, clients, config, now, tasks, .. }, .. } = self;
+    fn ask<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, node: NodeId) {
+        let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return };
+        self.by_node.insert(node, None);
+        let listing = Listing { node, epoch: self.epoch, readonly: Names::new() };
+        let task = env.tasks.begin(InternalRequest::List(listing));
+        let Env { lanes, clients, config, now, tasks, is_busy, .. } = env;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter());
         let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.env.is_busy = true;
+        *is_busy = true;
         if let Err(error) = sent {
             tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
     }
 
-    /// A node has said which functions change nothing, or has not: who waits is read again.
-    pub(crate) fn conclude_listing(&mut self, listing: Listing) {
-        if listing.epoch != self.functions.epoch {
-            return;
+    /// A node has said which functions change nothing, or has not. Returns whether there are any: calls that wait for the end of
+    /// the pause are looked at again then.
+    pub(crate) fn handle_reply(&mut self, listing: Listing) -> bool {
+        if listing.epoch != self.epoch {
+            return false;
         }
         let is_any = !listing.readonly.is_empty();
-        self.functions.by_node.insert(listing.node, Some(listing.readonly));
-        if is_any {
-            self.settle_holding();
-        }
+        self.by_node.insert(listing.node, Some(listing.readonly));
+        is_any
     }
 }
 

@@ -14,7 +14,6 @@ use crate::pool::table::LaneHandle;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, Pause};
-use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_route::Gather;
 use respool_wire::{ReplyKind, Request, encode_request};
@@ -45,47 +44,42 @@ impl ScriptKill {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Orders every node to stop the script or function that it runs. It does not wait for earlier requests of the client,
     /// except another such order.
     pub(crate) fn stop_scripts(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let Some(client) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(asker) = self.env.expect_reply(index) else { return Flow::Stop };
-        let Some(this) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
+        let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         this.pause.add(Pause::ORDER);
         // A user with its own name at the nodes may do there what that name may.
         let (own, protocol) = (this.class, this.protocol);
-        let class = LaneKey { database: 0, protocol, speaker: self.env.lanes.speaker_of(own) };
+        let class = LaneKey { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
         let class = self.class_of(class).unwrap_or(own);
-        let nodes = self.env.config.nodes.len();
+        let nodes = self.config.nodes.len();
         let mut gather = Gather::new();
         gather.begin_all(row, request.args, nodes, 0);
-        let task = self.env.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill {
-            asker,
-            client,
-            gather,
-            lanes: Vec::new(),
-        })));
-        for (part, node) in self.env.config.node_ids().enumerate() {
-            let borrowed = self.env.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
-            if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.env.tasks.get_mut(task)) {
+        let task =
+            self.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill { asker, client, gather, lanes: Vec::new() })));
+        for (part, node) in self.config.node_ids().enumerate() {
+            let borrowed = self.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
+            if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
                 stopping.lanes.push(*lane);
             }
             let place = match borrowed {
                 Ok(lane) => lane.index,
                 // As many as there may be are lent. What runs for long does so on others than the shared connection.
-                Err(_) => self.env.lanes.lane(&self.env.config, node, class),
+                Err(_) => self.lanes.lane(&self.config, node, class),
             };
             let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
             let owner = InternalRequests::owner(task, part as u16);
-            let sent =
-                self.env.lanes.send(place, owner, &self.env.config, self.env.now, &mut self.env.clients.pool, write);
+            let sent = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write);
             if let Err(error) = sent {
-                self.env.counters.node_errors.add(1);
-                self.env.tasks.fail(task, part as u16, LostReply::Unsent, &error, &mut self.env.clients);
+                self.counters.node_errors.add(1);
+                self.tasks.fail(task, part as u16, LostReply::Unsent, &error, &mut self.clients);
             }
         }
-        self.env.is_busy = true;
+        self.is_busy = true;
         Flow::Pause
     }
 }

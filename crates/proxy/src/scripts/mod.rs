@@ -23,7 +23,6 @@ use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, ReplyMode};
-use crate::worker::Worker;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_wire::{Args, ArgsBuf, Request, encode_request, request_bulk, request_head};
 use sha1::{Digest, Sha1};
@@ -211,70 +210,71 @@ fn with_script(row: &Row, args: Args<'_>, script: &[u8], out: &mut Vec<u8>) {
     args.from(2).iter().for_each(|argument| request_bulk(out, argument));
 }
 
-impl<E: Execute> Worker<E> {
-    /// A request that brings or names a script.
-    #[cold]
-    pub(crate) fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+impl<E: Execute> Env<E> {
+    /// A request that brings or names a script, for nodes. `None`: it goes there as any other.
+    pub(crate) fn run_script_at_nodes(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Option<Flow> {
         use ScriptingCommand as S;
-        let Command::Scripting(command) = row.command else { return self.pass_on(index, row, request) };
-        if self.env.engine.is_none() {
-            self.env.note_script(row, request.args);
-            if row.runs_scripts
-                && let Some(flow) = self.env.go_with_scripts(index)
-            {
-                return flow;
-            }
-            match command {
-                S::ScriptKill | S::FunctionKill => return self.stop_scripts(index, row, request),
-                S::Evalsha | S::EvalshaRo => {
-                    let script = self.env.scripts().find(request.args.at(1));
-                    if let Some(script) = script {
-                        return self.run_by_hash(index, row, request, script);
-                    }
-                }
-                _ => {}
-            }
-        } else if row.runs_scripts {
-            return self.run_in_engine(index, row, request);
+        let Command::Scripting(command) = row.command else { return None };
+        self.note_script(row, request.args);
+        if row.runs_scripts
+            && let Some(flow) = self.go_with_scripts(index)
+        {
+            return Some(flow);
         }
-        self.pass_on(index, row, request)
+        match command {
+            S::ScriptKill | S::FunctionKill => Some(self.stop_scripts(index, row, request)),
+            S::Evalsha | S::EvalshaRo => {
+                let script = self.scripts().find(request.args.at(1))?;
+                self.run_by_hash(index, row, request, script)
+            }
+            _ => None,
+        }
     }
 
-    fn run_by_hash(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>, script: Arc<[u8]>) -> Flow {
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+    fn run_by_hash(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+        script: Arc<[u8]>,
+    ) -> Option<Flow> {
+        let Some(session) = self.clients.sessions.at(index) else { return Some(Flow::Stop) };
         if session.reply_mode != ReplyMode::On {
-            return self.pass_on(index, row, request);
+            return None;
         }
-        let Ok(target) = self.env.target(index, row, request.args) else { return self.pass_on(index, row, request) };
-        self.env.note_target(&target, row);
+        let target = self.target(index, row, request.args).ok()?;
+        self.note_target(&target, row);
         let (node, args) = (target.node, target.args(request.args));
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(handle) = self.clients.sessions.handle(index) else { return Some(Flow::Stop) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
         let accounted =
             size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
-        self.env.shared.ledger.account(0, accounted);
+        self.shared.ledger.account(0, accounted);
         let copied = args.iter().collect();
         let (place, is_renamed) = (EvalshaRetryPlace::At(node), target.renamed.is_some());
         let healing =
             EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
-        let task = self.env.tasks.begin(InternalRequest::Heal(healing));
-        let Self { env: Env { lanes, clients, config, now, tasks, .. }, .. } = self;
+        let task = self.tasks.begin(InternalRequest::Heal(healing));
+        let Self { lanes, clients, config, now, tasks, .. } = self;
         let lane = lanes.lane(config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
         let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.env.is_busy = true;
+        self.is_busy = true;
         if let Err(error) = sent {
-            self.env.counters.node_errors.add(1);
+            self.counters.node_errors.add(1);
             tasks.fail(task, 0, crate::internal_request::LostReply::Unsent, &error, clients);
         }
-        self.env.keep_pace_of_all(index, Some(lane))
+        Some(self.keep_pace_of_all(index, Some(lane)))
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Remembers what a request says of scripts, whether it is sent now or queued in a transaction.
     pub(crate) fn note_script(&self, row: &Row, args: Args<'_>) {
         use ScriptingCommand as S;

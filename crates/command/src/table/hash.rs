@@ -157,8 +157,8 @@ rows! {
         .tips(&["nondeterministic_output"]);
 
     /// Walk through a hash in steps.
-    #[args = "key@0 cursor:int [MATCH/pattern:pattern] [COUNT/count:int]"]
-    #[reply = "(digits flat<bulk>)"]
+    #[args = "key@0 cursor:int [MATCH/pattern:pattern] [COUNT/count:int] [NOVALUES^7.4.0]"]
+    #[reply = "(digits flat<bulk>); NOVALUES -> (digits [bulk])"]
     #[complexity = "O(1)"]
     Hscan = row("HSCAN", -3, "2.8.0")
         .flags("readonly")

@@ -165,7 +165,7 @@ rows! {
 
     /// Set a string, whatever the key held.
     #[args = "\
-        key@0 value [condition<NX|XX>^2.6.12] [GET^6.2.0] \
+        key@0 value [condition<NX|XX|IFEQ/comparison-value^8.1.0>^2.6.12] [GET^6.2.0] \
         [expiration<EX/seconds:int^2.6.12|PX/milliseconds:int^2.6.12|EXAT/unix-time-seconds:time^6.2.0|\
             PXAT/unix-time-milliseconds:time^6.2.0|KEEPTTL^6.0.0>]"]
     #[reply = "ok; condition -> ok?; GET -> bulk?"]

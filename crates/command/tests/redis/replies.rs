@@ -39,7 +39,7 @@ const WITHOUT: &[(&str, &str)] = &[
 ];
 
 /// Cases and nulls that no example can show, as the test names them.
-const UNSEEN: &[&str] = &["CLIENT KILL ip:port", "EXEC null"];
+const UNSEEN: &[&str] = &["CLIENT KILL ip:port", "HSCAN NOVALUES", "EXEC null"];
 
 /// What examples have shown.
 #[derive(Default)]

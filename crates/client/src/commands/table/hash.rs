@@ -569,7 +569,7 @@ impl<S> Hrandfield<Pairs<Bytes, Bytes>, S> {
 /// Walk through a hash in steps.
 ///
 /// ```text
-/// HSCAN key cursor [MATCH pattern] [COUNT count]
+/// HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]
 /// ```
 ///
 /// Since 2.8.0. Takes O(1). ACL: @read @hash @slow.
@@ -600,6 +600,25 @@ impl<T, S> Hscan<T, S> {
         self.with(|request| {
             request.push(b"COUNT");
             count.write_args(request);
+        })
+    }
+}
+
+impl<S> Hscan<(u64, Pairs<Bytes, Bytes>), S> {
+    /// `NOVALUES`, since 7.4.0.
+    pub fn novalues(self) -> Hscan<(u64, Vec<Bytes>), S> {
+        self.with(|request| {
+            request.push(b"NOVALUES");
+        })
+        .retyped()
+    }
+}
+
+impl<S> Hscan<(u64, Vec<Bytes>), S> {
+    /// `NOVALUES`, since 7.4.0.
+    pub fn novalues(self) -> Self {
+        self.with(|request| {
+            request.push(b"NOVALUES");
         })
     }
 }
@@ -896,7 +915,7 @@ impl crate::Client {
     }
     /// Walk through a hash in steps.
     ///
-    /// `HSCAN key cursor [MATCH pattern] [COUNT count]`: see [`hscan`].
+    /// `HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]`: see [`hscan`].
     pub fn hscan(&self, key: impl ToArg, cursor: impl ToInteger) -> Hscan<(u64, Pairs<Bytes, Bytes>), &Self> {
         hscan(key, cursor).on(self)
     }

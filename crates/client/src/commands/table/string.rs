@@ -509,7 +509,7 @@ pub fn psetex(key: impl ToArg, milliseconds: impl ToInteger, value: impl ToArg) 
 /// Set a string, whatever the key held.
 ///
 /// ```text
-/// SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
+/// SET key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
 /// ```
 ///
 /// Since 1.0.0. Takes O(1). ACL: @write @string @slow.
@@ -579,6 +579,14 @@ impl<S> Set<(), S> {
         })
         .retyped()
     }
+    /// `IFEQ comparison-value`, since 8.1.0.
+    pub fn ifeq(self, comparison_value: impl ToArg) -> Set<bool, S> {
+        self.with(|request| {
+            request.push(b"IFEQ");
+            comparison_value.write_args(request);
+        })
+        .retyped()
+    }
     /// `GET`, since 6.2.0.
     pub fn get(self) -> Set<Option<Bytes>, S> {
         self.with(|request| {
@@ -601,6 +609,13 @@ impl<S> Set<bool, S> {
             request.push(b"XX");
         })
     }
+    /// `IFEQ comparison-value`, since 8.1.0.
+    pub fn ifeq(self, comparison_value: impl ToArg) -> Self {
+        self.with(|request| {
+            request.push(b"IFEQ");
+            comparison_value.write_args(request);
+        })
+    }
     /// `GET`, since 6.2.0.
     pub fn get(self) -> Set<Option<Bytes>, S> {
         self.with(|request| {
@@ -621,6 +636,13 @@ impl<S> Set<Option<Bytes>, S> {
     pub fn xx(self) -> Self {
         self.with(|request| {
             request.push(b"XX");
+        })
+    }
+    /// `IFEQ comparison-value`, since 8.1.0.
+    pub fn ifeq(self, comparison_value: impl ToArg) -> Self {
+        self.with(|request| {
+            request.push(b"IFEQ");
+            comparison_value.write_args(request);
         })
     }
     /// `GET`, since 6.2.0.
@@ -832,7 +854,7 @@ impl crate::Client {
     }
     /// Set a string, whatever the key held.
     ///
-    /// `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]`: see [`set`].
+    /// `SET key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]`: see [`set`].
     pub fn set(&self, key: impl ToArg, value: impl ToArg) -> Set<(), &Self> {
         set(key, value).on(self)
     }

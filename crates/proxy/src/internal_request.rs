@@ -347,7 +347,7 @@ impl<E: Execute> Worker<E> {
                 InternalRequest::Trial(trial) => self.conclude_trial(*trial),
                 InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
                 InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
-                InternalRequest::Learn(learning) => self.conclude_learning(*learning),
+                InternalRequest::Learn(learning) => self.learnings.conclude_learning(&mut self.env, *learning),
                 InternalRequest::List(listing) => {
                     if self.functions.handle_reply(listing) {
                         self.settle_holding();

@@ -74,7 +74,7 @@ impl<E: Execute> Worker<E> {
             self.env.is_busy |= self.env.mind_nodes();
             self.env.is_busy |= self.expire_queries();
             self.env.is_busy |= self.env.check_held();
-            self.env.is_busy |= self.check_learnings();
+            self.env.is_busy |= self.learnings.check_learnings(&mut self.env);
             self.env.is_busy |= self.subscriptions.expire_subscriptions(&mut self.env);
             self.follow_names();
             self.env.is_busy |= self.env.renew_lanes();

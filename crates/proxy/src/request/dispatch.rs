@@ -157,7 +157,7 @@ impl<E: Execute> Worker<E> {
         let args = request.args;
         let row = match resolve(args) {
             Ok(row) => row,
-            Err(unknown) => match self.learnt_row(index, unknown, request) {
+            Err(unknown) => match self.learnings.learnt_row(&mut self.env, index, unknown, request) {
                 Ok(row) => row,
                 Err(flow) => return flow,
             },

@@ -24,7 +24,6 @@ use crate::pool::LaneKey;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_access::Reason;
 use respool_command::{Execute, Lane, Row, UnknownCommand, learn};
 use respool_wire::{Args, Protocol, Request, Value, encode_request};
@@ -228,128 +227,128 @@ fn full_name(name: &str) -> String {
     name.to_ascii_lowercase().replace(' ', "|")
 }
 
-impl<E: Execute> Worker<E> {
+impl CommandInfoQueries {
     /// The row of a request that the table has none for. `Err`: it was refused, or has to be read again.
     #[cold]
     pub(crate) fn learnt_row(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         unknown: UnknownCommand,
         request: &Request<'_>,
     ) -> Result<&'static Row, Flow> {
-        let Some(name) = asked_name(unknown, request.args).filter(|_| self.env.may_learn(index)) else {
-            return Err(self.env.refuse_unknown(index, unknown, request));
+        let Some(name) = asked_name(unknown, request.args).filter(|_| env.may_learn(index)) else {
+            return Err(env.refuse_unknown(index, unknown, request));
         };
-        let known = match self.env.learnt.get(&name) {
+        let known = match env.learnt.get(&name) {
             Some(row) => LearntCommand::Row(row),
-            None => self.env.find_learnt(&name),
+            None => env.find_learnt(&name),
         };
         if let LearntCommand::Row(row) = known {
             return Ok(row);
         }
         // From here on it costs others something, so its rights come first, as in `SessionFlags::ORDER`.
-        if let Some(flow) = self.env.is_early(index, request).or_else(|| self.env.deny_unknown(index, unknown, &name)) {
+        if let Some(flow) = env.is_early(index, request).or_else(|| env.deny_unknown(index, unknown, &name)) {
             return Err(flow);
         }
-        let learner = self.env.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
+        let learner = env.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
         let words = match (known, outcome) {
             (LearntCommand::Unknown, _) | (_, Some((_, Outcome::Unknown))) => {
-                return Err(self.env.refuse_unknown(index, unknown, request));
+                return Err(env.refuse_unknown(index, unknown, request));
             }
             (_, Some((_, Outcome::Full))) => error_text::learnt_enough(&full_name(&name)),
             (_, Some((_, Outcome::Unasked(error)))) => error_text::not_learnt(&full_name(&name), &error),
-            (_, None) => match self.ask_for(index, &name) {
+            (_, None) => match self.ask_for(env, index, &name) {
                 Ok(()) => return Err(Flow::Again),
                 Err(error) => error_text::not_learnt(&full_name(&name), &error),
             },
         };
-        Err(self.env.refuse_unread(index, &words))
+        Err(env.refuse_unread(index, &words))
     }
 
     /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked, in
     /// the words of the error.
-    fn ask_for(&mut self, index: ClientId, name: &str) -> Result<(), Vec<u8>> {
-        let Some(client) = self.env.clients.sessions.handle(index) else { return Ok(()) };
-        let asked = self.learnings.asked.get(name).copied();
-        if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| self.env.tasks.get_mut(task)) {
+    fn ask_for(&mut self, env: &mut Env<impl Execute>, index: ClientId, name: &str) -> Result<(), Vec<u8>> {
+        let Some(client) = env.clients.sessions.handle(index) else { return Ok(()) };
+        let asked = self.asked.get(name).copied();
+        if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| env.tasks.get_mut(task)) {
             learning.waiting.push(client);
-        } else if self.has_turn(client) {
-            self.ask_node_for(client, name)?;
+        } else if self.has_turn(env, client) {
+            self.ask_node_for(env, client, name)?;
         }
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+        if let Some(session) = env.clients.sessions.at_mut(index) {
             session.pause.add(Pause::LEARNING);
         }
-        self.env.is_busy = true;
+        env.is_busy = true;
         Ok(())
     }
 
     /// Whether a client may have a node asked now. If not, it is read again when its turn has come.
-    fn has_turn(&mut self, client: ClientHandle) -> bool {
-        let now_us = self.env.now.mono_us;
-        let Some(session) = self.env.clients.sessions.get_mut(client) else { return false };
+    fn has_turn(&mut self, env: &mut Env<impl Execute>, client: ClientHandle) -> bool {
+        let now_us = env.now.mono_us;
+        let Some(session) = env.clients.sessions.get_mut(client) else { return false };
         let learner = &mut session.details.learner;
         if std::mem::take(&mut learner.has_turn) {
             return true;
         }
         let own_us = learner.bucket.take(now_us, LEARN_BURST, LEARN_INTERVAL_US);
         // Those whose own turn has come before go first.
-        let is_first = self.learnings.held.first_key_value().is_none_or(|(place, _)| place.0 > now_us);
-        if own_us <= now_us && is_first && self.learnings.take(now_us) {
+        let is_first = self.held.first_key_value().is_none_or(|(place, _)| place.0 > now_us);
+        if own_us <= now_us && is_first && self.take(now_us) {
             return true;
         }
-        self.learnings.held.insert((own_us.max(now_us), client.index), client);
+        self.held.insert((own_us.max(now_us), client.index), client);
         false
     }
 
-    fn ask_node_for(&mut self, client: ClientHandle, name: &str) -> Result<(), Vec<u8>> {
-        let Some(class) = self.env.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
+    fn ask_node_for(&mut self, env: &mut Env<impl Execute>, client: ClientHandle, name: &str) -> Result<(), Vec<u8>> {
+        let Some(class) = env.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
             return Err(error_text::words(error_text::OUT_OF_MEMORY).to_vec());
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
-        let task = self.env.tasks.begin(InternalRequest::Learn(Box::new(learning)));
-        let node = self.env.config.default_node();
-        let lane = self.env.lanes.lane(&self.env.config, node, class);
+        let task = env.tasks.begin(InternalRequest::Learn(Box::new(learning)));
+        let node = env.config.default_node();
+        let lane = env.lanes.lane(&env.config, node, class);
         let full_name = full_name(name);
         let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];
-        let Env { lanes, clients, config, now, .. } = &mut self.env;
+        let Env { lanes, clients, config, now, .. } = env;
         let write = |out: &mut Vec<u8>| encode_request(out, words.into_iter());
         if let Err(error) = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write) {
             // It does not wait: it is told at once.
-            if let Some(InternalRequest::Learn(learning)) = self.env.tasks.get_mut(task) {
+            if let Some(InternalRequest::Learn(learning)) = env.tasks.get_mut(task) {
                 learning.waiting.clear();
             }
-            self.env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.env.clients);
+            env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
             return Err(words_of(&error));
         }
-        self.learnings.asked.insert(name.to_owned(), task);
-        self.env.counters.commands_asked.add(1);
+        self.asked.insert(name.to_owned(), task);
+        env.counters.commands_asked.add(1);
         Ok(())
     }
 
     /// Clients whose turn to ask has come are read again. Returns whether others wait for theirs.
-    pub(crate) fn check_learnings(&mut self) -> bool {
-        let now_us = self.env.now.mono_us;
-        while let Some((place, client)) = self.learnings.held.first_key_value().map(|(place, client)| (*place, *client))
-        {
-            let session = self.env.clients.sessions.get_mut(client);
-            if place.0 > now_us || session.is_some() && !self.learnings.take(now_us) {
+    pub(crate) fn check_learnings(&mut self, env: &mut Env<impl Execute>) -> bool {
+        let now_us = env.now.mono_us;
+        while let Some((place, client)) = self.held.first_key_value().map(|(place, client)| (*place, *client)) {
+            let session = env.clients.sessions.get_mut(client);
+            if place.0 > now_us || session.is_some() && !self.take(now_us) {
                 break;
             }
-            self.learnings.held.remove(&place);
+            self.held.remove(&place);
             if let Some(session) = session {
                 session.details.learner.has_turn = true;
-                self.env.clients.unpause(client.index, Pause::LEARNING);
+                env.clients.unpause(client.index, Pause::LEARNING);
             }
         }
-        !self.learnings.held.is_empty()
+        !self.held.is_empty()
     }
 
     /// The node has answered, or will not: the clients that wait are read on.
-    pub(crate) fn conclude_learning(&mut self, learning: CommandInfoQuery) {
+    pub(crate) fn conclude_learning(&mut self, env: &mut Env<impl Execute>, learning: CommandInfoQuery) {
         let CommandInfoQuery { name, waiting, answer } = learning;
-        self.learnings.asked.remove(&name);
-        let mut shared = self.env.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asked.remove(&name);
+        let mut shared = env.shared.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match answer {
             Answer::Described(_) if shared.is_full() => Some(Outcome::Full),
             Answer::Described(described) => match learn(&name, &described) {
@@ -364,14 +363,14 @@ impl<E: Execute> Worker<E> {
             Answer::Failed(error) => Some(Outcome::Unasked(error)),
         };
         if matches!(outcome, Some(Outcome::Unknown)) {
-            shared.note_unknown(&name, self.env.now.mono_us);
+            shared.note_unknown(&name, env.now.mono_us);
         }
-        self.env.learnt = Arc::clone(&shared.rows);
+        env.learnt = Arc::clone(&shared.rows);
         drop(shared);
         for client in waiting {
-            if let Some(session) = self.env.clients.sessions.get_mut(client) {
+            if let Some(session) = env.clients.sessions.get_mut(client) {
                 session.details.learner.outcome = outcome.clone().map(|outcome| (name.as_str().into(), outcome));
-                self.env.clients.unpause(client.index, Pause::LEARNING);
+                env.clients.unpause(client.index, Pause::LEARNING);
             }
         }
     }

@@ -68,6 +68,12 @@ pub trait Execute {
     /// A client watches nothing any more.
     fn unwatch(&mut self, _client: u64) {}
 
+    /// Makes room before a transaction that may add data; whether there is some. Within it none is made: its requests are marked as
+    /// [`SessionView::is_in_transaction`].
+    fn make_room(&mut self, _now: Millis) -> bool {
+        true
+    }
+
     /// Gives to `see` what has changed since it was last asked, as far as it was wanted: keys first, then events, each in the order
     /// in which they happened. More keys than have changed is never wrong; events are exact. What is kept from now on, until it
     /// is asked again, is what `wanted` says.
@@ -93,8 +99,8 @@ pub struct SessionView {
     pub client_id: u64,
     /// The request is executed again, because it was [`Outcome::Unfinished`].
     pub has_waited: bool,
-    /// The request must not be parked, as it is part of a transaction: it is answered as if its time had run out.
-    pub denies_blocking: bool,
+    /// The request is part of a transaction. It must not be parked: it is answered as if its time had run out. No room is made for it.
+    pub is_in_transaction: bool,
 }
 
 /// How a local node left a request.

@@ -118,6 +118,9 @@ pub const READONLY: &str = "READONLY You can't write against a read only replica
 pub const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 /// Memory is above its limit.
 pub const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+/// A transaction that adds data, and for which there is no room.
+pub const EXECABORT_OOM: &str =
+    "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.";
 /// There is no script of this hash.
 pub const NOSCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
 /// A serialised value that is damaged or from a newer server.

@@ -6,7 +6,7 @@ use respool_command::{Change, Execute, Flags, Millis, Outcome, Row, SessionView,
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use crate::commands::{self, Call, Fault};
-use crate::keyspace::{At, Blocked, Counters, Keyspace};
+use crate::keyspace::{At, Blocked, Counters, EvictionPolicy, Keyspace};
 use crate::limits;
 #[cfg(feature = "scripting")]
 use crate::script::{Desk, ScriptLogLevel, Scripts};
@@ -17,8 +17,12 @@ use crate::store::heap::{EncodingLimits, Heap};
 pub struct EngineConfig {
     /// How many databases there are; at least one.
     pub databases: usize,
-    /// Commands that need memory are refused above this many bytes; `None` never refuses.
+    /// Above this many bytes keys are evicted, or commands that need memory refused; `None` never does either.
     pub memory_bytes_max: Option<u64>,
+    /// Which keys are evicted.
+    pub eviction: EvictionPolicy,
+    /// Keys that are looked at for one that is evicted; at least one.
+    pub eviction_samples: usize,
     /// Up to which sizes values keep their compact encodings.
     pub encodings: EncodingLimits,
     /// Milliseconds after which others are told that a script runs.
@@ -30,6 +34,8 @@ impl Default for EngineConfig {
         Self {
             databases: limits::DATABASES,
             memory_bytes_max: None,
+            eviction: EvictionPolicy::NoEviction,
+            eviction_samples: limits::EVICTION_SAMPLES,
             encodings: EncodingLimits::default(),
             script_busy_after_ms: limits::SCRIPT_BUSY_AFTER_MS,
         }
@@ -49,6 +55,8 @@ pub struct KeyspaceSize {
 pub struct Engine {
     keyspace: Keyspace,
     pub(crate) memory_bytes_max: Option<u64>,
+    /// There was no room when the last transaction began.
+    began_full: bool,
     /// How many databases requests may use: none while a script is under way, so that its test is the one that there is anyway.
     open_databases: usize,
     #[cfg(feature = "scripting")]
@@ -61,9 +69,12 @@ impl Engine {
     pub fn new(config: EngineConfig, seed: [u64; 2]) -> Self {
         let heap = Heap::new(config.encodings, seed);
         let databases = config.databases.max(1);
+        let mut keyspace = Keyspace::new(heap, databases);
+        keyspace.set_eviction(config.eviction, config.eviction_samples);
         Self {
-            keyspace: Keyspace::new(heap, databases),
+            keyspace,
             memory_bytes_max: config.memory_bytes_max,
+            began_full: false,
             open_databases: databases,
             #[cfg(feature = "scripting")]
             scripts: Scripts::new(config.script_busy_after_ms),
@@ -150,8 +161,16 @@ impl Engine {
         self.keyspace.counters = Counters::default();
     }
 
-    fn is_full(&self) -> bool {
-        self.memory_bytes_max.is_some_and(|max| self.keyspace.bounded_bytes() as u64 > max)
+    /// Evicts by another policy from now on, for which `samples` keys are looked at. As in Redis, what is known of the use of keys
+    /// says something else under another kind of policy, and is right again once they were used.
+    pub fn set_eviction(&mut self, policy: EvictionPolicy, samples: usize) {
+        self.keyspace.set_eviction(policy, samples);
+    }
+
+    /// Whether there is no room for what adds data, and none can be made.
+    #[inline]
+    fn is_full(&mut self) -> bool {
+        self.memory_bytes_max.is_some_and(|max| !self.keyspace.make_room(max))
     }
 }
 
@@ -204,8 +223,14 @@ impl Engine {
         session: &mut SessionView,
         reply: &mut Encoder<'_>,
     ) -> Result<Outcome, Fault> {
+        // A script begins with room for what it adds, and none is made within it or within a transaction.
+        let is_full = match () {
+            () if self.scripts.is_running() => false,
+            () if session.is_in_transaction => self.began_full,
+            () => self.is_full(),
+        };
         let Self { keyspace, memory_bytes_max, scripts, .. } = self;
-        let mut desk = Desk { keyspace, scripts, memory_bytes_max: *memory_bytes_max };
+        let mut desk = Desk { keyspace, scripts, memory_bytes_max: *memory_bytes_max, is_full };
         let outcome = crate::script::execute(&mut desk, row, args, session, reply);
         self.keyspace.script_memory = self.scripts.memory();
         self.open_databases = if self.scripts.is_running() { 0 } else { self.databases() };
@@ -264,7 +289,11 @@ impl Execute for Engine {
         let answer = if database >= self.open_databases {
             let answer = self.execute_closed(row, args, session, reply);
             return settle(answer, start, reply);
-        } else if self.memory_bytes_max.is_some() && row.flags.has(Flags::DENYOOM) && self.is_full() {
+        } else if self.memory_bytes_max.is_some()
+            && row.flags.has(Flags::DENYOOM)
+            && !session.is_in_transaction
+            && self.is_full()
+        {
             Err(Fault::Text(text::OOM))
         } else {
             let at = At { database, now };
@@ -296,8 +325,15 @@ impl Execute for Engine {
         }
         let at = self.enter(now);
         let wait = self.keyspace.sweep(at);
-        let is_reaped = !self.keyspace.reap(limits::REAPED_PER_TICK);
-        Some(Millis(now.0.saturating_add(if is_reaped { wait } else { 1 })))
+        let is_left = self.keyspace.reap(limits::REAPED_PER_TICK);
+        let is_evicting = self.memory_bytes_max.is_some_and(|max| self.keyspace.make_room_slowly(max));
+        let wait = match self.memory_bytes_max {
+            _ if is_left || is_evicting => 1,
+            // Requests may leave something to go on with.
+            Some(_) => wait.min(limits::TICK_BUSY_MS),
+            None => wait,
+        };
+        Some(Millis(now.0.saturating_add(wait)))
     }
 
     fn poll_ready(&mut self, now: Millis, reply: &mut Vec<u8>) -> Option<WaitId> {
@@ -370,6 +406,14 @@ impl Execute for Engine {
 
     fn unwatch(&mut self, client: u64) {
         self.keyspace.unwatch(client);
+    }
+
+    fn make_room(&mut self, now: Millis) -> bool {
+        if self.open_databases > 0 {
+            self.enter(now);
+            self.began_full = self.is_full();
+        }
+        !self.began_full
     }
 
     fn changes(&mut self, wanted: Wanted, see: &mut dyn FnMut(Change<'_>)) {

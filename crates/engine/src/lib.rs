@@ -24,7 +24,7 @@ mod transcript;
 mod values;
 
 pub use engine::{Engine, EngineConfig, KeyspaceSize};
-pub use keyspace::Counters;
+pub use keyspace::{Counters, EvictionPolicy};
 #[cfg(feature = "scripting")]
 pub use script::ScriptLogLevel;
 pub use store::heap::EncodingLimits;

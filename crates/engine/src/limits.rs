@@ -41,6 +41,43 @@ pub(crate) const RANDOM_ELEMENTS_MAX: i64 = 16 * 1024 * 1024;
 /// ask for a reply of any size.
 pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
 
+/// Keys of each database that are looked at for one that is evicted, unless configured otherwise: Redis's `maxmemory-samples`.
+pub(crate) const EVICTION_SAMPLES: usize = 5;
+
+/// Databases with keys that are looked at for one eviction: what Redis has by default. More take turns.
+pub(crate) const EVICTION_DATABASES: usize = 16;
+
+/// Keys that are kept as the best to evict, as in Redis.
+pub(crate) const EVICTION_CANDIDATES: usize = 16;
+
+/// What one request spends on making room, in records: about half a millisecond, as by default in Redis. Records that wait to be freed
+/// count one each.
+pub(crate) const EVICTION_SLICE: usize = 4 * 1024;
+
+/// The same for one tick.
+pub(crate) const EVICTION_TICK_SLICE: usize = 16 * 1024;
+
+/// What one eviction counts: several keys are looked at, and one is removed.
+pub(crate) const EVICTION_COST: usize = 8;
+
+/// Records that are freed between two looks at whether there is room.
+pub(crate) const REAPED_FOR_ROOM: usize = 256;
+
+/// What scripts hold is taken from the room for keys up to this part of it, a half: more of it makes no key go.
+pub(crate) const SCRIPT_SHARE: usize = 2;
+
+/// The frequency of a new key, so that it is not the first to go (Redis's `LFU_INIT_VAL`).
+pub(crate) const LFU_INITIAL: u8 = 5;
+
+/// How much harder each step of the frequency is (Redis's default of `lfu-log-factor`).
+pub(crate) const LFU_LOG_FACTOR: u64 = 10;
+
+/// Minutes without use that cost a step of the frequency (Redis's default of `lfu-decay-time`).
+pub(crate) const LFU_DECAY_MINUTES: u32 = 1;
+
+/// Records of values whose keys expire that count as one key for the active cycle.
+pub(crate) const RECORDS_PER_EXPIRED_KEY: u64 = 4;
+
 /// Keys that one request, or one turn of the active cycle, may change before all keys count as changed.
 pub(crate) const JOURNAL_KEYS_MAX: usize = 100_000;
 

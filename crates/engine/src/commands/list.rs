@@ -284,7 +284,7 @@ impl Call<'_, '_> {
 
     /// What a command says that found nothing: null, or that it blocks.
     pub(super) fn nothing(&mut self, is_array: bool) -> Answer {
-        if self.row.flags.has(respool_command::Flags::BLOCKING) && !self.session.denies_blocking {
+        if self.row.flags.has(respool_command::Flags::BLOCKING) && !self.session.is_in_transaction {
             return Err(Fault::Waits);
         }
         if is_array {

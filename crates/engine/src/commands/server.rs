@@ -71,16 +71,23 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
         }
     };
     let (used, dataset) = (keyspace.bounded_bytes(), keyspace.used_bytes());
-    let mut memory =
-        format!("used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_dataset:{dataset}\r\n", human(used));
+    let mut memory = format!(
+        "used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_dataset:{dataset}\r\nmaxmemory_policy:{}\r\n",
+        human(used),
+        keyspace.eviction_policy().name()
+    );
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
     let counters = keyspace.counters;
     section(
         "Store",
         format!(
-            "expired_keys:{}\r\nexpired_fields:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
-            counters.expired_keys, counters.expired_fields, counters.keyspace_hits, counters.keyspace_misses
+            "expired_keys:{}\r\nexpired_fields:{}\r\nevicted_keys:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
+            counters.expired_keys,
+            counters.expired_fields,
+            counters.evicted_keys,
+            counters.keyspace_hits,
+            counters.keyspace_misses
         ),
     );
     let databases = keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0);

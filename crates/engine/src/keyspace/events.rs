@@ -48,6 +48,7 @@ events! {
         XGROUP_CREATECONSUMER "xgroup-createconsumer" XGROUP_DELCONSUMER "xgroup-delconsumer"
         XGROUP_DESTROY "xgroup-destroy" XGROUP_SETID "xgroup-setid";
     EXPIRED: EXPIRED "expired";
+    EVICTED: EVICTED "evicted";
     KEY_MISS: KEYMISS "keymiss";
     NEW: NEW "new";
 }

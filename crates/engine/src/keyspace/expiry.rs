@@ -1,8 +1,7 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys that are not asked for.
 
 use super::{
-    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, clock_of, events, key,
-    second_of,
+    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, events, key, second_of,
 };
 use crate::limits;
 
@@ -104,7 +103,7 @@ impl Keyspace {
         if !self.settle(at, found) {
             return None;
         }
-        key::set_clock(self.heap.pool.get_mut(found.record), clock_of(at.now));
+        self.note_use(at.now, found);
         Some(found)
     }
 
@@ -152,8 +151,10 @@ impl Keyspace {
                 list.swept += 1;
                 continue;
             }
+            let freed = self.graves.freed();
             let swept = expire(self, At { database, now }, record);
-            expired += swept.count;
+            // What large values leave takes its time as well.
+            expired += swept.count + ((self.graves.freed() - freed) / limits::RECORDS_PER_EXPIRED_KEY) as usize;
             if expired >= limits::EXPIRED_AT_ONCE {
                 return 1;
             }

@@ -15,6 +15,8 @@ pub(crate) struct Journal {
     is_everything: bool,
     /// Each once in a row; the database does not matter.
     keys: Vec<Box<[u8]>>,
+    /// Keys that were evicted, in no request's name.
+    evicted: Vec<Box<[u8]>>,
     events: Vec<Entry>,
     /// The keys of all events, one behind the other.
     event_keys: Vec<u8>,
@@ -63,10 +65,22 @@ impl Journal {
         }
     }
 
+    /// A key is evicted.
+    pub(super) fn note_evicted(&mut self, key: &[u8]) {
+        if !self.wanted.keys || self.is_everything {
+            return;
+        }
+        self.evicted.push(key.into());
+        if self.evicted.len() >= JOURNAL_KEYS_MAX {
+            self.note_everything();
+        }
+    }
+
     /// Any key may have changed.
     pub(crate) fn note_everything(&mut self) {
         self.is_everything |= self.wanted.keys;
         self.keys.clear();
+        self.evicted.clear();
     }
 
     /// So many events are kept that a script has to wait until they are taken.
@@ -79,7 +93,10 @@ impl Journal {
     pub(crate) fn show(&self, see: &mut dyn FnMut(Change<'_>)) {
         match self.is_everything {
             true => see(Change::Everything),
-            false => self.keys.iter().for_each(|key| see(Change::Key(key))),
+            false => {
+                self.evicted.iter().for_each(|key| see(Change::Evicted(key)));
+                self.keys.iter().for_each(|key| see(Change::Key(key)));
+            }
         }
         let mut start = 0;
         for Entry { event, database, key_end } in &self.events {

@@ -298,6 +298,12 @@ impl KeyDraft<'_> {
     }
 }
 
+/// The access clock at a time: seconds modulo 2^24.
+#[inline]
+pub(crate) fn clock_of(now: i64) -> u32 {
+    (now / 1000) as u32 & 0xff_ffff
+}
+
 /// Notes that the key is used now.
 #[inline]
 pub(crate) fn set_clock(record: &mut [u8], clock: u32) {

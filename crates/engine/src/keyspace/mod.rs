@@ -7,12 +7,14 @@ mod blocked;
 mod database;
 mod edited;
 pub(crate) mod events;
+mod eviction;
 mod expiry;
 mod fields;
 mod footprint;
 mod journal;
 mod key;
 mod notify;
+mod room;
 mod watch;
 
 use respool_command::Wanted;
@@ -33,8 +35,10 @@ pub(crate) use database::Database;
 use database::{Deadlines, Expiring, second_of};
 pub(crate) use edited::Edited;
 use events::Event;
+use eviction::Eviction;
+pub use eviction::EvictionPolicy;
 use journal::Journal;
-use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, text_of};
+use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, clock_of, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
 use watch::Watches;
 
@@ -102,16 +106,11 @@ pub(crate) struct Keyspace {
     journal: Journal,
     watches: Watches,
     pub(crate) blocked: BlockedRequests,
+    eviction: Eviction,
     /// Changes are noted: the journal is kept, or a key is watched.
     is_noted: bool,
     /// What scripts hold, as they have left it.
     pub(crate) script_memory: ScriptMemory,
-}
-
-/// The access clock at a time: seconds modulo 2^24.
-#[inline]
-fn clock_of(now: i64) -> u32 {
-    (now / 1000) as u32 & 0xff_ffff
 }
 
 impl Keyspace {
@@ -127,6 +126,7 @@ impl Keyspace {
             journal: Journal::default(),
             watches: Watches::default(),
             blocked: BlockedRequests::default(),
+            eviction: Eviction::default(),
             is_noted: false,
             script_memory: ScriptMemory::default(),
         }
@@ -246,9 +246,8 @@ impl Keyspace {
         if record.may_be_due() && (record.is_due(at.now) || self.databases[at.database].may_expire_fields(record)) {
             return self.find_settled(at, found);
         }
-        let clock = clock_of(at.now);
-        if record.clock() != clock {
-            key::set_clock(bytes, clock);
+        if record.clock() != clock_of(at.now) {
+            self.note_use(at.now, found);
         }
         Some(found)
     }
@@ -363,22 +362,6 @@ impl Keyspace {
         self.record(found).deadline().map(|deadline| deadline.at)
     }
 
-    /// Seconds since the key was last used.
-    pub(crate) fn idle_seconds(&self, found: Found, now: i64) -> u32 {
-        clock_of(now).wrapping_sub(self.record(found).clock()) & 0xff_ffff
-    }
-
-    /// Makes a key look as if it had not been used for so many seconds.
-    pub(crate) fn set_idle(&mut self, at: At, key: &[u8], seconds: i64) {
-        const HALF: i64 = 0x7f_ffff;
-        const CLOCK_MAX: i64 = 0xff_ffff;
-        let Some(found) = self.place_of(at.database, key) else { return };
-        let clock = i64::from(clock_of(at.now));
-        // Redis takes what lies before the clock's beginning for half of its range ago.
-        let used = if seconds <= clock { clock - seconds } else { (clock + HALF) % CLOCK_MAX };
-        key::set_clock(self.heap.pool.get_mut(found.record), used as u32);
-    }
-
     /// Gives a key a string. What it held before is forgotten.
     #[inline]
     pub(crate) fn set_text(&mut self, at: At, key: &[u8], text: &[u8], expiry: Expiry, form: Form) {
@@ -469,21 +452,25 @@ impl Keyspace {
             self.note_put(at, key);
         }
         self.put_quietly(at, key, value, expiry);
+        if self.eviction.counts_uses() {
+            self.count_use(at, key);
+        }
     }
 
     /// As [`Keyspace::put`], for a change that has been told of, or is none.
     #[inline]
     fn put_quietly(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
-        let clock = clock_of(at.now);
         match self.place_of(at.database, key) {
             Some(found) => {
+                let clock = self.clock_for(at.now, Some(found));
                 let is_done =
                     expiry == Expiry::Never && key::overwrite(self.heap.pool.get_mut(found.record), value, clock);
                 if !is_done {
-                    self.overwrite(at, key, value, expiry, found);
+                    self.overwrite(at, key, value, expiry, found, clock);
                 }
             }
             None => {
+                let clock = self.clock_for(at.now, None);
                 let draft = KeyDraft { key, value, deadline: None, clock };
                 let record = self.heap.pool.alloc(draft.bytes());
                 draft.write(self.heap.pool.get_mut(record));
@@ -506,7 +493,7 @@ impl Keyspace {
         }
     }
 
-    fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found) {
+    fn overwrite(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry, found: Found, clock: u32) {
         self.signal_loss(at.database, found);
         if let Value::Object(kind, _) = value {
             self.signal(at.database, key, kind);
@@ -528,7 +515,7 @@ impl Keyspace {
         {
             self.unlist(at.database, old.listed);
         }
-        let draft = KeyDraft { key, value, deadline, clock: clock_of(at.now) };
+        let draft = KeyDraft { key, value, deadline, clock };
         let record = self.rewrite(at.database, found, draft);
         self.list_hash(at.database, record);
         if let Some(deadline) = deadline {
@@ -660,6 +647,9 @@ impl Keyspace {
         self.forget_key(at.database, found);
         let expiry = deadline.map_or(Expiry::Never, Expiry::At);
         self.put(to, key, old.value(), expiry);
+        if self.eviction.counts_uses() {
+            self.set_use(to.database, key, old.clock());
+        }
         if old.kind() == Kind::Stream {
             self.signal(at.database, old.key(), Kind::Stream);
         }

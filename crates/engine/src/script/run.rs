@@ -57,6 +57,10 @@ struct Running {
     may_write: bool,
     may_exceed_memory: bool,
     has_written: bool,
+    /// There was no room when it began.
+    began_full: bool,
+    /// Bytes of the interpreter when it began.
+    vm_bytes: usize,
     is_killed: bool,
     started_ms: u64,
     /// Looks since it began.
@@ -86,6 +90,8 @@ pub(crate) struct Desk<'e> {
     pub(crate) keyspace: &'e mut Keyspace,
     pub(crate) scripts: &'e mut Scripts,
     pub(crate) memory_bytes_max: Option<u64>,
+    /// There is no room for what a script that begins would add.
+    pub(crate) is_full: bool,
 }
 
 impl Scripts {
@@ -391,8 +397,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         if is_readonly {
             return Err(text::NO_WRITES_NEEDED.into());
         }
-        let is_full = desk.memory_bytes_max.is_some_and(|max| desk.keyspace.bounded_bytes() as u64 > max);
-        if is_full && !flags.allow_oom {
+        if desk.is_full && !flags.allow_oom {
             return Err(text::OOM_NOT_ALLOWED.into());
         }
     }
@@ -411,6 +416,8 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         may_write: !is_readonly && !flags.no_writes,
         may_exceed_memory: flags.allow_oom || flags.no_writes,
         has_written: false,
+        began_full: desk.is_full,
+        vm_bytes: desk.keyspace.script_memory.vm_bytes,
         is_killed: false,
         started_ms,
         looks: 0,
@@ -510,7 +517,7 @@ fn look_up(desk: &mut Desk<'_>) {
 
 /// Runs the command that a script has put into the exchange.
 fn run_command(desk: &mut Desk<'_>) {
-    let Desk { keyspace, scripts, memory_bytes_max } = desk;
+    let Desk { keyspace, scripts, memory_bytes_max, .. } = desk;
     let (Some(running), Some(host)) = (&mut scripts.running, &scripts.host) else { return };
     let exchange = &host.exchange;
     // What the script holds may be what there is too much of.
@@ -563,7 +570,9 @@ fn permitted(
         return Err(text::READ_ONLY.into());
     }
     // Once a script has written, it may end what it has begun.
-    let is_full = || memory_bytes_max.is_some_and(|max| keyspace.bounded_bytes() as u64 > max);
+    let is_full = || {
+        running.began_full || memory_bytes_max.is_some_and(|max| keyspace.is_full_amid_script(max, running.vm_bytes))
+    };
     if row.flags.has(Flags::DENYOOM) && !running.may_exceed_memory && !running.has_written && is_full() {
         return Err(texts::OOM.into());
     }

@@ -44,11 +44,13 @@ pub(crate) struct Graves<R> {
     all: Vec<Grave<R>>,
     /// Bytes that all structures hold from the allocator beside their records.
     bytes: usize,
+    /// Records and other parts freed so far.
+    freed: u64,
 }
 
 impl<R> Default for Graves<R> {
     fn default() -> Self {
-        Self { all: Vec::new(), bytes: 0 }
+        Self { all: Vec::new(), bytes: 0, freed: 0 }
     }
 }
 
@@ -77,6 +79,11 @@ impl<R: Drain> Graves<R> {
     #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Records and other parts freed so far.
+    pub(crate) fn freed(&self) -> u64 {
+        self.freed
     }
 
     /// Passes every record, and whether it is that of a key, to `see`, and returns [`Graves::memory_bytes`], counted anew.
@@ -110,6 +117,7 @@ impl<R: Drain> Graves<R> {
             self.all.pop();
         }
         let count = (others + records.len()).max(1);
+        self.freed += count as u64;
         Some(Part { count, holds_keys })
     }
 }

@@ -60,7 +60,7 @@ impl Room {
     }
 
     /// What the engine says to one request, before those are served that wait.
-    fn engine(&mut self, client: usize, line: &str, denies_blocking: bool, out: &mut Vec<u8>) {
+    fn engine(&mut self, client: usize, line: &str, is_in_transaction: bool, out: &mut Vec<u8>) {
         if let Some(database) = line.strip_prefix("SELECT ") {
             self.databases[client] = database.parse().expect("a number");
             out.extend_from_slice(b"+OK\r\n");
@@ -70,7 +70,7 @@ impl Room {
         let row = resolve(args.as_args()).expect("the test uses commands that exist");
         let (database, client_id) = (self.databases[client], client as u64);
         let now = now();
-        let mut session = SessionView { database, now, client_id, denies_blocking, ..SessionView::default() };
+        let mut session = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
         let mut reply = Encoder::new(out, Protocol::Resp2);
         match self.subject.engine.execute(row, args.as_args(), &mut session, &mut reply) {
             Outcome::Done => {}

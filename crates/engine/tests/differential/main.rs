@@ -14,6 +14,7 @@ mod blocking;
 mod corners;
 mod dumps;
 mod events;
+mod eviction;
 mod generate;
 mod rules;
 mod subject;

@@ -127,8 +127,8 @@ impl<E: Execute> Worker<E> {
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
         let session = self.env.clients.sessions.at(index)?;
-        let denies_blocking = session.pins.as_ref().is_some_and(|p| p.exec_reply.is_some());
-        let view = SessionView { denies_blocking, ..self.env.view(session.database, session.id) };
+        let is_in_transaction = session.pins.as_ref().is_some_and(|p| p.exec_reply.is_some());
+        let view = SessionView { is_in_transaction, ..self.env.view(session.database, session.id) };
         self.run_engine_as(view, index, row, args, reply)
     }
 
@@ -252,6 +252,14 @@ impl<E: Execute> Worker<E> {
         if self.parking.is_told {
             self.collect_changes(None);
         }
+    }
+
+    /// Has the engine make room for a transaction; whether there is some.
+    pub(crate) fn make_engine_room(&mut self) -> bool {
+        let now = self.env.engine_now();
+        let has_room = self.env.engine.as_mut().is_none_or(|engine| engine.make_room(now));
+        self.collect_expired();
+        has_room
     }
 
     /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.

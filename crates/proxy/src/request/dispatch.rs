@@ -247,7 +247,9 @@ impl<E: Execute> Worker<E> {
         let now = self.env.engine_now();
         let Some(engine) = &mut self.env.engine else { return Flow::Stop };
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let mut view = SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
+        let is_in_transaction = session.is_amid_exec_reply();
+        let (database, client_id) = (session.database, session.id);
+        let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
         let protocol = session.protocol;
         if session.reply_mode != ReplyMode::On {
             let mut unwanted = Vec::new();

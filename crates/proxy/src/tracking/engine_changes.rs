@@ -62,14 +62,19 @@ impl Subscriptions {
     /// Asks the engine what has changed, and has it go on noting what is `wanted`. Events are published at once.
     pub(crate) fn collect_changes(&mut self, env: &mut Env<impl Execute>, wanted: Wanted, by: Option<ClientHandle>) {
         let Some(engine) = &mut env.engine else { return };
-        let (mut keys, mut is_everything) = (Vec::new(), false);
+        let (mut keys, mut is_everything, mut evicted) = (Vec::new(), false, Vec::new());
         let mut events = Vec::new();
         engine.changes(wanted, &mut |change| match change {
+            Change::Evicted(key) => evicted.push(Box::from(key)),
             Change::Key(key) => keys.push(Box::from(key)),
             Change::Everything => is_everything = true,
             Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
         });
         self.publish_events(env, &events);
+        if !evicted.is_empty() {
+            // Keys that made room are no change of the client.
+            self.changed.push(Changed { by: None, is_in_transaction: false, keys: Some(evicted) });
+        }
         if keys.is_empty() && !is_everything {
             return;
         }

@@ -313,6 +313,12 @@ impl<E: Execute> Worker<E> {
         if is_watching_here && self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
+        // Keys that make room may be watched ones.
+        if self.env.engine.is_some() && !self.has_room_for(index) {
+            self.env.discard_queued(index);
+            self.env.leave_watches(index);
+            return self.env.refuse(index, texts::EXECABORT_OOM.as_bytes());
+        }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
             self.env.discard_queued(index);
@@ -395,6 +401,14 @@ impl<E: Execute> Worker<E> {
             None => None,
         };
         self.send_transaction(index, queued, ExecPath { private, node, is_watching })
+    }
+
+    /// Whether the engine has room for a session's transaction. One that adds no data needs none.
+    fn has_room_for(&mut self, index: ClientId) -> bool {
+        let has_room = self.make_engine_room();
+        let session = self.env.clients.sessions.at(index);
+        let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
+        has_room || !queued.is_some_and(QueuedCommands::adds_data)
     }
 
     fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {

@@ -86,6 +86,13 @@ impl QueuedCommands {
         self.bytes.capacity() + self.own_bytes + self.script_bytes + scripts + entries
     }
 
+    /// Whether some request of ours is refused without memory.
+    pub(crate) fn adds_data(&self) -> bool {
+        let adds =
+            |entry: &QueuedCommand| matches!(entry, QueuedCommand::Local { row, .. } if row.flags.has(Flags::DENYOOM));
+        self.entries.iter().any(adds)
+    }
+
     /// Whether some requests are ours to run.
     pub(crate) fn has_own(&self) -> bool {
         self.for_node < self.entries.len()

@@ -442,6 +442,8 @@ fn engine(settings: &EngineSettings) -> Engine {
     let config = EngineConfig {
         databases: settings.databases as usize,
         memory_bytes_max: settings.memory_bytes_max,
+        eviction: settings.eviction,
+        eviction_samples: settings.eviction_samples,
         script_busy_after_ms: settings.busy_reply_threshold.as_millis() as u64,
         ..EngineConfig::default()
     };

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use respool_engine::EvictionPolicy;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode};
 
@@ -153,6 +154,17 @@ choices_of! {
     publish_receivers: PublishReceivers {
         "clients of this process; of others at the same nodes, connections",
         "connections of the node, of which each worker is one",
+    }
+    /// Which keys of an embedded server go when there is no room.
+    eviction_policies: EvictionPolicy {
+        "none: commands that add something are refused",
+        "those not used for the longest time",
+        "of those with a deadline, those not used for the longest time",
+        "those used the least often",
+        "of those with a deadline, those used the least often",
+        "any",
+        "any with a deadline",
+        "those whose deadline is the nearest",
     }
     /// What becomes of requests to a dead node.
     dead_nodes: DeadNode {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use respool_command::EventClasses;
+use respool_engine::EvictionPolicy;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode, Route, Scheme};
 
@@ -344,6 +345,10 @@ pub struct EngineSettings {
     pub databases: u32,
     /// What it may hold.
     pub memory_bytes_max: Option<u64>,
+    /// Which keys go when there is no room.
+    pub eviction: EvictionPolicy,
+    /// Keys that are looked at for one that goes.
+    pub eviction_samples: usize,
     /// After what time others are told that a script runs.
     pub busy_reply_threshold: Duration,
     /// The keyspace events that are published.

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use respool_engine::EvictionPolicy;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode};
 
@@ -124,6 +125,8 @@ impl Resolver<'_> {
         let engine = EngineSettings {
             databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
             memory_bytes_max: of.bytes_if_any(Setting::Maxmemory),
+            eviction: EvictionPolicy::ALL[of.word(Setting::MaxmemoryPolicy)].0,
+            eviction_samples: of.count(Setting::MaxmemorySamples).unwrap_or(1) as usize,
             busy_reply_threshold: of.duration(Setting::BusyReplyThreshold).unwrap_or_default(),
             keyspace_events: of.events(Setting::NotifyKeyspaceEvents),
         };

@@ -528,11 +528,22 @@ rows! {
     Databases {
         name: "databases", redis: Some("databases"), group: Group::Embedded, kind: count(1, 65_536), default: "16",
     }
-    /// What an embedded server may hold; above it, commands that add to it are refused.
+    /// What an embedded server may hold; above it `maxmemory_policy` decides what happens.
     Maxmemory {
         name: "maxmemory", redis: Some("maxmemory"), group: Group::Embedded, kind: bytes(MB, 1024 * GB), absent: Some("off"),
         default: "off",
-        more: "For each engine by itself. Nothing is removed to make room. Replies on their way are not in it.",
+        more: "For each engine by itself. Replies on their way are not in it.",
+    }
+    /// Which keys of an embedded server go when there is no room.
+    MaxmemoryPolicy {
+        name: "maxmemory_policy", redis: Some("maxmemory-policy"), group: Group::Embedded,
+        kind: Kind::Word(choices::eviction_policies), default: "noeviction",
+        more: "A request makes room for about half a millisecond before it runs, and is refused only when no key may go.",
+    }
+    /// Keys of each database that are looked at for one that is evicted.
+    MaxmemorySamples {
+        name: "maxmemory_samples", redis: Some("maxmemory-samples"), group: Group::Embedded, kind: count(1, 64), default: "5",
+        more: "The more, the nearer the policy is followed, and the longer it takes.",
     }
     /// Events of keys that an embedded server publishes, as letters of their classes.
     NotifyKeyspaceEvents {

@@ -12,6 +12,7 @@ mod embedded_commands;
 mod ending;
 mod engine_scripts;
 mod everywhere;
+mod eviction;
 mod half_close;
 mod hazards;
 mod hostile_clients;

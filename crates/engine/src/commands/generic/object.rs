@@ -7,6 +7,9 @@ use crate::limits::SHARED_INTEGERS;
 const NO_FREQUENCIES: &str = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that \
      when switching between policies at runtime LRU and LFU data will take some time to adjust.";
 
+const NO_IDLE_TIMES: &str = "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching \
+     between policies at runtime LRU and LFU data will take some time to adjust.";
+
 /// What `OBJECT HELP` says.
 const HELP: &[&str] = &[
     "OBJECT <subcommand> [<argument> ...]. Subcommands are:",
@@ -55,14 +58,18 @@ pub(super) fn refcount(call: &mut Call<'_, '_>) -> Answer {
 
 pub(super) fn idletime(call: &mut Call<'_, '_>) -> Answer {
     let Some(found) = call.object_or_null() else { return Ok(()) };
+    if call.keyspace.counts_uses() {
+        return Err(NO_IDLE_TIMES.into());
+    }
     call.reply_integer(call.keyspace.idle_seconds(found, call.at.now).into())
 }
 
 pub(super) fn freq(call: &mut Call<'_, '_>) -> Answer {
-    match call.object_or_null() {
-        Some(_) => Err(NO_FREQUENCIES.into()),
-        None => Ok(()),
+    let Some(found) = call.object_or_null() else { return Ok(()) };
+    if !call.keyspace.counts_uses() {
+        return Err(NO_FREQUENCIES.into());
     }
+    call.reply_integer(call.keyspace.frequency(found, call.at.now).into())
 }
 
 pub(super) fn help(call: &mut Call<'_, '_>) -> Answer {

@@ -34,7 +34,7 @@ struct Options {
     replaces: bool,
     is_absolute: bool,
     idle_seconds: Option<i64>,
-    has_frequency: bool,
+    frequency: Option<u8>,
 }
 
 fn options(call: &Call<'_, '_>) -> Result<Options, Fault> {
@@ -45,7 +45,7 @@ fn options(call: &Call<'_, '_>) -> Result<Options, Fault> {
         match () {
             () if call.is_word(index, "REPLACE") => options.replaces = true,
             () if call.is_word(index, "ABSTTL") => options.is_absolute = true,
-            () if call.is_word(index, "IDLETIME") && has_value && !options.has_frequency => {
+            () if call.is_word(index, "IDLETIME") && has_value && options.frequency.is_none() => {
                 index += 1;
                 let seconds = call.integer(index)?;
                 if seconds < 0 {
@@ -55,11 +55,8 @@ fn options(call: &Call<'_, '_>) -> Result<Options, Fault> {
             }
             () if call.is_word(index, "FREQ") && has_value && options.idle_seconds.is_none() => {
                 index += 1;
-                // Access frequencies are ignored, as Redis does without an LFU policy.
-                if !(0..=255).contains(&call.integer(index)?) {
-                    return Err(FREQUENCY_OUT_OF_RANGE.into());
-                }
-                options.has_frequency = true;
+                let frequency = u8::try_from(call.integer(index)?).map_err(|_| FREQUENCY_OUT_OF_RANGE)?;
+                options.frequency = Some(frequency);
             }
             () => return Err(text::SYNTAX.into()),
         }
@@ -107,8 +104,11 @@ pub(crate) fn restore(call: &mut Call<'_, '_>) -> Answer {
         Loaded::Object(object) => call.keyspace.set_object(call.at, key, object, expiry),
     }
     call.notify(events::RESTORE, key);
-    if let Some(seconds) = options.idle_seconds {
-        call.keyspace.set_idle(call.at, key, seconds);
+    // As in Redis, of the two only what the policy goes by is kept.
+    match (options.idle_seconds, options.frequency) {
+        (Some(seconds), _) if !call.keyspace.counts_uses() => call.keyspace.set_idle(call.at, key, seconds),
+        (_, Some(frequency)) if call.keyspace.counts_uses() => call.keyspace.set_frequency(call.at, key, frequency),
+        _ => {}
     }
     call.reply_ok()
 }

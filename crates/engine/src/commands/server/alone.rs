@@ -22,7 +22,7 @@ pub(in super::super) fn wait(call: &mut Call<'_, '_>) -> Answer {
     if timeout < 0 {
         return Err(text::TIMEOUT_NEGATIVE.into());
     }
-    if replicas <= 0 || call.session.denies_blocking {
+    if replicas <= 0 || call.session.is_in_transaction {
         return call.reply_integer(0);
     }
     Err(Fault::Waits)

@@ -153,7 +153,7 @@ pub(super) fn read(call: &mut Call<'_, '_>, is_of_group: bool) -> Answer {
         return Ok(());
     }
     match read.patience {
-        Some(patience) if !call.session.denies_blocking => Err(Fault::WaitsFor(read.again(call, &ids, patience))),
+        Some(patience) if !call.session.is_in_transaction => Err(Fault::WaitsFor(read.again(call, &ids, patience))),
         _ => {
             call.reply.null_array();
             Ok(())

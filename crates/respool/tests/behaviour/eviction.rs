@@ -1,0 +1,86 @@
+//! Keys that an embedded server evicts to make room, as clients see it.
+
+use std::io;
+
+use respool_testkit::Client;
+
+use super::proxy;
+
+/// Sets keys of 100 KB until as many have been evicted; every request is taken.
+fn fill(client: &mut Client, evicted: u64) -> io::Result<()> {
+    let mut number = 0;
+    while client.figure("store", "evicted_keys")? < evicted {
+        assert!(number < 1_000, "keys are evicted");
+        assert_eq!(client.ask(&format!("SET key:{number} {}", "x".repeat(100_000)))?, "+OK\r\n");
+        number += 1;
+    }
+    Ok(())
+}
+
+#[test]
+fn keys_that_make_room_have_changed_for_clients() -> io::Result<()> {
+    let server = proxy(&[], &["--maxmemory", "4mb", "--maxmemory-policy", "volatile-ttl"])?;
+    let (mut tracker, mut watcher, mut other) = (server.client()?, server.client()?, server.client()?);
+    let value = "x".repeat(200_000);
+    assert_eq!(other.ask(&format!("SET soon {value} EX 1000"))?, "+OK\r\n");
+    assert!(tracker.ask("HELLO 3")?.starts_with('%'));
+    // The key is none of the client's changes, though its own request makes room.
+    assert_eq!(tracker.ask("CLIENT TRACKING ON NOLOOP")?, "+OK\r\n");
+    assert_eq!(tracker.ask("GET soon")?, format!("$200000\r\n{value}\r\n"));
+    assert_eq!(watcher.ask("WATCH soon")?, "+OK\r\n");
+    let mut told = None;
+    for number in 0..100 {
+        let reply = tracker.ask(&format!("SET key:{number} {}", "x".repeat(100_000)))?;
+        if reply.starts_with('>') {
+            told = Some(reply);
+            break;
+        }
+        assert_eq!(reply, "+OK\r\n");
+        tracker.send_command(&["PING"])?;
+        let reply = tracker.reply()?;
+        if reply.starts_with(b">") {
+            told = Some(String::from_utf8_lossy(&reply).into_owned());
+            break;
+        }
+    }
+    assert_eq!(told.as_deref(), Some(">2\r\n$10\r\ninvalidate\r\n*1\r\n$4\r\nsoon\r\n"));
+    assert_eq!(watcher.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(watcher.ask("GET key:0")?, "+QUEUED\r\n");
+    assert_eq!(watcher.ask("EXEC")?, "*-1\r\n");
+    assert_eq!(other.ask("GET soon")?, "$-1\r\n");
+    assert_eq!(other.figure("store", "evicted_keys")?, 1);
+    Ok(())
+}
+
+#[test]
+fn a_transaction_runs_whole_or_is_refused_for_want_of_room() -> io::Result<()> {
+    const COMMANDS: usize = 2_000;
+    let server = proxy(&[], &["--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru"])?;
+    let mut client = server.client()?;
+    fill(&mut client, 3)?;
+    assert_eq!(client.ask("MULTI")?, "+OK\r\n");
+    let value = "x".repeat(1_000);
+    for number in 0..COMMANDS {
+        assert_eq!(client.ask(&format!("SET block:{number} {value}"))?, "+QUEUED\r\n");
+    }
+    let reply = client.ask("EXEC")?;
+    assert_eq!(reply, format!("*{COMMANDS}\r\n{}", "+OK\r\n".repeat(COMMANDS)));
+
+    let server = proxy(&[], &["--maxmemory", "1mb"])?;
+    let mut client = server.client()?;
+    assert_eq!(client.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(client.ask("SET a 1")?, "+QUEUED\r\n");
+    let mut other = server.client()?;
+    assert_eq!(other.ask(&format!("SET large {}", "x".repeat(1_100_000)))?, "+OK\r\n");
+    assert_eq!(
+        client.ask("EXEC")?,
+        "-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.\r\n"
+    );
+    assert_eq!(client.ask("EXISTS a")?, ":0\r\n");
+    // One that adds nothing runs.
+    assert_eq!(client.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(client.ask("DEL large")?, "+QUEUED\r\n");
+    assert_eq!(client.ask("EXEC")?, "*1\r\n:1\r\n");
+    assert_eq!(client.ask("SET a 1")?, "+OK\r\n");
+    Ok(())
+}

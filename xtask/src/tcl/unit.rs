@@ -13,7 +13,8 @@ use super::expected::Expectations;
 use super::output::{self, Ending, Failure, Run, Tally};
 use crate::command;
 
-/// The first port of servers that the suite starts itself, and how many there are for them: below those that the system gives away.
+/// The first port that the suite takes for itself and its servers, and how many it may take: below those that the system gives away, and
+/// apart from those of a run through Respool at the same time.
 const INTERNAL_PORTS: (&str, &str) = ("12111", "3000");
 /// Servers behind Respool in the suite's cluster mode.
 const CLUSTER_NODES: usize = 4;
@@ -118,6 +119,9 @@ impl Deployment<'_> {
         suite.args(["--host", &address.ip().to_string(), "--port", &address.port().to_string()]);
         if self.options.cluster_mode {
             suite.arg("--cluster-mode");
+        }
+        if self.server.is_some() {
+            suite.args(["--baseport", INTERNAL_PORTS.0, "--portcount", INTERNAL_PORTS.1]);
         }
         let mut run = run(suite, unit, skipped, only, timeout_s)?;
         if let Some(what) = respool.as_mut().and_then(damage) {

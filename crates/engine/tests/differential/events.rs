@@ -67,6 +67,18 @@ fn wanted() -> Wanted {
     Wanted { keys: false, events: EventClasses::parse(CLASSES.as_bytes()).expect("these are classes") }
 }
 
+/// The events of a request as far as the order of a set's members does not decide: `SORT` looks keys up in that order, which follows
+/// from a hash seed, and with `LIMIT` for any part of them.
+fn without_chance(request: &Request, mut events: Vec<String>) -> Vec<String> {
+    if request[0].to_ascii_uppercase().starts_with(b"SORT") {
+        if request.iter().any(|word| word.eq_ignore_ascii_case(b"LIMIT")) {
+            events.retain(|event| !event.contains("__:keymiss "));
+        }
+        events.sort();
+    }
+    events
+}
+
 /// The text of a bulk string.
 fn content(bulk: &[u8]) -> String {
     let start = bulk.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -101,7 +113,6 @@ const MORE: &[(&str, &[&str])] = &[
             "PEXPIRE k 1000",
             "PFADD k a",
             "PFMERGE k other",
-            "RANDOMKEY",
             "RENAME other k",
             "RENAMENX other k",
             "RESTORE k 0 x",
@@ -163,6 +174,9 @@ const MORE: &[(&str, &[&str])] = &[
             "SMISMEMBER k a",
             "GEOADD k 1 1 a",
             "SWAPDB 0 1",
+            "BITFIELD k OVERFLOW FAIL SET u8 0 300",
+            "BITFIELD k OVERFLOW FAIL SET u8 8 300 GET u8 0 SET u8 0 0",
+            "BITFIELD k OVERFLOW FAIL SET u8 8 300 GET u8 0 INCRBY u8 0 1",
         ],
     ),
     (
@@ -231,10 +245,16 @@ fn generated_requests_have_the_events_of_redis() {
         let request = generator.request();
         let ([said, heard], [expected, subject]) = listener.both(&request);
         count += expected.len();
-        assert_eq!(expected, subject, "request {number}: {}", shown(&request));
+        // Which expired keys they meet, and remove, is up to chance.
+        let meets_any = [&b"RANDOMKEY"[..], b"SCAN"].iter().any(|name| request[0].eq_ignore_ascii_case(name));
+        let have_met_others = meets_any && expected != subject;
+        if !meets_any {
+            let [expected, subject] = [expected, subject].map(|events| without_chance(&request, events));
+            assert_eq!(expected, subject, "request {number}: {}", shown(&request));
+        }
         // What chance has decided may be another key of each store by now.
         let may_go_apart = !matches!(rules::compare(&request, &said, &heard), rules::Verdict::Same);
-        if may_go_apart || number as usize % ROUND == ROUND - 1 {
+        if may_go_apart || have_met_others || number as usize % ROUND == ROUND - 1 {
             listener.flush();
         }
     }

@@ -162,16 +162,22 @@ pub(super) fn bitfield(call: &mut Call<'_, '_>, may_write: bool) -> Answer {
             }
         }
         Some(needed) => call.edit_or_create(key, |bytes| {
-            let mut is_change = bytes.len() < needed;
-            if is_change {
+            let grows = bytes.len() < needed;
+            if grows {
                 grow(bytes, needed);
             }
+            // A field that refuses its value may have made the string longer, of which Redis tells nothing.
+            let (mut is_change, mut is_told) = (grows, false);
             for step in &steps {
                 let old = step.field.get(bytes);
-                replies.push(apply(step, bytes));
-                is_change |= step.field.get(bytes) != old;
+                let reply = apply(step, bytes);
+                let has_changed = step.field.get(bytes) != old;
+                is_change |= has_changed;
+                is_told |= has_changed || grows && reply.is_some() && !matches!(step.change, Change::Get);
+                replies.push(reply);
             }
-            Edited::when(is_change, ()).named(events::SETBIT)
+            let edited = Edited::when(is_change, ());
+            if is_told { edited.named(events::SETBIT) } else { edited }
         })?,
     }
     call.reply.array(replies.len());

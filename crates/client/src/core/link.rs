@@ -20,6 +20,19 @@ const FOREVER: Duration = Duration::from_secs(3600);
 /// Slices of one write.
 const SLICES_MAX: usize = 64;
 
+/// Nothing waits to write, and a lost connection is an error and no signal.
+const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// Asks the kernel until it is not interrupted by a signal.
+fn again<T>(mut ask: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+    loop {
+        match ask() {
+            Err(Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -104,33 +117,26 @@ impl Link {
                 RecvFlags::empty()
             }
         };
-        loop {
-            match recv(self, &mut *buffer, flags) {
-                Err(Errno::INTR) => {}
-                other => return Ok(other?.0),
-            }
-        }
+        again(|| recv(self, &mut *buffer, flags)).map(|(bytes, _)| bytes)
     }
 
     /// Writes as much as the kernel takes at once.
-    pub(crate) fn send<'a>(&self, slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    pub(crate) fn send<'a>(&self, mut slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        let Some(first) = slices.next() else { return Ok(0) };
+        match slices.next() {
+            None => again(|| send(self, first, SEND_FLAGS)),
+            Some(second) => self.send_many([first, second].into_iter().chain(slices)),
+        }
+    }
+
+    fn send_many<'a>(&self, slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         let mut some = [IoSlice::new(&[]); SLICES_MAX];
         let mut count = 0;
         for (place, slice) in some.iter_mut().zip(slices) {
             *place = IoSlice::new(slice);
             count += 1;
         }
-        loop {
-            let sent = match &some[..count] {
-                [one] => send(self, one, flags),
-                many => sendmsg(self, many, &mut rustix::net::SendAncillaryBuffer::default(), flags),
-            };
-            match sent {
-                Err(Errno::INTR) => {}
-                other => return Ok(other?),
-            }
-        }
+        again(|| sendmsg(self, &some[..count], &mut rustix::net::SendAncillaryBuffer::default(), SEND_FLAGS))
     }
 
     /// Waits until something can be read. Whether it can.

@@ -4,6 +4,12 @@ use super::events::{EXPIRED, Event, NEW};
 use super::{At, Found, Keyspace};
 
 impl Keyspace {
+    /// Whether changes or events are noted at all.
+    #[inline]
+    pub(crate) fn is_noted(&self) -> bool {
+        self.is_noted
+    }
+
     /// Something has happened to a key.
     #[inline]
     pub(crate) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {

@@ -161,6 +161,11 @@ impl Engine {
         self.keyspace.counters = Counters::default();
     }
 
+    /// The policy of eviction, and how many keys are looked at.
+    pub(crate) fn eviction_terms(&self) -> (EvictionPolicy, usize) {
+        self.keyspace.eviction_terms()
+    }
+
     /// Evicts by another policy from now on, for which `samples` keys are looked at. As in Redis, what is known of the use of keys
     /// says something else under another kind of policy, and is right again once they were used.
     pub fn set_eviction(&mut self, policy: EvictionPolicy, samples: usize) {

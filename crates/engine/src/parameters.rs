@@ -8,14 +8,43 @@ use respool_wire::{Args, Encoder};
 
 use crate::commands::Fault;
 use crate::engine::Engine;
+use crate::keyspace::EvictionPolicy;
 use crate::number::integer;
 
 /// A parameter: its names, how it is read from an engine, and how an engine takes it.
 struct Own {
     names: &'static [&'static str],
+    /// Its values are words, and are counted by their places here.
+    words: &'static [(EvictionPolicy, &'static str)],
     show: fn(&Engine) -> u64,
     take: fn(&mut Engine, u64),
 }
+
+impl Own {
+    fn read(&self, value: &[u8]) -> Option<u64> {
+        if self.words.is_empty() {
+            return integer::parse(value).and_then(|value| u64::try_from(value).ok());
+        }
+        let place = self.words.iter().position(|(_, word)| word.as_bytes().eq_ignore_ascii_case(value));
+        place.map(|place| place as u64)
+    }
+
+    fn shown(&self, engine: &Engine) -> String {
+        let value = (self.show)(engine);
+        self.words.get(count(value)).map_or_else(|| value.to_string(), |(_, word)| (*word).to_owned())
+    }
+
+    /// The end of the error for a value that cannot be read.
+    fn wanted(&self) -> String {
+        let words: Vec<&str> = self.words.iter().map(|(_, word)| *word).collect();
+        match words[..] {
+            [] => "argument couldn't be parsed into an integer".to_owned(),
+            _ => format!("argument(s) must be one of the following: {}", words.join(", ")),
+        }
+    }
+}
+
+const NUMBER: &[(EvictionPolicy, &str)] = &[];
 
 fn count(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
@@ -24,42 +53,69 @@ fn count(value: u64) -> usize {
 const OWN: &[Own] = &[
     Own {
         names: &["maxmemory"],
+        words: NUMBER,
         show: |engine| engine.memory_bytes_max.unwrap_or(0),
         take: |engine, value| engine.memory_bytes_max = (value > 0).then_some(value),
     },
     Own {
+        names: &["maxmemory-policy"],
+        words: &EvictionPolicy::ALL,
+        show: |engine| {
+            let (policy, _) = engine.eviction_terms();
+            EvictionPolicy::ALL.iter().position(|(known, _)| *known == policy).unwrap_or(0) as u64
+        },
+        take: |engine, value| {
+            if let Some((policy, _)) = EvictionPolicy::ALL.get(count(value)) {
+                engine.set_eviction(*policy, engine.eviction_terms().1);
+            }
+        },
+    },
+    Own {
+        names: &["maxmemory-samples"],
+        words: NUMBER,
+        show: |engine| engine.eviction_terms().1 as u64,
+        take: |engine, value| engine.set_eviction(engine.eviction_terms().0, count(value)),
+    },
+    Own {
         names: &["hash-max-listpack-entries", "hash-max-ziplist-entries"],
+        words: NUMBER,
         show: |engine| engine.encodings().hash_entries_max as u64,
         take: |engine, value| engine.encodings_mut().hash_entries_max = count(value),
     },
     Own {
         names: &["hash-max-listpack-value", "hash-max-ziplist-value"],
+        words: NUMBER,
         show: |engine| engine.encodings().hash_value_bytes_max as u64,
         take: |engine, value| engine.encodings_mut().hash_value_bytes_max = count(value),
     },
     Own {
         names: &["set-max-intset-entries"],
+        words: NUMBER,
         show: |engine| engine.encodings().set_integers_max as u64,
         take: |engine, value| engine.encodings_mut().set_integers_max = count(value),
     },
     Own {
         names: &["zset-max-listpack-entries", "zset-max-ziplist-entries"],
+        words: NUMBER,
         show: |engine| engine.encodings().sorted_set_entries_max as u64,
         take: |engine, value| engine.encodings_mut().sorted_set_entries_max = count(value),
     },
     Own {
         names: &["zset-max-listpack-value", "zset-max-ziplist-value"],
+        words: NUMBER,
         show: |engine| engine.encodings().sorted_set_value_bytes_max as u64,
         take: |engine, value| engine.encodings_mut().sorted_set_value_bytes_max = count(value),
     },
     Own {
         names: &["hll-sparse-max-bytes"],
+        words: NUMBER,
         show: |engine| engine.encodings().hyperloglog_sparse_bytes_max as u64,
         take: |engine, value| engine.encodings_mut().hyperloglog_sparse_bytes_max = count(value),
     },
     #[cfg(feature = "scripting")]
     Own {
         names: &["busy-reply-threshold", "lua-time-limit"],
+        words: NUMBER,
         show: |engine| engine.scripts().busy_after_ms(),
         take: |engine, value| engine.scripts_mut().set_busy_after_ms(value),
     },
@@ -99,9 +155,9 @@ fn set(engine: &mut Engine, pairs: Args<'_>, reply: &mut Encoder<'_>) -> Result<
             let words = [b"ERR Unknown option or number of arguments for CONFIG SET - '", name, b"'"].concat();
             return Err(Fault::Written(words));
         };
-        let Some(value) = integer::parse(value).and_then(|value| u64::try_from(value).ok()) else {
-            let why = b"') - argument couldn't be parsed into an integer";
-            let words = [b"ERR CONFIG SET failed (possibly related to argument '", name, why].concat();
+        let Some(value) = own.read(value) else {
+            let why = format!("') - {}", own.wanted());
+            let words = [b"ERR CONFIG SET failed (possibly related to argument '", name, why.as_bytes()].concat();
             return Err(Fault::Written(words));
         };
         changes.push((own, value));
@@ -113,14 +169,14 @@ fn set(engine: &mut Engine, pairs: Args<'_>, reply: &mut Encoder<'_>) -> Result<
 
 fn get(engine: &Engine, patterns: Args<'_>, reply: &mut Encoder<'_>) {
     let is_wanted = |name: &&str| patterns.iter().any(|pattern| glob::matches_in_any_case(pattern, name.as_bytes()));
-    let found: Vec<(&str, u64)> = OWN
+    let found: Vec<(&str, String)> = OWN
         .iter()
-        .flat_map(|own| own.names.iter().copied().filter(is_wanted).map(|name| (name, (own.show)(engine))))
+        .flat_map(|own| own.names.iter().copied().filter(is_wanted).map(|name| (name, own.shown(engine))))
         .collect();
     reply.map(found.len());
     for (name, value) in found {
         reply.bulk(name.as_bytes());
-        reply.bulk(value.to_string().as_bytes());
+        reply.bulk(value.as_bytes());
     }
 }
 
@@ -137,6 +193,17 @@ mod tests {
         assert!(script.say("OBJECT ENCODING h").contains("hashtable"));
         assert!(script.say("OBJECT ENCODING z").contains("skiplist"));
         assert!(script.say("CONFIG GET hash-max-listpack-entries").contains('1'));
+    }
+
+    #[test]
+    fn the_policy_of_eviction_is_a_word() {
+        let mut script = Script::new();
+        assert_eq!(script.say("CONFIG SET maxmemory-policy ALLKEYS-LFU maxmemory-samples 7"), "+OK");
+        let shown = script.say("CONFIG GET maxmemory-*");
+        assert!(shown.contains("allkeys-lfu") && shown.contains('7'), "{shown}");
+        assert!(script.say("CONFIG SET maxmemory-policy lru").contains("noeviction, allkeys-lru"));
+        script.say("SET key value");
+        assert_eq!(script.say("OBJECT FREQ key"), ":5");
     }
 
     #[test]

@@ -10,6 +10,11 @@ use super::{At, Found, Keyspace, events};
 use crate::limits;
 
 impl Keyspace {
+    /// The policy of eviction, and how many keys are looked at.
+    pub(crate) fn eviction_terms(&self) -> (EvictionPolicy, usize) {
+        (self.eviction.policy(), self.eviction.samples)
+    }
+
     /// Which keys go from now on, and of how many that are looked at.
     pub(crate) fn set_eviction(&mut self, policy: EvictionPolicy, samples: usize) {
         self.eviction.set(policy, samples);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use respool_command::EventClasses;
+use respool_engine::EvictionPolicy;
 
 use super::output_limits::limits_of;
 use crate::settings::{LogLevel, Process};
@@ -31,6 +32,9 @@ const BULK_BYTES_MAX: usize = 2 << 30;
 const KEEPALIVE_MAX: Duration = Duration::from_secs(9 * 3600);
 /// Entries of the slow log.
 const SLOW_ENTRIES_MAX: usize = 100_000;
+
+/// Keys of each database that are looked at for one that is evicted.
+const EVICTION_SAMPLES_MAX: usize = 64;
 
 macro_rules! live {
     ($($(#[$doc:meta])* $name:ident: |$process:ident, $number:ident| $show:expr, |$text:ident| $take:expr;)+) => {
@@ -97,6 +101,15 @@ live! {
     /// `maxmemory`, in bytes.
     MAXMEMORY: |process, number| process.instances[number].engine.memory_bytes_max.unwrap_or(0).to_string(),
         |text| process.instances[number].engine.memory_bytes_max = text.parse().ok().filter(|bytes| *bytes > 0);
+    /// `maxmemory-policy`.
+    MAXMEMORY_POLICY: |process, number| process.instances[number].engine.eviction.name().to_owned(),
+        |text| {
+            let policy = EvictionPolicy::ALL.iter().find(|(_, name)| *name == text);
+            process.instances[number].engine.eviction = policy.map_or_else(EvictionPolicy::default, |(policy, _)| *policy);
+        };
+    /// `maxmemory-samples`.
+    MAXMEMORY_SAMPLES: |process, number| process.instances[number].engine.eviction_samples.to_string(),
+        |text| process.instances[number].engine.eviction_samples = count(text).min(EVICTION_SAMPLES_MAX);
     /// `busy-reply-threshold`, in milliseconds.
     BUSY: |process, number| process.instances[number].engine.busy_reply_threshold.as_millis().to_string(),
         |text| process.instances[number].engine.busy_reply_threshold = Duration::from_millis(text.parse().unwrap_or(0));

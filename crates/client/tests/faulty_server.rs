@@ -113,7 +113,7 @@ fn replies_may_come_byte_by_byte_with_pushes_between() {
 }
 
 #[test]
-fn a_server_that_closes_in_the_middle_of_a_reply_costs_no_wrong_reply() {
+fn a_connection_closed_within_a_reply_brings_no_wrong_reply() {
     let address = server(|mut peer| {
         for _ in 0..3 {
             let Some(request) = peer.request() else { return };

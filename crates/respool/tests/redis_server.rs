@@ -180,6 +180,16 @@ fn what_is_set_holds_for_the_next_request() {
 }
 
 #[test]
+fn a_password_may_be_any_bytes() {
+    let server = Server::start(None, &[]);
+    let set: [&[u8]; 6] = [b"CONFIG", b"SET", b"timeout", b"7", b"requirepass", b"a\0\xff b"];
+    assert_eq!(server.client().command(&set).expect("it answers"), b"+OK\r\n");
+    let mut client = server.client();
+    assert!(ask(&mut client, &["AUTH", "a"]).starts_with("-WRONGPASS"));
+    assert_eq!(client.command(&[&b"AUTH"[..], b"a\0\xff b"]).expect("it answers"), b"+OK\r\n");
+}
+
+#[test]
 fn a_rewritten_file_starts_the_same_server() {
     let conf = "# mine\nmaxmemory 100mb\nlua-time-limit 77\nuser ann on >pw ~a:* +get\nsave 10 20\nrequirepass first\n";
     let server = Server::start(Some(conf), &["--slowlog-max-len", "7"]);

@@ -56,6 +56,9 @@ impl Default for Parameters {
     }
 }
 
+/// The parameter whose value is no text: any bytes, of which the hash is kept.
+pub(crate) const PASSWORD: &str = "requirepass";
+
 /// The place and the row of a parameter.
 fn find(name: &[u8]) -> Option<(usize, &'static Parameter)> {
     table::all().enumerate().find(|(_, row)| row.is_named(name))
@@ -260,6 +263,11 @@ impl Parameters {
             rows.push((place, row));
         }
         for ((place, row), (_, value)) in rows.into_iter().zip(pairs) {
+            if row.name == PASSWORD {
+                // It need not be text, and only its hash is kept.
+                changes.push((place, String::new()));
+                continue;
+            }
             let words: Vec<Vec<u8>> = match row.has(MULTI) {
                 true => value.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect(),
                 false => vec![value.to_vec()],
@@ -330,15 +338,6 @@ impl Changes {
             Effect::Without(why) => Some((row.name, why)),
             _ => None,
         })
-    }
-
-    /// Passwords are kept by their hashes alone.
-    pub(crate) fn forget_password(&mut self) {
-        for (place, value) in &mut self.0 {
-            if row_at(*place).name == "requirepass" {
-                value.clear();
-            }
-        }
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'static Parameter, &str)> {

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use respool_proxy::Config;
 use respool_proxy::hooks::{ConfigAnswer, ConfigVerb};
 use respool_wire::{Args, ArgsBuf};
+use zeroize::Zeroizing;
 
 use super::config;
 use super::files::Files;
 use crate::control::Control;
-use crate::parameters::{Asker, Changes, Parameters, rewrite};
+use crate::parameters::{Asker, Changes, PASSWORD, Parameters, rewrite};
 use crate::settings::Process;
 
 /// The largest file that is written anew.
@@ -31,11 +32,13 @@ pub(super) struct ServerConfig {
 struct State {
     parameters: Parameters,
     prepared: Option<Changes>,
+    /// The password among what is prepared.
+    password: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl ServerConfig {
     pub(super) fn new(parameters: Parameters, control: Arc<Control>, number: usize, files: Arc<Files>) -> Arc<Self> {
-        let state = Mutex::new(State { parameters, prepared: None });
+        let state = Mutex::new(State { parameters, prepared: None, password: None });
         Arc::new(Self { control, number, files, state })
     }
 
@@ -95,6 +98,8 @@ impl ServerConfig {
         for (name, value) in changes.for_engine() {
             for_engine.push(name.as_bytes()).push(value.as_bytes());
         }
+        let is_password = |(name, _): &&(&[u8], &[u8])| name.eq_ignore_ascii_case(PASSWORD.as_bytes());
+        state.password = said.iter().find(is_password).map(|(_, password)| Zeroizing::new(password.to_vec()));
         state.prepared = Some(changes);
         Ok(ConfigAnswer::Prepared(for_engine))
     }
@@ -114,14 +119,18 @@ impl ServerConfig {
 
     fn commit(&self) -> Result<ConfigAnswer, String> {
         let mut state = self.state();
-        let mut changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
+        let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
         let process = self.control.amend(|process| changes.take_into(process, self.number));
         let config = self.config(&process)?;
-        let about_users = changes.about_users().map(|(name, value)| (name, value.as_bytes().to_vec())).collect();
+        let password = state.password.take().unwrap_or_default();
+        let value_of = |name: &str, value: &str| match name {
+            PASSWORD => password.to_vec(),
+            _ => value.as_bytes().to_vec(),
+        };
+        let about_users = changes.about_users().map(|(name, value)| (name, value_of(name, value))).collect();
         for (name, why) in changes.without_effect() {
             tracing::warn!("CONFIG SET {name} is without effect: {why}");
         }
-        changes.forget_password();
         state.parameters.commit(changes, &process, self.number);
         Ok(ConfigAnswer::Committed { config, about_users })
     }

@@ -180,6 +180,23 @@ fn what_is_set_holds_for_the_next_request() {
 }
 
 #[test]
+fn events_and_eviction_begin_with_the_next_request() {
+    let server = Server::start(None, &[]);
+    let mut listener = server.client();
+    assert!(ask(&mut listener, &["SUBSCRIBE", "__keyevent@0__:set"]).starts_with("*3\r\n$9\r\nsubscribe"));
+    let mut client = server.client();
+    let lines = "SET before x\r\nCONFIG SET notify-keyspace-events E$ maxmemory-policy allkeys-lfu\r\nSET key x\r\nOBJECT FREQ key\r\n\
+                 CONFIG SET notify-keyspace-events \"\"\r\nSET after x\r\nCONFIG SET notify-keyspace-events E$\r\nSET last x\r\n";
+    client.send(lines.as_bytes()).expect("it is open");
+    let replies = client.replies(8).expect("it answers");
+    assert_eq!(replies[3], b":5\r\n");
+    for key in ["key", "last"] {
+        let heard = String::from_utf8_lossy(&listener.reply().expect("it is told")).into_owned();
+        assert!(heard.ends_with(&format!("\r\n{key}\r\n")), "{heard}");
+    }
+}
+
+#[test]
 fn a_password_may_be_any_bytes() {
     let server = Server::start(None, &[]);
     let set: [&[u8]; 6] = [b"CONFIG", b"SET", b"timeout", b"7", b"requirepass", b"a\0\xff b"];

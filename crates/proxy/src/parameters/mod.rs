@@ -112,6 +112,7 @@ impl<E: Execute> Worker<E> {
         self.env.seen.begin_countdown(config.seeing);
         self.env.config = config;
         self.env.is_busy = true;
+        self.review_events();
     }
 
     fn rewrite_parameters(&mut self, index: ClientId) -> Flow {

@@ -99,7 +99,7 @@ fn method(row: &Row, words: &Words) -> String {
     let comma = if plan.params.is_empty() { "" } else { ", " };
     let given: Vec<_> = plan.params.iter().map(|param| &*param.name).collect();
     format!(
-        "    /// {}\n    ///\n    /// `{}{}`: see [`{name}`].\n    pub fn {name}(&self{comma}{}) -> {output} {{ {name}({}).on(self) }}\n",
+        "    /// {}\n    ///\n    /// `{}{}`: see [`{name}()`].\n    pub fn {name}(&self{comma}{}) -> {output} {{ {name}({}).on(self) }}\n",
         row.doc,
         row.name,
         plan::shown(row),
@@ -133,7 +133,7 @@ fn command(row: &Row, plan: &Plan, words: &Words) -> String {
     }
     out.push_str(if is_behind { "    let place = request.place();\n" } else { "" });
     let _ = writeln!(out, "    {kind}::new(request, place)\n}}");
-    let _ = writeln!(out, "\nbuilder! {{\n    /// A request of [`{name}`] and its options.\n    {kind}, {usual}\n}}");
+    let _ = writeln!(out, "\nbuilder! {{\n    /// A request of [`{name}()`] and its options.\n    {kind}, {usual}\n}}");
     options(row, plan, &kind, words, &mut out);
     out
 }

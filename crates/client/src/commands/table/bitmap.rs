@@ -26,7 +26,7 @@ pub fn bitcount(key: impl ToArg) -> Bitcount {
 }
 
 builder! {
-    /// A request of [`bitcount`] and its options.
+    /// A request of [`bitcount()`] and its options.
     Bitcount, i64
 }
 
@@ -68,7 +68,7 @@ pub fn bitfield(key: impl ToArg) -> Bitfield {
 }
 
 builder! {
-    /// A request of [`bitfield`] and its options.
+    /// A request of [`bitfield()`] and its options.
     Bitfield, Vec<Option<i64>>
 }
 
@@ -124,7 +124,7 @@ pub fn bitfield_ro(key: impl ToArg) -> BitfieldRo {
 }
 
 builder! {
-    /// A request of [`bitfield_ro`] and its options.
+    /// A request of [`bitfield_ro()`] and its options.
     BitfieldRo, Vec<i64>
 }
 
@@ -172,7 +172,7 @@ pub fn bitpos(key: impl ToArg, bit: impl ToInteger) -> Bitpos {
 }
 
 builder! {
-    /// A request of [`bitpos`] and its options.
+    /// A request of [`bitpos()`] and its options.
     Bitpos, i64
 }
 
@@ -238,43 +238,43 @@ pub fn setbit(key: impl ToArg, offset: impl ToInteger, value: impl ToInteger) ->
 impl crate::Client {
     /// Count the bits that are set in a string or a part of it.
     ///
-    /// `BITCOUNT key [start end [BYTE | BIT]]`: see [`bitcount`].
+    /// `BITCOUNT key [start end [BYTE | BIT]]`: see [`bitcount()`].
     pub fn bitcount(&self, key: impl ToArg) -> Bitcount<i64, &Self> {
         bitcount(key).on(self)
     }
     /// Read, set and increment integers of any width within a string.
     ///
-    /// `BITFIELD key [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] <SET encoding offset value | INCRBY encoding offset increment> [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] <SET encoding offset value | INCRBY encoding offset increment> ...]]`: see [`bitfield`].
+    /// `BITFIELD key [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] <SET encoding offset value | INCRBY encoding offset increment> [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] <SET encoding offset value | INCRBY encoding offset increment> ...]]`: see [`bitfield()`].
     pub fn bitfield(&self, key: impl ToArg) -> Bitfield<Vec<Option<i64>>, &Self> {
         bitfield(key).on(self)
     }
     /// Read integers of any width within a string.
     ///
-    /// `BITFIELD_RO key [GET encoding offset [GET encoding offset ...]]`: see [`bitfield_ro`].
+    /// `BITFIELD_RO key [GET encoding offset [GET encoding offset ...]]`: see [`bitfield_ro()`].
     pub fn bitfield_ro(&self, key: impl ToArg) -> BitfieldRo<Vec<i64>, &Self> {
         bitfield_ro(key).on(self)
     }
     /// Combine strings bit by bit and store the result.
     ///
-    /// `BITOP operation destkey key [key ...]`: see [`bitop`].
+    /// `BITOP operation destkey key [key ...]`: see [`bitop()`].
     pub fn bitop(&self, operation: impl ToArg, destkey: impl ToArg, keys: impl ToArgs) -> Typed<i64, &Self> {
         bitop(operation, destkey, keys).on(self)
     }
     /// Find the first bit that is set, or clear, in a string.
     ///
-    /// `BITPOS key bit [start [end [BYTE | BIT]]]`: see [`bitpos`].
+    /// `BITPOS key bit [start [end [BYTE | BIT]]]`: see [`bitpos()`].
     pub fn bitpos(&self, key: impl ToArg, bit: impl ToInteger) -> Bitpos<i64, &Self> {
         bitpos(key, bit).on(self)
     }
     /// Tell one bit of a string.
     ///
-    /// `GETBIT key offset`: see [`getbit`].
+    /// `GETBIT key offset`: see [`getbit()`].
     pub fn getbit(&self, key: impl ToArg, offset: impl ToInteger) -> Typed<bool, &Self> {
         getbit(key, offset).on(self)
     }
     /// Set or clear one bit of a string.
     ///
-    /// `SETBIT key offset value`: see [`setbit`].
+    /// `SETBIT key offset value`: see [`setbit()`].
     pub fn setbit(&self, key: impl ToArg, offset: impl ToInteger, value: impl ToInteger) -> Typed<bool, &Self> {
         setbit(key, offset, value).on(self)
     }

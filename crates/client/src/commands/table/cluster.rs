@@ -122,7 +122,7 @@ pub fn cluster_failover() -> ClusterFailover {
 }
 
 builder! {
-    /// A request of [`cluster_failover`] and its options.
+    /// A request of [`cluster_failover()`] and its options.
     ClusterFailover, ()
 }
 
@@ -240,7 +240,7 @@ pub fn cluster_meet(ip: impl ToArg, port: impl ToInteger) -> ClusterMeet {
 }
 
 builder! {
-    /// A request of [`cluster_meet`] and its options.
+    /// A request of [`cluster_meet()`] and its options.
     ClusterMeet, ()
 }
 
@@ -322,7 +322,7 @@ pub fn cluster_reset() -> ClusterReset {
 }
 
 builder! {
-    /// A request of [`cluster_reset`] and its options.
+    /// A request of [`cluster_reset()`] and its options.
     ClusterReset, ()
 }
 
@@ -384,7 +384,7 @@ pub fn cluster_setslot(slot: impl ToInteger) -> ClusterSetslot {
 }
 
 builder! {
-    /// A request of [`cluster_setslot`] and its options.
+    /// A request of [`cluster_setslot()`] and its options.
     ClusterSetslot, ()
 }
 
@@ -462,157 +462,157 @@ pub fn cluster_slots() -> Typed<Vec<Reply>> {
 impl crate::Client {
     /// Give slots to this node.
     ///
-    /// `CLUSTER ADDSLOTS slot [slot ...]`: see [`cluster_addslots`].
+    /// `CLUSTER ADDSLOTS slot [slot ...]`: see [`cluster_addslots()`].
     pub fn cluster_addslots(&self, slots: impl ToArgs) -> Typed<(), &Self> {
         cluster_addslots(slots).on(self)
     }
     /// Give ranges of slots to this node.
     ///
-    /// `CLUSTER ADDSLOTSRANGE start-slot end-slot [start-slot end-slot ...]`: see [`cluster_addslotsrange`].
+    /// `CLUSTER ADDSLOTSRANGE start-slot end-slot [start-slot end-slot ...]`: see [`cluster_addslotsrange()`].
     pub fn cluster_addslotsrange(&self, pairs: impl ToArgs) -> Typed<(), &Self> {
         cluster_addslotsrange(pairs).on(self)
     }
     /// Move this node to a new configuration epoch.
     ///
-    /// `CLUSTER BUMPEPOCH`: see [`cluster_bumpepoch`].
+    /// `CLUSTER BUMPEPOCH`: see [`cluster_bumpepoch()`].
     pub fn cluster_bumpepoch(&self) -> Typed<String, &Self> {
         cluster_bumpepoch().on(self)
     }
     /// Count the nodes that hold another for failed.
     ///
-    /// `CLUSTER COUNT-FAILURE-REPORTS node-id`: see [`cluster_count_failure_reports`].
+    /// `CLUSTER COUNT-FAILURE-REPORTS node-id`: see [`cluster_count_failure_reports()`].
     pub fn cluster_count_failure_reports(&self, node_id: impl ToArg) -> Typed<i64, &Self> {
         cluster_count_failure_reports(node_id).on(self)
     }
     /// Count the keys of a slot.
     ///
-    /// `CLUSTER COUNTKEYSINSLOT slot`: see [`cluster_countkeysinslot`].
+    /// `CLUSTER COUNTKEYSINSLOT slot`: see [`cluster_countkeysinslot()`].
     pub fn cluster_countkeysinslot(&self, slot: impl ToInteger) -> Typed<i64, &Self> {
         cluster_countkeysinslot(slot).on(self)
     }
     /// Make slots unassigned as far as this node knows.
     ///
-    /// `CLUSTER DELSLOTS slot [slot ...]`: see [`cluster_delslots`].
+    /// `CLUSTER DELSLOTS slot [slot ...]`: see [`cluster_delslots()`].
     pub fn cluster_delslots(&self, slots: impl ToArgs) -> Typed<(), &Self> {
         cluster_delslots(slots).on(self)
     }
     /// Make ranges of slots unassigned as far as this node knows.
     ///
-    /// `CLUSTER DELSLOTSRANGE start-slot end-slot [start-slot end-slot ...]`: see [`cluster_delslotsrange`].
+    /// `CLUSTER DELSLOTSRANGE start-slot end-slot [start-slot end-slot ...]`: see [`cluster_delslotsrange()`].
     pub fn cluster_delslotsrange(&self, pairs: impl ToArgs) -> Typed<(), &Self> {
         cluster_delslotsrange(pairs).on(self)
     }
     /// Have this replica take over from its primary.
     ///
-    /// `CLUSTER FAILOVER [FORCE | TAKEOVER]`: see [`cluster_failover`].
+    /// `CLUSTER FAILOVER [FORCE | TAKEOVER]`: see [`cluster_failover()`].
     pub fn cluster_failover(&self) -> ClusterFailover<(), &Self> {
         cluster_failover().on(self)
     }
     /// Take all slots from this node.
     ///
-    /// `CLUSTER FLUSHSLOTS`: see [`cluster_flushslots`].
+    /// `CLUSTER FLUSHSLOTS`: see [`cluster_flushslots()`].
     pub fn cluster_flushslots(&self) -> Typed<(), &Self> {
         cluster_flushslots().on(self)
     }
     /// Drop a node from this node's table.
     ///
-    /// `CLUSTER FORGET node-id`: see [`cluster_forget`].
+    /// `CLUSTER FORGET node-id`: see [`cluster_forget()`].
     pub fn cluster_forget(&self, node_id: impl ToArg) -> Typed<(), &Self> {
         cluster_forget(node_id).on(self)
     }
     /// List keys of a slot.
     ///
-    /// `CLUSTER GETKEYSINSLOT slot count`: see [`cluster_getkeysinslot`].
+    /// `CLUSTER GETKEYSINSLOT slot count`: see [`cluster_getkeysinslot()`].
     pub fn cluster_getkeysinslot(&self, slot: impl ToInteger, count: impl ToInteger) -> Typed<Vec<Bytes>, &Self> {
         cluster_getkeysinslot(slot, count).on(self)
     }
     /// Describe the cluster's state.
     ///
-    /// `CLUSTER INFO`: see [`cluster_info`].
+    /// `CLUSTER INFO`: see [`cluster_info()`].
     pub fn cluster_info(&self) -> Typed<String, &Self> {
         cluster_info().on(self)
     }
     /// Tell the slot of a key.
     ///
-    /// `CLUSTER KEYSLOT key`: see [`cluster_keyslot`].
+    /// `CLUSTER KEYSLOT key`: see [`cluster_keyslot()`].
     pub fn cluster_keyslot(&self, key: impl ToArg) -> Typed<i64, &Self> {
         cluster_keyslot(key).on(self)
     }
     /// Describe the links to the other nodes.
     ///
-    /// `CLUSTER LINKS`: see [`cluster_links`].
+    /// `CLUSTER LINKS`: see [`cluster_links()`].
     pub fn cluster_links(&self) -> Typed<Vec<HashMap<Bytes, Reply>>, &Self> {
         cluster_links().on(self)
     }
     /// Introduce this node to another one.
     ///
-    /// `CLUSTER MEET ip port [cluster_bus_port]`: see [`cluster_meet`].
+    /// `CLUSTER MEET ip port [cluster_bus_port]`: see [`cluster_meet()`].
     pub fn cluster_meet(&self, ip: impl ToArg, port: impl ToInteger) -> ClusterMeet<(), &Self> {
         cluster_meet(ip, port).on(self)
     }
     /// Tell the id of this node.
     ///
-    /// `CLUSTER MYID`: see [`cluster_myid`].
+    /// `CLUSTER MYID`: see [`cluster_myid()`].
     pub fn cluster_myid(&self) -> Typed<Bytes, &Self> {
         cluster_myid().on(self)
     }
     /// Show the nodes table.
     ///
-    /// `CLUSTER NODES`: see [`cluster_nodes`].
+    /// `CLUSTER NODES`: see [`cluster_nodes()`].
     pub fn cluster_nodes(&self) -> Typed<String, &Self> {
         cluster_nodes().on(self)
     }
     /// Describe the replicas of a primary.
     ///
-    /// `CLUSTER REPLICAS node-id`: see [`cluster_replicas`].
+    /// `CLUSTER REPLICAS node-id`: see [`cluster_replicas()`].
     pub fn cluster_replicas(&self, node_id: impl ToArg) -> Typed<Vec<Bytes>, &Self> {
         cluster_replicas(node_id).on(self)
     }
     /// Make this node a replica of another.
     ///
-    /// `CLUSTER REPLICATE node-id`: see [`cluster_replicate`].
+    /// `CLUSTER REPLICATE node-id`: see [`cluster_replicate()`].
     pub fn cluster_replicate(&self, node_id: impl ToArg) -> Typed<(), &Self> {
         cluster_replicate(node_id).on(self)
     }
     /// Make this node leave the cluster and forget it.
     ///
-    /// `CLUSTER RESET [HARD | SOFT]`: see [`cluster_reset`].
+    /// `CLUSTER RESET [HARD | SOFT]`: see [`cluster_reset()`].
     pub fn cluster_reset(&self) -> ClusterReset<(), &Self> {
         cluster_reset().on(self)
     }
     /// Write the nodes table to disk.
     ///
-    /// `CLUSTER SAVECONFIG`: see [`cluster_saveconfig`].
+    /// `CLUSTER SAVECONFIG`: see [`cluster_saveconfig()`].
     pub fn cluster_saveconfig(&self) -> Typed<(), &Self> {
         cluster_saveconfig().on(self)
     }
     /// Set the configuration epoch of a fresh node.
     ///
-    /// `CLUSTER SET-CONFIG-EPOCH config-epoch`: see [`cluster_set_config_epoch`].
+    /// `CLUSTER SET-CONFIG-EPOCH config-epoch`: see [`cluster_set_config_epoch()`].
     pub fn cluster_set_config_epoch(&self, config_epoch: impl ToInteger) -> Typed<(), &Self> {
         cluster_set_config_epoch(config_epoch).on(self)
     }
     /// Bind a slot to a node, or mark it as being migrated or imported.
     ///
-    /// `CLUSTER SETSLOT slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>`: see [`cluster_setslot`].
+    /// `CLUSTER SETSLOT slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>`: see [`cluster_setslot()`].
     pub fn cluster_setslot(&self, slot: impl ToInteger) -> ClusterSetslot<(), &Self> {
         cluster_setslot(slot).on(self)
     }
     /// Describe shards, their slots and nodes.
     ///
-    /// `CLUSTER SHARDS`: see [`cluster_shards`].
+    /// `CLUSTER SHARDS`: see [`cluster_shards()`].
     pub fn cluster_shards(&self) -> Typed<Vec<HashMap<Bytes, Reply>>, &Self> {
         cluster_shards().on(self)
     }
     /// Describe the replicas of a primary.
     ///
-    /// `CLUSTER SLAVES node-id`: see [`cluster_slaves`].
+    /// `CLUSTER SLAVES node-id`: see [`cluster_slaves()`].
     pub fn cluster_slaves(&self, node_id: impl ToArg) -> Typed<Vec<Bytes>, &Self> {
         cluster_slaves(node_id).on(self)
     }
     /// List which nodes serve which ranges of slots.
     ///
-    /// `CLUSTER SLOTS`: see [`cluster_slots`].
+    /// `CLUSTER SLOTS`: see [`cluster_slots()`].
     pub fn cluster_slots(&self) -> Typed<Vec<Reply>, &Self> {
         cluster_slots().on(self)
     }

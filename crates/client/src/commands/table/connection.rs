@@ -77,7 +77,7 @@ pub fn client_kill() -> ClientKill {
 }
 
 builder! {
-    /// A request of [`client_kill`] and its options.
+    /// A request of [`client_kill()`] and its options.
     ClientKill, i64
 }
 
@@ -160,7 +160,7 @@ pub fn client_list() -> ClientList {
 }
 
 builder! {
-    /// A request of [`client_list`] and its options.
+    /// A request of [`client_list()`] and its options.
     ClientList, String
 }
 
@@ -197,7 +197,7 @@ pub fn client_pause(timeout: impl ToInteger) -> ClientPause {
 }
 
 builder! {
-    /// A request of [`client_pause`] and its options.
+    /// A request of [`client_pause()`] and its options.
     ClientPause, ()
 }
 
@@ -245,7 +245,7 @@ pub fn client_unblock(client_id: impl ToInteger) -> ClientUnblock {
 }
 
 builder! {
-    /// A request of [`client_unblock`] and its options.
+    /// A request of [`client_unblock()`] and its options.
     ClientUnblock, bool
 }
 
@@ -306,7 +306,7 @@ pub fn ping() -> Ping {
 }
 
 builder! {
-    /// A request of [`ping`] and its options.
+    /// A request of [`ping()`] and its options.
     Ping, String
 }
 
@@ -333,73 +333,73 @@ impl<S> Ping<Bytes, S> {
 impl crate::Client {
     /// Tell the name given to this connection.
     ///
-    /// `CLIENT GETNAME`: see [`client_getname`].
+    /// `CLIENT GETNAME`: see [`client_getname()`].
     pub fn client_getname(&self) -> Typed<Option<Bytes>, &Self> {
         client_getname().on(self)
     }
     /// Tell which connection receives this one's invalidations.
     ///
-    /// `CLIENT GETREDIR`: see [`client_getredir`].
+    /// `CLIENT GETREDIR`: see [`client_getredir()`].
     pub fn client_getredir(&self) -> Typed<i64, &Self> {
         client_getredir().on(self)
     }
     /// Tell the number of this connection.
     ///
-    /// `CLIENT ID`: see [`client_id`].
+    /// `CLIENT ID`: see [`client_id()`].
     pub fn client_id(&self) -> Typed<i64, &Self> {
         client_id().on(self)
     }
     /// Describe this connection.
     ///
-    /// `CLIENT INFO`: see [`client_info`].
+    /// `CLIENT INFO`: see [`client_info()`].
     pub fn client_info(&self) -> Typed<String, &Self> {
         client_info().on(self)
     }
     /// Close connections by address, number, user or kind.
     ///
-    /// `CLIENT KILL <ip:port | <[ID client-id] | [TYPE NORMAL | MASTER | SLAVE | REPLICA | PUBSUB] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no]> [<[ID client-id] | [TYPE NORMAL | MASTER | SLAVE | REPLICA | PUBSUB] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no]> ...]>`: see [`client_kill`].
+    /// `CLIENT KILL <ip:port | <[ID client-id] | [TYPE NORMAL | MASTER | SLAVE | REPLICA | PUBSUB] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no]> [<[ID client-id] | [TYPE NORMAL | MASTER | SLAVE | REPLICA | PUBSUB] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no]> ...]>`: see [`client_kill()`].
     pub fn client_kill(&self) -> ClientKill<i64, &Self> {
         client_kill().on(self)
     }
     /// Describe the open connections.
     ///
-    /// `CLIENT LIST [TYPE NORMAL | MASTER | REPLICA | PUBSUB] [ID client-id [client-id ...]]`: see [`client_list`].
+    /// `CLIENT LIST [TYPE NORMAL | MASTER | REPLICA | PUBSUB] [ID client-id [client-id ...]]`: see [`client_list()`].
     pub fn client_list(&self) -> ClientList<String, &Self> {
         client_list().on(self)
     }
     /// Hold back the commands of all clients for a while.
     ///
-    /// `CLIENT PAUSE timeout [WRITE | ALL]`: see [`client_pause`].
+    /// `CLIENT PAUSE timeout [WRITE | ALL]`: see [`client_pause()`].
     pub fn client_pause(&self, timeout: impl ToInteger) -> ClientPause<(), &Self> {
         client_pause(timeout).on(self)
     }
     /// Show how this connection tracks keys.
     ///
-    /// `CLIENT TRACKINGINFO`: see [`client_trackinginfo`].
+    /// `CLIENT TRACKINGINFO`: see [`client_trackinginfo()`].
     pub fn client_trackinginfo(&self) -> Typed<HashMap<Bytes, Reply>, &Self> {
         client_trackinginfo().on(self)
     }
     /// Wake a connection that waits in a blocking command.
     ///
-    /// `CLIENT UNBLOCK client-id [TIMEOUT | ERROR]`: see [`client_unblock`].
+    /// `CLIENT UNBLOCK client-id [TIMEOUT | ERROR]`: see [`client_unblock()`].
     pub fn client_unblock(&self, client_id: impl ToInteger) -> ClientUnblock<bool, &Self> {
         client_unblock(client_id).on(self)
     }
     /// End a pause of all clients.
     ///
-    /// `CLIENT UNPAUSE`: see [`client_unpause`].
+    /// `CLIENT UNPAUSE`: see [`client_unpause()`].
     pub fn client_unpause(&self) -> Typed<(), &Self> {
         client_unpause().on(self)
     }
     /// Answer with the argument.
     ///
-    /// `ECHO message`: see [`echo`].
+    /// `ECHO message`: see [`echo()`].
     pub fn echo(&self, message: impl ToArg) -> Typed<Bytes, &Self> {
         echo(message).on(self)
     }
     /// Answer PONG, or the argument.
     ///
-    /// `PING [message]`: see [`ping`].
+    /// `PING [message]`: see [`ping()`].
     pub fn ping(&self) -> Ping<String, &Self> {
         ping().on(self)
     }

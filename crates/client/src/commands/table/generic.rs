@@ -27,7 +27,7 @@ pub fn copy(source: impl ToArg, destination: impl ToArg) -> Copy {
 }
 
 builder! {
-    /// A request of [`copy`] and its options.
+    /// A request of [`copy()`] and its options.
     Copy, bool
 }
 
@@ -106,7 +106,7 @@ pub fn expire(key: impl ToArg, seconds: impl ToInteger) -> Expire {
 }
 
 builder! {
-    /// A request of [`expire`] and its options.
+    /// A request of [`expire()`] and its options.
     Expire, bool
 }
 
@@ -154,7 +154,7 @@ pub fn expireat(key: impl ToArg, unix_time_seconds: impl ToInteger) -> Expireat 
 }
 
 builder! {
-    /// A request of [`expireat`] and its options.
+    /// A request of [`expireat()`] and its options.
     Expireat, bool
 }
 
@@ -239,7 +239,7 @@ pub fn migrate(
 }
 
 builder! {
-    /// A request of [`migrate`] and its options.
+    /// A request of [`migrate()`] and its options.
     Migrate, String
 }
 
@@ -382,7 +382,7 @@ pub fn pexpire(key: impl ToArg, milliseconds: impl ToInteger) -> Pexpire {
 }
 
 builder! {
-    /// A request of [`pexpire`] and its options.
+    /// A request of [`pexpire()`] and its options.
     Pexpire, bool
 }
 
@@ -430,7 +430,7 @@ pub fn pexpireat(key: impl ToArg, unix_time_milliseconds: impl ToInteger) -> Pex
 }
 
 builder! {
-    /// A request of [`pexpireat`] and its options.
+    /// A request of [`pexpireat()`] and its options.
     Pexpireat, bool
 }
 
@@ -550,7 +550,7 @@ pub fn restore(key: impl ToArg, ttl: impl ToInteger, serialized_value: impl ToAr
 }
 
 builder! {
-    /// A request of [`restore`] and its options.
+    /// A request of [`restore()`] and its options.
     Restore, ()
 }
 
@@ -599,7 +599,7 @@ pub fn scan(cursor: impl ToInteger) -> Scan {
 }
 
 builder! {
-    /// A request of [`scan`] and its options.
+    /// A request of [`scan()`] and its options.
     Scan, (u64, Vec<Bytes>)
 }
 
@@ -643,7 +643,7 @@ pub fn sort(key: impl ToArg) -> Sort {
 }
 
 builder! {
-    /// A request of [`sort`] and its options.
+    /// A request of [`sort()`] and its options.
     Sort, Vec<Option<Bytes>>
 }
 
@@ -727,7 +727,7 @@ pub fn sort_ro(key: impl ToArg) -> SortRo {
 }
 
 builder! {
-    /// A request of [`sort_ro`] and its options.
+    /// A request of [`sort_ro()`] and its options.
     SortRo, Vec<Option<Bytes>>
 }
 
@@ -849,55 +849,55 @@ pub fn wait(numreplicas: impl ToInteger, timeout: impl ToInteger) -> Typed<i64> 
 impl crate::Client {
     /// Copy a key's value to another key.
     ///
-    /// `COPY source destination [DB destination-db] [REPLACE]`: see [`copy`].
+    /// `COPY source destination [DB destination-db] [REPLACE]`: see [`copy()`].
     pub fn copy(&self, source: impl ToArg, destination: impl ToArg) -> Copy<bool, &Self> {
         copy(source, destination).on(self)
     }
     /// Delete keys.
     ///
-    /// `DEL key [key ...]`: see [`del`].
+    /// `DEL key [key ...]`: see [`del()`].
     pub fn del(&self, keys: impl ToArgs) -> Typed<i64, &Self> {
         del(keys).on(self)
     }
     /// Serialise the value of a key.
     ///
-    /// `DUMP key`: see [`dump`].
+    /// `DUMP key`: see [`dump()`].
     pub fn dump(&self, key: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         dump(key).on(self)
     }
     /// Count how many of the keys exist.
     ///
-    /// `EXISTS key [key ...]`: see [`exists`].
+    /// `EXISTS key [key ...]`: see [`exists()`].
     pub fn exists(&self, keys: impl ToArgs) -> Typed<i64, &Self> {
         exists(keys).on(self)
     }
     /// Let a key expire after seconds.
     ///
-    /// `EXPIRE key seconds [NX | XX | GT | LT]`: see [`expire`].
+    /// `EXPIRE key seconds [NX | XX | GT | LT]`: see [`expire()`].
     pub fn expire(&self, key: impl ToArg, seconds: impl ToInteger) -> Expire<bool, &Self> {
         expire(key, seconds).on(self)
     }
     /// Let a key expire at a time in seconds.
     ///
-    /// `EXPIREAT key unix-time-seconds [NX | XX | GT | LT]`: see [`expireat`].
+    /// `EXPIREAT key unix-time-seconds [NX | XX | GT | LT]`: see [`expireat()`].
     pub fn expireat(&self, key: impl ToArg, unix_time_seconds: impl ToInteger) -> Expireat<bool, &Self> {
         expireat(key, unix_time_seconds).on(self)
     }
     /// Tell at which second a key expires.
     ///
-    /// `EXPIRETIME key`: see [`expiretime`].
+    /// `EXPIRETIME key`: see [`expiretime()`].
     pub fn expiretime(&self, key: impl ToArg) -> Typed<i64, &Self> {
         expiretime(key).on(self)
     }
     /// List the keys that match a pattern.
     ///
-    /// `KEYS pattern`: see [`keys`].
+    /// `KEYS pattern`: see [`keys()`].
     pub fn keys(&self, pattern: impl ToArg) -> Typed<Vec<Bytes>, &Self> {
         keys(pattern).on(self)
     }
     /// Move keys to another server.
     ///
-    /// `MIGRATE host port <key | ""> destination-db timeout [COPY] [REPLACE] [[AUTH password] | [AUTH2 username password]] [KEYS key [key ...]]`: see [`migrate`].
+    /// `MIGRATE host port <key | ""> destination-db timeout [COPY] [REPLACE] [[AUTH password] | [AUTH2 username password]] [KEYS key [key ...]]`: see [`migrate()`].
     pub fn migrate(
         &self,
         host: impl ToArg,
@@ -910,133 +910,133 @@ impl crate::Client {
     }
     /// Move a key to another database.
     ///
-    /// `MOVE key db`: see [`move_`].
+    /// `MOVE key db`: see [`move_()`].
     pub fn move_(&self, key: impl ToArg, db: impl ToInteger) -> Typed<bool, &Self> {
         move_(key, db).on(self)
     }
     /// Tell the encoding of a value.
     ///
-    /// `OBJECT ENCODING key`: see [`object_encoding`].
+    /// `OBJECT ENCODING key`: see [`object_encoding()`].
     pub fn object_encoding(&self, key: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         object_encoding(key).on(self)
     }
     /// Tell how often a key is used, on a logarithmic scale.
     ///
-    /// `OBJECT FREQ key`: see [`object_freq`].
+    /// `OBJECT FREQ key`: see [`object_freq()`].
     pub fn object_freq(&self, key: impl ToArg) -> Typed<Option<i64>, &Self> {
         object_freq(key).on(self)
     }
     /// Tell for how many seconds a key has not been used.
     ///
-    /// `OBJECT IDLETIME key`: see [`object_idletime`].
+    /// `OBJECT IDLETIME key`: see [`object_idletime()`].
     pub fn object_idletime(&self, key: impl ToArg) -> Typed<Option<i64>, &Self> {
         object_idletime(key).on(self)
     }
     /// Tell the number of references to a value.
     ///
-    /// `OBJECT REFCOUNT key`: see [`object_refcount`].
+    /// `OBJECT REFCOUNT key`: see [`object_refcount()`].
     pub fn object_refcount(&self, key: impl ToArg) -> Typed<Option<i64>, &Self> {
         object_refcount(key).on(self)
     }
     /// Drop the expiry of a key.
     ///
-    /// `PERSIST key`: see [`persist`].
+    /// `PERSIST key`: see [`persist()`].
     pub fn persist(&self, key: impl ToArg) -> Typed<bool, &Self> {
         persist(key).on(self)
     }
     /// Let a key expire after milliseconds.
     ///
-    /// `PEXPIRE key milliseconds [NX | XX | GT | LT]`: see [`pexpire`].
+    /// `PEXPIRE key milliseconds [NX | XX | GT | LT]`: see [`pexpire()`].
     pub fn pexpire(&self, key: impl ToArg, milliseconds: impl ToInteger) -> Pexpire<bool, &Self> {
         pexpire(key, milliseconds).on(self)
     }
     /// Let a key expire at a time in milliseconds.
     ///
-    /// `PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT]`: see [`pexpireat`].
+    /// `PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT]`: see [`pexpireat()`].
     pub fn pexpireat(&self, key: impl ToArg, unix_time_milliseconds: impl ToInteger) -> Pexpireat<bool, &Self> {
         pexpireat(key, unix_time_milliseconds).on(self)
     }
     /// Tell at which millisecond a key expires.
     ///
-    /// `PEXPIRETIME key`: see [`pexpiretime`].
+    /// `PEXPIRETIME key`: see [`pexpiretime()`].
     pub fn pexpiretime(&self, key: impl ToArg) -> Typed<i64, &Self> {
         pexpiretime(key).on(self)
     }
     /// Tell in how many milliseconds a key expires.
     ///
-    /// `PTTL key`: see [`pttl`].
+    /// `PTTL key`: see [`pttl()`].
     pub fn pttl(&self, key: impl ToArg) -> Typed<i64, &Self> {
         pttl(key).on(self)
     }
     /// Pick a random key.
     ///
-    /// `RANDOMKEY`: see [`randomkey`].
+    /// `RANDOMKEY`: see [`randomkey()`].
     pub fn randomkey(&self) -> Typed<Option<Bytes>, &Self> {
         randomkey().on(self)
     }
     /// Rename a key, replacing what had the name.
     ///
-    /// `RENAME key newkey`: see [`rename`].
+    /// `RENAME key newkey`: see [`rename()`].
     pub fn rename(&self, key: impl ToArg, newkey: impl ToArg) -> Typed<(), &Self> {
         rename(key, newkey).on(self)
     }
     /// Rename a key unless the new name is taken.
     ///
-    /// `RENAMENX key newkey`: see [`renamenx`].
+    /// `RENAMENX key newkey`: see [`renamenx()`].
     pub fn renamenx(&self, key: impl ToArg, newkey: impl ToArg) -> Typed<bool, &Self> {
         renamenx(key, newkey).on(self)
     }
     /// Make a key from a serialised value.
     ///
-    /// `RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]`: see [`restore`].
+    /// `RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]`: see [`restore()`].
     pub fn restore(&self, key: impl ToArg, ttl: impl ToInteger, serialized_value: impl ToArg) -> Restore<(), &Self> {
         restore(key, ttl, serialized_value).on(self)
     }
     /// Walk through the keys in steps.
     ///
-    /// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`: see [`scan`].
+    /// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`: see [`scan()`].
     pub fn scan(&self, cursor: impl ToInteger) -> Scan<(u64, Vec<Bytes>), &Self> {
         scan(cursor).on(self)
     }
     /// Sort the elements of a list, set or sorted set, and perhaps store them.
     ///
-    /// `SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]`: see [`sort`].
+    /// `SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]`: see [`sort()`].
     pub fn sort(&self, key: impl ToArg) -> Sort<Vec<Option<Bytes>>, &Self> {
         sort(key).on(self)
     }
     /// Sort the elements of a list, set or sorted set.
     ///
-    /// `SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]`: see [`sort_ro`].
+    /// `SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]`: see [`sort_ro()`].
     pub fn sort_ro(&self, key: impl ToArg) -> SortRo<Vec<Option<Bytes>>, &Self> {
         sort_ro(key).on(self)
     }
     /// Mark keys as used, and count those that exist.
     ///
-    /// `TOUCH key [key ...]`: see [`touch`].
+    /// `TOUCH key [key ...]`: see [`touch()`].
     pub fn touch(&self, keys: impl ToArgs) -> Typed<i64, &Self> {
         touch(keys).on(self)
     }
     /// Tell in how many seconds a key expires.
     ///
-    /// `TTL key`: see [`ttl`].
+    /// `TTL key`: see [`ttl()`].
     pub fn ttl(&self, key: impl ToArg) -> Typed<i64, &Self> {
         ttl(key).on(self)
     }
     /// Tell the type of a key's value.
     ///
-    /// `TYPE key`: see [`type_`].
+    /// `TYPE key`: see [`type_()`].
     pub fn type_(&self, key: impl ToArg) -> Typed<String, &Self> {
         type_(key).on(self)
     }
     /// Delete keys and free their memory later.
     ///
-    /// `UNLINK key [key ...]`: see [`unlink`].
+    /// `UNLINK key [key ...]`: see [`unlink()`].
     pub fn unlink(&self, keys: impl ToArgs) -> Typed<i64, &Self> {
         unlink(keys).on(self)
     }
     /// Wait until replicas have received this connection's writes.
     ///
-    /// `WAIT numreplicas timeout`: see [`wait`].
+    /// `WAIT numreplicas timeout`: see [`wait()`].
     pub fn wait(&self, numreplicas: impl ToInteger, timeout: impl ToInteger) -> Typed<i64, &Self> {
         wait(numreplicas, timeout).on(self)
     }

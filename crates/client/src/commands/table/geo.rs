@@ -27,7 +27,7 @@ pub fn geoadd(key: impl ToArg, triples: impl ToArgs) -> Geoadd {
 }
 
 builder! {
-    /// A request of [`geoadd`] and its options.
+    /// A request of [`geoadd()`] and its options.
     Geoadd, i64
 }
 
@@ -70,7 +70,7 @@ pub fn geodist(key: impl ToArg, member1: impl ToArg, member2: impl ToArg) -> Geo
 }
 
 builder! {
-    /// A request of [`geodist`] and its options.
+    /// A request of [`geodist()`] and its options.
     Geodist, Option<f64>
 }
 
@@ -157,7 +157,7 @@ pub fn georadius(
 }
 
 builder! {
-    /// A request of [`georadius`] and its options.
+    /// A request of [`georadius()`] and its options.
     Georadius, Vec<Bytes>
 }
 
@@ -327,7 +327,7 @@ pub fn georadius_ro(
 }
 
 builder! {
-    /// A request of [`georadius_ro`] and its options.
+    /// A request of [`georadius_ro()`] and its options.
     GeoradiusRo, Vec<Bytes>
 }
 
@@ -423,7 +423,7 @@ pub fn georadiusbymember(key: impl ToArg, member: impl ToArg, radius: impl ToDou
 }
 
 builder! {
-    /// A request of [`georadiusbymember`] and its options.
+    /// A request of [`georadiusbymember()`] and its options.
     Georadiusbymember, Vec<Bytes>
 }
 
@@ -591,7 +591,7 @@ pub fn georadiusbymember_ro(
 }
 
 builder! {
-    /// A request of [`georadiusbymember_ro`] and its options.
+    /// A request of [`georadiusbymember_ro()`] and its options.
     GeoradiusbymemberRo, Vec<Bytes>
 }
 
@@ -684,7 +684,7 @@ pub fn geosearch(key: impl ToArg) -> Geosearch {
 }
 
 builder! {
-    /// A request of [`geosearch`] and its options.
+    /// A request of [`geosearch()`] and its options.
     Geosearch, Vec<Bytes>
 }
 
@@ -810,7 +810,7 @@ pub fn geosearchstore(destination: impl ToArg, source: impl ToArg) -> Geosearchs
 }
 
 builder! {
-    /// A request of [`geosearchstore`] and its options.
+    /// A request of [`geosearchstore()`] and its options.
     Geosearchstore, i64
 }
 
@@ -884,31 +884,31 @@ impl<T, S> Geosearchstore<T, S> {
 impl crate::Client {
     /// Add places to a geospatial index.
     ///
-    /// `GEOADD key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]`: see [`geoadd`].
+    /// `GEOADD key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]`: see [`geoadd()`].
     pub fn geoadd(&self, key: impl ToArg, triples: impl ToArgs) -> Geoadd<i64, &Self> {
         geoadd(key, triples).on(self)
     }
     /// Tell the distance between two places.
     ///
-    /// `GEODIST key member1 member2 [M | KM | FT | MI]`: see [`geodist`].
+    /// `GEODIST key member1 member2 [M | KM | FT | MI]`: see [`geodist()`].
     pub fn geodist(&self, key: impl ToArg, member1: impl ToArg, member2: impl ToArg) -> Geodist<Option<f64>, &Self> {
         geodist(key, member1, member2).on(self)
     }
     /// Tell the geohashes of places.
     ///
-    /// `GEOHASH key member [member ...]`: see [`geohash`].
+    /// `GEOHASH key member [member ...]`: see [`geohash()`].
     pub fn geohash(&self, key: impl ToArg, members: impl ToArgs) -> Typed<Vec<Option<Bytes>>, &Self> {
         geohash(key, members).on(self)
     }
     /// Tell the coordinates of places.
     ///
-    /// `GEOPOS key member [member ...]`: see [`geopos`].
+    /// `GEOPOS key member [member ...]`: see [`geopos()`].
     pub fn geopos(&self, key: impl ToArg, members: impl ToArgs) -> Typed<Vec<Option<(f64, f64)>>, &Self> {
         geopos(key, members).on(self)
     }
     /// Find, and perhaps store, the places around a point.
     ///
-    /// `GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key] [STOREDIST key]`: see [`georadius`].
+    /// `GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key] [STOREDIST key]`: see [`georadius()`].
     pub fn georadius(
         &self,
         key: impl ToArg,
@@ -921,7 +921,7 @@ impl crate::Client {
     }
     /// Find the places around a point.
     ///
-    /// `GEORADIUS_RO key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]`: see [`georadius_ro`].
+    /// `GEORADIUS_RO key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]`: see [`georadius_ro()`].
     pub fn georadius_ro(
         &self,
         key: impl ToArg,
@@ -934,7 +934,7 @@ impl crate::Client {
     }
     /// Find, and perhaps store, the places around a place.
     ///
-    /// `GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key] [STOREDIST key]`: see [`georadiusbymember`].
+    /// `GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key] [STOREDIST key]`: see [`georadiusbymember()`].
     pub fn georadiusbymember(
         &self,
         key: impl ToArg,
@@ -946,7 +946,7 @@ impl crate::Client {
     }
     /// Find the places around a place.
     ///
-    /// `GEORADIUSBYMEMBER_RO key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]`: see [`georadiusbymember_ro`].
+    /// `GEORADIUSBYMEMBER_RO key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]`: see [`georadiusbymember_ro()`].
     pub fn georadiusbymember_ro(
         &self,
         key: impl ToArg,
@@ -958,13 +958,13 @@ impl crate::Client {
     }
     /// Find the places within a circle or box.
     ///
-    /// `GEOSEARCH key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]`: see [`geosearch`].
+    /// `GEOSEARCH key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]`: see [`geosearch()`].
     pub fn geosearch(&self, key: impl ToArg) -> Geosearch<Vec<Bytes>, &Self> {
         geosearch(key).on(self)
     }
     /// Store the places within a circle or box.
     ///
-    /// `GEOSEARCHSTORE destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]`: see [`geosearchstore`].
+    /// `GEOSEARCHSTORE destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]`: see [`geosearchstore()`].
     pub fn geosearchstore(&self, destination: impl ToArg, source: impl ToArg) -> Geosearchstore<i64, &Self> {
         geosearchstore(destination, source).on(self)
     }

@@ -59,7 +59,7 @@ pub fn hexpire(key: impl ToArg, seconds: impl ToInteger, fields: impl ToArgs) ->
 }
 
 builder! {
-    /// A request of [`hexpire`] and its options.
+    /// A request of [`hexpire()`] and its options.
     Hexpire, Vec<i64>
 }
 
@@ -109,7 +109,7 @@ pub fn hexpireat(key: impl ToArg, unix_time_seconds: impl ToInteger, fields: imp
 }
 
 builder! {
-    /// A request of [`hexpireat`] and its options.
+    /// A request of [`hexpireat()`] and its options.
     Hexpireat, Vec<i64>
 }
 
@@ -219,7 +219,7 @@ pub fn hgetex(key: impl ToArg, fields: impl ToArgs) -> Hgetex {
 }
 
 builder! {
-    /// A request of [`hgetex`] and its options.
+    /// A request of [`hgetex()`] and its options.
     Hgetex, Vec<Option<Bytes>>
 }
 
@@ -385,7 +385,7 @@ pub fn hpexpire(key: impl ToArg, milliseconds: impl ToInteger, fields: impl ToAr
 }
 
 builder! {
-    /// A request of [`hpexpire`] and its options.
+    /// A request of [`hpexpire()`] and its options.
     Hpexpire, Vec<i64>
 }
 
@@ -435,7 +435,7 @@ pub fn hpexpireat(key: impl ToArg, unix_time_milliseconds: impl ToInteger, field
 }
 
 builder! {
-    /// A request of [`hpexpireat`] and its options.
+    /// A request of [`hpexpireat()`] and its options.
     Hpexpireat, Vec<i64>
 }
 
@@ -514,7 +514,7 @@ pub fn hrandfield(key: impl ToArg) -> Hrandfield {
 }
 
 builder! {
-    /// A request of [`hrandfield`] and its options.
+    /// A request of [`hrandfield()`] and its options.
     Hrandfield, Option<Bytes>
 }
 
@@ -583,7 +583,7 @@ pub fn hscan(key: impl ToArg, cursor: impl ToInteger) -> Hscan {
 }
 
 builder! {
-    /// A request of [`hscan`] and its options.
+    /// A request of [`hscan()`] and its options.
     Hscan, (u64, Pairs<Bytes, Bytes>)
 }
 
@@ -656,7 +656,7 @@ pub fn hsetex(key: impl ToArg, pairs: impl ToArgs) -> Hsetex {
 }
 
 builder! {
-    /// A request of [`hsetex`] and its options.
+    /// A request of [`hsetex()`] and its options.
     Hsetex, bool
 }
 
@@ -774,25 +774,25 @@ pub fn hvals(key: impl ToArg) -> Typed<Vec<Bytes>> {
 impl crate::Client {
     /// Delete fields of a hash.
     ///
-    /// `HDEL key field [field ...]`: see [`hdel`].
+    /// `HDEL key field [field ...]`: see [`hdel()`].
     pub fn hdel(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<i64, &Self> {
         hdel(key, fields).on(self)
     }
     /// Tell whether a hash has a field.
     ///
-    /// `HEXISTS key field`: see [`hexists`].
+    /// `HEXISTS key field`: see [`hexists()`].
     pub fn hexists(&self, key: impl ToArg, field: impl ToArg) -> Typed<bool, &Self> {
         hexists(key, field).on(self)
     }
     /// Let fields of a hash expire after seconds.
     ///
-    /// `HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hexpire`].
+    /// `HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hexpire()`].
     pub fn hexpire(&self, key: impl ToArg, seconds: impl ToInteger, fields: impl ToArgs) -> Hexpire<Vec<i64>, &Self> {
         hexpire(key, seconds, fields).on(self)
     }
     /// Let fields of a hash expire at a Unix time in seconds.
     ///
-    /// `HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hexpireat`].
+    /// `HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hexpireat()`].
     pub fn hexpireat(
         &self,
         key: impl ToArg,
@@ -803,79 +803,79 @@ impl crate::Client {
     }
     /// Tell when fields of a hash expire, as Unix times in seconds.
     ///
-    /// `HEXPIRETIME key FIELDS numfields field [field ...]`: see [`hexpiretime`].
+    /// `HEXPIRETIME key FIELDS numfields field [field ...]`: see [`hexpiretime()`].
     pub fn hexpiretime(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<i64>, &Self> {
         hexpiretime(key, fields).on(self)
     }
     /// Tell the value of a field.
     ///
-    /// `HGET key field`: see [`hget`].
+    /// `HGET key field`: see [`hget()`].
     pub fn hget(&self, key: impl ToArg, field: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         hget(key, field).on(self)
     }
     /// List the fields and values of a hash.
     ///
-    /// `HGETALL key`: see [`hgetall`].
+    /// `HGETALL key`: see [`hgetall()`].
     pub fn hgetall(&self, key: impl ToArg) -> Typed<HashMap<Bytes, Bytes>, &Self> {
         hgetall(key).on(self)
     }
     /// Tell the values of fields and delete them.
     ///
-    /// `HGETDEL key FIELDS numfields field [field ...]`: see [`hgetdel`].
+    /// `HGETDEL key FIELDS numfields field [field ...]`: see [`hgetdel()`].
     pub fn hgetdel(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<Option<Bytes>>, &Self> {
         hgetdel(key, fields).on(self)
     }
     /// Tell the values of fields and set or drop their expiry.
     ///
-    /// `HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]`: see [`hgetex`].
+    /// `HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]`: see [`hgetex()`].
     pub fn hgetex(&self, key: impl ToArg, fields: impl ToArgs) -> Hgetex<Vec<Option<Bytes>>, &Self> {
         hgetex(key, fields).on(self)
     }
     /// Add to the integer in a field.
     ///
-    /// `HINCRBY key field increment`: see [`hincrby`].
+    /// `HINCRBY key field increment`: see [`hincrby()`].
     pub fn hincrby(&self, key: impl ToArg, field: impl ToArg, increment: impl ToInteger) -> Typed<i64, &Self> {
         hincrby(key, field, increment).on(self)
     }
     /// Add to the number in a field.
     ///
-    /// `HINCRBYFLOAT key field increment`: see [`hincrbyfloat`].
+    /// `HINCRBYFLOAT key field increment`: see [`hincrbyfloat()`].
     pub fn hincrbyfloat(&self, key: impl ToArg, field: impl ToArg, increment: impl ToDouble) -> Typed<f64, &Self> {
         hincrbyfloat(key, field, increment).on(self)
     }
     /// List the fields of a hash.
     ///
-    /// `HKEYS key`: see [`hkeys`].
+    /// `HKEYS key`: see [`hkeys()`].
     pub fn hkeys(&self, key: impl ToArg) -> Typed<Vec<Bytes>, &Self> {
         hkeys(key).on(self)
     }
     /// Count the fields of a hash.
     ///
-    /// `HLEN key`: see [`hlen`].
+    /// `HLEN key`: see [`hlen()`].
     pub fn hlen(&self, key: impl ToArg) -> Typed<i64, &Self> {
         hlen(key).on(self)
     }
     /// Tell the values of several fields.
     ///
-    /// `HMGET key field [field ...]`: see [`hmget`].
+    /// `HMGET key field [field ...]`: see [`hmget()`].
     pub fn hmget(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<Option<Bytes>>, &Self> {
         hmget(key, fields).on(self)
     }
     /// Set several fields of a hash.
     ///
-    /// `HMSET key field value [field value ...]`: see [`hmset`].
+    /// `HMSET key field value [field value ...]`: see [`hmset()`].
     pub fn hmset(&self, key: impl ToArg, pairs: impl ToArgs) -> Typed<(), &Self> {
         hmset(key, pairs).on(self)
     }
     /// Drop the expiry of fields.
     ///
-    /// `HPERSIST key FIELDS numfields field [field ...]`: see [`hpersist`].
+    /// `HPERSIST key FIELDS numfields field [field ...]`: see [`hpersist()`].
     pub fn hpersist(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<i64>, &Self> {
         hpersist(key, fields).on(self)
     }
     /// Let fields of a hash expire after milliseconds.
     ///
-    /// `HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hpexpire`].
+    /// `HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hpexpire()`].
     pub fn hpexpire(
         &self,
         key: impl ToArg,
@@ -886,7 +886,7 @@ impl crate::Client {
     }
     /// Let fields of a hash expire at a Unix time in milliseconds.
     ///
-    /// `HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hpexpireat`].
+    /// `HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]`: see [`hpexpireat()`].
     pub fn hpexpireat(
         &self,
         key: impl ToArg,
@@ -897,61 +897,61 @@ impl crate::Client {
     }
     /// Tell when fields of a hash expire, as Unix times in milliseconds.
     ///
-    /// `HPEXPIRETIME key FIELDS numfields field [field ...]`: see [`hpexpiretime`].
+    /// `HPEXPIRETIME key FIELDS numfields field [field ...]`: see [`hpexpiretime()`].
     pub fn hpexpiretime(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<i64>, &Self> {
         hpexpiretime(key, fields).on(self)
     }
     /// Tell for how many milliseconds fields of a hash live.
     ///
-    /// `HPTTL key FIELDS numfields field [field ...]`: see [`hpttl`].
+    /// `HPTTL key FIELDS numfields field [field ...]`: see [`hpttl()`].
     pub fn hpttl(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<i64>, &Self> {
         hpttl(key, fields).on(self)
     }
     /// Pick random fields of a hash.
     ///
-    /// `HRANDFIELD key [count [WITHVALUES]]`: see [`hrandfield`].
+    /// `HRANDFIELD key [count [WITHVALUES]]`: see [`hrandfield()`].
     pub fn hrandfield(&self, key: impl ToArg) -> Hrandfield<Option<Bytes>, &Self> {
         hrandfield(key).on(self)
     }
     /// Walk through a hash in steps.
     ///
-    /// `HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]`: see [`hscan`].
+    /// `HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]`: see [`hscan()`].
     pub fn hscan(&self, key: impl ToArg, cursor: impl ToInteger) -> Hscan<(u64, Pairs<Bytes, Bytes>), &Self> {
         hscan(key, cursor).on(self)
     }
     /// Set fields of a hash.
     ///
-    /// `HSET key field value [field value ...]`: see [`hset`].
+    /// `HSET key field value [field value ...]`: see [`hset()`].
     pub fn hset(&self, key: impl ToArg, pairs: impl ToArgs) -> Typed<i64, &Self> {
         hset(key, pairs).on(self)
     }
     /// Set fields of a hash and their expiry.
     ///
-    /// `HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]`: see [`hsetex`].
+    /// `HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]`: see [`hsetex()`].
     pub fn hsetex(&self, key: impl ToArg, pairs: impl ToArgs) -> Hsetex<bool, &Self> {
         hsetex(key, pairs).on(self)
     }
     /// Set a field that the hash does not have yet.
     ///
-    /// `HSETNX key field value`: see [`hsetnx`].
+    /// `HSETNX key field value`: see [`hsetnx()`].
     pub fn hsetnx(&self, key: impl ToArg, field: impl ToArg, value: impl ToArg) -> Typed<bool, &Self> {
         hsetnx(key, field, value).on(self)
     }
     /// Tell the length of a field's value.
     ///
-    /// `HSTRLEN key field`: see [`hstrlen`].
+    /// `HSTRLEN key field`: see [`hstrlen()`].
     pub fn hstrlen(&self, key: impl ToArg, field: impl ToArg) -> Typed<i64, &Self> {
         hstrlen(key, field).on(self)
     }
     /// Tell for how many seconds fields of a hash live.
     ///
-    /// `HTTL key FIELDS numfields field [field ...]`: see [`httl`].
+    /// `HTTL key FIELDS numfields field [field ...]`: see [`httl()`].
     pub fn httl(&self, key: impl ToArg, fields: impl ToArgs) -> Typed<Vec<i64>, &Self> {
         httl(key, fields).on(self)
     }
     /// List the values of a hash.
     ///
-    /// `HVALS key`: see [`hvals`].
+    /// `HVALS key`: see [`hvals()`].
     pub fn hvals(&self, key: impl ToArg) -> Typed<Vec<Bytes>, &Self> {
         hvals(key).on(self)
     }

@@ -26,7 +26,7 @@ pub fn pfadd(key: impl ToArg) -> Pfadd {
 }
 
 builder! {
-    /// A request of [`pfadd`] and its options.
+    /// A request of [`pfadd()`] and its options.
     Pfadd, bool
 }
 
@@ -72,19 +72,19 @@ pub fn pfmerge(destkey: impl ToArg, sourcekeys: impl ToArgs) -> Typed<()> {
 impl crate::Client {
     /// Add elements to a HyperLogLog.
     ///
-    /// `PFADD key [element [element ...]]`: see [`pfadd`].
+    /// `PFADD key [element [element ...]]`: see [`pfadd()`].
     pub fn pfadd(&self, key: impl ToArg) -> Pfadd<bool, &Self> {
         pfadd(key).on(self)
     }
     /// Estimate how many different elements HyperLogLogs have seen.
     ///
-    /// `PFCOUNT key [key ...]`: see [`pfcount`].
+    /// `PFCOUNT key [key ...]`: see [`pfcount()`].
     pub fn pfcount(&self, keys: impl ToArgs) -> Typed<i64, &Self> {
         pfcount(keys).on(self)
     }
     /// Merge HyperLogLogs into one.
     ///
-    /// `PFMERGE destkey sourcekey [sourcekey ...]`: see [`pfmerge`].
+    /// `PFMERGE destkey sourcekey [sourcekey ...]`: see [`pfmerge()`].
     pub fn pfmerge(&self, destkey: impl ToArg, sourcekeys: impl ToArgs) -> Typed<(), &Self> {
         pfmerge(destkey, sourcekeys).on(self)
     }

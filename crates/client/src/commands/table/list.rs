@@ -52,7 +52,7 @@ pub fn blmpop(timeout: impl ToDouble, keys: impl ToArgs, where_: LeftRight) -> B
 }
 
 builder! {
-    /// A request of [`blmpop`] and its options.
+    /// A request of [`blmpop()`] and its options.
     Blmpop, Option<(Bytes, Vec<Bytes>)>
 }
 
@@ -197,7 +197,7 @@ pub fn lmpop(keys: impl ToArgs, where_: LeftRight) -> Lmpop {
 }
 
 builder! {
-    /// A request of [`lmpop`] and its options.
+    /// A request of [`lmpop()`] and its options.
     Lmpop, Option<(Bytes, Vec<Bytes>)>
 }
 
@@ -227,7 +227,7 @@ pub fn lpop(key: impl ToArg) -> Lpop {
 }
 
 builder! {
-    /// A request of [`lpop`] and its options.
+    /// A request of [`lpop()`] and its options.
     Lpop, Option<Bytes>
 }
 
@@ -267,7 +267,7 @@ pub fn lpos(key: impl ToArg, element: impl ToArg) -> Lpos {
 }
 
 builder! {
-    /// A request of [`lpos`] and its options.
+    /// A request of [`lpos()`] and its options.
     Lpos, Option<i64>
 }
 
@@ -419,7 +419,7 @@ pub fn rpop(key: impl ToArg) -> Rpop {
 }
 
 builder! {
-    /// A request of [`rpop`] and its options.
+    /// A request of [`rpop()`] and its options.
     Rpop, Option<Bytes>
 }
 
@@ -491,7 +491,7 @@ pub fn rpushx(key: impl ToArg, elements: impl ToArgs) -> Typed<i64> {
 impl crate::Client {
     /// Move an element from one end of a list to an end of another, waiting for one.
     ///
-    /// `BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout`: see [`blmove`].
+    /// `BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout`: see [`blmove()`].
     pub fn blmove(
         &self,
         source: impl ToArg,
@@ -504,7 +504,7 @@ impl crate::Client {
     }
     /// Take elements from the first list that has any, waiting for one.
     ///
-    /// `BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]`: see [`blmpop`].
+    /// `BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]`: see [`blmpop()`].
     pub fn blmpop(
         &self,
         timeout: impl ToDouble,
@@ -515,19 +515,19 @@ impl crate::Client {
     }
     /// Take the first element of the first list that has any, waiting for one.
     ///
-    /// `BLPOP key [key ...] timeout`: see [`blpop`].
+    /// `BLPOP key [key ...] timeout`: see [`blpop()`].
     pub fn blpop(&self, keys: impl ToArgs, timeout: impl ToDouble) -> Typed<Option<(Bytes, Bytes)>, &Self> {
         blpop(keys, timeout).on(self)
     }
     /// Take the last element of the first list that has any, waiting for one.
     ///
-    /// `BRPOP key [key ...] timeout`: see [`brpop`].
+    /// `BRPOP key [key ...] timeout`: see [`brpop()`].
     pub fn brpop(&self, keys: impl ToArgs, timeout: impl ToDouble) -> Typed<Option<(Bytes, Bytes)>, &Self> {
         brpop(keys, timeout).on(self)
     }
     /// Move the last element of a list to the head of another, waiting for one.
     ///
-    /// `BRPOPLPUSH source destination timeout`: see [`brpoplpush`].
+    /// `BRPOPLPUSH source destination timeout`: see [`brpoplpush()`].
     pub fn brpoplpush(
         &self,
         source: impl ToArg,
@@ -538,13 +538,13 @@ impl crate::Client {
     }
     /// Tell the element at an index of a list.
     ///
-    /// `LINDEX key index`: see [`lindex`].
+    /// `LINDEX key index`: see [`lindex()`].
     pub fn lindex(&self, key: impl ToArg, index: impl ToInteger) -> Typed<Option<Bytes>, &Self> {
         lindex(key, index).on(self)
     }
     /// Put an element before or after another one in a list.
     ///
-    /// `LINSERT key <BEFORE | AFTER> pivot element`: see [`linsert`].
+    /// `LINSERT key <BEFORE | AFTER> pivot element`: see [`linsert()`].
     pub fn linsert(
         &self,
         key: impl ToArg,
@@ -556,13 +556,13 @@ impl crate::Client {
     }
     /// Count the elements of a list.
     ///
-    /// `LLEN key`: see [`llen`].
+    /// `LLEN key`: see [`llen()`].
     pub fn llen(&self, key: impl ToArg) -> Typed<i64, &Self> {
         llen(key).on(self)
     }
     /// Move an element from one end of a list to an end of another.
     ///
-    /// `LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>`: see [`lmove`].
+    /// `LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>`: see [`lmove()`].
     pub fn lmove(
         &self,
         source: impl ToArg,
@@ -574,79 +574,79 @@ impl crate::Client {
     }
     /// Take elements from the first list that has any.
     ///
-    /// `LMPOP numkeys key [key ...] <LEFT | RIGHT> [COUNT count]`: see [`lmpop`].
+    /// `LMPOP numkeys key [key ...] <LEFT | RIGHT> [COUNT count]`: see [`lmpop()`].
     pub fn lmpop(&self, keys: impl ToArgs, where_: LeftRight) -> Lmpop<Option<(Bytes, Vec<Bytes>)>, &Self> {
         lmpop(keys, where_).on(self)
     }
     /// Take elements from the head of a list.
     ///
-    /// `LPOP key [count]`: see [`lpop`].
+    /// `LPOP key [count]`: see [`lpop()`].
     pub fn lpop(&self, key: impl ToArg) -> Lpop<Option<Bytes>, &Self> {
         lpop(key).on(self)
     }
     /// Find elements of a list.
     ///
-    /// `LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]`: see [`lpos`].
+    /// `LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]`: see [`lpos()`].
     pub fn lpos(&self, key: impl ToArg, element: impl ToArg) -> Lpos<Option<i64>, &Self> {
         lpos(key, element).on(self)
     }
     /// Put elements at the head of a list.
     ///
-    /// `LPUSH key element [element ...]`: see [`lpush`].
+    /// `LPUSH key element [element ...]`: see [`lpush()`].
     pub fn lpush(&self, key: impl ToArg, elements: impl ToArgs) -> Typed<i64, &Self> {
         lpush(key, elements).on(self)
     }
     /// Put elements at the head of a list that exists.
     ///
-    /// `LPUSHX key element [element ...]`: see [`lpushx`].
+    /// `LPUSHX key element [element ...]`: see [`lpushx()`].
     pub fn lpushx(&self, key: impl ToArg, elements: impl ToArgs) -> Typed<i64, &Self> {
         lpushx(key, elements).on(self)
     }
     /// List elements between two indexes.
     ///
-    /// `LRANGE key start stop`: see [`lrange`].
+    /// `LRANGE key start stop`: see [`lrange()`].
     pub fn lrange(&self, key: impl ToArg, start: impl ToInteger, stop: impl ToInteger) -> Typed<Vec<Bytes>, &Self> {
         lrange(key, start, stop).on(self)
     }
     /// Remove elements that equal a value from a list.
     ///
-    /// `LREM key count element`: see [`lrem`].
+    /// `LREM key count element`: see [`lrem()`].
     pub fn lrem(&self, key: impl ToArg, count: impl ToInteger, element: impl ToArg) -> Typed<i64, &Self> {
         lrem(key, count, element).on(self)
     }
     /// Replace the element at an index of a list.
     ///
-    /// `LSET key index element`: see [`lset`].
+    /// `LSET key index element`: see [`lset()`].
     pub fn lset(&self, key: impl ToArg, index: impl ToInteger, element: impl ToArg) -> Typed<(), &Self> {
         lset(key, index, element).on(self)
     }
     /// Keep only the elements between two indexes.
     ///
-    /// `LTRIM key start stop`: see [`ltrim`].
+    /// `LTRIM key start stop`: see [`ltrim()`].
     pub fn ltrim(&self, key: impl ToArg, start: impl ToInteger, stop: impl ToInteger) -> Typed<(), &Self> {
         ltrim(key, start, stop).on(self)
     }
     /// Take elements from the tail of a list.
     ///
-    /// `RPOP key [count]`: see [`rpop`].
+    /// `RPOP key [count]`: see [`rpop()`].
     pub fn rpop(&self, key: impl ToArg) -> Rpop<Option<Bytes>, &Self> {
         rpop(key).on(self)
     }
     /// Move the last element of a list to the head of another.
     ///
-    /// `RPOPLPUSH source destination`: see [`rpoplpush`].
+    /// `RPOPLPUSH source destination`: see [`rpoplpush()`].
     pub fn rpoplpush(&self, source: impl ToArg, destination: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         rpoplpush(source, destination).on(self)
     }
     /// Put elements at the tail of a list.
     ///
-    /// `RPUSH key element [element ...]`: see [`rpush`].
+    /// `RPUSH key element [element ...]`: see [`rpush()`].
     pub fn rpush(&self, key: impl ToArg, elements: impl ToArgs) -> Typed<i64, &Self> {
         rpush(key, elements).on(self)
     }
     /// Put elements at the tail of a list that exists.
     ///
-    /// `RPUSHX key element [element ...]`: see [`rpushx`].
+    /// `RPUSHX key element [element ...]`: see [`rpushx()`].
     pub fn rpushx(&self, key: impl ToArg, elements: impl ToArgs) -> Typed<i64, &Self> {
         rpushx(key, elements).on(self)
     }

@@ -40,7 +40,7 @@ pub fn pubsub_channels() -> PubsubChannels {
 }
 
 builder! {
-    /// A request of [`pubsub_channels`] and its options.
+    /// A request of [`pubsub_channels()`] and its options.
     PubsubChannels, Vec<Bytes>
 }
 
@@ -81,7 +81,7 @@ pub fn pubsub_numsub() -> PubsubNumsub {
 }
 
 builder! {
-    /// A request of [`pubsub_numsub`] and its options.
+    /// A request of [`pubsub_numsub()`] and its options.
     PubsubNumsub, Pairs<Bytes, i64>
 }
 
@@ -109,7 +109,7 @@ pub fn pubsub_shardchannels() -> PubsubShardchannels {
 }
 
 builder! {
-    /// A request of [`pubsub_shardchannels`] and its options.
+    /// A request of [`pubsub_shardchannels()`] and its options.
     PubsubShardchannels, Vec<Bytes>
 }
 
@@ -137,7 +137,7 @@ pub fn pubsub_shardnumsub() -> PubsubShardnumsub {
 }
 
 builder! {
-    /// A request of [`pubsub_shardnumsub`] and its options.
+    /// A request of [`pubsub_shardnumsub()`] and its options.
     PubsubShardnumsub, Pairs<Bytes, i64>
 }
 
@@ -169,43 +169,43 @@ pub fn spublish(shardchannel: impl ToArg, message: impl ToArg) -> Typed<i64> {
 impl crate::Client {
     /// Send a message to a channel.
     ///
-    /// `PUBLISH channel message`: see [`publish`].
+    /// `PUBLISH channel message`: see [`publish()`].
     pub fn publish(&self, channel: impl ToArg, message: impl ToArg) -> Typed<i64, &Self> {
         publish(channel, message).on(self)
     }
     /// List the channels that have subscribers.
     ///
-    /// `PUBSUB CHANNELS [pattern]`: see [`pubsub_channels`].
+    /// `PUBSUB CHANNELS [pattern]`: see [`pubsub_channels()`].
     pub fn pubsub_channels(&self) -> PubsubChannels<Vec<Bytes>, &Self> {
         pubsub_channels().on(self)
     }
     /// Count the patterns that are subscribed to.
     ///
-    /// `PUBSUB NUMPAT`: see [`pubsub_numpat`].
+    /// `PUBSUB NUMPAT`: see [`pubsub_numpat()`].
     pub fn pubsub_numpat(&self) -> Typed<i64, &Self> {
         pubsub_numpat().on(self)
     }
     /// Count the subscribers of channels.
     ///
-    /// `PUBSUB NUMSUB [channel [channel ...]]`: see [`pubsub_numsub`].
+    /// `PUBSUB NUMSUB [channel [channel ...]]`: see [`pubsub_numsub()`].
     pub fn pubsub_numsub(&self) -> PubsubNumsub<Pairs<Bytes, i64>, &Self> {
         pubsub_numsub().on(self)
     }
     /// List the sharded channels that have subscribers.
     ///
-    /// `PUBSUB SHARDCHANNELS [pattern]`: see [`pubsub_shardchannels`].
+    /// `PUBSUB SHARDCHANNELS [pattern]`: see [`pubsub_shardchannels()`].
     pub fn pubsub_shardchannels(&self) -> PubsubShardchannels<Vec<Bytes>, &Self> {
         pubsub_shardchannels().on(self)
     }
     /// Count the subscribers of sharded channels.
     ///
-    /// `PUBSUB SHARDNUMSUB [shardchannel [shardchannel ...]]`: see [`pubsub_shardnumsub`].
+    /// `PUBSUB SHARDNUMSUB [shardchannel [shardchannel ...]]`: see [`pubsub_shardnumsub()`].
     pub fn pubsub_shardnumsub(&self) -> PubsubShardnumsub<Pairs<Bytes, i64>, &Self> {
         pubsub_shardnumsub().on(self)
     }
     /// Send a message to a sharded channel.
     ///
-    /// `SPUBLISH shardchannel message`: see [`spublish`].
+    /// `SPUBLISH shardchannel message`: see [`spublish()`].
     pub fn spublish(&self, shardchannel: impl ToArg, message: impl ToArg) -> Typed<i64, &Self> {
         spublish(shardchannel, message).on(self)
     }

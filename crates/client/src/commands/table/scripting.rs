@@ -27,7 +27,7 @@ pub fn eval(script: impl ToArg, keys: impl ToArgs) -> Eval {
 }
 
 builder! {
-    /// A request of [`eval`] and its options.
+    /// A request of [`eval()`] and its options.
     Eval, Reply
 }
 
@@ -57,7 +57,7 @@ pub fn eval_ro(script: impl ToArg, keys: impl ToArgs) -> EvalRo {
 }
 
 builder! {
-    /// A request of [`eval_ro`] and its options.
+    /// A request of [`eval_ro()`] and its options.
     EvalRo, Reply
 }
 
@@ -87,7 +87,7 @@ pub fn evalsha(sha1: impl ToArg, keys: impl ToArgs) -> Evalsha {
 }
 
 builder! {
-    /// A request of [`evalsha`] and its options.
+    /// A request of [`evalsha()`] and its options.
     Evalsha, Reply
 }
 
@@ -117,7 +117,7 @@ pub fn evalsha_ro(sha1: impl ToArg, keys: impl ToArgs) -> EvalshaRo {
 }
 
 builder! {
-    /// A request of [`evalsha_ro`] and its options.
+    /// A request of [`evalsha_ro()`] and its options.
     EvalshaRo, Reply
 }
 
@@ -147,7 +147,7 @@ pub fn fcall(function: impl ToArg, keys: impl ToArgs) -> Fcall {
 }
 
 builder! {
-    /// A request of [`fcall`] and its options.
+    /// A request of [`fcall()`] and its options.
     Fcall, Reply
 }
 
@@ -177,7 +177,7 @@ pub fn fcall_ro(function: impl ToArg, keys: impl ToArgs) -> FcallRo {
 }
 
 builder! {
-    /// A request of [`fcall_ro`] and its options.
+    /// A request of [`fcall_ro()`] and its options.
     FcallRo, Reply
 }
 
@@ -232,7 +232,7 @@ pub fn function_flush() -> FunctionFlush {
 }
 
 builder! {
-    /// A request of [`function_flush`] and its options.
+    /// A request of [`function_flush()`] and its options.
     FunctionFlush, ()
 }
 
@@ -279,7 +279,7 @@ pub fn function_list() -> FunctionList {
 }
 
 builder! {
-    /// A request of [`function_list`] and its options.
+    /// A request of [`function_list()`] and its options.
     FunctionList, Vec<HashMap<Bytes, Reply>>
 }
 
@@ -315,7 +315,7 @@ pub fn function_load(function_code: impl ToArg) -> FunctionLoad {
 }
 
 builder! {
-    /// A request of [`function_load`] and its options.
+    /// A request of [`function_load()`] and its options.
     FunctionLoad, Bytes
 }
 
@@ -344,7 +344,7 @@ pub fn function_restore(serialized_value: impl ToArg) -> FunctionRestore {
 }
 
 builder! {
-    /// A request of [`function_restore`] and its options.
+    /// A request of [`function_restore()`] and its options.
     FunctionRestore, ()
 }
 
@@ -411,7 +411,7 @@ pub fn script_flush() -> ScriptFlush {
 }
 
 builder! {
-    /// A request of [`script_flush`] and its options.
+    /// A request of [`script_flush()`] and its options.
     ScriptFlush, ()
 }
 
@@ -475,115 +475,115 @@ pub fn script_show(sha1: impl ToArg) -> Typed<Bytes> {
 impl crate::Client {
     /// Run a script.
     ///
-    /// `EVAL script numkeys [key [key ...]] [arg [arg ...]]`: see [`eval`].
+    /// `EVAL script numkeys [key [key ...]] [arg [arg ...]]`: see [`eval()`].
     pub fn eval(&self, script: impl ToArg, keys: impl ToArgs) -> Eval<Reply, &Self> {
         eval(script, keys).on(self)
     }
     /// Run a script that changes nothing.
     ///
-    /// `EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]`: see [`eval_ro`].
+    /// `EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]`: see [`eval_ro()`].
     pub fn eval_ro(&self, script: impl ToArg, keys: impl ToArgs) -> EvalRo<Reply, &Self> {
         eval_ro(script, keys).on(self)
     }
     /// Run a script by the hash of its text.
     ///
-    /// `EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]`: see [`evalsha`].
+    /// `EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]`: see [`evalsha()`].
     pub fn evalsha(&self, sha1: impl ToArg, keys: impl ToArgs) -> Evalsha<Reply, &Self> {
         evalsha(sha1, keys).on(self)
     }
     /// Run a script that changes nothing by the hash of its text.
     ///
-    /// `EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]`: see [`evalsha_ro`].
+    /// `EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]`: see [`evalsha_ro()`].
     pub fn evalsha_ro(&self, sha1: impl ToArg, keys: impl ToArgs) -> EvalshaRo<Reply, &Self> {
         evalsha_ro(sha1, keys).on(self)
     }
     /// Call a function.
     ///
-    /// `FCALL function numkeys [key [key ...]] [arg [arg ...]]`: see [`fcall`].
+    /// `FCALL function numkeys [key [key ...]] [arg [arg ...]]`: see [`fcall()`].
     pub fn fcall(&self, function: impl ToArg, keys: impl ToArgs) -> Fcall<Reply, &Self> {
         fcall(function, keys).on(self)
     }
     /// Call a function that changes nothing.
     ///
-    /// `FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]`: see [`fcall_ro`].
+    /// `FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]`: see [`fcall_ro()`].
     pub fn fcall_ro(&self, function: impl ToArg, keys: impl ToArgs) -> FcallRo<Reply, &Self> {
         fcall_ro(function, keys).on(self)
     }
     /// Remove a library.
     ///
-    /// `FUNCTION DELETE library-name`: see [`function_delete`].
+    /// `FUNCTION DELETE library-name`: see [`function_delete()`].
     pub fn function_delete(&self, library_name: impl ToArg) -> Typed<(), &Self> {
         function_delete(library_name).on(self)
     }
     /// Serialise all libraries.
     ///
-    /// `FUNCTION DUMP`: see [`function_dump`].
+    /// `FUNCTION DUMP`: see [`function_dump()`].
     pub fn function_dump(&self) -> Typed<Bytes, &Self> {
         function_dump().on(self)
     }
     /// Remove all libraries.
     ///
-    /// `FUNCTION FLUSH [ASYNC | SYNC]`: see [`function_flush`].
+    /// `FUNCTION FLUSH [ASYNC | SYNC]`: see [`function_flush()`].
     pub fn function_flush(&self) -> FunctionFlush<(), &Self> {
         function_flush().on(self)
     }
     /// Stop the function that is running.
     ///
-    /// `FUNCTION KILL`: see [`function_kill`].
+    /// `FUNCTION KILL`: see [`function_kill()`].
     pub fn function_kill(&self) -> Typed<(), &Self> {
         function_kill().on(self)
     }
     /// Describe the libraries.
     ///
-    /// `FUNCTION LIST [LIBRARYNAME library-name-pattern] [WITHCODE]`: see [`function_list`].
+    /// `FUNCTION LIST [LIBRARYNAME library-name-pattern] [WITHCODE]`: see [`function_list()`].
     pub fn function_list(&self) -> FunctionList<Vec<HashMap<Bytes, Reply>>, &Self> {
         function_list().on(self)
     }
     /// Load a library from its source.
     ///
-    /// `FUNCTION LOAD [REPLACE] function-code`: see [`function_load`].
+    /// `FUNCTION LOAD [REPLACE] function-code`: see [`function_load()`].
     pub fn function_load(&self, function_code: impl ToArg) -> FunctionLoad<Bytes, &Self> {
         function_load(function_code).on(self)
     }
     /// Bring back serialised libraries.
     ///
-    /// `FUNCTION RESTORE serialized-value [FLUSH | APPEND | REPLACE]`: see [`function_restore`].
+    /// `FUNCTION RESTORE serialized-value [FLUSH | APPEND | REPLACE]`: see [`function_restore()`].
     pub fn function_restore(&self, serialized_value: impl ToArg) -> FunctionRestore<(), &Self> {
         function_restore(serialized_value).on(self)
     }
     /// Describe the function that is running and the engines.
     ///
-    /// `FUNCTION STATS`: see [`function_stats`].
+    /// `FUNCTION STATS`: see [`function_stats()`].
     pub fn function_stats(&self) -> Typed<HashMap<Bytes, Reply>, &Self> {
         function_stats().on(self)
     }
     /// Tell which scripts are in the cache.
     ///
-    /// `SCRIPT EXISTS sha1 [sha1 ...]`: see [`script_exists`].
+    /// `SCRIPT EXISTS sha1 [sha1 ...]`: see [`script_exists()`].
     pub fn script_exists(&self, sha1s: impl ToArgs) -> Typed<Vec<bool>, &Self> {
         script_exists(sha1s).on(self)
     }
     /// Empty the cache of scripts.
     ///
-    /// `SCRIPT FLUSH [ASYNC | SYNC]`: see [`script_flush`].
+    /// `SCRIPT FLUSH [ASYNC | SYNC]`: see [`script_flush()`].
     pub fn script_flush(&self) -> ScriptFlush<(), &Self> {
         script_flush().on(self)
     }
     /// Stop the script that is running.
     ///
-    /// `SCRIPT KILL`: see [`script_kill`].
+    /// `SCRIPT KILL`: see [`script_kill()`].
     pub fn script_kill(&self) -> Typed<(), &Self> {
         script_kill().on(self)
     }
     /// Put a script into the cache.
     ///
-    /// `SCRIPT LOAD script`: see [`script_load`].
+    /// `SCRIPT LOAD script`: see [`script_load()`].
     pub fn script_load(&self, script: impl ToArg) -> Typed<Bytes, &Self> {
         script_load(script).on(self)
     }
     /// Tell the text of a script in the cache (Valkey).
     ///
-    /// `SCRIPT SHOW sha1`: see [`script_show`].
+    /// `SCRIPT SHOW sha1`: see [`script_show()`].
     pub fn script_show(&self, sha1: impl ToArg) -> Typed<Bytes, &Self> {
         script_show(sha1).on(self)
     }

@@ -25,7 +25,7 @@ pub fn acl_cat() -> AclCat {
 }
 
 builder! {
-    /// A request of [`acl_cat`] and its options.
+    /// A request of [`acl_cat()`] and its options.
     AclCat, Vec<Bytes>
 }
 
@@ -69,7 +69,7 @@ pub fn acl_dryrun(username: impl ToArg, command: impl ToArg) -> AclDryrun {
 }
 
 builder! {
-    /// A request of [`acl_dryrun`] and its options.
+    /// A request of [`acl_dryrun()`] and its options.
     AclDryrun, Reply
 }
 
@@ -97,7 +97,7 @@ pub fn acl_genpass() -> AclGenpass {
 }
 
 builder! {
-    /// A request of [`acl_genpass`] and its options.
+    /// A request of [`acl_genpass()`] and its options.
     AclGenpass, Bytes
 }
 
@@ -165,7 +165,7 @@ pub fn acl_log() -> AclLog {
 }
 
 builder! {
-    /// A request of [`acl_log`] and its options.
+    /// A request of [`acl_log()`] and its options.
     AclLog, Vec<HashMap<Bytes, Reply>>
 }
 
@@ -226,7 +226,7 @@ pub fn acl_setuser(username: impl ToArg) -> AclSetuser {
 }
 
 builder! {
-    /// A request of [`acl_setuser`] and its options.
+    /// A request of [`acl_setuser()`] and its options.
     AclSetuser, ()
 }
 
@@ -293,7 +293,7 @@ pub fn bgsave() -> Bgsave {
 }
 
 builder! {
-    /// A request of [`bgsave`] and its options.
+    /// A request of [`bgsave()`] and its options.
     Bgsave, String
 }
 
@@ -347,7 +347,7 @@ pub fn command_docs() -> CommandDocs {
 }
 
 builder! {
-    /// A request of [`command_docs`] and its options.
+    /// A request of [`command_docs()`] and its options.
     CommandDocs, HashMap<Bytes, Reply>
 }
 
@@ -375,7 +375,7 @@ pub fn command_info() -> CommandInfo {
 }
 
 builder! {
-    /// A request of [`command_info`] and its options.
+    /// A request of [`command_info()`] and its options.
     CommandInfo, Vec<Reply>
 }
 
@@ -403,7 +403,7 @@ pub fn command_list() -> CommandList {
 }
 
 builder! {
-    /// A request of [`command_list`] and its options.
+    /// A request of [`command_list()`] and its options.
     CommandList, Vec<Bytes>
 }
 
@@ -559,7 +559,7 @@ pub fn failover() -> Failover {
 }
 
 builder! {
-    /// A request of [`failover`] and its options.
+    /// A request of [`failover()`] and its options.
     Failover, ()
 }
 
@@ -608,7 +608,7 @@ pub fn flushall() -> Flushall {
 }
 
 builder! {
-    /// A request of [`flushall`] and its options.
+    /// A request of [`flushall()`] and its options.
     Flushall, ()
 }
 
@@ -642,7 +642,7 @@ pub fn flushdb() -> Flushdb {
 }
 
 builder! {
-    /// A request of [`flushdb`] and its options.
+    /// A request of [`flushdb()`] and its options.
     Flushdb, ()
 }
 
@@ -676,7 +676,7 @@ pub fn info() -> Info {
 }
 
 builder! {
-    /// A request of [`info`] and its options.
+    /// A request of [`info()`] and its options.
     Info, String
 }
 
@@ -744,7 +744,7 @@ pub fn latency_histogram() -> LatencyHistogram {
 }
 
 builder! {
-    /// A request of [`latency_histogram`] and its options.
+    /// A request of [`latency_histogram()`] and its options.
     LatencyHistogram, HashMap<Bytes, Reply>
 }
 
@@ -799,7 +799,7 @@ pub fn latency_reset() -> LatencyReset {
 }
 
 builder! {
-    /// A request of [`latency_reset`] and its options.
+    /// A request of [`latency_reset()`] and its options.
     LatencyReset, i64
 }
 
@@ -827,7 +827,7 @@ pub fn lolwut() -> Lolwut {
 }
 
 builder! {
-    /// A request of [`lolwut`] and its options.
+    /// A request of [`lolwut()`] and its options.
     Lolwut, String
 }
 
@@ -909,7 +909,7 @@ pub fn memory_usage(key: impl ToArg) -> MemoryUsage {
 }
 
 builder! {
-    /// A request of [`memory_usage`] and its options.
+    /// A request of [`memory_usage()`] and its options.
     MemoryUsage, Option<i64>
 }
 
@@ -952,7 +952,7 @@ pub fn module_load(path: impl ToArg) -> ModuleLoad {
 }
 
 builder! {
-    /// A request of [`module_load`] and its options.
+    /// A request of [`module_load()`] and its options.
     ModuleLoad, ()
 }
 
@@ -981,7 +981,7 @@ pub fn module_loadex(path: impl ToArg) -> ModuleLoadex {
 }
 
 builder! {
-    /// A request of [`module_loadex`] and its options.
+    /// A request of [`module_loadex()`] and its options.
     ModuleLoadex, ()
 }
 
@@ -1032,7 +1032,7 @@ pub fn replicaof() -> Replicaof {
 }
 
 builder! {
-    /// A request of [`replicaof`] and its options.
+    /// A request of [`replicaof()`] and its options.
     Replicaof, String
 }
 
@@ -1094,7 +1094,7 @@ pub fn shutdown() -> Shutdown {
 }
 
 builder! {
-    /// A request of [`shutdown`] and its options.
+    /// A request of [`shutdown()`] and its options.
     Shutdown, ()
 }
 
@@ -1146,7 +1146,7 @@ pub fn slaveof() -> Slaveof {
 }
 
 builder! {
-    /// A request of [`slaveof`] and its options.
+    /// A request of [`slaveof()`] and its options.
     Slaveof, String
 }
 
@@ -1182,7 +1182,7 @@ pub fn slowlog_get() -> SlowlogGet {
 }
 
 builder! {
-    /// A request of [`slowlog_get`] and its options.
+    /// A request of [`slowlog_get()`] and its options.
     SlowlogGet, Vec<Reply>
 }
 
@@ -1253,349 +1253,349 @@ pub fn time() -> Typed<(u64, u64)> {
 impl crate::Client {
     /// List the command categories, or the commands of one.
     ///
-    /// `ACL CAT [categoryname]`: see [`acl_cat`].
+    /// `ACL CAT [categoryname]`: see [`acl_cat()`].
     pub fn acl_cat(&self) -> AclCat<Vec<Bytes>, &Self> {
         acl_cat().on(self)
     }
     /// Remove users and close their connections.
     ///
-    /// `ACL DELUSER username [username ...]`: see [`acl_deluser`].
+    /// `ACL DELUSER username [username ...]`: see [`acl_deluser()`].
     pub fn acl_deluser(&self, usernames: impl ToArgs) -> Typed<i64, &Self> {
         acl_deluser(usernames).on(self)
     }
     /// Tell whether a user may run a command, without running it.
     ///
-    /// `ACL DRYRUN username command [arg [arg ...]]`: see [`acl_dryrun`].
+    /// `ACL DRYRUN username command [arg [arg ...]]`: see [`acl_dryrun()`].
     pub fn acl_dryrun(&self, username: impl ToArg, command: impl ToArg) -> AclDryrun<Reply, &Self> {
         acl_dryrun(username, command).on(self)
     }
     /// Make a random password.
     ///
-    /// `ACL GENPASS [bits]`: see [`acl_genpass`].
+    /// `ACL GENPASS [bits]`: see [`acl_genpass()`].
     pub fn acl_genpass(&self) -> AclGenpass<Bytes, &Self> {
         acl_genpass().on(self)
     }
     /// Show the rules of a user.
     ///
-    /// `ACL GETUSER username`: see [`acl_getuser`].
+    /// `ACL GETUSER username`: see [`acl_getuser()`].
     pub fn acl_getuser(&self, username: impl ToArg) -> Typed<Option<HashMap<Bytes, Reply>>, &Self> {
         acl_getuser(username).on(self)
     }
     /// Show every user as a line of the ACL file.
     ///
-    /// `ACL LIST`: see [`acl_list`].
+    /// `ACL LIST`: see [`acl_list()`].
     pub fn acl_list(&self) -> Typed<Vec<Bytes>, &Self> {
         acl_list().on(self)
     }
     /// Read the users again from the ACL file.
     ///
-    /// `ACL LOAD`: see [`acl_load`].
+    /// `ACL LOAD`: see [`acl_load()`].
     pub fn acl_load(&self) -> Typed<(), &Self> {
         acl_load().on(self)
     }
     /// Show or clear the latest refusals.
     ///
-    /// `ACL LOG [count | RESET]`: see [`acl_log`].
+    /// `ACL LOG [count | RESET]`: see [`acl_log()`].
     pub fn acl_log(&self) -> AclLog<Vec<HashMap<Bytes, Reply>>, &Self> {
         acl_log().on(self)
     }
     /// Write the users to the ACL file.
     ///
-    /// `ACL SAVE`: see [`acl_save`].
+    /// `ACL SAVE`: see [`acl_save()`].
     pub fn acl_save(&self) -> Typed<(), &Self> {
         acl_save().on(self)
     }
     /// Make a user or change its rules.
     ///
-    /// `ACL SETUSER username [rule [rule ...]]`: see [`acl_setuser`].
+    /// `ACL SETUSER username [rule [rule ...]]`: see [`acl_setuser()`].
     pub fn acl_setuser(&self, username: impl ToArg) -> AclSetuser<(), &Self> {
         acl_setuser(username).on(self)
     }
     /// List the names of users.
     ///
-    /// `ACL USERS`: see [`acl_users`].
+    /// `ACL USERS`: see [`acl_users()`].
     pub fn acl_users(&self) -> Typed<Vec<Bytes>, &Self> {
         acl_users().on(self)
     }
     /// Tell the user of this connection.
     ///
-    /// `ACL WHOAMI`: see [`acl_whoami`].
+    /// `ACL WHOAMI`: see [`acl_whoami()`].
     pub fn acl_whoami(&self) -> Typed<Bytes, &Self> {
         acl_whoami().on(self)
     }
     /// Rewrite the append-only file in the background.
     ///
-    /// `BGREWRITEAOF`: see [`bgrewriteaof`].
+    /// `BGREWRITEAOF`: see [`bgrewriteaof()`].
     pub fn bgrewriteaof(&self) -> Typed<String, &Self> {
         bgrewriteaof().on(self)
     }
     /// Write a snapshot in the background.
     ///
-    /// `BGSAVE [SCHEDULE]`: see [`bgsave`].
+    /// `BGSAVE [SCHEDULE]`: see [`bgsave()`].
     pub fn bgsave(&self) -> Bgsave<String, &Self> {
         bgsave().on(self)
     }
     /// Describe every command.
     ///
-    /// `COMMAND`: see [`command`].
+    /// `COMMAND`: see [`command()`].
     pub fn command(&self) -> Typed<Vec<Reply>, &Self> {
         command().on(self)
     }
     /// Count the commands.
     ///
-    /// `COMMAND COUNT`: see [`command_count`].
+    /// `COMMAND COUNT`: see [`command_count()`].
     pub fn command_count(&self) -> Typed<i64, &Self> {
         command_count().on(self)
     }
     /// Document commands.
     ///
-    /// `COMMAND DOCS [command-name [command-name ...]]`: see [`command_docs`].
+    /// `COMMAND DOCS [command-name [command-name ...]]`: see [`command_docs()`].
     pub fn command_docs(&self) -> CommandDocs<HashMap<Bytes, Reply>, &Self> {
         command_docs().on(self)
     }
     /// Describe the named commands.
     ///
-    /// `COMMAND INFO [command-name [command-name ...]]`: see [`command_info`].
+    /// `COMMAND INFO [command-name [command-name ...]]`: see [`command_info()`].
     pub fn command_info(&self) -> CommandInfo<Vec<Reply>, &Self> {
         command_info().on(self)
     }
     /// List the names of commands.
     ///
-    /// `COMMAND LIST [FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]`: see [`command_list`].
+    /// `COMMAND LIST [FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]`: see [`command_list()`].
     pub fn command_list(&self) -> CommandList<Vec<Bytes>, &Self> {
         command_list().on(self)
     }
     /// List commands of one of the logs.
     ///
-    /// `COMMANDLOG GET count type`: see [`commandlog_get`].
+    /// `COMMANDLOG GET count type`: see [`commandlog_get()`].
     pub fn commandlog_get(&self, count: impl ToInteger, type_: impl ToArg) -> Typed<Vec<Reply>, &Self> {
         commandlog_get(count, type_).on(self)
     }
     /// Count the entries of one of the logs.
     ///
-    /// `COMMANDLOG LEN type`: see [`commandlog_len`].
+    /// `COMMANDLOG LEN type`: see [`commandlog_len()`].
     pub fn commandlog_len(&self, type_: impl ToArg) -> Typed<i64, &Self> {
         commandlog_len(type_).on(self)
     }
     /// Empty one of the logs.
     ///
-    /// `COMMANDLOG RESET type`: see [`commandlog_reset`].
+    /// `COMMANDLOG RESET type`: see [`commandlog_reset()`].
     pub fn commandlog_reset(&self, type_: impl ToArg) -> Typed<(), &Self> {
         commandlog_reset(type_).on(self)
     }
     /// Show the settings whose names match patterns.
     ///
-    /// `CONFIG GET parameter [parameter ...]`: see [`config_get`].
+    /// `CONFIG GET parameter [parameter ...]`: see [`config_get()`].
     pub fn config_get(&self, parameters: impl ToArgs) -> Typed<HashMap<Bytes, Bytes>, &Self> {
         config_get(parameters).on(self)
     }
     /// Set the counters of INFO back to zero.
     ///
-    /// `CONFIG RESETSTAT`: see [`config_resetstat`].
+    /// `CONFIG RESETSTAT`: see [`config_resetstat()`].
     pub fn config_resetstat(&self) -> Typed<(), &Self> {
         config_resetstat().on(self)
     }
     /// Write the settings to the configuration file.
     ///
-    /// `CONFIG REWRITE`: see [`config_rewrite`].
+    /// `CONFIG REWRITE`: see [`config_rewrite()`].
     pub fn config_rewrite(&self) -> Typed<(), &Self> {
         config_rewrite().on(self)
     }
     /// Change settings while running.
     ///
-    /// `CONFIG SET parameter value [parameter value ...]`: see [`config_set`].
+    /// `CONFIG SET parameter value [parameter value ...]`: see [`config_set()`].
     pub fn config_set(&self, pairs: impl ToArgs) -> Typed<(), &Self> {
         config_set(pairs).on(self)
     }
     /// Count the keys of the database.
     ///
-    /// `DBSIZE`: see [`dbsize`].
+    /// `DBSIZE`: see [`dbsize()`].
     pub fn dbsize(&self) -> Typed<i64, &Self> {
         dbsize().on(self)
     }
     /// Hand over from this primary to one of its replicas.
     ///
-    /// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`: see [`failover`].
+    /// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`: see [`failover()`].
     pub fn failover(&self) -> Failover<(), &Self> {
         failover().on(self)
     }
     /// Delete every key of every database.
     ///
-    /// `FLUSHALL [ASYNC | SYNC]`: see [`flushall`].
+    /// `FLUSHALL [ASYNC | SYNC]`: see [`flushall()`].
     pub fn flushall(&self) -> Flushall<(), &Self> {
         flushall().on(self)
     }
     /// Delete every key of the database.
     ///
-    /// `FLUSHDB [ASYNC | SYNC]`: see [`flushdb`].
+    /// `FLUSHDB [ASYNC | SYNC]`: see [`flushdb()`].
     pub fn flushdb(&self) -> Flushdb<(), &Self> {
         flushdb().on(self)
     }
     /// Describe the server's state.
     ///
-    /// `INFO [section [section ...]]`: see [`info`].
+    /// `INFO [section [section ...]]`: see [`info()`].
     pub fn info(&self) -> Info<String, &Self> {
         info().on(self)
     }
     /// Tell when the last snapshot was finished.
     ///
-    /// `LASTSAVE`: see [`lastsave`].
+    /// `LASTSAVE`: see [`lastsave()`].
     pub fn lastsave(&self) -> Typed<i64, &Self> {
         lastsave().on(self)
     }
     /// Report on latency in prose.
     ///
-    /// `LATENCY DOCTOR`: see [`latency_doctor`].
+    /// `LATENCY DOCTOR`: see [`latency_doctor()`].
     pub fn latency_doctor(&self) -> Typed<String, &Self> {
         latency_doctor().on(self)
     }
     /// Draw the latency of an event over time.
     ///
-    /// `LATENCY GRAPH event`: see [`latency_graph`].
+    /// `LATENCY GRAPH event`: see [`latency_graph()`].
     pub fn latency_graph(&self, event: impl ToArg) -> Typed<String, &Self> {
         latency_graph(event).on(self)
     }
     /// Show how long commands took, as histograms.
     ///
-    /// `LATENCY HISTOGRAM [command [command ...]]`: see [`latency_histogram`].
+    /// `LATENCY HISTOGRAM [command [command ...]]`: see [`latency_histogram()`].
     pub fn latency_histogram(&self) -> LatencyHistogram<HashMap<Bytes, Reply>, &Self> {
         latency_histogram().on(self)
     }
     /// List the samples of an event.
     ///
-    /// `LATENCY HISTORY event`: see [`latency_history`].
+    /// `LATENCY HISTORY event`: see [`latency_history()`].
     pub fn latency_history(&self, event: impl ToArg) -> Typed<Vec<(i64, i64)>, &Self> {
         latency_history(event).on(self)
     }
     /// List the latest sample of each event.
     ///
-    /// `LATENCY LATEST`: see [`latency_latest`].
+    /// `LATENCY LATEST`: see [`latency_latest()`].
     pub fn latency_latest(&self) -> Typed<Vec<(Bytes, i64, i64, i64)>, &Self> {
         latency_latest().on(self)
     }
     /// Forget the samples of events.
     ///
-    /// `LATENCY RESET [event [event ...]]`: see [`latency_reset`].
+    /// `LATENCY RESET [event [event ...]]`: see [`latency_reset()`].
     pub fn latency_reset(&self) -> LatencyReset<i64, &Self> {
         latency_reset().on(self)
     }
     /// Draw a picture and tell the version.
     ///
-    /// `LOLWUT [VERSION version]`: see [`lolwut`].
+    /// `LOLWUT [VERSION version]`: see [`lolwut()`].
     pub fn lolwut(&self) -> Lolwut<String, &Self> {
         lolwut().on(self)
     }
     /// Report on memory in prose.
     ///
-    /// `MEMORY DOCTOR`: see [`memory_doctor`].
+    /// `MEMORY DOCTOR`: see [`memory_doctor()`].
     pub fn memory_doctor(&self) -> Typed<String, &Self> {
         memory_doctor().on(self)
     }
     /// Show the allocator's own figures.
     ///
-    /// `MEMORY MALLOC-STATS`: see [`memory_malloc_stats`].
+    /// `MEMORY MALLOC-STATS`: see [`memory_malloc_stats()`].
     pub fn memory_malloc_stats(&self) -> Typed<String, &Self> {
         memory_malloc_stats().on(self)
     }
     /// Have the allocator give memory back.
     ///
-    /// `MEMORY PURGE`: see [`memory_purge`].
+    /// `MEMORY PURGE`: see [`memory_purge()`].
     pub fn memory_purge(&self) -> Typed<(), &Self> {
         memory_purge().on(self)
     }
     /// Show where memory goes.
     ///
-    /// `MEMORY STATS`: see [`memory_stats`].
+    /// `MEMORY STATS`: see [`memory_stats()`].
     pub fn memory_stats(&self) -> Typed<HashMap<Bytes, Reply>, &Self> {
         memory_stats().on(self)
     }
     /// Estimate the bytes that a key takes.
     ///
-    /// `MEMORY USAGE key [SAMPLES count]`: see [`memory_usage`].
+    /// `MEMORY USAGE key [SAMPLES count]`: see [`memory_usage()`].
     pub fn memory_usage(&self, key: impl ToArg) -> MemoryUsage<Option<i64>, &Self> {
         memory_usage(key).on(self)
     }
     /// List the loaded modules.
     ///
-    /// `MODULE LIST`: see [`module_list`].
+    /// `MODULE LIST`: see [`module_list()`].
     pub fn module_list(&self) -> Typed<Vec<HashMap<Bytes, Reply>>, &Self> {
         module_list().on(self)
     }
     /// Load a module.
     ///
-    /// `MODULE LOAD path [arg [arg ...]]`: see [`module_load`].
+    /// `MODULE LOAD path [arg [arg ...]]`: see [`module_load()`].
     pub fn module_load(&self, path: impl ToArg) -> ModuleLoad<(), &Self> {
         module_load(path).on(self)
     }
     /// Load a module with settings and arguments.
     ///
-    /// `MODULE LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS arg [arg ...]]`: see [`module_loadex`].
+    /// `MODULE LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS arg [arg ...]]`: see [`module_loadex()`].
     pub fn module_loadex(&self, path: impl ToArg) -> ModuleLoadex<(), &Self> {
         module_loadex(path).on(self)
     }
     /// Unload a module.
     ///
-    /// `MODULE UNLOAD name`: see [`module_unload`].
+    /// `MODULE UNLOAD name`: see [`module_unload()`].
     pub fn module_unload(&self, name: impl ToArg) -> Typed<(), &Self> {
         module_unload(name).on(self)
     }
     /// Make the server a replica of another, or a primary.
     ///
-    /// `REPLICAOF <host port | NO ONE>`: see [`replicaof`].
+    /// `REPLICAOF <host port | NO ONE>`: see [`replicaof()`].
     pub fn replicaof(&self) -> Replicaof<String, &Self> {
         replicaof().on(self)
     }
     /// Tell the server's part in replication.
     ///
-    /// `ROLE`: see [`role`].
+    /// `ROLE`: see [`role()`].
     pub fn role(&self) -> Typed<Vec<Reply>, &Self> {
         role().on(self)
     }
     /// Write a snapshot while all clients wait.
     ///
-    /// `SAVE`: see [`save`].
+    /// `SAVE`: see [`save()`].
     pub fn save(&self) -> Typed<(), &Self> {
         save().on(self)
     }
     /// Save if need be, and end the server.
     ///
-    /// `SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]`: see [`shutdown`].
+    /// `SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]`: see [`shutdown()`].
     pub fn shutdown(&self) -> Shutdown<(), &Self> {
         shutdown().on(self)
     }
     /// Make the server a replica of another, or a primary.
     ///
-    /// `SLAVEOF <host port | NO ONE>`: see [`slaveof`].
+    /// `SLAVEOF <host port | NO ONE>`: see [`slaveof()`].
     pub fn slaveof(&self) -> Slaveof<String, &Self> {
         slaveof().on(self)
     }
     /// List slow commands.
     ///
-    /// `SLOWLOG GET [count]`: see [`slowlog_get`].
+    /// `SLOWLOG GET [count]`: see [`slowlog_get()`].
     pub fn slowlog_get(&self) -> SlowlogGet<Vec<Reply>, &Self> {
         slowlog_get().on(self)
     }
     /// Count the entries of the slow log.
     ///
-    /// `SLOWLOG LEN`: see [`slowlog_len`].
+    /// `SLOWLOG LEN`: see [`slowlog_len()`].
     pub fn slowlog_len(&self) -> Typed<i64, &Self> {
         slowlog_len().on(self)
     }
     /// Empty the slow log.
     ///
-    /// `SLOWLOG RESET`: see [`slowlog_reset`].
+    /// `SLOWLOG RESET`: see [`slowlog_reset()`].
     pub fn slowlog_reset(&self) -> Typed<(), &Self> {
         slowlog_reset().on(self)
     }
     /// Swap two databases.
     ///
-    /// `SWAPDB index1 index2`: see [`swapdb`].
+    /// `SWAPDB index1 index2`: see [`swapdb()`].
     pub fn swapdb(&self, index1: impl ToInteger, index2: impl ToInteger) -> Typed<(), &Self> {
         swapdb(index1, index2).on(self)
     }
     /// Tell the server's time.
     ///
-    /// `TIME`: see [`time`].
+    /// `TIME`: see [`time()`].
     pub fn time(&self) -> Typed<(u64, u64), &Self> {
         time().on(self)
     }

@@ -98,7 +98,7 @@ pub fn sintercard(keys: impl ToArgs) -> Sintercard {
 }
 
 builder! {
-    /// A request of [`sintercard`] and its options.
+    /// A request of [`sintercard()`] and its options.
     Sintercard, i64
 }
 
@@ -203,7 +203,7 @@ pub fn spop(key: impl ToArg) -> Spop {
 }
 
 builder! {
-    /// A request of [`spop`] and its options.
+    /// A request of [`spop()`] and its options.
     Spop, Option<Bytes>
 }
 
@@ -242,7 +242,7 @@ pub fn srandmember(key: impl ToArg) -> Srandmember {
 }
 
 builder! {
-    /// A request of [`srandmember`] and its options.
+    /// A request of [`srandmember()`] and its options.
     Srandmember, Option<Bytes>
 }
 
@@ -297,7 +297,7 @@ pub fn sscan(key: impl ToArg, cursor: impl ToInteger) -> Sscan {
 }
 
 builder! {
-    /// A request of [`sscan`] and its options.
+    /// A request of [`sscan()`] and its options.
     Sscan, (u64, Vec<Bytes>)
 }
 
@@ -351,103 +351,103 @@ pub fn sunionstore(destination: impl ToArg, keys: impl ToArgs) -> Typed<i64> {
 impl crate::Client {
     /// Add members to a set.
     ///
-    /// `SADD key member [member ...]`: see [`sadd`].
+    /// `SADD key member [member ...]`: see [`sadd()`].
     pub fn sadd(&self, key: impl ToArg, members: impl ToArgs) -> Typed<i64, &Self> {
         sadd(key, members).on(self)
     }
     /// Count the members of a set.
     ///
-    /// `SCARD key`: see [`scard`].
+    /// `SCARD key`: see [`scard()`].
     pub fn scard(&self, key: impl ToArg) -> Typed<i64, &Self> {
         scard(key).on(self)
     }
     /// List the members of a set that other sets lack.
     ///
-    /// `SDIFF key [key ...]`: see [`sdiff`].
+    /// `SDIFF key [key ...]`: see [`sdiff()`].
     pub fn sdiff(&self, keys: impl ToArgs) -> Typed<Vec<Bytes>, &Self> {
         sdiff(keys).on(self)
     }
     /// Store the members of a set that other sets lack.
     ///
-    /// `SDIFFSTORE destination key [key ...]`: see [`sdiffstore`].
+    /// `SDIFFSTORE destination key [key ...]`: see [`sdiffstore()`].
     pub fn sdiffstore(&self, destination: impl ToArg, keys: impl ToArgs) -> Typed<i64, &Self> {
         sdiffstore(destination, keys).on(self)
     }
     /// List the members that all sets share.
     ///
-    /// `SINTER key [key ...]`: see [`sinter`].
+    /// `SINTER key [key ...]`: see [`sinter()`].
     pub fn sinter(&self, keys: impl ToArgs) -> Typed<Vec<Bytes>, &Self> {
         sinter(keys).on(self)
     }
     /// Count the members that all sets share.
     ///
-    /// `SINTERCARD numkeys key [key ...] [LIMIT limit]`: see [`sintercard`].
+    /// `SINTERCARD numkeys key [key ...] [LIMIT limit]`: see [`sintercard()`].
     pub fn sintercard(&self, keys: impl ToArgs) -> Sintercard<i64, &Self> {
         sintercard(keys).on(self)
     }
     /// Store the members that all sets share.
     ///
-    /// `SINTERSTORE destination key [key ...]`: see [`sinterstore`].
+    /// `SINTERSTORE destination key [key ...]`: see [`sinterstore()`].
     pub fn sinterstore(&self, destination: impl ToArg, keys: impl ToArgs) -> Typed<i64, &Self> {
         sinterstore(destination, keys).on(self)
     }
     /// Tell whether a set has a member.
     ///
-    /// `SISMEMBER key member`: see [`sismember`].
+    /// `SISMEMBER key member`: see [`sismember()`].
     pub fn sismember(&self, key: impl ToArg, member: impl ToArg) -> Typed<bool, &Self> {
         sismember(key, member).on(self)
     }
     /// List the members of a set.
     ///
-    /// `SMEMBERS key`: see [`smembers`].
+    /// `SMEMBERS key`: see [`smembers()`].
     pub fn smembers(&self, key: impl ToArg) -> Typed<Vec<Bytes>, &Self> {
         smembers(key).on(self)
     }
     /// Tell which of several members a set has.
     ///
-    /// `SMISMEMBER key member [member ...]`: see [`smismember`].
+    /// `SMISMEMBER key member [member ...]`: see [`smismember()`].
     pub fn smismember(&self, key: impl ToArg, members: impl ToArgs) -> Typed<Vec<bool>, &Self> {
         smismember(key, members).on(self)
     }
     /// Move a member from one set to another.
     ///
-    /// `SMOVE source destination member`: see [`smove`].
+    /// `SMOVE source destination member`: see [`smove()`].
     pub fn smove(&self, source: impl ToArg, destination: impl ToArg, member: impl ToArg) -> Typed<bool, &Self> {
         smove(source, destination, member).on(self)
     }
     /// Take random members from a set.
     ///
-    /// `SPOP key [count]`: see [`spop`].
+    /// `SPOP key [count]`: see [`spop()`].
     pub fn spop(&self, key: impl ToArg) -> Spop<Option<Bytes>, &Self> {
         spop(key).on(self)
     }
     /// Pick random members of a set.
     ///
-    /// `SRANDMEMBER key [count]`: see [`srandmember`].
+    /// `SRANDMEMBER key [count]`: see [`srandmember()`].
     pub fn srandmember(&self, key: impl ToArg) -> Srandmember<Option<Bytes>, &Self> {
         srandmember(key).on(self)
     }
     /// Remove members from a set.
     ///
-    /// `SREM key member [member ...]`: see [`srem`].
+    /// `SREM key member [member ...]`: see [`srem()`].
     pub fn srem(&self, key: impl ToArg, members: impl ToArgs) -> Typed<i64, &Self> {
         srem(key, members).on(self)
     }
     /// Walk through a set in steps.
     ///
-    /// `SSCAN key cursor [MATCH pattern] [COUNT count]`: see [`sscan`].
+    /// `SSCAN key cursor [MATCH pattern] [COUNT count]`: see [`sscan()`].
     pub fn sscan(&self, key: impl ToArg, cursor: impl ToInteger) -> Sscan<(u64, Vec<Bytes>), &Self> {
         sscan(key, cursor).on(self)
     }
     /// List the members of any of the sets.
     ///
-    /// `SUNION key [key ...]`: see [`sunion`].
+    /// `SUNION key [key ...]`: see [`sunion()`].
     pub fn sunion(&self, keys: impl ToArgs) -> Typed<Vec<Bytes>, &Self> {
         sunion(keys).on(self)
     }
     /// Store the members of any of the sets.
     ///
-    /// `SUNIONSTORE destination key [key ...]`: see [`sunionstore`].
+    /// `SUNIONSTORE destination key [key ...]`: see [`sunionstore()`].
     pub fn sunionstore(&self, destination: impl ToArg, keys: impl ToArgs) -> Typed<i64, &Self> {
         sunionstore(destination, keys).on(self)
     }

@@ -28,7 +28,7 @@ pub fn bzmpop(timeout: impl ToDouble, keys: impl ToArgs, where_: MinMax) -> Bzmp
 }
 
 builder! {
-    /// A request of [`bzmpop`] and its options.
+    /// A request of [`bzmpop()`] and its options.
     Bzmpop, Option<(Bytes, Vec<(Bytes, f64)>)>
 }
 
@@ -89,7 +89,7 @@ pub fn zadd(key: impl ToArg, pairs: impl ToArgs) -> Zadd {
 }
 
 builder! {
-    /// A request of [`zadd`] and its options.
+    /// A request of [`zadd()`] and its options.
     Zadd, i64
 }
 
@@ -191,7 +191,7 @@ pub fn zdiff(keys: impl ToArgs) -> Zdiff {
 }
 
 builder! {
-    /// A request of [`zdiff`] and its options.
+    /// A request of [`zdiff()`] and its options.
     Zdiff, Vec<Bytes>
 }
 
@@ -261,7 +261,7 @@ pub fn zinter(keys: impl ToArgs) -> Zinter {
 }
 
 builder! {
-    /// A request of [`zinter`] and its options.
+    /// A request of [`zinter()`] and its options.
     Zinter, Vec<Bytes>
 }
 
@@ -317,7 +317,7 @@ pub fn zintercard(keys: impl ToArgs) -> Zintercard {
 }
 
 builder! {
-    /// A request of [`zintercard`] and its options.
+    /// A request of [`zintercard()`] and its options.
     Zintercard, i64
 }
 
@@ -348,7 +348,7 @@ pub fn zinterstore(destination: impl ToArg, keys: impl ToArgs) -> Zinterstore {
 }
 
 builder! {
-    /// A request of [`zinterstore`] and its options.
+    /// A request of [`zinterstore()`] and its options.
     Zinterstore, i64
 }
 
@@ -402,7 +402,7 @@ pub fn zmpop(keys: impl ToArgs, where_: MinMax) -> Zmpop {
 }
 
 builder! {
-    /// A request of [`zmpop`] and its options.
+    /// A request of [`zmpop()`] and its options.
     Zmpop, Option<(Bytes, Vec<(Bytes, f64)>)>
 }
 
@@ -447,7 +447,7 @@ pub fn zpopmax(key: impl ToArg) -> Zpopmax {
 }
 
 builder! {
-    /// A request of [`zpopmax`] and its options.
+    /// A request of [`zpopmax()`] and its options.
     Zpopmax, Pairs<Bytes, f64>
 }
 
@@ -476,7 +476,7 @@ pub fn zpopmin(key: impl ToArg) -> Zpopmin {
 }
 
 builder! {
-    /// A request of [`zpopmin`] and its options.
+    /// A request of [`zpopmin()`] and its options.
     Zpopmin, Pairs<Bytes, f64>
 }
 
@@ -505,7 +505,7 @@ pub fn zrandmember(key: impl ToArg) -> Zrandmember {
 }
 
 builder! {
-    /// A request of [`zrandmember`] and its options.
+    /// A request of [`zrandmember()`] and its options.
     Zrandmember, Option<Bytes>
 }
 
@@ -575,7 +575,7 @@ pub fn zrange(key: impl ToArg, start: impl ToArg, stop: impl ToArg) -> Zrange {
 }
 
 builder! {
-    /// A request of [`zrange`] and its options.
+    /// A request of [`zrange()`] and its options.
     Zrange, Vec<Bytes>
 }
 
@@ -645,7 +645,7 @@ pub fn zrangebylex(key: impl ToArg, min: impl ToArg, max: impl ToArg) -> Zrangeb
 }
 
 builder! {
-    /// A request of [`zrangebylex`] and its options.
+    /// A request of [`zrangebylex()`] and its options.
     Zrangebylex, Vec<Bytes>
 }
 
@@ -678,7 +678,7 @@ pub fn zrangebyscore(key: impl ToArg, min: impl ToDouble, max: impl ToDouble) ->
 }
 
 builder! {
-    /// A request of [`zrangebyscore`] and its options.
+    /// A request of [`zrangebyscore()`] and its options.
     Zrangebyscore, Vec<Bytes>
 }
 
@@ -731,7 +731,7 @@ pub fn zrangestore(dst: impl ToArg, src: impl ToArg, min: impl ToArg, max: impl 
 }
 
 builder! {
-    /// A request of [`zrangestore`] and its options.
+    /// A request of [`zrangestore()`] and its options.
     Zrangestore, i64
 }
 
@@ -860,7 +860,7 @@ pub fn zrevrange(key: impl ToArg, start: impl ToInteger, stop: impl ToInteger) -
 }
 
 builder! {
-    /// A request of [`zrevrange`] and its options.
+    /// A request of [`zrevrange()`] and its options.
     Zrevrange, Vec<Bytes>
 }
 
@@ -901,7 +901,7 @@ pub fn zrevrangebylex(key: impl ToArg, max: impl ToArg, min: impl ToArg) -> Zrev
 }
 
 builder! {
-    /// A request of [`zrevrangebylex`] and its options.
+    /// A request of [`zrevrangebylex()`] and its options.
     Zrevrangebylex, Vec<Bytes>
 }
 
@@ -934,7 +934,7 @@ pub fn zrevrangebyscore(key: impl ToArg, max: impl ToDouble, min: impl ToDouble)
 }
 
 builder! {
-    /// A request of [`zrevrangebyscore`] and its options.
+    /// A request of [`zrevrangebyscore()`] and its options.
     Zrevrangebyscore, Vec<Bytes>
 }
 
@@ -1000,7 +1000,7 @@ pub fn zscan(key: impl ToArg, cursor: impl ToInteger) -> Zscan {
 }
 
 builder! {
-    /// A request of [`zscan`] and its options.
+    /// A request of [`zscan()`] and its options.
     Zscan, (u64, Pairs<Bytes, f64>)
 }
 
@@ -1052,7 +1052,7 @@ pub fn zunion(keys: impl ToArgs) -> Zunion {
 }
 
 builder! {
-    /// A request of [`zunion`] and its options.
+    /// A request of [`zunion()`] and its options.
     Zunion, Vec<Bytes>
 }
 
@@ -1109,7 +1109,7 @@ pub fn zunionstore(destination: impl ToArg, keys: impl ToArgs) -> Zunionstore {
 }
 
 builder! {
-    /// A request of [`zunionstore`] and its options.
+    /// A request of [`zunionstore()`] and its options.
     Zunionstore, i64
 }
 
@@ -1134,7 +1134,7 @@ impl<T, S> Zunionstore<T, S> {
 impl crate::Client {
     /// Take members with the least or greatest scores from the first sorted set that has any, waiting for one.
     ///
-    /// `BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]`: see [`bzmpop`].
+    /// `BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]`: see [`bzmpop()`].
     pub fn bzmpop(
         &self,
         timeout: impl ToDouble,
@@ -1145,121 +1145,121 @@ impl crate::Client {
     }
     /// Take the member with the greatest score from the first sorted set that has any, waiting for one.
     ///
-    /// `BZPOPMAX key [key ...] timeout`: see [`bzpopmax`].
+    /// `BZPOPMAX key [key ...] timeout`: see [`bzpopmax()`].
     pub fn bzpopmax(&self, keys: impl ToArgs, timeout: impl ToDouble) -> Typed<Option<(Bytes, Bytes, f64)>, &Self> {
         bzpopmax(keys, timeout).on(self)
     }
     /// Take the member with the least score from the first sorted set that has any, waiting for one.
     ///
-    /// `BZPOPMIN key [key ...] timeout`: see [`bzpopmin`].
+    /// `BZPOPMIN key [key ...] timeout`: see [`bzpopmin()`].
     pub fn bzpopmin(&self, keys: impl ToArgs, timeout: impl ToDouble) -> Typed<Option<(Bytes, Bytes, f64)>, &Self> {
         bzpopmin(keys, timeout).on(self)
     }
     /// Add members to a sorted set or change their scores.
     ///
-    /// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]`: see [`zadd`].
+    /// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]`: see [`zadd()`].
     pub fn zadd(&self, key: impl ToArg, pairs: impl ToArgs) -> Zadd<i64, &Self> {
         zadd(key, pairs).on(self)
     }
     /// Count the members of a sorted set.
     ///
-    /// `ZCARD key`: see [`zcard`].
+    /// `ZCARD key`: see [`zcard()`].
     pub fn zcard(&self, key: impl ToArg) -> Typed<i64, &Self> {
         zcard(key).on(self)
     }
     /// Count the members with scores in a range.
     ///
-    /// `ZCOUNT key min max`: see [`zcount`].
+    /// `ZCOUNT key min max`: see [`zcount()`].
     pub fn zcount(&self, key: impl ToArg, min: impl ToDouble, max: impl ToDouble) -> Typed<i64, &Self> {
         zcount(key, min, max).on(self)
     }
     /// List the members of a sorted set that others lack.
     ///
-    /// `ZDIFF numkeys key [key ...] [WITHSCORES]`: see [`zdiff`].
+    /// `ZDIFF numkeys key [key ...] [WITHSCORES]`: see [`zdiff()`].
     pub fn zdiff(&self, keys: impl ToArgs) -> Zdiff<Vec<Bytes>, &Self> {
         zdiff(keys).on(self)
     }
     /// Store the members of a sorted set that others lack.
     ///
-    /// `ZDIFFSTORE destination numkeys key [key ...]`: see [`zdiffstore`].
+    /// `ZDIFFSTORE destination numkeys key [key ...]`: see [`zdiffstore()`].
     pub fn zdiffstore(&self, destination: impl ToArg, keys: impl ToArgs) -> Typed<i64, &Self> {
         zdiffstore(destination, keys).on(self)
     }
     /// Add to a member's score.
     ///
-    /// `ZINCRBY key increment member`: see [`zincrby`].
+    /// `ZINCRBY key increment member`: see [`zincrby()`].
     pub fn zincrby(&self, key: impl ToArg, increment: impl ToDouble, member: impl ToArg) -> Typed<f64, &Self> {
         zincrby(key, increment, member).on(self)
     }
     /// List the members that all sorted sets share.
     ///
-    /// `ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`: see [`zinter`].
+    /// `ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`: see [`zinter()`].
     pub fn zinter(&self, keys: impl ToArgs) -> Zinter<Vec<Bytes>, &Self> {
         zinter(keys).on(self)
     }
     /// Count the members that all sorted sets share.
     ///
-    /// `ZINTERCARD numkeys key [key ...] [LIMIT limit]`: see [`zintercard`].
+    /// `ZINTERCARD numkeys key [key ...] [LIMIT limit]`: see [`zintercard()`].
     pub fn zintercard(&self, keys: impl ToArgs) -> Zintercard<i64, &Self> {
         zintercard(keys).on(self)
     }
     /// Store the members that all sorted sets share.
     ///
-    /// `ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]`: see [`zinterstore`].
+    /// `ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]`: see [`zinterstore()`].
     pub fn zinterstore(&self, destination: impl ToArg, keys: impl ToArgs) -> Zinterstore<i64, &Self> {
         zinterstore(destination, keys).on(self)
     }
     /// Count the members in a lexicographical range.
     ///
-    /// `ZLEXCOUNT key min max`: see [`zlexcount`].
+    /// `ZLEXCOUNT key min max`: see [`zlexcount()`].
     pub fn zlexcount(&self, key: impl ToArg, min: impl ToArg, max: impl ToArg) -> Typed<i64, &Self> {
         zlexcount(key, min, max).on(self)
     }
     /// Take members with the least or greatest scores from the first sorted set that has any.
     ///
-    /// `ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]`: see [`zmpop`].
+    /// `ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]`: see [`zmpop()`].
     pub fn zmpop(&self, keys: impl ToArgs, where_: MinMax) -> Zmpop<Option<(Bytes, Vec<(Bytes, f64)>)>, &Self> {
         zmpop(keys, where_).on(self)
     }
     /// Tell the scores of several members.
     ///
-    /// `ZMSCORE key member [member ...]`: see [`zmscore`].
+    /// `ZMSCORE key member [member ...]`: see [`zmscore()`].
     pub fn zmscore(&self, key: impl ToArg, members: impl ToArgs) -> Typed<Vec<Option<f64>>, &Self> {
         zmscore(key, members).on(self)
     }
     /// Take the members with the greatest scores.
     ///
-    /// `ZPOPMAX key [count]`: see [`zpopmax`].
+    /// `ZPOPMAX key [count]`: see [`zpopmax()`].
     pub fn zpopmax(&self, key: impl ToArg) -> Zpopmax<Pairs<Bytes, f64>, &Self> {
         zpopmax(key).on(self)
     }
     /// Take the members with the least scores.
     ///
-    /// `ZPOPMIN key [count]`: see [`zpopmin`].
+    /// `ZPOPMIN key [count]`: see [`zpopmin()`].
     pub fn zpopmin(&self, key: impl ToArg) -> Zpopmin<Pairs<Bytes, f64>, &Self> {
         zpopmin(key).on(self)
     }
     /// Pick random members of a sorted set.
     ///
-    /// `ZRANDMEMBER key [count [WITHSCORES]]`: see [`zrandmember`].
+    /// `ZRANDMEMBER key [count [WITHSCORES]]`: see [`zrandmember()`].
     pub fn zrandmember(&self, key: impl ToArg) -> Zrandmember<Option<Bytes>, &Self> {
         zrandmember(key).on(self)
     }
     /// List members in a range of ranks, scores or names.
     ///
-    /// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`: see [`zrange`].
+    /// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`: see [`zrange()`].
     pub fn zrange(&self, key: impl ToArg, start: impl ToArg, stop: impl ToArg) -> Zrange<Vec<Bytes>, &Self> {
         zrange(key, start, stop).on(self)
     }
     /// List members in a lexicographical range.
     ///
-    /// `ZRANGEBYLEX key min max [LIMIT offset count]`: see [`zrangebylex`].
+    /// `ZRANGEBYLEX key min max [LIMIT offset count]`: see [`zrangebylex()`].
     pub fn zrangebylex(&self, key: impl ToArg, min: impl ToArg, max: impl ToArg) -> Zrangebylex<Vec<Bytes>, &Self> {
         zrangebylex(key, min, max).on(self)
     }
     /// List members with scores in a range.
     ///
-    /// `ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]`: see [`zrangebyscore`].
+    /// `ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]`: see [`zrangebyscore()`].
     pub fn zrangebyscore(
         &self,
         key: impl ToArg,
@@ -1270,7 +1270,7 @@ impl crate::Client {
     }
     /// Store members in a range of ranks, scores or names.
     ///
-    /// `ZRANGESTORE dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]`: see [`zrangestore`].
+    /// `ZRANGESTORE dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]`: see [`zrangestore()`].
     pub fn zrangestore(
         &self,
         dst: impl ToArg,
@@ -1282,37 +1282,37 @@ impl crate::Client {
     }
     /// Tell a member's rank from the least score.
     ///
-    /// `ZRANK key member`: see [`zrank`].
+    /// `ZRANK key member`: see [`zrank()`].
     pub fn zrank(&self, key: impl ToArg, member: impl ToArg) -> Typed<Option<i64>, &Self> {
         zrank(key, member).on(self)
     }
     /// Remove members from a sorted set.
     ///
-    /// `ZREM key member [member ...]`: see [`zrem`].
+    /// `ZREM key member [member ...]`: see [`zrem()`].
     pub fn zrem(&self, key: impl ToArg, members: impl ToArgs) -> Typed<i64, &Self> {
         zrem(key, members).on(self)
     }
     /// Remove members in a lexicographical range.
     ///
-    /// `ZREMRANGEBYLEX key min max`: see [`zremrangebylex`].
+    /// `ZREMRANGEBYLEX key min max`: see [`zremrangebylex()`].
     pub fn zremrangebylex(&self, key: impl ToArg, min: impl ToArg, max: impl ToArg) -> Typed<i64, &Self> {
         zremrangebylex(key, min, max).on(self)
     }
     /// Remove members in a range of ranks.
     ///
-    /// `ZREMRANGEBYRANK key start stop`: see [`zremrangebyrank`].
+    /// `ZREMRANGEBYRANK key start stop`: see [`zremrangebyrank()`].
     pub fn zremrangebyrank(&self, key: impl ToArg, start: impl ToInteger, stop: impl ToInteger) -> Typed<i64, &Self> {
         zremrangebyrank(key, start, stop).on(self)
     }
     /// Remove members with scores in a range.
     ///
-    /// `ZREMRANGEBYSCORE key min max`: see [`zremrangebyscore`].
+    /// `ZREMRANGEBYSCORE key min max`: see [`zremrangebyscore()`].
     pub fn zremrangebyscore(&self, key: impl ToArg, min: impl ToDouble, max: impl ToDouble) -> Typed<i64, &Self> {
         zremrangebyscore(key, min, max).on(self)
     }
     /// List members in a range of ranks, greatest score first.
     ///
-    /// `ZREVRANGE key start stop [WITHSCORES]`: see [`zrevrange`].
+    /// `ZREVRANGE key start stop [WITHSCORES]`: see [`zrevrange()`].
     pub fn zrevrange(
         &self,
         key: impl ToArg,
@@ -1323,7 +1323,7 @@ impl crate::Client {
     }
     /// List members in a lexicographical range, last name first.
     ///
-    /// `ZREVRANGEBYLEX key max min [LIMIT offset count]`: see [`zrevrangebylex`].
+    /// `ZREVRANGEBYLEX key max min [LIMIT offset count]`: see [`zrevrangebylex()`].
     pub fn zrevrangebylex(
         &self,
         key: impl ToArg,
@@ -1334,7 +1334,7 @@ impl crate::Client {
     }
     /// List members with scores in a range, greatest first.
     ///
-    /// `ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]`: see [`zrevrangebyscore`].
+    /// `ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]`: see [`zrevrangebyscore()`].
     pub fn zrevrangebyscore(
         &self,
         key: impl ToArg,
@@ -1345,31 +1345,31 @@ impl crate::Client {
     }
     /// Tell a member's rank from the greatest score.
     ///
-    /// `ZREVRANK key member`: see [`zrevrank`].
+    /// `ZREVRANK key member`: see [`zrevrank()`].
     pub fn zrevrank(&self, key: impl ToArg, member: impl ToArg) -> Typed<Option<i64>, &Self> {
         zrevrank(key, member).on(self)
     }
     /// Walk through a sorted set in steps.
     ///
-    /// `ZSCAN key cursor [MATCH pattern] [COUNT count]`: see [`zscan`].
+    /// `ZSCAN key cursor [MATCH pattern] [COUNT count]`: see [`zscan()`].
     pub fn zscan(&self, key: impl ToArg, cursor: impl ToInteger) -> Zscan<(u64, Pairs<Bytes, f64>), &Self> {
         zscan(key, cursor).on(self)
     }
     /// Tell a member's score.
     ///
-    /// `ZSCORE key member`: see [`zscore`].
+    /// `ZSCORE key member`: see [`zscore()`].
     pub fn zscore(&self, key: impl ToArg, member: impl ToArg) -> Typed<Option<f64>, &Self> {
         zscore(key, member).on(self)
     }
     /// List the members of any of the sorted sets.
     ///
-    /// `ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`: see [`zunion`].
+    /// `ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`: see [`zunion()`].
     pub fn zunion(&self, keys: impl ToArgs) -> Zunion<Vec<Bytes>, &Self> {
         zunion(keys).on(self)
     }
     /// Store the members of any of the sorted sets.
     ///
-    /// `ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]`: see [`zunionstore`].
+    /// `ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]`: see [`zunionstore()`].
     pub fn zunionstore(&self, destination: impl ToArg, keys: impl ToArgs) -> Zunionstore<i64, &Self> {
         zunionstore(destination, keys).on(self)
     }

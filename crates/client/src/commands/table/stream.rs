@@ -45,7 +45,7 @@ pub fn xackdel(key: impl ToArg, group: impl ToArg, ids: impl ToArgs) -> Xackdel 
 }
 
 builder! {
-    /// A request of [`xackdel`] and its options.
+    /// A request of [`xackdel()`] and its options.
     Xackdel, Vec<i64>
 }
 
@@ -88,7 +88,7 @@ pub fn xadd(key: impl ToArg, id_or_auto: impl ToArg, pairs: impl ToArgs) -> Xadd
 }
 
 builder! {
-    /// A request of [`xadd`] and its options.
+    /// A request of [`xadd()`] and its options.
     Xadd, Bytes
 }
 
@@ -155,7 +155,7 @@ pub fn xautoclaim(
 }
 
 builder! {
-    /// A request of [`xautoclaim`] and its options.
+    /// A request of [`xautoclaim()`] and its options.
     Xautoclaim, (Bytes, Vec<(Bytes, Pairs<Bytes, Bytes>)>, Vec<Bytes>)
 }
 
@@ -214,7 +214,7 @@ pub fn xclaim(
 }
 
 builder! {
-    /// A request of [`xclaim`] and its options.
+    /// A request of [`xclaim()`] and its options.
     Xclaim, Vec<(Bytes, Pairs<Bytes, Bytes>)>
 }
 
@@ -307,7 +307,7 @@ pub fn xdelex(key: impl ToArg, ids: impl ToArgs) -> Xdelex {
 }
 
 builder! {
-    /// A request of [`xdelex`] and its options.
+    /// A request of [`xdelex()`] and its options.
     Xdelex, Vec<i64>
 }
 
@@ -350,7 +350,7 @@ pub fn xgroup_create(key: impl ToArg, groupname: impl ToArg, id: impl ToArg) -> 
 }
 
 builder! {
-    /// A request of [`xgroup_create`] and its options.
+    /// A request of [`xgroup_create()`] and its options.
     XgroupCreate, ()
 }
 
@@ -435,7 +435,7 @@ pub fn xgroup_setid(key: impl ToArg, groupname: impl ToArg, id: impl ToArg) -> X
 }
 
 builder! {
-    /// A request of [`xgroup_setid`] and its options.
+    /// A request of [`xgroup_setid()`] and its options.
     XgroupSetid, ()
 }
 
@@ -494,7 +494,7 @@ pub fn xinfo_stream(key: impl ToArg) -> XinfoStream {
 }
 
 builder! {
-    /// A request of [`xinfo_stream`] and its options.
+    /// A request of [`xinfo_stream()`] and its options.
     XinfoStream, HashMap<Bytes, Reply>
 }
 
@@ -545,7 +545,7 @@ pub fn xpending(key: impl ToArg, group: impl ToArg) -> Xpending {
 }
 
 builder! {
-    /// A request of [`xpending`] and its options.
+    /// A request of [`xpending()`] and its options.
     Xpending, (i64, Option<Bytes>, Option<Bytes>, Option<Vec<(Bytes, u64)>>)
 }
 
@@ -623,7 +623,7 @@ pub fn xrange(key: impl ToArg, start: impl ToArg, end: impl ToArg) -> Xrange {
 }
 
 builder! {
-    /// A request of [`xrange`] and its options.
+    /// A request of [`xrange()`] and its options.
     Xrange, Vec<(Bytes, Pairs<Bytes, Bytes>)>
 }
 
@@ -655,7 +655,7 @@ pub fn xread(keys: impl ToArgs, ids: impl ToArgs) -> Xread {
 }
 
 builder! {
-    /// A request of [`xread`] and its options.
+    /// A request of [`xread()`] and its options.
     Xread, Option<HashMap<Bytes, Vec<(Bytes, Pairs<Bytes, Bytes>)>>>
 }
 
@@ -697,7 +697,7 @@ pub fn xreadgroup(group: impl ToArg, consumer: impl ToArg, keys: impl ToArgs, id
 }
 
 builder! {
-    /// A request of [`xreadgroup`] and its options.
+    /// A request of [`xreadgroup()`] and its options.
     Xreadgroup, Option<HashMap<Bytes, Vec<(Bytes, Option<Pairs<Bytes, Bytes>>)>>>
 }
 
@@ -742,7 +742,7 @@ pub fn xrevrange(key: impl ToArg, end: impl ToArg, start: impl ToArg) -> Xrevran
 }
 
 builder! {
-    /// A request of [`xrevrange`] and its options.
+    /// A request of [`xrevrange()`] and its options.
     Xrevrange, Vec<(Bytes, Pairs<Bytes, Bytes>)>
 }
 
@@ -773,7 +773,7 @@ pub fn xsetid(key: impl ToArg, last_id: impl ToArg) -> Xsetid {
 }
 
 builder! {
-    /// A request of [`xsetid`] and its options.
+    /// A request of [`xsetid()`] and its options.
     Xsetid, ()
 }
 
@@ -813,7 +813,7 @@ pub fn xtrim(key: impl ToArg, strategy: Strategy, operator: Option<Operator>, th
 }
 
 builder! {
-    /// A request of [`xtrim`] and its options.
+    /// A request of [`xtrim()`] and its options.
     Xtrim, i64
 }
 
@@ -831,25 +831,25 @@ impl<T, S> Xtrim<T, S> {
 impl crate::Client {
     /// Mark entries as processed by a group.
     ///
-    /// `XACK key group id [id ...]`: see [`xack`].
+    /// `XACK key group id [id ...]`: see [`xack()`].
     pub fn xack(&self, key: impl ToArg, group: impl ToArg, ids: impl ToArgs) -> Typed<i64, &Self> {
         xack(key, group, ids).on(self)
     }
     /// Mark entries as processed by a group and delete them.
     ///
-    /// `XACKDEL key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]`: see [`xackdel`].
+    /// `XACKDEL key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]`: see [`xackdel()`].
     pub fn xackdel(&self, key: impl ToArg, group: impl ToArg, ids: impl ToArgs) -> Xackdel<Vec<i64>, &Self> {
         xackdel(key, group, ids).on(self)
     }
     /// Append an entry to a stream.
     ///
-    /// `XADD key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]`: see [`xadd`].
+    /// `XADD key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]`: see [`xadd()`].
     pub fn xadd(&self, key: impl ToArg, id_or_auto: impl ToArg, pairs: impl ToArgs) -> Xadd<Bytes, &Self> {
         xadd(key, id_or_auto, pairs).on(self)
     }
     /// Take over entries that were pending for too long.
     ///
-    /// `XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]`: see [`xautoclaim`].
+    /// `XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]`: see [`xautoclaim()`].
     pub fn xautoclaim(
         &self,
         key: impl ToArg,
@@ -862,7 +862,7 @@ impl crate::Client {
     }
     /// Take over pending entries by their ids.
     ///
-    /// `XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]`: see [`xclaim`].
+    /// `XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]`: see [`xclaim()`].
     pub fn xclaim(
         &self,
         key: impl ToArg,
@@ -875,25 +875,25 @@ impl crate::Client {
     }
     /// Delete entries of a stream.
     ///
-    /// `XDEL key id [id ...]`: see [`xdel`].
+    /// `XDEL key id [id ...]`: see [`xdel()`].
     pub fn xdel(&self, key: impl ToArg, ids: impl ToArgs) -> Typed<i64, &Self> {
         xdel(key, ids).on(self)
     }
     /// Delete entries of a stream, with or without what groups have of them.
     ///
-    /// `XDELEX key [KEEPREF | DELREF | ACKED] IDS numids id [id ...]`: see [`xdelex`].
+    /// `XDELEX key [KEEPREF | DELREF | ACKED] IDS numids id [id ...]`: see [`xdelex()`].
     pub fn xdelex(&self, key: impl ToArg, ids: impl ToArgs) -> Xdelex<Vec<i64>, &Self> {
         xdelex(key, ids).on(self)
     }
     /// Make a group.
     ///
-    /// `XGROUP CREATE key groupname <id | $> [MKSTREAM] [ENTRIESREAD entries_read]`: see [`xgroup_create`].
+    /// `XGROUP CREATE key groupname <id | $> [MKSTREAM] [ENTRIESREAD entries_read]`: see [`xgroup_create()`].
     pub fn xgroup_create(&self, key: impl ToArg, groupname: impl ToArg, id: impl ToArg) -> XgroupCreate<(), &Self> {
         xgroup_create(key, groupname, id).on(self)
     }
     /// Make a consumer in a group.
     ///
-    /// `XGROUP CREATECONSUMER key groupname consumername`: see [`xgroup_createconsumer`].
+    /// `XGROUP CREATECONSUMER key groupname consumername`: see [`xgroup_createconsumer()`].
     pub fn xgroup_createconsumer(
         &self,
         key: impl ToArg,
@@ -904,7 +904,7 @@ impl crate::Client {
     }
     /// Remove a consumer from a group.
     ///
-    /// `XGROUP DELCONSUMER key groupname consumername`: see [`xgroup_delconsumer`].
+    /// `XGROUP DELCONSUMER key groupname consumername`: see [`xgroup_delconsumer()`].
     pub fn xgroup_delconsumer(
         &self,
         key: impl ToArg,
@@ -915,43 +915,43 @@ impl crate::Client {
     }
     /// Remove a group.
     ///
-    /// `XGROUP DESTROY key groupname`: see [`xgroup_destroy`].
+    /// `XGROUP DESTROY key groupname`: see [`xgroup_destroy()`].
     pub fn xgroup_destroy(&self, key: impl ToArg, groupname: impl ToArg) -> Typed<bool, &Self> {
         xgroup_destroy(key, groupname).on(self)
     }
     /// Set from where a group goes on.
     ///
-    /// `XGROUP SETID key groupname <id | $> [ENTRIESREAD entries_read]`: see [`xgroup_setid`].
+    /// `XGROUP SETID key groupname <id | $> [ENTRIESREAD entries_read]`: see [`xgroup_setid()`].
     pub fn xgroup_setid(&self, key: impl ToArg, groupname: impl ToArg, id: impl ToArg) -> XgroupSetid<(), &Self> {
         xgroup_setid(key, groupname, id).on(self)
     }
     /// List the consumers of a group.
     ///
-    /// `XINFO CONSUMERS key groupname`: see [`xinfo_consumers`].
+    /// `XINFO CONSUMERS key groupname`: see [`xinfo_consumers()`].
     pub fn xinfo_consumers(&self, key: impl ToArg, groupname: impl ToArg) -> Typed<Vec<HashMap<Bytes, Reply>>, &Self> {
         xinfo_consumers(key, groupname).on(self)
     }
     /// List the groups of a stream.
     ///
-    /// `XINFO GROUPS key`: see [`xinfo_groups`].
+    /// `XINFO GROUPS key`: see [`xinfo_groups()`].
     pub fn xinfo_groups(&self, key: impl ToArg) -> Typed<Vec<HashMap<Bytes, Reply>>, &Self> {
         xinfo_groups(key).on(self)
     }
     /// Describe a stream.
     ///
-    /// `XINFO STREAM key [FULL [COUNT count]]`: see [`xinfo_stream`].
+    /// `XINFO STREAM key [FULL [COUNT count]]`: see [`xinfo_stream()`].
     pub fn xinfo_stream(&self, key: impl ToArg) -> XinfoStream<HashMap<Bytes, Reply>, &Self> {
         xinfo_stream(key).on(self)
     }
     /// Count the entries of a stream.
     ///
-    /// `XLEN key`: see [`xlen`].
+    /// `XLEN key`: see [`xlen()`].
     pub fn xlen(&self, key: impl ToArg) -> Typed<i64, &Self> {
         xlen(key).on(self)
     }
     /// Show what a group has not acknowledged.
     ///
-    /// `XPENDING key group [[IDLE min-idle-time] start end count [consumer]]`: see [`xpending`].
+    /// `XPENDING key group [[IDLE min-idle-time] start end count [consumer]]`: see [`xpending()`].
     pub fn xpending(
         &self,
         key: impl ToArg,
@@ -961,7 +961,7 @@ impl crate::Client {
     }
     /// List entries between two ids.
     ///
-    /// `XRANGE key start end [COUNT count]`: see [`xrange`].
+    /// `XRANGE key start end [COUNT count]`: see [`xrange()`].
     pub fn xrange(
         &self,
         key: impl ToArg,
@@ -972,7 +972,7 @@ impl crate::Client {
     }
     /// Read new entries of streams, perhaps waiting for some.
     ///
-    /// `XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]`: see [`xread`].
+    /// `XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]`: see [`xread()`].
     pub fn xread(
         &self,
         keys: impl ToArgs,
@@ -982,7 +982,7 @@ impl crate::Client {
     }
     /// Read entries of streams as a consumer of a group, perhaps waiting for some.
     ///
-    /// `XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]`: see [`xreadgroup`].
+    /// `XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]`: see [`xreadgroup()`].
     pub fn xreadgroup(
         &self,
         group: impl ToArg,
@@ -994,7 +994,7 @@ impl crate::Client {
     }
     /// List entries between two ids, newest first.
     ///
-    /// `XREVRANGE key end start [COUNT count]`: see [`xrevrange`].
+    /// `XREVRANGE key end start [COUNT count]`: see [`xrevrange()`].
     pub fn xrevrange(
         &self,
         key: impl ToArg,
@@ -1005,13 +1005,13 @@ impl crate::Client {
     }
     /// Set the last id of a stream.
     ///
-    /// `XSETID key last-id [ENTRIESADDED entries_added] [MAXDELETEDID max_deleted_entry_id]`: see [`xsetid`].
+    /// `XSETID key last-id [ENTRIESADDED entries_added] [MAXDELETEDID max_deleted_entry_id]`: see [`xsetid()`].
     pub fn xsetid(&self, key: impl ToArg, last_id: impl ToArg) -> Xsetid<(), &Self> {
         xsetid(key, last_id).on(self)
     }
     /// Remove old entries of a stream.
     ///
-    /// `XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]`: see [`xtrim`].
+    /// `XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]`: see [`xtrim()`].
     pub fn xtrim(
         &self,
         key: impl ToArg,

@@ -70,7 +70,7 @@ pub fn delex(key: impl ToArg) -> Delex {
 }
 
 builder! {
-    /// A request of [`delex`] and its options.
+    /// A request of [`delex()`] and its options.
     Delex, bool
 }
 
@@ -178,7 +178,7 @@ pub fn getex(key: impl ToArg) -> Getex {
 }
 
 builder! {
-    /// A request of [`getex`] and its options.
+    /// A request of [`getex()`] and its options.
     Getex, Option<Bytes>
 }
 
@@ -311,7 +311,7 @@ pub fn lcs(key1: impl ToArg, key2: impl ToArg) -> Lcs {
 }
 
 builder! {
-    /// A request of [`lcs`] and its options.
+    /// A request of [`lcs()`] and its options.
     Lcs, Bytes
 }
 
@@ -423,7 +423,7 @@ pub fn msetex(pairs: impl ToArgs) -> Msetex {
 }
 
 builder! {
-    /// A request of [`msetex`] and its options.
+    /// A request of [`msetex()`] and its options.
     Msetex, bool
 }
 
@@ -523,7 +523,7 @@ pub fn set(key: impl ToArg, value: impl ToArg) -> Set {
 }
 
 builder! {
-    /// A request of [`set`] and its options.
+    /// A request of [`set()`] and its options.
     Set, ()
 }
 
@@ -734,157 +734,157 @@ pub fn substr(key: impl ToArg, start: impl ToInteger, end: impl ToInteger) -> Ty
 impl crate::Client {
     /// Add bytes to the end of a string; a missing key starts empty.
     ///
-    /// `APPEND key value`: see [`append`].
+    /// `APPEND key value`: see [`append()`].
     pub fn append(&self, key: impl ToArg, value: impl ToArg) -> Typed<i64, &Self> {
         append(key, value).on(self)
     }
     /// Subtract one from an integer.
     ///
-    /// `DECR key`: see [`decr`].
+    /// `DECR key`: see [`decr()`].
     pub fn decr(&self, key: impl ToArg) -> Typed<i64, &Self> {
         decr(key).on(self)
     }
     /// Subtract from an integer.
     ///
-    /// `DECRBY key decrement`: see [`decrby`].
+    /// `DECRBY key decrement`: see [`decrby()`].
     pub fn decrby(&self, key: impl ToArg, decrement: impl ToInteger) -> Typed<i64, &Self> {
         decrby(key, decrement).on(self)
     }
     /// Delete a key if it holds a certain string.
     ///
-    /// `DELEX key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]`: see [`delex`].
+    /// `DELEX key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]`: see [`delex()`].
     pub fn delex(&self, key: impl ToArg) -> Delex<bool, &Self> {
         delex(key).on(self)
     }
     /// Delete a key if it holds a certain string (Valkey).
     ///
-    /// `DELIFEQ key value`: see [`delifeq`].
+    /// `DELIFEQ key value`: see [`delifeq()`].
     pub fn delifeq(&self, key: impl ToArg, value: impl ToArg) -> Typed<bool, &Self> {
         delifeq(key, value).on(self)
     }
     /// Tell a hash of a string, with which others can be compared.
     ///
-    /// `DIGEST key`: see [`digest`].
+    /// `DIGEST key`: see [`digest()`].
     pub fn digest(&self, key: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         digest(key).on(self)
     }
     /// Tell the value of a string.
     ///
-    /// `GET key`: see [`get`].
+    /// `GET key`: see [`get()`].
     pub fn get(&self, key: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         get(key).on(self)
     }
     /// Tell the value of a string and delete the key.
     ///
-    /// `GETDEL key`: see [`getdel`].
+    /// `GETDEL key`: see [`getdel()`].
     pub fn getdel(&self, key: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         getdel(key).on(self)
     }
     /// Tell the value of a string and set or drop its expiry.
     ///
-    /// `GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]`: see [`getex`].
+    /// `GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]`: see [`getex()`].
     pub fn getex(&self, key: impl ToArg) -> Getex<Option<Bytes>, &Self> {
         getex(key).on(self)
     }
     /// Tell a part of a string.
     ///
-    /// `GETRANGE key start end`: see [`getrange`].
+    /// `GETRANGE key start end`: see [`getrange()`].
     pub fn getrange(&self, key: impl ToArg, start: impl ToInteger, end: impl ToInteger) -> Typed<Bytes, &Self> {
         getrange(key, start, end).on(self)
     }
     /// Replace a string and tell the value it had.
     ///
-    /// `GETSET key value`: see [`getset`].
+    /// `GETSET key value`: see [`getset()`].
     pub fn getset(&self, key: impl ToArg, value: impl ToArg) -> Typed<Option<Bytes>, &Self> {
         getset(key, value).on(self)
     }
     /// Add one to an integer.
     ///
-    /// `INCR key`: see [`incr`].
+    /// `INCR key`: see [`incr()`].
     pub fn incr(&self, key: impl ToArg) -> Typed<i64, &Self> {
         incr(key).on(self)
     }
     /// Add to an integer.
     ///
-    /// `INCRBY key increment`: see [`incrby`].
+    /// `INCRBY key increment`: see [`incrby()`].
     pub fn incrby(&self, key: impl ToArg, increment: impl ToInteger) -> Typed<i64, &Self> {
         incrby(key, increment).on(self)
     }
     /// Add to a number.
     ///
-    /// `INCRBYFLOAT key increment`: see [`incrbyfloat`].
+    /// `INCRBYFLOAT key increment`: see [`incrbyfloat()`].
     pub fn incrbyfloat(&self, key: impl ToArg, increment: impl ToDouble) -> Typed<f64, &Self> {
         incrbyfloat(key, increment).on(self)
     }
     /// Find the longest common subsequence of two strings.
     ///
-    /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`: see [`lcs`].
+    /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`: see [`lcs()`].
     pub fn lcs(&self, key1: impl ToArg, key2: impl ToArg) -> Lcs<Bytes, &Self> {
         lcs(key1, key2).on(self)
     }
     /// Tell the values of several strings.
     ///
-    /// `MGET key [key ...]`: see [`mget`].
+    /// `MGET key [key ...]`: see [`mget()`].
     pub fn mget(&self, keys: impl ToArgs) -> Typed<Vec<Option<Bytes>>, &Self> {
         mget(keys).on(self)
     }
     /// Set several strings.
     ///
-    /// `MSET key value [key value ...]`: see [`mset`].
+    /// `MSET key value [key value ...]`: see [`mset()`].
     pub fn mset(&self, pairs: impl ToArgs) -> Typed<(), &Self> {
         mset(pairs).on(self)
     }
     /// Set several strings that expire together, if all of the keys exist or none does.
     ///
-    /// `MSETEX numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]`: see [`msetex`].
+    /// `MSETEX numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]`: see [`msetex()`].
     pub fn msetex(&self, pairs: impl ToArgs) -> Msetex<bool, &Self> {
         msetex(pairs).on(self)
     }
     /// Set several strings if none of the keys exists.
     ///
-    /// `MSETNX key value [key value ...]`: see [`msetnx`].
+    /// `MSETNX key value [key value ...]`: see [`msetnx()`].
     pub fn msetnx(&self, pairs: impl ToArgs) -> Typed<bool, &Self> {
         msetnx(pairs).on(self)
     }
     /// Set a string that expires after milliseconds.
     ///
-    /// `PSETEX key milliseconds value`: see [`psetex`].
+    /// `PSETEX key milliseconds value`: see [`psetex()`].
     pub fn psetex(&self, key: impl ToArg, milliseconds: impl ToInteger, value: impl ToArg) -> Typed<(), &Self> {
         psetex(key, milliseconds, value).on(self)
     }
     /// Set a string, whatever the key held.
     ///
-    /// `SET key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]`: see [`set`].
+    /// `SET key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]`: see [`set()`].
     pub fn set(&self, key: impl ToArg, value: impl ToArg) -> Set<(), &Self> {
         set(key, value).on(self)
     }
     /// Set a string that expires after seconds.
     ///
-    /// `SETEX key seconds value`: see [`setex`].
+    /// `SETEX key seconds value`: see [`setex()`].
     pub fn setex(&self, key: impl ToArg, seconds: impl ToInteger, value: impl ToArg) -> Typed<(), &Self> {
         setex(key, seconds, value).on(self)
     }
     /// Set a string if the key does not exist.
     ///
-    /// `SETNX key value`: see [`setnx`].
+    /// `SETNX key value`: see [`setnx()`].
     pub fn setnx(&self, key: impl ToArg, value: impl ToArg) -> Typed<bool, &Self> {
         setnx(key, value).on(self)
     }
     /// Overwrite a part of a string.
     ///
-    /// `SETRANGE key offset value`: see [`setrange`].
+    /// `SETRANGE key offset value`: see [`setrange()`].
     pub fn setrange(&self, key: impl ToArg, offset: impl ToInteger, value: impl ToArg) -> Typed<i64, &Self> {
         setrange(key, offset, value).on(self)
     }
     /// Tell the length of a string.
     ///
-    /// `STRLEN key`: see [`strlen`].
+    /// `STRLEN key`: see [`strlen()`].
     pub fn strlen(&self, key: impl ToArg) -> Typed<i64, &Self> {
         strlen(key).on(self)
     }
     /// Tell a part of a string.
     ///
-    /// `SUBSTR key start end`: see [`substr`].
+    /// `SUBSTR key start end`: see [`substr()`].
     pub fn substr(&self, key: impl ToArg, start: impl ToInteger, end: impl ToInteger) -> Typed<Bytes, &Self> {
         substr(key, start, end).on(self)
     }

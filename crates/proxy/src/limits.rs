@@ -435,6 +435,8 @@ pub const MERGED_CHECKPOINTS_MAX: usize = 16;
 
 /// How often nodes are acknowledged what a follower of all of them has, in microseconds: as often as replicas do it.
 pub const MERGED_ACKNOWLEDGE_US: u64 = 1_000_000;
+/// Bytes that may wait to be sent to a node before a further acknowledgement of a follower of all nodes is left out.
+pub const MERGED_ACKNOWLEDGEMENTS_BYTES_MAX: usize = 4 * 1024;
 
 /// Silence of a node in the middle of a snapshot or a command after which its followers are disconnected, in microseconds:
 /// the time after which a replica of Redis gives its primary up.

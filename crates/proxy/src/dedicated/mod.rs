@@ -300,7 +300,14 @@ impl Dedicated {
     /// Other nodes are configured. Who followed or watched all nodes there were would miss something without noticing.
     pub(crate) fn handle_nodes_changed<E: Execute>(&mut self, env: &mut Env<E>, moves: &Moves) {
         match moves.left {
-            None if moves.is_none() => {}
+            // The nodes are the same, but others of them may have keys now, or keys may be on several.
+            None if moves.is_none() => {
+                let nodes = merged_replication::nodes(&env.config).unwrap_or_default();
+                self.end_where(env, |this| {
+                    let follows_all = this.merged.is_some() && !this.links.is_empty();
+                    follows_all && !this.links.iter().map(|link| link.node).eq(nodes.iter().copied())
+                });
+            }
             None => self.end_all(env),
             Some(_) => {
                 self.end_where(env, |this| this.links.iter().any(|link| moves.has_left_on(link.node, link.lane)));

@@ -3,7 +3,8 @@
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::Mail;
+use respool_proxy::{Config, Mail};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use std::sync::Arc;
 
 /// An empty snapshot as a node announces and sends it.
@@ -75,6 +76,37 @@ fn other_nodes_disconnect_a_follower() {
     bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config(4, 1)))));
     assert!(bench.closed.contains(&client) && nodes.iter().all(|node| bench.closed.contains(node)));
     assert_eq!(bench.worker.remains(), []);
+}
+
+#[test]
+fn a_replica_that_gets_keys_of_its_own_disconnects_a_follower() {
+    let base = config(4, 1);
+    let names: Vec<Node> = (0..3).map(|number| Node::new(format!("node-{number}"))).collect();
+    let topology = Arc::new(Topology::new(Scheme::default(), names).expect("three nodes"));
+    let replicas = vec![vec![3].into(), vec![].into(), vec![].into()];
+    let pool = Pool { replicas: replicas.into(), ..Pool::plain("main", Arc::clone(&topology)) };
+    let with_replica = Config { routes: Arc::new(Routes::plain(pool)), topology, ..base };
+    let mut bench = Bench::proxy(with_replica.clone());
+    let (client, nodes) = following(&mut bench);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(with_replica))));
+    assert!(!bench.closed.contains(&client), "the same nodes have keys");
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config(4, 1)))));
+    assert!(bench.closed.contains(&client) && nodes.iter().all(|node| bench.closed.contains(node)));
+    assert_eq!(bench.worker.remains(), []);
+}
+
+#[test]
+fn acknowledgements_do_not_pile_up_at_a_node_that_does_not_read() {
+    let mut bench = Bench::proxy(config(3, 1));
+    let (client, nodes) = following(&mut bench);
+    bench.read_on(nodes[1], 0);
+    for position in 0..1_000 {
+        bench.send(client, &request(&["REPLCONF", "ACK", &position.to_string()]).repeat(10));
+    }
+    bench.read_on(nodes[1], usize::MAX);
+    let heard = bench.heard(nodes[1]);
+    assert!((100..8_000).contains(&heard.len()), "{} bytes", heard.len());
+    assert_eq!(requests(&bench.heard(nodes[0])).len(), 10_000, "a node that reads is told");
 }
 
 #[test]

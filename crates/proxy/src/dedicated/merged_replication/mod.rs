@@ -21,7 +21,7 @@ use crate::dedicated::link::Kind;
 use crate::dedicated::{Dedicated, DedicatedClient, Stage, close_links, link};
 use crate::env::Env;
 use crate::error_text;
-use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_APART_US, MERGED_SILENCE_US};
+use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_ACKNOWLEDGEMENTS_BYTES_MAX, MERGED_APART_US, MERGED_SILENCE_US};
 use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
 use crate::pool::table::LaneHandle;
@@ -69,7 +69,7 @@ pub(super) fn is_for(config: &Config) -> bool {
 }
 
 /// The nodes that have keys, each server once.
-fn nodes(config: &Config) -> Result<Vec<NodeId>, &'static str> {
+pub(super) fn nodes(config: &Config) -> Result<Vec<NodeId>, &'static str> {
     let routes = &config.routes;
     let may_be_elsewhere = |place: usize| {
         let numbers = (0..routes.routes().len()).filter_map(|number| u16::try_from(number).ok());
@@ -310,6 +310,10 @@ impl DedicatedClient {
         let Some(merge) = merged.merge.as_ref() else { return };
         for (at, link) in self.links.iter().enumerate() {
             let (Some(position), Some(lane)) = (merge.confirmed(at), env.lanes.find(link.lane)) else { continue };
+            // What a later one says is in it. A node that does not read is sent no more meanwhile.
+            if env.lanes[lane].up.queued_bytes() > MERGED_ACKNOWLEDGEMENTS_BYTES_MAX {
+                continue;
+            }
             let position = position.to_string();
             let words = [&b"REPLCONF"[..], b"ACK", position.as_bytes()];
             env.lanes[lane].up.tell(now_us, &mut env.clients.pool, |out| encode_request(out, words.into_iter()));

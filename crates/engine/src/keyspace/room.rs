@@ -43,12 +43,14 @@ impl Keyspace {
     }
 
     /// Whether a script that has not written yet may not begin to: there is too much, and if keys are evicted, it is the script that
-    /// holds it, which had `vm_bytes` when it began.
+    /// holds it, which had `vm_bytes` when it began. One that `began_beyond` the limit, within a transaction that had room at its
+    /// beginning, is refused for what it holds itself only.
     #[cfg(feature = "scripting")]
-    pub(crate) fn is_full_amid_script(&self, bytes_max: u64, vm_bytes: usize) -> bool {
+    pub(crate) fn is_full_amid_script(&self, bytes_max: u64, vm_bytes: usize, began_beyond: bool) -> bool {
         let grown = self.script_memory.vm_bytes.saturating_sub(vm_bytes) as u64;
         let is_own = grown > bytes_max / limits::SCRIPT_SHARE as u64;
-        self.bounded_bytes() as u64 > bytes_max && (is_own || self.eviction.policy() == EvictionPolicy::NoEviction)
+        let is_anyones = !began_beyond && self.eviction.policy() == EvictionPolicy::NoEviction;
+        self.bounded_bytes() as u64 > bytes_max && (is_own || is_anyones)
     }
 
     /// Goes on with what requests have left; whether there is something to go on with.

@@ -59,6 +59,8 @@ struct Running {
     has_written: bool,
     /// There was no room when it began.
     began_full: bool,
+    /// More than `maxmemory` was in use when it began.
+    began_beyond: bool,
     /// Bytes of the interpreter when it began.
     vm_bytes: usize,
     is_killed: bool,
@@ -66,6 +68,8 @@ struct Running {
     /// Looks since it began.
     looks: u64,
     commands: u32,
+    /// So many commands have been run since the last look at the time.
+    is_look_due: bool,
     /// What the vm is to do next.
     order: Order,
     /// The command that it has called and that is not the engine's.
@@ -417,11 +421,13 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         may_exceed_memory: flags.allow_oom || flags.no_writes,
         has_written: false,
         began_full: desk.is_full,
+        began_beyond: desk.memory_bytes_max.is_some_and(|max| desk.keyspace.bounded_bytes() as u64 > max),
         vm_bytes: desk.keyspace.script_memory.vm_bytes,
         is_killed: false,
         started_ms,
         looks: 0,
         commands: 0,
+        is_look_due: false,
         order,
         asked: None,
     }));
@@ -436,6 +442,12 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
         Order::Go if running.is_killed => Order::Kill,
         order => order,
     };
+    if std::mem::take(&mut running.is_look_due) && desk.scripts.is_late() {
+        if let Some(running) = &mut desk.scripts.running {
+            running.order = order;
+        }
+        return Ok(Outcome::Unfinished);
+    }
     loop {
         let report = desk.scripts.host.as_mut().and_then(|host| host.resume(order));
         order = Order::Go;
@@ -444,10 +456,11 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
                 run_command(desk);
                 let Some(running) = &mut desk.scripts.running else { continue };
                 running.commands += 1;
+                running.is_look_due |= running.commands % SCRIPT_SLICE_COMMANDS == 0;
                 if running.asked.is_some() || desk.keyspace.has_many_events() {
                     return Ok(Outcome::Asks);
                 }
-                if running.commands % SCRIPT_SLICE_COMMANDS == 0 && desk.scripts.is_late() {
+                if std::mem::take(&mut running.is_look_due) && desk.scripts.is_late() {
                     return Ok(Outcome::Unfinished);
                 }
             }
@@ -571,7 +584,8 @@ fn permitted(
     }
     // Once a script has written, it may end what it has begun.
     let is_full = || {
-        running.began_full || memory_bytes_max.is_some_and(|max| keyspace.is_full_amid_script(max, running.vm_bytes))
+        let is_full_by_now = |max| keyspace.is_full_amid_script(max, running.vm_bytes, running.began_beyond);
+        running.began_full || memory_bytes_max.is_some_and(is_full_by_now)
     };
     if row.flags.has(Flags::DENYOOM) && !running.may_exceed_memory && !running.has_written && is_full() {
         return Err(texts::OOM.into());

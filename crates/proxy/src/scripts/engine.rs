@@ -33,8 +33,9 @@ impl<E: Execute> Worker<E> {
         let Some(client) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);
+        let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
         let is_late = self.env.slices.script.as_ref().is_some_and(|late| late.client == client);
-        let view = SessionView { has_waited: is_late, ..self.env.view(database, id) };
+        let view = SessionView { has_waited: is_late, is_in_transaction, ..self.env.view(database, id) };
         let mut reply = Vec::new();
         if self.run_engine_as(view, index, row, request.args, &mut reply) == Some(Outcome::Unfinished) {
             self.env.slices.script = Some(LateScript { client, id, row, database });

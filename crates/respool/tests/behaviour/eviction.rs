@@ -84,3 +84,25 @@ fn a_transaction_runs_whole_or_is_refused_for_want_of_room() -> io::Result<()> {
     assert_eq!(client.ask("SET a 1")?, "+OK\r\n");
     Ok(())
 }
+
+#[test]
+fn a_script_in_a_transaction_goes_by_the_room_at_its_beginning() -> io::Result<()> {
+    let server = proxy(&[], &["--maxmemory", "1mb"])?;
+    let mut client = server.client()?;
+    let queue = |client: &mut Client, script: &str| -> io::Result<()> {
+        for request in ["MULTI", &format!("SET large {}", "x".repeat(1_100_000)), script] {
+            assert!(!client.ask(request)?.starts_with('-'), "{script}");
+        }
+        Ok(())
+    };
+    queue(&mut client, "EVAL redis.call('SET',KEYS[1],'1') 1 key")?;
+    assert_eq!(client.ask("EXEC")?, "*2\r\n+OK\r\n$-1\r\n");
+    assert_eq!(client.ask("GET key")?, "$1\r\n1\r\n");
+
+    let server = proxy(&[], &["--maxmemory", "1mb", "--maxmemory-policy", "allkeys-lru"])?;
+    let mut client = server.client()?;
+    assert_eq!(client.ask("SET first 1")?, "+OK\r\n");
+    queue(&mut client, "EVAL return(redis.call('DBSIZE')) 0")?;
+    assert_eq!(client.ask("EXEC")?, "*2\r\n+OK\r\n:2\r\n", "nothing goes between two requests of a transaction");
+    Ok(())
+}

@@ -561,12 +561,12 @@ impl<E: Execute> Machine for Worker<E> {
         }
         session.account(&self.env.shared.ledger);
         let has_subscriber = session.subscriber.is_some();
+        let is_dedicated = session.flags.has(SessionFlags::DEDICATED);
         if !session.pause.is_none() {
-            let is_dedicated = session.flags.has(SessionFlags::DEDICATED);
             self.env.relieve_client(index);
-            if is_dedicated {
-                self.dedicated.handle_written(&mut self.env, index);
-            }
+        }
+        if is_dedicated {
+            self.dedicated.handle_written(&mut self.env, index);
         }
         if has_subscriber {
             self.subscriptions.note_room(&mut self.env, index);

@@ -21,11 +21,12 @@ impl Lanes {
         none
     }
 
-    /// The lanes of a class, if all of them can be closed without a client noticing.
+    /// Classes in which something waits.
     fn held_classes(&self) -> impl Iterator<Item = LaneKeyId> {
         self.uses.entries().filter(|(_, held)| Arc::strong_count(held) > 1).map(|(class, _)| class)
     }
 
+    /// The lanes of a class, if all of them can be closed without a client noticing.
     fn spare_lanes(&self, class: LaneKeyId) -> Option<Vec<LaneId>> {
         let is_spare = |place: LaneId, lane: &Lane| {
             let is_free = match lane.purpose {

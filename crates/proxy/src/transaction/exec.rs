@@ -317,7 +317,9 @@ impl<E: Execute> Worker<E> {
         if self.env.engine.is_some() && !self.has_room_for(index) {
             self.env.discard_queued(index);
             self.env.leave_watches(index);
-            return self.env.refuse(index, texts::EXECABORT_OOM.as_bytes());
+            let flow = self.env.refuse(index, texts::EXECABORT_OOM.as_bytes());
+            self.subscriptions.tell_changes(&mut self.env);
+            return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {

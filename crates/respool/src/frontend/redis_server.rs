@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use respool_command::glob;
 
-use crate::parameters::{Parameters, words};
+use crate::parameters::{Parameters, is_secret, words};
 use crate::settings::raw::{RawUser, Statement, Text, UserKey};
 use crate::settings::{Origin, RawSettings, Setting};
 
@@ -343,7 +343,9 @@ impl Loaded {
 fn hidden(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let name = text.split_ascii_whitespace().next().unwrap_or_default().to_ascii_lowercase();
-    match name.contains("pass") || name.contains("auth") || name == "user" || name == "masteruser" {
+    // The name may stand in quotes, and be misspelled.
+    let is_secret = words::split(line).and_then(|words| words.into_iter().next()).is_some_and(|name| is_secret(&name));
+    match is_secret || name.contains("pass") || name.contains("auth") || name.contains("user") {
         true => format!("{name} (hidden)"),
         false => text.into_owned(),
     }
@@ -532,6 +534,12 @@ mod tests {
                 "user a on >canary\nuser a off >canary",
                 ">>> 'user (hidden)'\nError in user declaration 'a': Duplicate user",
             ),
+            (
+                "tls-key-file-pass canary",
+                ">>> 'tls-key-file-pass (hidden)'\nthis value cannot be had here: the key file",
+            ),
+            ("\"m\\x61steruser\" canary canary", "(hidden)'\nwrong number of arguments"),
+            ("\"requirep\\x61ss\" canary canary", "(hidden)'\nwrong number of arguments"),
             ("include a b", "Bad directive or wrong number of arguments"),
             ("supervised upstart", "upstart cannot be had here"),
         ] {

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use respool_command::glob;
 
 use crate::settings::Process;
-use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Parameter, RESTART};
+use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Parameter, RESTART, SENSITIVE};
 
 /// The values of all parameters of one server.
 #[derive(Debug, Clone)]
@@ -58,6 +58,12 @@ impl Default for Parameters {
 
 /// The parameter whose value is no text: any bytes, of which the hash is kept.
 pub(crate) const PASSWORD: &str = "requirepass";
+
+/// Whether the values of what goes by that name are secrets, which no message names.
+#[must_use]
+pub fn is_secret(name: &[u8]) -> bool {
+    find(name).is_some_and(|(_, row)| row.has(SENSITIVE))
+}
 
 /// The place and the row of a parameter.
 fn find(name: &[u8]) -> Option<(usize, &'static Parameter)> {
@@ -145,7 +151,11 @@ impl Parameters {
     fn check(&self, row: &Parameter, value: &str) -> Result<(), String> {
         match &row.effect {
             Effect::Only(values, why) if !values.contains(&value) => {
-                let value = if value.is_empty() { "an empty value" } else { value };
+                let value = match value {
+                    _ if row.has(SENSITIVE) => "this value",
+                    "" => "an empty value",
+                    named => named,
+                };
                 Err(format!("{value} cannot be had here: {why}"))
             }
             _ => Ok(()),
@@ -481,6 +491,25 @@ mod tests {
             let error = heard(line).expect_err(line);
             assert!(error.starts_with(why), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn no_message_names_the_value_of_a_secret() {
+        let all = Parameters::default();
+        let mut refused = 0;
+        for row in table::all().filter(|row| row.has(SENSITIVE)) {
+            for value in ["canary", "canary\0"] {
+                let told = [
+                    Parameters::default().hear_row(0, row, &[value.as_bytes().to_vec()]),
+                    all.prepare(&[(row.name.as_bytes(), value.as_bytes())], HERE).map(drop),
+                ];
+                for why in told.into_iter().filter_map(Result::err) {
+                    assert!(!why.contains("canary"), "{why}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 4, "{refused}");
     }
 
     #[test]

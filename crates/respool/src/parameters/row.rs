@@ -21,7 +21,7 @@ pub struct Parameter {
 
 /// Cannot be changed while the server runs.
 pub const IMMUTABLE: u8 = 1;
-/// Holds a secret.
+/// Holds a secret: no message names its value.
 pub const SENSITIVE: u8 = 2;
 /// Takes several words.
 pub const MULTI: u8 = 4;

@@ -281,9 +281,11 @@ impl Loaded {
                 format!("Error in user declaration '{name}': Duplicate user found. A user can only be defined once");
             return Err(LoadError::new(why));
         }
-        let rules = rules.iter().map(|rule| text(rule)).collect::<Result<Vec<_>, _>>()?;
         let origin = Origin::Flag { said: format!("user {name} ...") };
-        let rules = vec![Text { text: rules.join(" "), origin: origin.clone() }];
+        let one = |rule: String| Text { text: rule, origin: origin.clone() };
+        // One text alone would be split at its blanks, which are a part of the rule here. An empty rule changes nothing.
+        let mut rules = rules.iter().map(|rule| text(rule).map(one)).collect::<Result<Vec<_>, _>>()?;
+        rules.insert(0, one(String::new()));
         self.users.push(RawUser { name, origin, keys: vec![(UserKey::Rules, rules)] });
         Ok(())
     }
@@ -570,6 +572,24 @@ mod tests {
         let users = users.users().expect("their rules are right");
         assert!(users.authenticate(b"default", b"pw").is_some() && users.authenticate(b"ann", b"x").is_some());
         assert_eq!(all.parameters.value("requirepass"), "", "only its hash is kept");
+    }
+
+    #[test]
+    fn a_rule_in_quotes_is_one_rule() {
+        let users = |text: &str| {
+            let mut all = loaded(text, &[]).expect("it is right");
+            let said = all.settings(&mut Fake::default()).expect("it listens");
+            resolve(&said, &|_| unreachable!("no secret is asked for")).map(|understood| {
+                let users = understood.process.users.users().expect("their rules are right");
+                [&b"two words"[..], b"two", b"x"].map(|word| users.authenticate(b"bob", word).is_some())
+            })
+        };
+        assert_eq!(users("user bob on \">two words\"").ok(), Some([true, false, false]));
+        assert_eq!(users("user bob on >two \"(~a +get)\" (~b +set)").ok(), Some([false, true, false]));
+        assert_eq!(users("user bob \">two words\"").ok(), Some([false; 3]), "it is off");
+        for refused in ["user bob on \"~a +@all\"", "user bob \"on >x\"", "user bob on \"&a b\" >x"] {
+            assert!(users(refused).is_err(), "{refused}");
+        }
     }
 
     #[test]

@@ -170,9 +170,10 @@ impl Loaded {
         let mut text = Vec::new();
         if let Some(file) = file {
             text = loaded.read_file(file, system)?;
+            end_line(&mut text);
         }
         text.extend_from_slice(input.unwrap_or_default());
-        text.push(b'\n');
+        end_line(&mut text);
         text.extend_from_slice(directives);
         loaded.hear(&text, 0, system)?;
         if let Some(file) = file {
@@ -266,6 +267,7 @@ impl Loaded {
         let mut text = Vec::new();
         for file in files {
             text.extend_from_slice(&self.read_file(&file, system)?);
+            end_line(&mut text);
         }
         self.hear(&text, depth + 1, system)
     }
@@ -338,6 +340,13 @@ impl Loaded {
         }
         said.users = std::mem::take(&mut self.users);
         Ok(said)
+    }
+}
+
+/// Ends the last line, so that what follows is not a part of it.
+fn end_line(text: &mut Vec<u8>) {
+    if text.last().is_some_and(|byte| *byte != b'\n') {
+        text.push(b'\n');
     }
 }
 
@@ -590,6 +599,17 @@ mod tests {
         for refused in ["user bob on \"~a +@all\"", "user bob \"on >x\"", "user bob on \"&a b\" >x"] {
             assert!(users(refused).is_err(), "{refused}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_the_end_of_its_line() {
+        let mut system = Fake { files: [("/c", &b"hz 7"[..])].into(), ..Fake::default() };
+        let all = Loaded::load(Some(Path::new("/c")), Some(b"timeout 5"), b"maxmemory 1", &mut system);
+        let all = all.expect("each is a line");
+        assert_eq!(["hz", "timeout", "maxmemory"].map(|name| all.parameters.value(name)), ["7", "5", "1"]);
+        let files: &[(&str, &[u8])] = &[("/d/a", b"hz 7"), ("/d/b", b"timeout 5")];
+        let all = loaded("include /d/*\nmaxmemory 1", files).expect("each is a line");
+        assert_eq!(["hz", "timeout", "maxmemory"].map(|name| all.parameters.value(name)), ["7", "5", "1"]);
     }
 
     #[test]

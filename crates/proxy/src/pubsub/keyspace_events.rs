@@ -14,9 +14,7 @@ impl Subscriptions {
     fn hears_channels(&self) -> bool {
         [Kind::Channel, Kind::Pattern].iter().any(|kind| self.registries[*kind as usize].len() > 0)
     }
-}
 
-impl Subscriptions {
     /// Publishes events, each with its database and key, in this order. An engine belongs to one worker, and so do its clients.
     #[cold]
     pub(crate) fn publish_events(&mut self, env: &mut Env<impl Execute>, events: &[(u32, Box<[u8]>, &'static str)]) {

@@ -56,9 +56,7 @@ impl Subscriptions {
             }
         }
     }
-}
 
-impl Subscriptions {
     /// Asks the engine what has changed, and has it go on noting what is `wanted`. Events are published at once.
     pub(crate) fn collect_changes(&mut self, env: &mut Env<impl Execute>, wanted: Wanted, by: Option<ClientHandle>) {
         let Some(engine) = &mut env.engine else { return };

@@ -212,6 +212,10 @@ pub(crate) const NO_SHUTDOWN: &str = "ERR No shutdown in progress.";
 /// `SHUTDOWN SAVE` of a server that writes no snapshots.
 pub(crate) const SHUTDOWN_CANNOT_SAVE: &str = "ERR Errors trying to SHUTDOWN: this server writes no snapshots; SHUTDOWN NOSAVE ends it, and what it holds is lost";
 
+/// `SHUTDOWN` of one server among several pools.
+pub(crate) const SHUTDOWN_OTHER_POOLS: &str =
+    "ERR Errors trying to SHUTDOWN: several pools share this process, and all would end with it";
+
 /// What follows a setting of ours that was named beside others. Those may be the nodes'.
 pub(crate) const SET_ALONE: &str = "') - it is a setting of the proxy and has to be set alone";
 

@@ -48,7 +48,10 @@ pub type Waker = Box<dyn Fn() + Send>;
 /// The switchboard between signals, the HTTP side and the workers.
 pub struct Control {
     phase: AtomicU8,
-    reloads: AtomicU64,
+    /// How often settings were taken for the whole process.
+    adopted: AtomicU64,
+    /// How often those of each instance were changed alone.
+    amended: Vec<AtomicU64>,
     settings: Mutex<Settings>,
     wakers: Mutex<Vec<Waker>>,
 }
@@ -91,7 +94,8 @@ impl Control {
         let in_force = Arc::new(understood.process.clone());
         Arc::new(Self {
             phase: AtomicU8::new(Phase::Starting as u8),
-            reloads: AtomicU64::new(0),
+            adopted: AtomicU64::new(0),
+            amended: in_force.instances.iter().map(|_| AtomicU64::new(0)).collect(),
             settings: Mutex::new(Settings { said: understood, in_force }),
             wakers: Mutex::new(Vec::new()),
         })
@@ -141,7 +145,15 @@ impl Control {
     /// How often settings were changed since the start; a worker that sees it change asks for the settings again.
     #[must_use]
     pub fn reloads(&self) -> u64 {
-        self.reloads.load(Ordering::Acquire)
+        let amended: u64 = self.amended.iter().map(|count| count.load(Ordering::Acquire)).sum();
+        self.adopted.load(Ordering::Acquire) + amended
+    }
+
+    /// The same for one instance: what was changed for another alone does not concern it.
+    #[must_use]
+    pub fn reloads_of(&self, number: usize) -> u64 {
+        let amended = self.amended.get(number).map_or(0, |count| count.load(Ordering::Acquire));
+        self.adopted.load(Ordering::Acquire) + amended
     }
 
     /// The settings in force.
@@ -167,21 +179,24 @@ impl Control {
         settings.in_force = in_force;
         settings.said = new;
         drop(settings);
-        self.reloads.fetch_add(1, Ordering::Release);
+        self.adopted.fetch_add(1, Ordering::Release);
         self.wake();
         adopted
     }
 
-    /// Changes settings that a client may change while running, and wakes all that wait. The next reload brings back what its sources
-    /// say. Result: the settings in force.
-    pub fn amend(&self, change: impl FnOnce(&mut Process)) -> Arc<Process> {
+    /// Changes settings of an instance that a client may change while running, and wakes all that wait. The next reload brings back what
+    /// its sources say. Those of the whole process may be among them if there is no other instance, which would not hear of it.
+    /// Result: the settings in force.
+    pub fn amend(&self, number: usize, change: impl FnOnce(&mut Process)) -> Arc<Process> {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let mut process = Process::clone(&settings.in_force);
         change(&mut process);
         let in_force = Arc::new(process);
         settings.in_force = Arc::clone(&in_force);
         drop(settings);
-        self.reloads.fetch_add(1, Ordering::Release);
+        if let Some(amended) = self.amended.get(number) {
+            amended.fetch_add(1, Ordering::Release);
+        }
         self.wake();
         in_force
     }
@@ -283,5 +298,15 @@ mod tests {
         assert_eq!(process.instances[0].proxy.timeouts.request, Some(std::time::Duration::from_secs(7)));
         assert_eq!((process.clients_max, process.instances[0].net.backlog), (7, 511));
         assert_eq!(control.reloads(), 1);
+    }
+
+    #[test]
+    fn what_is_changed_for_one_instance_reloads_no_other() {
+        let mut understood = understood(&[]);
+        understood.process.instances.push(understood.process.instances[0].clone());
+        let control = Control::new(understood);
+        let process = control.amend(1, |process| process.instances[1].net.backlog = 7);
+        assert_eq!((process.instances[0].net.backlog, process.instances[1].net.backlog), (511, 7));
+        assert_eq!([control.reloads_of(0), control.reloads_of(1), control.reloads()], [0, 1, 1]);
     }
 }

@@ -249,6 +249,29 @@ fn the_file_of_rmux_makes_several_pools_in_one_process() {
 }
 
 #[test]
+fn a_client_of_one_pool_changes_nothing_for_the_others() {
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("respool.toml");
+    let pool = |name: &str| format!("[[pool]]\nname = \"{name}\"\nlisten = \"127.0.0.1:0\"\n");
+    fs::write(&file, pool("first") + &pool("second")).expect("a file");
+    let server = Running::start(respool(&["serve", "--admin-commands", "allow", "--config"]).arg(&file));
+    let mut client = server.client(0);
+    for shared in
+        ["maxclients 1", "protected-mode no", "loglevel warning", "shutdown-timeout 0", "timeout 9 maxclients 1"]
+    {
+        let told = client.ask(&format!("CONFIG SET {shared}")).expect("a reply");
+        assert!(told.contains("can't set config of the process: several pools share it"), "{shared}: {told}");
+    }
+    let told = client.ask("SHUTDOWN NOSAVE").expect("a reply");
+    assert!(told.contains("several pools share this process"), "{told}");
+    assert_eq!(client.ask("CONFIG SET timeout 9").expect("a reply"), "+OK\r\n");
+    assert_eq!(client.ask("CONFIG GET timeout").expect("a reply"), "*2\r\n$7\r\ntimeout\r\n$1\r\n9\r\n");
+    let mut other = server.client(1);
+    assert_eq!(other.ask("CONFIG GET timeout").expect("a reply"), "*2\r\n$7\r\ntimeout\r\n$1\r\n0\r\n");
+    server.end();
+}
+
+#[test]
 fn it_serves_under_the_command_line_of_redis_sharding_and_hears_the_environment() {
     let node = serve(&[]);
     let nodes = format!("--nodes={}", node.addresses()[0]);

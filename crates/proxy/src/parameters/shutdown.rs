@@ -48,6 +48,9 @@ impl<E: Execute> Env<E> {
             // Replies that are owed are all that an end waits for: there is nothing to go back to.
             return self.refuse(index, error_text::NO_SHUTDOWN.as_bytes());
         }
+        if self.shared.about.pools > 1 {
+            return self.refuse(index, error_text::SHUTDOWN_OTHER_POOLS.as_bytes());
+        }
         if wanted.is_saving && !wanted.is_forced {
             return self.refuse(index, error_text::SHUTDOWN_CANNOT_SAVE.as_bytes());
         }

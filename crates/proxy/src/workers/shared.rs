@@ -127,6 +127,8 @@ pub struct ProcessFacts {
     pub config_file: String,
     /// 40 hexadecimal digits that name this run.
     pub run_id: String,
+    /// How many pools the process serves.
+    pub pools: usize,
 }
 
 impl Shared {

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use respool_command::glob;
 
 use crate::settings::Process;
-use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Parameter, RESTART, SENSITIVE};
+use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROCESS, PROTECTED, Parameter, RESTART, SENSITIVE};
 
 /// The values of all parameters of one server.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub struct Changes(Vec<(usize, String)>);
 pub struct Asker {
     /// The client is on this machine.
     pub is_local: bool,
+    /// There are pools beside that of the client in this process.
+    pub has_other_pools: bool,
 }
 
 impl Default for Parameters {
@@ -267,6 +269,9 @@ impl Parameters {
             if row.has(PROTECTED) && !self.allows_protected(asker) {
                 return Err(failed(name, "can't set protected config"));
             }
+            if row.has(PROCESS) && asker.has_other_pools {
+                return Err(failed(name, "can't set config of the process: several pools share it"));
+            }
             if rows.iter().any(|(known, _)| *known == place) {
                 return Err(failed(name, "duplicate parameter"));
             }
@@ -410,7 +415,7 @@ mod tests {
         Ok(parameters)
     }
 
-    const HERE: Asker = Asker { is_local: true };
+    const HERE: Asker = Asker { is_local: true, has_other_pools: false };
 
     #[test]
     fn every_default_is_a_value_of_its_row() {
@@ -490,6 +495,35 @@ mod tests {
         ] {
             let error = heard(line).expect_err(line);
             assert!(error.starts_with(why), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_several_pools_share_is_set_by_none() {
+        let (all, before) = (Parameters::default(), process());
+        let set = |row: &Parameter, has_other_pools| {
+            let pairs = [(row.name.as_bytes(), row.default.as_bytes())];
+            all.prepare(&pairs, Asker { is_local: true, has_other_pools })
+        };
+        for row in table::all().filter(|row| row.has(PROCESS) && !row.has(PROTECTED)) {
+            assert!(set(row, false).is_ok(), "{}", row.name);
+            let error = set(row, true).expect_err(row.name);
+            assert!(error.ends_with("can't set config of the process: several pools share it"), "{error}");
+        }
+        // All that change more than the instance are marked.
+        let rest = |mut process: Process| {
+            process.instances.clear();
+            format!("{process:?}")
+        };
+        for row in table::all().filter(|row| !row.has(PROCESS)) {
+            let Some(live) = live_of(row) else { continue };
+            for value in ["777", "yes", "no", "debug", "warning", row.default] {
+                let mut after = before.clone();
+                if value::read(row, &[value.as_bytes().to_vec()], "").is_ok() {
+                    (live.take)(&mut after, 0, value);
+                }
+                assert_eq!(rest(after), rest(before.clone()), "{}", row.name);
+            }
         }
     }
 

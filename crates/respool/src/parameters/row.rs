@@ -32,6 +32,8 @@ pub const HIDDEN: u8 = 16;
 
 /// Redis changes it while it runs; here a restart does.
 pub const RESTART: u8 = 32;
+/// Holds for the whole process: is not changed by a client of one pool among several.
+pub const PROCESS: u8 = 64;
 
 /// What a parameter does here.
 #[derive(Debug)]

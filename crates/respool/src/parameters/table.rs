@@ -1,7 +1,7 @@
 //! All parameters of redis-server 7.0, and what each does here. The only list of them. Long because it is one.
 
 use super::live;
-use super::row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Parameter, RESTART, SENSITIVE};
+use super::row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROCESS, PROTECTED, Parameter, RESTART, SENSITIVE};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const INT_MIN: i64 = i32::MIN as i64;
@@ -44,9 +44,10 @@ pub static SECTIONS: &[Section] = &[
             row("unixsocketperm", Kind::Octal, "0", Effect::Start).flags(IMMUTABLE),
             row("tcp-backlog", Kind::Number { min: 0, max: INT_MAX }, "511", Effect::Start).flags(IMMUTABLE),
             row("tcp-keepalive", Kind::Number { min: 0, max: INT_MAX }, "300", Effect::Setting(live::TCP_KEEPALIVE)),
-            row("protected-mode", Kind::Switch, "yes", Effect::Setting(live::PROTECTED_MODE)),
+            row("protected-mode", Kind::Switch, "yes", Effect::Setting(live::PROTECTED_MODE)).flags(PROCESS),
             row("timeout", Kind::Number { min: 0, max: INT_MAX }, "0", Effect::Setting(live::TIMEOUT)),
-            row("maxclients", Kind::Number { min: 1, max: UINT_MAX }, "10000", Effect::Setting(live::MAXCLIENTS)),
+            row("maxclients", Kind::Number { min: 1, max: UINT_MAX }, "10000", Effect::Setting(live::MAXCLIENTS))
+                .flags(PROCESS),
             row("bind-source-addr", Kind::Text, "", Effect::Only(&[""], "this server connects to no other")),
             row(
                 "socket-mark-id",
@@ -365,7 +366,8 @@ pub static SECTIONS: &[Section] = &[
                 Kind::Word(&["debug", "verbose", "notice", "warning"]),
                 "notice",
                 Effect::Setting(live::LOGLEVEL),
-            ),
+            )
+            .flags(PROCESS),
             row(
                 "syslog-enabled",
                 Kind::Switch,
@@ -390,7 +392,7 @@ pub static SECTIONS: &[Section] = &[
                 "{title} {listen-addr} {server-mode}",
                 Effect::Without("the title of the process is not changed"),
             ),
-            row("dir", Kind::Directory, "", Effect::Start).flags(PROTECTED),
+            row("dir", Kind::Directory, "", Effect::Start).flags(PROTECTED | PROCESS),
             row(
                 "shutdown-on-sigint",
                 Kind::Words(&["default", "save", "nosave", "now", "force"]),
@@ -410,7 +412,8 @@ pub static SECTIONS: &[Section] = &[
                 Kind::Number { min: 0, max: INT_MAX },
                 "10",
                 Effect::Setting(live::SHUTDOWN_TIMEOUT),
-            ),
+            )
+            .flags(PROCESS),
             row(
                 "io-threads",
                 Kind::Number { min: 1, max: 128 },

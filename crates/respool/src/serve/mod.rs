@@ -522,7 +522,7 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
     control.on_change(Box::new(move || {
         let Some(control) = weak.upgrade() else { return };
         let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (phase, reloads) = (control.phase(), control.reloads());
+        let (phase, reloads) = (control.phase(), control.reloads_of(number));
         let mut mails = Vec::new();
         if reloads != told.1 {
             let process = control.settings();
@@ -563,7 +563,7 @@ fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<Postbox<Mai
     let told = std::sync::atomic::AtomicU64::new(0);
     control.on_change(Box::new(move || {
         let Some(control) = weak.upgrade() else { return };
-        let reloads = control.reloads();
+        let reloads = control.reloads_of(number);
         if nodes.is_empty() || told.swap(reloads, std::sync::atomic::Ordering::AcqRel) == reloads {
             return;
         }
@@ -588,6 +588,7 @@ fn about(process: &Process) -> ProcessFacts {
         tcp_port: tcp_port.unwrap_or(0),
         run_id: format!("{:016x}{:016x}{:08x}", chance(), chance(), chance() as u32),
         config_file: String::new(),
+        pools: process.instances.len(),
     }
 }
 

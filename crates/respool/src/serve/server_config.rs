@@ -79,7 +79,8 @@ impl ServerConfig {
         state.prepared = None;
         let said: Vec<(&[u8], &[u8])> =
             (0..pairs.len()).step_by(2).map(|place| (pairs.at(place), pairs.at(place + 1))).collect();
-        let changes = state.parameters.prepare(&said, Asker { is_local })?;
+        let asker = Asker { is_local, has_other_pools: self.control.settings().instances.len() > 1 };
+        let changes = state.parameters.prepare(&said, asker)?;
         let failed =
             |name: &str, why: &str| format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
         let candidate = self.with(&changes);
@@ -120,7 +121,7 @@ impl ServerConfig {
     fn commit(&self) -> Result<ConfigAnswer, String> {
         let mut state = self.state();
         let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
-        let process = self.control.amend(|process| changes.take_into(process, self.number));
+        let process = self.control.amend(self.number, |process| changes.take_into(process, self.number));
         let config = self.config(&process)?;
         let password = state.password.take().unwrap_or_default();
         let value_of = |name: &str, value: &str| match name {

@@ -1,8 +1,10 @@
 //! The program in the place of redis-server: its file and flags, CONFIG, signals, log lines and end, beside the real one.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -242,6 +244,45 @@ fn a_rewritten_file_starts_the_same_server() {
     assert_eq!(ask(&mut client, &["AUTH", "second"]), "+OK\r\n");
     assert_eq!(pairs(&mut client, &["*"]), before);
     assert_eq!(ask(&mut client, &["AUTH", "ann", "pw"]), "+OK\r\n");
+}
+
+#[test]
+fn a_rewrite_follows_no_link_and_shows_no_password() {
+    let server = Server::start(Some("requirepass first\n"), &[]);
+    let other = server.file("other");
+    fs::write(&other, "mine").expect("it can be written");
+    let conf = server.file("redis.conf");
+    fs::set_permissions(&conf, Permissions::from_mode(0o640)).expect("it is ours");
+    let beside = format!("redis.conf.tmp-{}", server.process.pid());
+    symlink(&other, server.file(&beside)).expect("there is room");
+    let mut client = server.client();
+    assert_eq!(ask(&mut client, &["AUTH", "first"]), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["CONFIG", "REWRITE"]), "+OK\r\n");
+    assert_eq!(fs::read_to_string(&other).expect("it is there"), "mine");
+    let about = fs::symlink_metadata(&conf).expect("it is there");
+    assert!(about.is_file() && about.permissions().mode() & 0o777 == 0o640);
+    // A file of another's that cannot be moved away keeps the former text.
+    fs::create_dir(server.file(&beside)).expect("there is room");
+    let before = fs::read(&conf).expect("it is there");
+    assert!(ask(&mut client, &["CONFIG", "REWRITE"]).starts_with("-ERR Rewriting config file: "));
+    assert_eq!(fs::read(&conf).expect("it is there"), before);
+}
+
+#[test]
+fn a_directory_whose_name_is_no_text_is_not_written() {
+    let directory = TempDir::new().expect("there is room");
+    let name = OsStr::from_bytes(b"\xff");
+    fs::create_dir(directory.path().join(name)).expect("there is room");
+    fs::write(directory.path().join("redis.conf"), "port 0\nunixsocket s.sock\n").expect("it can be written");
+    let mut command = command(directory.path());
+    command.current_dir(directory.path().join(name)).arg(directory.path().join("redis.conf"));
+    let process = Process::spawn("respool server", &mut command).expect("the program starts");
+    process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+    let mut client = Client::connect(&Address::Unix(directory.path().join(name).join("s.sock"))).expect("it accepts");
+    let shown = client.command(&["CONFIG", "GET", "dir"]).expect("it answers");
+    assert!(shown.ends_with(b"/\xff\r\n"), "{}", shown.escape_ascii());
+    let told = ask(&mut client, &["CONFIG", "REWRITE"]);
+    assert_eq!(told, "-ERR Rewriting config file: the name of the working directory is not text in UTF-8\r\n");
 }
 
 #[test]

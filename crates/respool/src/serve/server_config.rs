@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -68,7 +69,7 @@ impl ServerConfig {
     fn show(&self, patterns: Args<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
         let found = self.state().parameters.matching(patterns.iter(), &self.control.settings(), self.number);
         let here = |name: &[u8], value: String| match name.eq_ignore_ascii_case(b"dir") {
-            true => directory().into_bytes(),
+            true => std::env::current_dir().unwrap_or_default().into_os_string().into_vec(),
             false => value.into_bytes(),
         };
         found.into_iter().map(|(name, value)| (here(&name, value), name)).map(|(value, name)| (name, value)).collect()
@@ -140,7 +141,10 @@ impl ServerConfig {
         let state = self.state();
         let file = state.parameters.file().ok_or("ERR The server is running without a config file")?;
         let written = read(file).and_then(|old| {
-            let new = rewrite::rewritten(&state.parameters, &old, users, &directory());
+            let directory = std::env::current_dir()?;
+            // A server reads its file as text, and would not start with this line.
+            let directory = directory.to_str().ok_or_else(|| io::Error::other(DIRECTORY_IS_NO_TEXT))?;
+            let new = rewrite::rewritten(&state.parameters, &old, users, directory);
             replace(file, &new)
         });
         match written {
@@ -154,9 +158,8 @@ impl ServerConfig {
     }
 }
 
-fn directory() -> String {
-    std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string())
-}
+/// Why no `dir` can be written.
+const DIRECTORY_IS_NO_TEXT: &str = "the name of the working directory is not text in UTF-8";
 
 /// The system's words, without the number that the standard library puts behind them.
 fn reason(error: &io::Error) -> String {
@@ -178,17 +181,21 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".tmp-{}", std::process::id()));
-    let write = || {
-        let mut file = fs::File::create(&beside)?;
-        // The file may hold passwords: it is as closed as it was.
+    // One that is there is a leftover of a process with the same number, or was put there: it is not written to.
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // It may hold passwords: no other user opens it before it is as closed as the file was.
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let mut write = || {
         let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode());
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&beside, path)?;
-        path.parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .map_or(Ok(()), |parent| fs::File::open(parent)?.sync_all())
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
     };
     let written = write();
     if written.is_err() {

@@ -185,7 +185,9 @@ type OnDemand = Box<dyn Fn(ProcessAction) + Send + Sync>;
 type OnAccept = Box<dyn Fn(&Peer) -> bool + Send + Sync>;
 type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync>;
 
-/// Where all of it goes. Called from workers in the middle of a turn, so they must not wait, and a panic ends the proxy.
+/// Where all of it goes. Called from workers in the middle of a turn, so they must not wait, and a panic ends the proxy. The exception is
+/// what an operator asks for seldom: `CONFIG REWRITE` waits until the file is on the disk, and `CONFIG SET` reads the files of TLS. The
+/// worker's other clients wait meanwhile.
 #[derive(Default)]
 pub struct Hooks {
     on_event: Option<OnEvent>,

@@ -286,6 +286,31 @@ fn a_directory_whose_name_is_no_text_is_not_written() {
 }
 
 #[test]
+fn a_directory_is_entered_only_with_all_that_is_set_beside() {
+    let server = Server::start(None, &["--enable-protected-configs", "yes", "--busy-reply-threshold", "1"]);
+    fs::create_dir(server.file("sub")).expect("there is room");
+    fs::write(server.file("file"), "").expect("there is room");
+    let mut client = server.client();
+    let before = pairs(&mut client, &["dir", "maxmemory"]);
+    for (directory, why) in [("none", "No such file or directory"), ("file", "Not a directory")] {
+        let told = ask(&mut client, &["CONFIG", "SET", "maxmemory", "1gb", "dir", directory]);
+        assert!(told.starts_with("-ERR CONFIG SET failed") && told.contains(why), "{told}");
+        assert_eq!(pairs(&mut client, &["dir", "maxmemory"]), before);
+    }
+    let mut script = server.client();
+    script.send_command(&["EVAL", "while true do end", "0"]).expect("it is sent");
+    wait_until("the script is told of", LIMIT, || Ok(ask(&mut client, &["GET", "key"]).starts_with("-BUSY")))
+        .expect("it runs");
+    let told = ask(&mut client, &["CONFIG", "SET", "maxmemory", "1gb", "dir", "sub"]);
+    assert!(told.starts_with("-BUSY"), "{told}");
+    assert_eq!(ask(&mut client, &["SCRIPT", "KILL"]), "+OK\r\n");
+    assert_eq!(pairs(&mut client, &["dir", "maxmemory"]), before);
+    assert_eq!(ask(&mut client, &["CONFIG", "SET", "maxmemory", "1gb", "dir", "sub"]), "+OK\r\n");
+    let after = pairs(&mut client, &["dir", "maxmemory"]);
+    assert!(after[0].1.ends_with("/sub") && after[1].1 == "1073741824", "{after:?}");
+}
+
+#[test]
 fn a_server_without_a_file_rewrites_none() {
     let server = Server::start(None, &[]);
     let told = ask(&mut server.client(), &["CONFIG", "REWRITE"]);

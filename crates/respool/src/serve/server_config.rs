@@ -82,8 +82,6 @@ impl ServerConfig {
             (0..pairs.len()).step_by(2).map(|place| (pairs.at(place), pairs.at(place + 1))).collect();
         let asker = Asker { is_local, has_other_pools: self.control.settings().instances.len() > 1 };
         let changes = state.parameters.prepare(&said, asker)?;
-        let failed =
-            |name: &str, why: &str| format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}");
         let candidate = self.with(&changes);
         let clients_max = self.files.clients_max(&candidate);
         if changes.value("maxclients").is_some() && clients_max < candidate.clients_max {
@@ -94,7 +92,8 @@ impl ServerConfig {
         }
         self.config(&candidate)?;
         if let Some(directory) = changes.value("dir") {
-            std::env::set_current_dir(directory).map_err(|error| failed("dir", &reason(&error)))?;
+            // It is entered with the rest, which the engine may still refuse. What is not to be entered has no such path.
+            fs::metadata(Path::new(directory).join(".")).map_err(|error| failed("dir", &reason(&error)))?;
         }
         let mut for_engine = ArgsBuf::new();
         for (name, value) in changes.for_engine() {
@@ -122,6 +121,9 @@ impl ServerConfig {
     fn commit(&self) -> Result<ConfigAnswer, String> {
         let mut state = self.state();
         let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
+        if let Some(directory) = changes.value("dir") {
+            std::env::set_current_dir(directory).map_err(|error| failed("dir", &reason(&error)))?;
+        }
         let process = self.control.amend(self.number, |process| changes.take_into(process, self.number));
         let config = self.config(&process)?;
         let password = state.password.take().unwrap_or_default();
@@ -160,6 +162,10 @@ impl ServerConfig {
 
 /// Why no `dir` can be written.
 const DIRECTORY_IS_NO_TEXT: &str = "the name of the working directory is not text in UTF-8";
+
+fn failed(name: &str, why: &str) -> String {
+    format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
+}
 
 /// The system's words, without the number that the standard library puts behind them.
 fn reason(error: &io::Error) -> String {

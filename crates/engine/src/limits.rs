@@ -44,6 +44,9 @@ pub(crate) const REPLY_BYTES_MAX: usize = 1 << 30;
 /// Keys of each database that are looked at for one that is evicted, unless configured otherwise: Redis's `maxmemory-samples`.
 pub(crate) const EVICTION_SAMPLES: usize = 5;
 
+/// The most keys that one eviction looks at in a database, as a setting may say: more of them only hold requests up.
+pub(crate) const EVICTION_SAMPLES_MAX: usize = 64;
+
 /// Databases with keys that are looked at for one eviction: what Redis has by default. More take turns.
 pub(crate) const EVICTION_DATABASES: usize = 16;
 

@@ -202,6 +202,13 @@ mod tests {
         let shown = script.say("CONFIG GET maxmemory-*");
         assert!(shown.contains("allkeys-lfu") && shown.contains('7'), "{shown}");
         assert!(script.say("CONFIG SET maxmemory-policy lru").contains("noeviction, allkeys-lru"));
+        for (said, held) in
+            [("0", "1"), ("64", "64"), ("65", "64"), ("2147483647", "64"), ("18446744073709551615", "64")]
+        {
+            let _ = script.say(&format!("CONFIG SET maxmemory-samples {said}"));
+            let shown = script.say("CONFIG GET maxmemory-samples");
+            assert!(shown.contains(held) && !shown.contains("2147483647"), "{said}: {shown}");
+        }
         script.say("SET key value");
         assert_eq!(script.say("OBJECT FREQ key"), ":5");
     }

@@ -5,7 +5,9 @@
 //! minute of it and a counter on a logarithmic scale that falls with time.
 
 use super::key::{KeyRecord, clock_of};
-use crate::limits::{EVICTION_CANDIDATES, EVICTION_SAMPLES, LFU_DECAY_MINUTES, LFU_INITIAL, LFU_LOG_FACTOR};
+use crate::limits::{
+    EVICTION_CANDIDATES, EVICTION_SAMPLES, EVICTION_SAMPLES_MAX, LFU_DECAY_MINUTES, LFU_INITIAL, LFU_LOG_FACTOR,
+};
 use crate::store::random::Random;
 
 /// Which keys are removed when there is no room.
@@ -146,7 +148,7 @@ impl Eviction {
     pub(super) fn set(&mut self, policy: EvictionPolicy, samples: usize) {
         *self = Self {
             policy,
-            samples: samples.max(1),
+            samples: samples.clamp(1, EVICTION_SAMPLES_MAX),
             counts_uses: policy.is_by_frequency(),
             level: self.level,
             ..Self::default()

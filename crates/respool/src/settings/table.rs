@@ -538,7 +538,8 @@ rows! {
     MaxmemoryPolicy {
         name: "maxmemory_policy", redis: Some("maxmemory-policy"), group: Group::Embedded,
         kind: Kind::Word(choices::eviction_policies), default: "noeviction",
-        more: "A request makes room for about half a millisecond before it runs, and is refused only when no key may go.",
+        more: "A request makes room for about half a millisecond before it runs. One that comes while more is used than when this time \
+               was last up frees all that was added since, however long that takes. It is refused only when no key may go.",
     }
     /// Keys of each database that are looked at for one that is evicted.
     MaxmemorySamples {

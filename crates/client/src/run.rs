@@ -289,8 +289,6 @@ impl<'c> Run<'c> {
         loop {
             let mut wakes = Wakes::default();
             let mut state = core.lock();
-            #[cfg(feature = "tokio")]
-            state.driver.note_runtime();
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
                 (state, entered) = self.enter(state, commands, Face::Task, &mut wakes);

@@ -364,6 +364,39 @@ fn a_runtime_that_ends_takes_no_connection_with_it() {
     assert_eq!(client.stats().connections, 1);
 }
 
+#[test]
+fn a_runtime_that_stands_still_stops_no_other() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    async fn get(client: &Client, word: &str) {
+        let call = client.call::<String>(cmd("GET").arg(word)).deadline(Duration::from_secs(20));
+        assert_eq!(call.await.unwrap(), word);
+    }
+    let one = async |client: &Client| get(client, "alone").await;
+    let two = async |client: &Client| _ = tokio::join!(get(client, "a"), get(client, "b"));
+    for (is_first_many, is_second_many) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (client, idle, other) = (client(&address), runtime(), runtime());
+        for (runtime, is_many) in [(&idle, is_first_many), (&other, is_second_many), (&other, is_first_many)] {
+            runtime.block_on(async { if is_many { two(&client).await } else { one(&client).await } });
+        }
+        // A task of the runtime that stands still waits meanwhile.
+        use std::future::Future;
+        let mut idles = Box::pin(get(&client, "idle"));
+        let waits =
+            idle.block_on(std::future::poll_fn(|cx| std::task::Poll::Ready(idles.as_mut().poll(cx).is_pending())));
+        other.block_on(two(&client));
+        other.block_on(one(&client));
+        if waits {
+            idle.block_on(idles);
+        }
+        assert_eq!(client.stats().connections, 1);
+    }
+}
+
 /// The server notes what it executes, and ends every connection somewhere: before or behind a request, or in the middle of a reply. What
 /// was not sent was not executed, what was answered was, and nothing was executed twice.
 #[test]

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 
 /// Reads in a row that served one caller, after which the caller reads for itself.
 const CALM_READS: u32 = 8;
@@ -76,9 +76,14 @@ pub(crate) struct State {
     is_woken: bool,
     /// Requests wait for it to be written.
     pub(crate) is_flush_due: bool,
-    /// The runtime of the task that was last polled.
+    /// The runtime of the driver.
+    home: Option<Id>,
+    /// The runtime of the task that has begun to wait last.
     runtime: Option<Handle>,
-    readiness: Option<Readiness>,
+    /// Tasks of several runtimes wait, and one of the runtimes may stand still: a thread reads.
+    is_mixed: bool,
+    /// What tells that something can be read, and by which runtime.
+    readiness: Option<(Id, Readiness)>,
     core: Weak<Core>,
 }
 
@@ -87,13 +92,15 @@ pub(crate) struct State {
 pub(crate) struct Wakes {
     waker: Option<Waker>,
     spawn: Option<Handle>,
-    readiness: Option<Readiness>,
+    readiness: Option<(Id, Readiness)>,
+    /// Runtimes of tasks that have waited before. The last handle of a runtime may drop its tasks.
+    runtimes: Vec<Handle>,
     core: Weak<Core>,
 }
 
 impl Wakes {
     pub(super) fn run(&mut self) {
-        drop(self.readiness.take());
+        drop((self.readiness.take(), std::mem::take(&mut self.runtimes)));
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -108,31 +115,51 @@ impl State {
         Self { core, ..Self::default() }
     }
 
-    /// A task is polled: its runtime may run the driver.
-    pub(crate) fn note_runtime(&mut self) {
-        if self.runtime.is_none() {
-            self.runtime = Handle::try_current().ok();
+    /// The calling task begins to wait: its runtime is driven, others may not be. `tasks` wait beside it.
+    pub(super) fn note_runtime(&mut self, tasks: usize, wakes: &mut super::Wakes) {
+        let current = Handle::try_current().ok();
+        let is_same = current.as_ref().map(Handle::id) == self.runtime.as_ref().map(Handle::id);
+        if tasks == 0 {
+            self.is_mixed = false;
+        } else if !is_same {
+            self.is_mixed = true;
+        }
+        if !is_same {
+            wakes.driver.runtimes.extend(std::mem::replace(&mut self.runtime, current));
         }
     }
 
-    /// How the calling task learns that something can be read; `None` outside of a runtime.
-    pub(super) fn readiness(&mut self, link: Option<&Arc<Link>>) -> Option<Readiness> {
-        if self.readiness.is_none() && Handle::try_current().is_ok() {
-            self.readiness = Watched::new(link?).ok().map(Arc::new);
+    /// How the calling task learns that something can be read; `None` outside of a runtime. What another runtime has watched is put
+    /// into `old`, to be dropped without the lock.
+    pub(super) fn readiness(
+        &mut self,
+        link: Option<&Arc<Link>>,
+        old: &mut Option<(Id, Readiness)>,
+    ) -> Option<Readiness> {
+        let id = Handle::try_current().ok()?.id();
+        if self.readiness.as_ref().is_none_or(|(watches, _)| *watches != id) {
+            let watched = Watched::new(link?).ok()?;
+            *old = self.readiness.replace((id, Arc::new(watched)));
         }
-        self.readiness.clone()
+        self.readiness.as_ref().map(|(_, readiness)| Arc::clone(readiness))
     }
 
-    /// Lets the driver run. Whether there is a runtime for it.
+    /// Whether the driver is in the runtime of all tasks that wait.
+    pub(super) fn is_near(&self) -> bool {
+        self.is_alive && !self.is_mixed && self.home == self.runtime.as_ref().map(Handle::id)
+    }
+
+    /// Lets the driver run. Whether it will: it is of no use in a runtime that is not that of the tasks that wait.
     pub(super) fn wake(&mut self, wakes: &mut super::Wakes) -> bool {
-        if self.is_woken {
-            return true;
-        }
         if self.is_alive {
-            self.is_woken = true;
-            wakes.driver.waker = self.waker.clone();
-        } else if let Some(runtime) = &self.runtime {
-            (self.is_woken, self.is_alive) = (true, true);
+            if !self.is_near() {
+                return false;
+            }
+            if !std::mem::replace(&mut self.is_woken, true) {
+                wakes.driver.waker = self.waker.clone();
+            }
+        } else if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.is_mixed) {
+            (self.is_woken, self.is_alive, self.home) = (true, true, Some(runtime.id()));
             wakes.driver.spawn = Some(runtime.clone());
             wakes.driver.core = self.core.clone();
         }
@@ -161,11 +188,13 @@ impl Core {
             if state.leader != leader || state.slots.has_ended(id) {
                 return;
             }
-            let Some(readiness) = state.driver.readiness(state.link.as_ref()) else {
+            let mut old = None;
+            let Some(readiness) = state.driver.readiness(state.link.as_ref(), &mut old) else {
                 drop(guard);
                 return self.serve_by_thread();
             };
             drop(guard);
+            drop(old);
             match readiness.poll_read_ready(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Err(_)) => {
@@ -200,8 +229,7 @@ impl Core {
         let mut guard = self.lock();
         let state = &mut *guard;
         let mut wakes = super::Wakes::default();
-        let (waker, readiness) = (state.driver.waker.take(), state.driver.readiness.take());
-        state.driver = State::new(Arc::downgrade(self));
+        let old = std::mem::replace(&mut state.driver, State::new(Arc::downgrade(self)));
         let mut tasks = Vec::new();
         if state.leader == Leader::Driver {
             state.leader = Leader::None;
@@ -212,7 +240,7 @@ impl Core {
             }
         }
         drop(self.write(guard));
-        drop((waker, readiness));
+        drop(old);
         tasks.into_iter().for_each(Waiter::wake);
         wakes.run_on(self);
     }
@@ -261,9 +289,18 @@ impl Future for Driver {
             if state.leader != Leader::Driver {
                 return Poll::Pending;
             }
-            let Some(readiness) = state.driver.readiness(state.link.as_ref()) else { return Poll::Pending };
+            let mut old = None;
+            let Some(readiness) = state.driver.readiness(state.link.as_ref(), &mut old) else {
+                let is_connected = state.link.is_some();
+                drop(guard);
+                if is_connected {
+                    core.serve_by_thread();
+                }
+                return Poll::Pending;
+            };
             let is_calm = state.slots.waiting() <= 1;
             drop(guard);
+            drop(old);
             let Poll::Ready(ready) = readiness.poll_read_ready(cx) else { return Poll::Pending };
             if ready.is_err() {
                 return Poll::Ready(());

@@ -86,6 +86,8 @@ pub(crate) struct State {
     lobby_count: u64,
     /// A thread reads for tasks of no runtime.
     is_served: bool,
+    /// That thread has found that another reads, and is begun again when that one is through.
+    is_serve_due: bool,
     reconnect: Reconnect,
     is_dialling: bool,
     /// Why the last attempt to connect has failed.
@@ -136,6 +138,7 @@ impl Core {
             lobby: VecDeque::new(),
             lobby_count: 0,
             is_served: false,
+            is_serve_due: false,
             reconnect: Reconnect::new(config.reconnect),
             is_dialling: false,
             last_failure: None,

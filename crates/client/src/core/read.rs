@@ -70,6 +70,7 @@ impl ReadHalf {
             Ok(once) => {
                 state.make_room(core, &mut wakes);
                 state.expected = wakes.len();
+                wakes.serve |= std::mem::take(&mut state.is_serve_due) && state.leader == Leader::Driver;
                 // Another was appointed while this one read, and waits for the means.
                 if state.leader != reader
                     && let Leader::Thread(id) | Leader::Task(id) = state.leader
@@ -134,6 +135,7 @@ fn serve(core: &Weak<Core>) {
         let half = if is_over { None } else { state.read_half.take() };
         let Some(half) = half else {
             state.is_served = false;
+            state.is_serve_due = !is_over;
             drop(guard);
             return;
         };

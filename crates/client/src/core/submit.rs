@@ -175,9 +175,13 @@ impl Core {
         match face {
             Face::Task => {
                 #[cfg(feature = "tokio")]
-                if state.driver.wake(wakes) {
-                    state.driver.is_flush_due = true;
-                    return state;
+                {
+                    let tasks = state.slots.tasks();
+                    state.driver.note_runtime(tasks, wakes);
+                    if state.driver.wake(wakes) {
+                        state.driver.is_flush_due = true;
+                        return state;
+                    }
                 }
                 let _ = wakes;
                 self.write(state)
@@ -203,6 +207,9 @@ const FLUSH_BYTES: usize = 16 * 1024;
 impl State {
     /// A task waits at `id`: who reads for it? Returns whether it does so itself.
     pub(crate) fn task_waits(&mut self, id: SlotId, wakes: &mut Wakes) -> bool {
+        // The task itself is one of those that wait.
+        #[cfg(feature = "tokio")]
+        self.driver.note_runtime(self.slots.tasks().saturating_sub(1), wakes);
         match self.leader {
             Leader::None if self.slots.tasks() <= 1 && self.slots.threads() == 0 => {
                 self.leader = Leader::Task(id);
@@ -217,7 +224,15 @@ impl State {
                 self.drive(wakes);
                 false
             }
-            Leader::Thread(_) | Leader::Driver => false,
+            Leader::Driver => {
+                #[cfg(feature = "tokio")]
+                let is_near = self.driver.is_near();
+                #[cfg(not(feature = "tokio"))]
+                let is_near = false;
+                wakes.serve |= !is_near && !self.is_served;
+                false
+            }
+            Leader::Thread(_) => false,
         }
     }
 }

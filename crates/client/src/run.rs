@@ -346,7 +346,8 @@ impl<'c> Run<'c> {
                 core.serve_by_thread();
                 wakes = Wakes::default();
                 state = core.lock();
-                if state.slots.has_ended(self.last) {
+                // While this task read, one that led may have found no other that waits.
+                if state.slots.has_ended(self.last) || state.leader == Leader::None {
                     continue;
                 }
             } else {

@@ -196,7 +196,17 @@ impl Core {
             drop(guard);
             drop(old);
             match readiness.poll_read_ready(cx) {
-                Poll::Pending => return,
+                Poll::Pending => {
+                    let mut wakes = super::Wakes::default();
+                    let mut state = self.lock();
+                    if state.leader == Leader::Driver {
+                        // It has begun to lead since the lock was released. A socket wakes one task: the driver asks again.
+                        state.drive(&mut wakes);
+                    }
+                    drop(state);
+                    wakes.run_on(self);
+                    return;
+                }
                 Poll::Ready(Err(_)) => {
                     // The runtime that watched the socket is gone. This task has another.
                     let old = self.lock().driver.readiness.take();
@@ -301,7 +311,18 @@ impl Future for Driver {
             let is_calm = state.slots.waiting() <= 1;
             drop(guard);
             drop(old);
-            let Poll::Ready(ready) = readiness.poll_read_ready(cx) else { return Poll::Pending };
+            let Poll::Ready(ready) = readiness.poll_read_ready(cx) else {
+                let mut wakes = super::Wakes::default();
+                let mut guard = core.lock();
+                let state = &mut *guard;
+                if let Leader::Task(id) = state.leader {
+                    // It has begun to lead since the lock was released. A socket wakes one task: that one asks again.
+                    wakes.push(state.slots.take_waiter(id));
+                }
+                drop(guard);
+                wakes.run_on(&core);
+                return Poll::Pending;
+            };
             if ready.is_err() {
                 return Poll::Ready(());
             }

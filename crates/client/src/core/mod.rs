@@ -22,6 +22,8 @@ mod link;
 mod read;
 mod slots;
 mod submit;
+#[cfg(test)]
+mod tests;
 mod wakes;
 mod write;
 

@@ -72,10 +72,12 @@ impl ReadHalf {
                 state.expected = wakes.len();
                 wakes.serve |= std::mem::take(&mut state.is_serve_due) && state.leader == Leader::Driver;
                 // Another was appointed while this one read, and waits for the means.
-                if state.leader != reader
-                    && let Leader::Thread(id) | Leader::Task(id) = state.leader
-                {
-                    wakes.push(state.slots.take_waiter(id));
+                if state.leader != reader {
+                    match state.leader {
+                        Leader::Thread(id) | Leader::Task(id) => wakes.push(state.slots.take_waiter(id)),
+                        Leader::Driver => state.drive(&mut wakes),
+                        Leader::None => {}
+                    }
                 }
                 once
             }
@@ -110,6 +112,10 @@ impl Core {
     /// A thread reads for tasks that no runtime wakes when something can be read.
     pub(crate) fn serve_by_thread(self: &Arc<Self>) {
         let mut state = self.lock();
+        if matches!(state.leader, Leader::Thread(_)) {
+            // It has begun to read since the lock was released, and appoints another when it leaves.
+            return;
+        }
         state.leader = Leader::Driver;
         if std::mem::replace(&mut state.is_served, true) {
             return;

@@ -78,7 +78,8 @@ impl<'c> Run<'c> {
     fn submit(&mut self, state: &mut State, commands: &[Command], face: Face, wakes: &mut Wakes) -> Submitted {
         let now_us = self.core.now_us();
         let limit = self.limit;
-        let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(limit.as_micros() as u64));
+        let limit_us = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+        let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(limit_us(limit)));
         let until_us = *self.until_us.get_or_insert_with(until);
         self.before.clear();
         let (last, before) = (&mut self.last, &mut self.before);

@@ -365,6 +365,49 @@ fn a_runtime_that_ends_takes_no_connection_with_it() {
 }
 
 #[test]
+fn no_time_at_all_is_a_time() {
+    let address = server(|mut peer| {
+        if let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+        let late = [peer.request(), peer.request()];
+        for request in late.into_iter().flatten() {
+            peer.echo(&request);
+        }
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let client = client(&address);
+    client.call::<()>(cmd("GET").arg("first")).wait().unwrap();
+    for limit in [Duration::ZERO, Duration::from_nanos(1)] {
+        let error = client.call::<String>(cmd("GET").arg("late")).deadline(limit).wait().unwrap_err();
+        assert!(error.is_timeout(), "{error:?}");
+    }
+    for limit in [Duration::from_secs(20), Duration::MAX] {
+        assert_eq!(client.call::<String>(cmd("GET").arg("next")).deadline(limit).wait().unwrap(), "next");
+    }
+    assert_eq!(client.stats().connections, 1);
+}
+
+#[test]
+fn a_time_longer_than_can_be_counted_is_without_end() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    for limit in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_micros(u64::MAX - 1_000_000_000)] {
+        on_both_faces(|get| {
+            let client = Client::with_config(config(&address).connect_limit(limit).deadline(Some(limit)));
+            for word in ["one", "two"] {
+                assert_eq!(get(&client, word).unwrap(), word);
+            }
+        });
+    }
+}
+
+#[test]
 fn a_runtime_that_stands_still_stops_no_other() {
     let address = server(|mut peer| {
         while let Some(request) = peer.request() {

@@ -3,6 +3,7 @@
 //! Callers wait outside meanwhile. A refusal by the server's own words ends all calls that wait; anything else is tried again, as
 //! often as their time allows.
 
+use super::link::FOREVER;
 use super::{Core, Link, ReadHalf, State, Wait, Wakes};
 use crate::ErrorKind;
 use respool_connection::{DialAdvice, Fault, Outbox, Segments, Shake};
@@ -59,7 +60,7 @@ impl Core {
 
     /// Connects and shakes hands.
     fn dial(&self) -> Result<Link, Failure> {
-        let (limit, limits) = (self.config.connect_limit, ReplyLimits::default());
+        let (limit, limits) = (self.config.connect_limit.min(FOREVER), ReplyLimits::default());
         self.lock().upstream.begin_dial();
         let link = Link::connect(&self.config.endpoint, limit)?;
         {

@@ -14,8 +14,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a read without an end waits before it is begun again.
-const FOREVER: Duration = Duration::from_secs(3600);
+/// How long anything waits in the kernel at most, before it is begun again: longer times may not fit what the kernel counts in.
+pub(super) const FOREVER: Duration = Duration::from_secs(3600);
 
 /// Slices of one write.
 const SLICES_MAX: usize = 64;
@@ -103,8 +103,10 @@ impl Link {
             }
             Wait::Forever => RecvFlags::empty(),
             Wait::For { usual, left } => {
+                let (usual, left) = (usual.min(FOREVER), left.min(FOREVER));
                 let usual_us = usual.as_micros() as u64;
-                if left + usual / 16 < usual || self.is_nonblocking.load(Ordering::Acquire) {
+                // The kernel takes no time at all for time without end.
+                if usual_us == 0 || left < usual - usual / 16 || self.is_nonblocking.load(Ordering::Acquire) {
                     if !self.wait_readable(left)? {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
@@ -150,7 +152,7 @@ impl Link {
     }
 
     fn wait(&self, what: PollFlags, limit: Duration) -> io::Result<bool> {
-        let until = Instant::now() + limit;
+        let until = Instant::now() + limit.min(FOREVER);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };

@@ -163,14 +163,20 @@ impl<'c> Run<'c> {
     where
         'c: 's,
     {
-        if self.step == Step::Outside
-            && let Some(error) = self.why_outside(&state)
-        {
-            self.step = Step::Over;
-            return (state, Err(error));
+        if self.step == Step::Outside {
+            if let Some(error) = self.why_outside(&state) {
+                self.leave(&mut state, wakes);
+                return (state, Err(error));
+            }
+            if self.is_late() {
+                let error = self.give_up(&mut state, wakes);
+                return (state, Err(error));
+            }
         }
         match self.submit(&mut state, commands, face, wakes) {
             Submitted::Queued => {
+                let old = state.enter_from_outside(self.outside.take());
+                wakes.push_trash(old);
                 self.step = Step::Sent;
                 state = self.core.flush(state, commands.len(), face, wakes);
                 (state, Ok(()))
@@ -183,6 +189,7 @@ impl<'c> Run<'c> {
                 (state, Ok(()))
             }
             Submitted::Refused(kind) => {
+                self.leave(&mut state, wakes);
                 self.step = Step::Over;
                 (state, Err(Error::new(kind, Outcome::NotSent)))
             }

@@ -408,6 +408,80 @@ fn a_time_longer_than_can_be_counted_is_without_end() {
 }
 
 #[test]
+fn a_call_that_is_late_before_it_is_sent_is_not_sent() {
+    use std::future::Future;
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let client = client(&address);
+    let limit = Duration::from_millis(1);
+    let mut call = std::pin::pin!(client.call::<String>(cmd("GET").arg("late")).deadline(limit));
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let made = std::time::Instant::now();
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    while client.stats().connections == 0 || made.elapsed() < 2 * limit {
+        thread::yield_now();
+    }
+    let std::task::Poll::Ready(result) = call.as_mut().poll(&mut cx) else { panic!("it waits") };
+    let error = result.unwrap_err();
+    assert!(error.is_timeout() && error.outcome() == Outcome::NotSent, "{error:?}");
+    assert_eq!((client.stats().requests, client.stats().callers), (0, 0));
+}
+
+#[test]
+fn a_call_that_found_room_is_not_woken_for_room_again() {
+    use std::future::Future;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Wake, Waker};
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let (answer, answers) = channel::<()>();
+    let answers = Mutex::new(answers);
+    let address = server(move |mut peer| {
+        while let Some(request) = peer.request() {
+            if answers.lock().unwrap().recv().is_err() {
+                return;
+            }
+            peer.echo(&request);
+        }
+    });
+    let client = Client::with_config(config(&address).limits(1, 1 << 20));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let get = |word: &str| Box::pin(client.call::<String>(cmd("GET").arg(word)).deadline(Duration::from_secs(20)));
+        let answer = || answer.send(()).unwrap();
+        answer();
+        get("connects").await.unwrap();
+        let (mut first, mut waits, mut takes) = (get("first"), get("waits"), get("takes"));
+        let count = Arc::new(Count::default());
+        let counting = Waker::from(Arc::clone(&count));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll(&mut cx).is_pending());
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&counting)).is_pending());
+        assert!(takes.as_mut().poll(&mut cx).is_pending());
+        answer();
+        first.await.unwrap();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        // Another is polled first and takes the room.
+        assert!(takes.as_mut().poll(&mut cx).is_pending());
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&counting)).is_pending());
+        answer();
+        takes.await.unwrap();
+        assert_eq!(count.0.load(Ordering::SeqCst), 2);
+        answer();
+        assert_eq!(waits.await.unwrap(), "waits");
+    });
+}
+
+#[test]
 fn a_runtime_that_stands_still_stops_no_other() {
     let address = server(|mut peer| {
         while let Some(request) = peer.request() {

@@ -90,7 +90,7 @@ impl State {
         Submitted::Queued
     }
 
-    /// The caller waits until there is a connection or room. Its number is the one it has, or a new one. Returns what waited there
+    /// The caller waits until there is a connection or room. Its number is a new one if it does not wait there yet. Returns what waited there
     /// before, to be dropped without the lock.
     pub(crate) fn wait_outside(
         &mut self,
@@ -102,25 +102,31 @@ impl State {
         if matches!(waiter, Waiter::Task(_)) {
             self.note_deadline(until_us, wakes);
         }
-        let number = *number.get_or_insert_with(|| {
-            self.lobby_count += 1;
-            self.lobby_count
-        });
-        match self.lobby.iter_mut().find(|outside| outside.number == number) {
-            Some(outside) => std::mem::replace(&mut outside.waiter, waiter),
-            None => {
-                self.lobby.push_back(Outside { number, until_us, waiter });
-                Waiter::None
-            }
+        if let Some(place) = self.place_outside(*number) {
+            return std::mem::replace(&mut self.lobby[place].waiter, waiter);
         }
+        self.lobby_count += 1;
+        *number = Some(self.lobby_count);
+        self.lobby.push_back(Outside { number: self.lobby_count, until_us, waiter });
+        Waiter::None
+    }
+
+    /// Where the caller with this number waits: the numbers grow.
+    fn place_outside(&self, number: Option<u64>) -> Option<usize> {
+        self.lobby.binary_search_by_key(&number?, |outside| outside.number).ok()
+    }
+
+    /// The caller has queued its requests and is not woken for room any more. Returns what waited there.
+    pub(crate) fn enter_from_outside(&mut self, number: Option<u64>) -> Waiter {
+        let left = self.place_outside(number).and_then(|place| self.lobby.remove(place));
+        left.map_or(Waiter::None, |outside| outside.waiter)
     }
 
     /// The caller does not wait outside any longer. What it was woken for is passed on.
     pub(crate) fn leave_outside(&mut self, core: &Core, number: Option<u64>, wakes: &mut Wakes) -> Waiter {
-        let place = self.lobby.iter().position(|outside| Some(outside.number) == number);
-        let left = place.and_then(|place| self.lobby.remove(place));
+        let left = self.enter_from_outside(number);
         self.make_room(core, wakes);
-        left.map_or(Waiter::None, |outside| outside.waiter)
+        left
     }
 
     /// Something has been answered or written: callers that wait for room may look again.

@@ -18,3 +18,7 @@ pub const QUEUED_BYTES_MAX: usize = 64 << 20;
 
 /// Requests of one batch or transaction.
 pub const BATCH_MAX: usize = 100_000;
+
+/// How often a request that can do no harm is sent again after its connection was lost: a request that ends connections shall not end
+/// those of all other callers until its time is over.
+pub const REPEATS_MAX: u32 = 2;

@@ -9,6 +9,7 @@
 
 use crate::core::{Core, Ended, Face, Leader, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::fitness::is_retry_safe;
+use crate::limits::REPEATS_MAX;
 use crate::{Command, Error, ErrorKind, Outcome};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
@@ -34,6 +35,8 @@ pub(crate) struct Run<'c> {
     /// The places of those before it.
     before: Vec<SlotId>,
     failed_dials: u64,
+    /// How often it was made again though it may have been executed.
+    repeats: u32,
     /// Where it waits outside.
     outside: Option<u64>,
     /// It has waited, so time has passed: until then the clock is not asked again.
@@ -66,6 +69,7 @@ impl<'c> Run<'c> {
             last: SlotId::NONE,
             before: Vec::new(),
             failed_dials: 0,
+            repeats: 0,
             outside: None,
             has_waited: false,
             has_read: false,
@@ -108,14 +112,29 @@ impl<'c> Run<'c> {
             self.step = Step::New;
             return Some(Next::Again);
         }
-        self.ended = Some(ended);
+        self.ended = Some(match ended {
+            Ended::Failed(kind, Outcome::NotSent) => Ended::Failed(kind, self.unsent()),
+            ended => ended,
+        });
         Some(Next::Over(Ok(())))
     }
 
     /// Whether requests that were lost may be sent again: none was sent, or a second execution changes nothing.
-    fn may_repeat(&self, last: &Ended, commands: &[Command]) -> bool {
-        let is_unsent = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::NotSent));
-        is_unsent(last) && self.ended_before.iter().all(is_unsent) || commands.iter().all(is_retry_safe)
+    fn may_repeat(&mut self, last: &Ended, commands: &[Command]) -> bool {
+        let has = |ended: &Ended, wanted| matches!(ended, Ended::Failed(_, outcome) if *outcome == wanted);
+        let all = || self.ended_before.iter().chain([last]);
+        if all().all(|ended| has(ended, Outcome::NotSent)) {
+            return true;
+        }
+        // A reply that cannot be read is no other the next time, and a request that ends connections does so each time.
+        if self.repeats >= REPEATS_MAX
+            || all().any(|ended| has(ended, Outcome::Replied))
+            || !commands.iter().all(is_retry_safe)
+        {
+            return false;
+        }
+        self.repeats += 1;
+        true
     }
 
     fn is_late(&mut self) -> bool {
@@ -127,7 +146,7 @@ impl<'c> Run<'c> {
 
     /// The caller gives up.
     fn give_up(&mut self, state: &mut State, wakes: &mut Wakes) -> Error {
-        let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { Outcome::NotSent };
+        let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { self.unsent() };
         let kind = if self.step == Step::Sent { ErrorKind::Timeout } else { state.why_late() };
         self.leave(state, wakes);
         Error::new(kind, outcome)
@@ -146,10 +165,15 @@ impl<'c> Run<'c> {
         self.step = Step::Over;
     }
 
+    /// What became of it if it is not sent this time.
+    fn unsent(&self) -> Outcome {
+        if self.repeats > 0 { Outcome::MaybeExecuted } else { Outcome::NotSent }
+    }
+
     /// What waiting outside has come to.
     fn why_outside(&self, state: &State) -> Option<Error> {
         let why = state.why_outside(self.failed_dials, self.until_us.is_some_and(|until_us| until_us < u64::MAX));
-        why.map(|kind| Error::new(kind, Outcome::NotSent))
+        why.map(|kind| Error::new(kind, self.unsent()))
     }
 
     /// Begins, or goes on after waiting outside. The state is given back locked.
@@ -191,7 +215,7 @@ impl<'c> Run<'c> {
             Submitted::Refused(kind) => {
                 self.leave(&mut state, wakes);
                 self.step = Step::Over;
-                (state, Err(Error::new(kind, Outcome::NotSent)))
+                (state, Err(Error::new(kind, self.unsent())))
             }
         }
     }

@@ -482,6 +482,41 @@ fn a_call_that_found_room_is_not_woken_for_room_again() {
 }
 
 #[test]
+fn a_request_that_ends_connections_is_sent_three_times() {
+    let address = server(|mut peer| _ = peer.request());
+    on_both_faces(|get| {
+        let client = client(&address);
+        let error = get(&client, "k").unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error:?}");
+        assert_eq!((error.outcome(), client.stats().requests), (Outcome::MaybeExecuted, 3));
+    });
+}
+
+#[test]
+fn what_was_sent_once_stays_maybe_executed() {
+    on_both_faces(|get| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            let mut peer = Peer { socket: listener.accept().unwrap().0, input: Vec::new() };
+            // Nothing is there any more when the connection ends.
+            drop(listener);
+            while let Some(request) = peer.request() {
+                match &*request[0] {
+                    "HELLO" => peer.send(b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n"),
+                    "PING" => peer.send(b"+PONG\r\n"),
+                    "GET" => return,
+                    _ => peer.send(b"+OK\r\n"),
+                };
+            }
+        });
+        let client = Client::with_config(config(&address).deadline(None));
+        let error = get(&client, "k").unwrap_err();
+        assert_eq!((error.outcome(), client.stats().requests), (Outcome::MaybeExecuted, 1), "{error:?}");
+    });
+}
+
+#[test]
 fn a_runtime_that_stands_still_stops_no_other() {
     let address = server(|mut peer| {
         while let Some(request) = peer.request() {

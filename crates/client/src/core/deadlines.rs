@@ -56,6 +56,11 @@ impl Core {
         let (core, keeper) = (Arc::downgrade(self), Arc::clone(&self.keeper));
         let spawned = std::thread::Builder::new().name("respool-time".to_owned()).spawn(move || run(&core, &keeper));
         orders.is_running = spawned.is_ok();
+        drop(orders);
+        if spawned.is_err() {
+            // The next call asks again.
+            self.lock().keeper_us = u64::MAX;
+        }
     }
 
     /// Wakes what is late. Returns how long nothing else will be.

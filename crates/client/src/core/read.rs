@@ -123,8 +123,13 @@ impl Core {
         drop(state);
         let core = Arc::downgrade(self);
         let spawned = std::thread::Builder::new().name("respool-read".to_owned()).spawn(move || serve(&core));
-        if spawned.is_err() {
-            self.lock().is_served = false;
+        if let Err(error) = spawned {
+            let mut state = self.lock();
+            state.is_served = false;
+            if state.leader == Leader::Driver {
+                // Nothing reads for those that wait.
+                self.end_link(state, &error);
+            }
         }
     }
 }

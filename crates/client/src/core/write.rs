@@ -18,6 +18,15 @@ impl State {
 }
 
 impl Core {
+    /// The connection cannot be used any longer.
+    pub(super) fn end_link(self: &Arc<Self>, mut state: MutexGuard<'_, State>, how: &io::Error) {
+        let mut wakes = Wakes::default();
+        state.lose_link(how, self.now_us(), &mut wakes);
+        state.open_lobby(&mut wakes);
+        drop(state);
+        wakes.run_on(self);
+    }
+
     /// Writes what waits, until nothing does or the kernel takes no more.
     pub(crate) fn write<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         while state.wants_write() {
@@ -35,18 +44,19 @@ impl Core {
                 Ok(bytes) => batch.advance(bytes, &mut state.pool),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
-                    let mut wakes = Wakes::default();
-                    state.lose_link(&error, self.now_us(), &mut wakes);
-                    state.open_lobby(&mut wakes);
-                    drop(state);
-                    wakes.run_on(self);
+                    self.end_link(state, &error);
                     return self.lock();
                 }
             }
             if !batch.is_empty() {
                 // A thread writes the rest, so that no caller has to stay for it.
                 let tail = Tail { core: Arc::downgrade(self), link, epoch, batch };
-                let _ = std::thread::Builder::new().name("respool-write".to_owned()).spawn(move || tail.write());
+                let spawned = std::thread::Builder::new().name("respool-write".to_owned()).spawn(move || tail.write());
+                if let Err(error) = spawned {
+                    // What it was to write is gone with it.
+                    self.end_link(state, &error);
+                    return self.lock();
+                }
                 break;
             }
             state.write_half = Some(batch);
@@ -88,11 +98,7 @@ impl Tail {
                 Ok(bytes) => self.batch.advance(bytes, &mut state.pool),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
-                    let mut wakes = Wakes::default();
-                    state.lose_link(&error, core.now_us(), &mut wakes);
-                    state.open_lobby(&mut wakes);
-                    drop(state);
-                    wakes.run_on(&core);
+                    core.end_link(state, &error);
                     return;
                 }
             }

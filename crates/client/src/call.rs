@@ -160,6 +160,9 @@ impl Future for Batch<'_> {
 
 /// Requests that are executed together or not at all: `MULTI`, the requests, `EXEC`, contiguous on the connection. The results are those
 /// of `EXEC`.
+///
+/// If the server refuses `MULTI`, as it does to a user who may not use it, it executes the requests behind it one by one: the error
+/// has the outcome [`Outcome::MaybeExecuted`].
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Transaction<'c>(Batch<'c>);
 
@@ -191,8 +194,11 @@ fn finish_transaction(
         Some(Ok(Reply::Null)) => Err(Error::new(ErrorKind::Conflict, Outcome::Replied)),
         Some(Ok(exec)) => convert(exec),
         Some(Err(refused)) => {
+            // Without MULTI, what follows was executed at once.
+            let was_begun = !matches!(replies.first(), Some(Err(_)));
+            let outcome = if was_begun { Outcome::Replied } else { Outcome::MaybeExecuted };
             let why = replies.into_iter().find_map(Result::err).unwrap_or(refused);
-            Err(Error::new(ErrorKind::Server(why), Outcome::Replied).of(b"EXEC"))
+            Err(Error::new(ErrorKind::Server(why), outcome).of(b"EXEC"))
         }
         None => Ok(Vec::new()),
     }

@@ -517,6 +517,25 @@ fn what_was_sent_once_stays_maybe_executed() {
 }
 
 #[test]
+fn a_transaction_without_its_multi_is_maybe_executed() {
+    for (multi, outcome) in [("-NOPERM no multi", Outcome::MaybeExecuted), ("+OK", Outcome::Replied)] {
+        let address = server(move |mut peer| {
+            while let Some(request) = peer.request() {
+                let answer = match &*request[0] {
+                    "MULTI" => multi,
+                    "EXEC" => "-ERR refused",
+                    _ => "+OK",
+                };
+                peer.send(format!("{answer}\r\n").as_bytes());
+            }
+        });
+        let client = client(&address);
+        let error = client.transaction([cmd("SET").key("k").arg("v")]).wait().unwrap_err();
+        assert_eq!(error.outcome(), outcome, "{error:?}");
+    }
+}
+
+#[test]
 fn a_runtime_that_stands_still_stops_no_other() {
     let address = server(|mut peer| {
         while let Some(request) = peer.request() {

@@ -94,6 +94,22 @@ fn sighup_takes_what_it_can_and_keeps_the_rest() {
 }
 
 #[test]
+fn sighup_brings_back_what_config_set_changed() {
+    let server = Running::start(&mut respool(&["serve", "--listen", "127.0.0.1:0", "--admin-commands", "allow"]));
+    let mut client = server.client(0);
+    let mut shown = |name: &str| client.ask(&format!("CONFIG GET {name}")).expect("a reply");
+    let (timeout, samples) = (shown("timeout"), shown("maxmemory-samples"));
+    let set = "CONFIG SET timeout 9 maxmemory-samples 9 maxclients 60";
+    assert_eq!(server.client(0).ask(set).expect("a reply"), "+OK\r\n");
+    assert_ne!((shown("timeout"), shown("maxmemory-samples")), (timeout.clone(), samples.clone()));
+    server.process.signal(Signal::HUP).expect("it is there");
+    wait_until("the settings hold again", LIMIT, || Ok(shown("timeout") == timeout)).expect("it reads them");
+    assert!(!shown("maxclients").contains("60"), "they are of one reload");
+    assert_ne!(shown("maxmemory-samples"), samples, "it is no live setting");
+    server.end();
+}
+
+#[test]
 fn sighup_changes_the_users_of_whom_the_settings_say_something_else() {
     let directory = TempDir::new().expect("a directory");
     let file = directory.join("r.toml");

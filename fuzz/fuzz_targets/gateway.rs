@@ -9,7 +9,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use respool_command::{Execute, Millis, Outcome, Row, SessionView};
+use respool_command::{EventClasses, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{
     Action, ConnId, Credentials, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WritePolicy,
 };
@@ -182,6 +182,7 @@ fn config(shape: u8) -> Config {
         credentials: None,
     };
     Config {
+        keyspace_events: EventClasses::NONE,
         nodes: names.iter().map(node).collect(),
         routes: Arc::new(routes),
         topology,

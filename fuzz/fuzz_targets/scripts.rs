@@ -69,7 +69,11 @@ impl Subject {
         let outcome =
             self.engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut out, self.protocol));
         let is_whole = reply_length(&out).is_ok_and(|length| length == Some(out.len()));
-        assert!(is_whole || matches!(outcome, Outcome::Unfinished | Outcome::Asks), "no single reply: {}", out.escape_ascii());
+        assert!(
+            is_whole || matches!(outcome, Outcome::Unfinished | Outcome::Asks),
+            "no single reply: {}",
+            out.escape_ascii()
+        );
         (outcome, out)
     }
 

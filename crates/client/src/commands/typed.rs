@@ -27,7 +27,7 @@ impl<T> Typed<T> {
         Self { command, place, sender: (), output: PhantomData }
     }
 
-    /// It is to be sent by this client.
+    /// Sends the request with this client.
     pub fn on(self, client: &Client) -> Typed<T, &Client> {
         Typed { command: self.command, place: self.place, sender: client, output: PhantomData }
     }
@@ -110,7 +110,7 @@ macro_rules! builder {
         }
 
         impl<T> $name<T> {
-            /// It is to be sent by this client.
+            /// Sends the request with this client.
             pub fn on(self, client: &crate::Client) -> $name<T, &crate::Client> {
                 $name(self.0.on(client))
             }

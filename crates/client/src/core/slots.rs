@@ -106,7 +106,7 @@ impl Slots {
         self.get(id).is_some_and(|slot| slot.ended.is_none())
     }
 
-    /// A request has ended. Returns what is to be woken.
+    /// A request has ended. Returns the waker of its caller.
     #[inline]
     pub(crate) fn end(&mut self, id: SlotId, ended: Ended) -> Waiter {
         let Some(slot) = self.get(id).filter(|slot| slot.ended.is_none()) else { return Waiter::None };
@@ -184,7 +184,7 @@ impl Slots {
         old
     }
 
-    /// Takes what is to be woken at a place.
+    /// Takes the waker of a place.
     pub(crate) fn take_waiter(&mut self, id: SlotId) -> Waiter {
         let Some(slot) = self.get(id) else { return Waiter::None };
         let waiter = std::mem::take(&mut slot.waiter);

@@ -12,7 +12,7 @@ pub(crate) struct Wakes {
     dropped: (Waiter, Option<Ended>),
     trash: Vec<(Waiter, Option<Ended>)>,
     pub(crate) link: Option<Arc<Link>>,
-    /// A connection is to be made.
+    /// Dials the server.
     pub(crate) dial: bool,
     /// A thread is to read for tasks of no runtime.
     pub(crate) serve: bool,
@@ -70,7 +70,7 @@ impl Wakes {
         self.wake()
     }
 
-    /// As [`Self::run_on`], where nothing is to be dialled.
+    /// As [`Self::run_on`], for wakes that dial nothing.
     pub(crate) fn run(mut self) {
         self.wake();
     }

@@ -31,7 +31,7 @@ impl<R: Drain> Grave<R> {
     }
 }
 
-/// Records that are to be freed.
+/// Records that wait to be freed.
 pub(crate) struct Part {
     /// What it counts, its records included.
     pub(crate) count: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Part {
     pub(crate) holds_keys: bool,
 }
 
-/// All that is to be freed; the last is freed first.
+/// What waits to be freed; the last is freed first.
 pub(crate) struct Graves<R> {
     all: Vec<Grave<R>>,
     /// Bytes that all structures hold from the allocator beside their records.
@@ -60,12 +60,12 @@ impl<R: Drain> Graves<R> {
         self.all.is_empty()
     }
 
-    /// The rest of a value is to be freed.
+    /// Frees the rest of a value later.
     pub(crate) fn push(&mut self, remains: R) {
         self.add(Grave::Value(remains));
     }
 
-    /// The keys of a table are to be freed, with all that they hold.
+    /// Frees the keys of a table later, with all that they hold.
     pub(crate) fn push_keys(&mut self, table: Table) {
         self.add(Grave::Keys(table));
     }
@@ -102,7 +102,7 @@ impl<R: Drain> Graves<R> {
         bytes
     }
 
-    /// Takes a few records out of the last, which are to be freed. `None`: nothing is left.
+    /// Takes a few records out of the last, for the caller to free. `None`: nothing is left.
     pub(crate) fn take_part(&mut self, budget: usize, records: &mut Vec<Handle>) -> Option<Part> {
         let grave = self.all.last_mut()?;
         let before = grave.memory_bytes();

@@ -14,7 +14,7 @@ pub(crate) struct Wakes {
     pub(crate) link: Option<Arc<Link>>,
     /// Dials the server.
     pub(crate) dial: bool,
-    /// A thread is to read for tasks of no runtime.
+    /// Starts the thread that reads for tasks of no runtime.
     pub(crate) serve: bool,
     /// What looks after deadlines is to look again.
     pub(crate) keeper: bool,

@@ -5,7 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use respool_testkit::{Act, FakeBackend, Gate, RedisServer, usual_reply, wait_until};
+use respool_testkit::{Act, ClosedPort, FakeBackend, Gate, RedisServer, usual_reply, wait_until};
 use rustix::process::Signal;
 use support::{LIMIT, Running, respool, serve};
 
@@ -28,9 +28,8 @@ fn http(address: &str, path: &str) -> (u16, String) {
 }
 
 /// An address at which nothing listens.
-fn nowhere() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|taken| taken.local_addr()).expect("a port").port();
-    format!("127.0.0.1:{port}")
+fn nowhere() -> ClosedPort {
+    ClosedPort::take().expect("a port")
 }
 
 const SOME: [&str; 6] = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--workers", "2"];
@@ -39,7 +38,8 @@ const SOME: [&str; 6] = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", 
 fn each_node_is_dialled_at_the_start_and_the_log_says_so() {
     let node = RedisServer::start().expect("a redis-server");
     let mute = FakeBackend::start(|_| Act::Silence).expect("a port");
-    let (good, dead) = (format!("{} name=good", node.tcp()), format!("{} name=dead", nowhere()));
+    let closed = nowhere();
+    let (good, dead) = (format!("{} name=good", node.tcp()), format!("{} name=dead", closed.address()));
     let silent = format!("{} name=silent", mute.address());
     let nodes = ["--node", &good, "--node", &dead, "--node", &silent, "--node", "no-such-host.invalid:6379 name=lost"];
     let proxy = serve(&[&SOME[..], &nodes].concat());
@@ -67,7 +67,8 @@ fn a_process_is_ready_once_a_node_is_and_says_which_is_missing() {
         _ => Act::Usual,
     })
     .expect("a port");
-    let (slow, dead) = (format!("{} name=slow", node.address()), format!("{} name=dead", nowhere()));
+    let closed = nowhere();
+    let (slow, dead) = (format!("{} name=slow", node.address()), format!("{} name=dead", closed.address()));
     let args = ["--node", &slow, "--node", &dead, "--connect-timeout", "5m"];
     let proxy = serve(&[&SOME[..], &args].concat());
     let admin = admin_of(&proxy);
@@ -89,17 +90,23 @@ fn a_process_is_ready_once_a_node_is_and_says_which_is_missing() {
 fn of_many_nodes_those_that_are_dead_at_the_start_are_named_and_no_other() {
     let backends: Vec<FakeBackend> = (0..54).map(|_| FakeBackend::start(|_| Act::Usual).expect("a port")).collect();
     let living = backends.iter().enumerate().map(|(at, node)| format!("{} name=n{at}.", node.address()));
-    let nodes: Vec<String> = living.chain((54..64).map(|at| format!("{} name=n{at}.", nowhere()))).collect();
+    let closed: Vec<ClosedPort> = (54..64).map(|_| nowhere()).collect();
+    let dead = closed.iter().enumerate().map(|(at, port)| format!("{} name=n{}.", port.address(), 54 + at));
+    let nodes: Vec<String> = living.chain(dead).collect();
     let nodes: Vec<&str> = nodes.iter().flat_map(|node| ["--node", node]).collect();
     // 54 of 64 are 84.4 %.
     for (share, status) in [("84", 200), ("85", 503)] {
         let proxy = serve(&[&SOME[..], &nodes, &["--ready-nodes", share]].concat());
         let admin = admin_of(&proxy);
-        let missing = || http(&admin, "/readyz").1.lines().filter(|line| line.ends_with(" is not reached")).count();
-        wait_until("the living are reached", LIMIT, || Ok(missing() == 10)).expect("they are");
-        let (told, body) = http(&admin, "/readyz");
-        assert_eq!(told, status, "{body}");
-        (54..64).for_each(|at| assert!(body.contains(&format!("n{at}. is not reached")), "{body}"));
+        let all_dead: Vec<String> = (54..64).map(|at| format!("n{at}. is not reached")).collect();
+        let mut last = (0, String::new());
+        let named = wait_until("the dead are named and no other", LIMIT, || {
+            last = http(&admin, "/readyz");
+            Ok(last.1.lines().skip(1).eq(all_dead.iter().map(String::as_str)))
+        });
+        if named.is_err() || last.0 != status {
+            panic!("{named:?}: {last:?}\n{}", proxy.end().join("\n"));
+        }
         let mut client = proxy.client(0);
         let is_dead = |reply: &str| (54..64).any(|at| reply.starts_with(&format!("-ERR node n{at}. ")));
         for key in 0..200 {
@@ -288,7 +295,9 @@ fn a_successor_takes_over_once_its_nodes_are_reached() {
     assert_eq!(client.ask("SET k v").expect("a reply"), "+OK\r\n");
 
     // A successor without usable nodes fails, and the old process serves on.
-    let wrong = ["--take-over", &takeover, "--node", &nowhere(), "--connect-timeout", "20ms"].map(str::to_owned);
+    let closed = nowhere();
+    let dead = closed.address().to_string();
+    let wrong = ["--take-over", &takeover, "--node", &dead, "--connect-timeout", "20ms"].map(str::to_owned);
     let failed = respool(&["serve"]).args(&common).args(&wrong).output().expect("it starts");
     let words = String::from_utf8_lossy(&failed.stderr).into_owned();
     assert!(

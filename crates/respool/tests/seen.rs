@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use respool_testkit::{FakeBackend, RedisServer, free_port, wait_until};
+use respool_testkit::{ClosedPort, FakeBackend, RedisServer, wait_until};
 use support::{LIMIT, Running, respool};
 
 /// Where a program serves HTTP.
@@ -30,7 +30,8 @@ fn readyz(address: SocketAddr) -> std::io::Result<(String, String)> {
 fn it_is_ready_while_enough_nodes_are_reached() {
     let mut first = RedisServer::start().expect("redis-server");
     let second = RedisServer::start().expect("redis-server");
-    let nobody = format!("127.0.0.1:{} name=nobody", free_port().expect("a port"));
+    let closed = ClosedPort::take().expect("a port");
+    let nobody = format!("{} name=nobody", closed.address());
     let nodes = [format!("{} name=first", first.tcp()), format!("{} name=second", second.tcp()), nobody];
     let args =
         ["serve", "--listen", "127.0.0.1:0", "--workers", "2", "--metrics", "127.0.0.1:0", "--reconnect-max", "50ms"];

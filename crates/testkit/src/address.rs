@@ -1,11 +1,15 @@
 //! Where a peer listens, and a blocking stream to it over TCP or a unix socket.
 
 use std::fmt;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
 
 /// A kind of stream socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +139,61 @@ impl Write for Stream {
 
 /// A TCP port that was free a moment ago, for programs that cannot be asked to pick one themselves.
 ///
-/// Another program may take it before the program does, so the caller starts the program again with another one.
+/// It lies below the range from which the system gives ports to those who ask for any, and to connections. So a server that
+/// ends and starts again finds its port free. Another test may still ask for it here before the program takes it,
+/// so the caller starts the program again with another one.
 pub fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let end = range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768);
+    let end = Some(end).filter(|end| *end > FREE_PORTS_START).unwrap_or(u16::MAX);
+    for _ in 0..1_000 {
+        let random = RandomState::new().hash_one(std::process::id());
+        let port = FREE_PORTS_START + (random % u64::from(end - FREE_PORTS_START)) as u16;
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            bound => return bound.map(|_| port),
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
+}
+
+/// Below it are the ports of well-known services.
+const FREE_PORTS_START: u16 = 10_000;
+
+/// A TCP port on the loopback interface at which nothing listens, kept so for as long as this lives: a connection
+/// is refused, and no other program gets the port.
+///
+/// A port that was bound and given back does not serve: the next listener of any test may get it.
+#[derive(Debug)]
+pub struct ClosedPort {
+    address: SocketAddr,
+    // Bound and not listening, which keeps the port from others.
+    _socket: Socket,
+}
+
+impl ClosedPort {
+    /// Takes a port.
+    pub fn take() -> io::Result<ClosedPort> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+        let address = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(ClosedPort { address, _socket: socket })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_port_refuses_and_is_not_given_away() {
+        let port = ClosedPort::take().unwrap();
+        assert_eq!(TcpStream::connect(port.address()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(TcpListener::bind(port.address()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
 }

@@ -25,7 +25,7 @@ mod templates;
 mod twemproxy;
 mod workload;
 
-pub use address::{Address, Stream, Transport, free_port};
+pub use address::{Address, ClosedPort, Stream, Transport, free_port};
 pub use client::{Client, figure};
 pub use differential::differences::{
     DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, difference_of, embedded_difference_of,

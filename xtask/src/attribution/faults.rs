@@ -1,6 +1,7 @@
 //! When which node was in trouble, and whether an error that a client was told can come from that.
 
 use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::layout::Nodes;
@@ -31,6 +32,8 @@ pub(super) struct Faults {
     holds: RwLock<Vec<Option<Instant>>>,
     names: Vec<String>,
     pub(super) watch: Watch,
+    /// Errors that no fault explains, about a server that answered no request at that time.
+    by_silence: AtomicU64,
 }
 
 impl Faults {
@@ -99,6 +102,11 @@ impl Faults {
         format!("{before}, answered {later} ms later; silent meanwhile: {}", self.watch.told(nodes, since))
     }
 
+    /// How many errors no fault explains but a server that answered no request.
+    pub(super) fn by_silence(&self) -> u64 {
+        self.by_silence.load(Ordering::Relaxed)
+    }
+
     /// What an error says about a request for these nodes that was sent then: how the request ended, or why the error cannot be
     /// its own.
     pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, String> {
@@ -112,7 +120,11 @@ impl Faults {
             None if known.is_some() => nodes,
             None => return Err("an error that trouble with nodes does not explain".to_owned()),
         };
-        if !self.were_in_trouble(about, since) {
+        if self.were_in_trouble(about, since) {
+            // It explains the error.
+        } else if since.checked_sub(GRACE).is_some_and(|felt| self.watch.were_paused(about, felt)) {
+            self.by_silence.fetch_add(1, Ordering::Relaxed);
+        } else {
             return Err(format!(
                 "an error although nothing was done to the node ({})",
                 self.circumstances(about, since)
@@ -186,5 +198,20 @@ mod tests {
         faults.end(number);
         let later = Instant::now() + GRACE + Duration::from_millis(1);
         assert!(faults.judge(late, both, later).is_err(), "it was over long before");
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_explains_an_error_about_it() {
+        let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
+        let begin = Instant::now();
+        let names = || vec!["node0".into(), "node1".into()];
+        for (node, silence_ms, is_explained) in [(1, 207, true), (1, 84, false), (0, 207, false)] {
+            let end = begin + Duration::from_millis(silence_ms);
+            let faults = Faults::new(names(), Watch::of_silence(Nodes::one(node), begin, end));
+            assert_eq!(faults.judge(late, Nodes::ALL, begin).is_ok(), is_explained, "{node} {silence_ms}");
+            assert_eq!(faults.by_silence(), u64::from(is_explained));
+            let later = end + GRACE + Duration::from_millis(1);
+            assert!(faults.judge(late, Nodes::ALL, later).is_err(), "it was over long before");
+        }
     }
 }

@@ -147,9 +147,13 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     })?;
     let hint = format!("repeat with --seed {seed} --requests {}", options.requests);
 
-    let World { tally, ledger, .. } = world;
+    let World { tally, ledger, faults, .. } = world;
     let tally = tally.into_inner().expect("no client panics");
     println!("{tally}");
+    println!(
+        "{} errors about servers that answered no request for a while, to which nothing was done",
+        faults.by_silence()
+    );
     let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?);
     println!(
         "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} counts, {} elements",

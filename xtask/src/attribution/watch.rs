@@ -1,7 +1,7 @@
-//! Which server was silent when: over an own connection to each, one small request is sent after the other.
+//! Which server was silent when: over own connections to each, one small request is sent after the other.
 //!
 //! An error that no fault explains is the proxy's, the server's or the machine's doing. A server that did not answer here either
-//! at that time was silent for everything else that asked it. A pause between two requests that took long is the machine's: this
+//! at that time was silent for everything else that asked it, as if it had been stopped: the machine had no time for it. A pause between two requests that took long is the machine's: this
 //! process was not scheduled either.
 
 use std::sync::Mutex;
@@ -17,6 +17,8 @@ use super::layout::Nodes;
 const INTERVAL: Duration = Duration::from_millis(10);
 /// A server that does not answer for so long is asked on another connection.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A silence like that of a server that was stopped: half of the time after which the proxy says that a node did not answer.
+const PAUSE_MIN: Duration = Duration::from_millis(125);
 /// A silence that is noted.
 const NOTED_MIN: Duration = Duration::from_millis(20);
 
@@ -47,13 +49,19 @@ pub(super) struct Watch {
 impl Watch {
     /// Of servers, and of the nodes that they are.
     pub(super) fn new<'s>(servers: impl Iterator<Item = (&'s RedisServer, Nodes)>) -> Watch {
-        let subject = |(number, (server, nodes)): (usize, (&RedisServer, Nodes))| Subject {
-            name: format!("server {number}"),
-            nodes,
-            address: server.unix(),
-            silences: Mutex::default(),
+        // Over both transports: what the proxy sends over TCP waits for the kernel's network stack too, which is a task of its own.
+        let subjects = |(number, (server, nodes)): (usize, (&RedisServer, Nodes))| {
+            [server.unix(), server.tcp()].map(|address| Subject {
+                name: format!(
+                    "server {number} over {}",
+                    if matches!(address, Address::Tcp(_)) { "TCP" } else { "unix" }
+                ),
+                nodes,
+                address,
+                silences: Mutex::default(),
+            })
         };
-        Watch { subjects: servers.enumerate().map(subject).collect(), is_over: AtomicBool::new(false) }
+        Watch { subjects: servers.enumerate().flat_map(subjects).collect(), is_over: AtomicBool::new(false) }
     }
 
     /// Watches until [`Watch::end`].
@@ -65,6 +73,11 @@ impl Watch {
 
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one of the servers of these nodes answered no request for long, until then or later.
+    pub(super) fn were_paused(&self, nodes: Nodes, since: Instant) -> bool {
+        self.subjects.iter().any(|subject| subject.nodes.meets(nodes) && subject.was_paused(since))
     }
 
     /// How long each server of these nodes was silent at most between then and now.
@@ -106,6 +119,11 @@ impl Subject {
         }
     }
 
+    /// Whether it answered no request for long, until then or later.
+    fn was_paused(&self, since: Instant) -> bool {
+        self.longest(since) >= PAUSE_MIN
+    }
+
     /// The longest silence of which a part is after then.
     fn longest(&self, since: Instant) -> Duration {
         let silences = self.silences.lock().expect("no client panics");
@@ -118,5 +136,15 @@ impl Subject {
         let silences = self.silences.lock().expect("no client panics");
         let since_then = silences.overslept.iter().rev().take_while(|(end, _)| *end >= since);
         since_then.map(|(_, overslept)| *overslept).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+impl Watch {
+    /// Of one server, which was silent then.
+    pub(super) fn of_silence(nodes: Nodes, begin: Instant, end: Instant) -> Watch {
+        let silences = Mutex::new(Silences { over: vec![(begin, end)], ..Silences::default() });
+        let subject = Subject { name: "server".into(), nodes, address: Address::loopback(1), silences };
+        Watch { subjects: vec![subject], is_over: AtomicBool::new(true) }
     }
 }

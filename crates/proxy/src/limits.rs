@@ -51,9 +51,12 @@ pub const DATABASE_ASKED_MAX: usize = 3;
 /// How often timers are looked at while something is outstanding, as a share of the response timeout: deadlines are kept
 /// to within a tenth and a half.
 pub const CRON_SHARE: u64 = 20;
+/// Stalls of the event loop are left out of an age up to so many times the age. A request to a silent node ends after five
+/// response timeouts at most, in a process that is hardly ever scheduled.
+pub const STALLED_AGES_MAX: u64 = 4;
 /// Times at which the event loop was late that are remembered. Each is longer than a share of the response timeout, so these
-/// reach further back than a deadline.
-pub const STALLS_MAX: usize = 3 * CRON_SHARE as usize;
+/// reach further back than a deadline with the stalls that are left out.
+pub const STALLS_MAX: usize = (STALLED_AGES_MAX + 2) as usize * CRON_SHARE as usize;
 /// The shortest interval between two looks at the timers, in microseconds.
 pub const CRON_US_MIN: u64 = 1_000;
 /// The longest while something is outstanding, in microseconds.

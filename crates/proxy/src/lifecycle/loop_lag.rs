@@ -13,10 +13,11 @@
 //! So deadlines are not checked in a turn that begins late, but in the one behind it, which does not wait; and what began in a turn
 //! that a stall followed counts as begun at the stall's end. A worker that is always late checks them in every other turn.
 //!
-//! A stall may be one of the whole machine, and of nodes on it. So the longest stall while a request was outstanding is no part of
-//! its age. It is one stall and not all of them, so that requests to a silent node end although a worker is always late.
+//! A stall may be one of the whole machine, and of nodes on it; and a worker that is always late reads in small parts what a
+//! node has answered long since. So the stalls while a request was outstanding are no part of its age. They are left out up to a multiple
+//! of the age that is due ([`STALLED_AGES_MAX`]), so that requests to a silent node end however late a worker is.
 
-use crate::limits::STALLS_MAX;
+use crate::limits::{STALLED_AGES_MAX, STALLS_MAX};
 use std::collections::VecDeque;
 
 /// No turn began between these times, though one was to.
@@ -85,17 +86,18 @@ impl LoopLag {
         self.late_at_us = late_at_us;
     }
 
-    /// What began then or before is older than `age_us`, leaving out the longest stall since then; `None`: nothing is.
+    /// What began then or before is older than `age_us`, leaving out the stalls since then; `None`: nothing is.
     pub(crate) fn due_us(&self, now_us: u64, age_us: u64) -> Option<u64> {
         let mut due_us = now_us.checked_sub(age_us)?;
-        let mut longest_us = 0;
+        let lost_max_us = age_us.saturating_mul(STALLED_AGES_MAX);
+        let mut lost_us: u64 = 0;
         let mut began_us = None;
         for stall in self.stalls.iter().rev() {
             if due_us >= stall.until_us {
                 break;
             }
-            longest_us = longest_us.max(stall.lost_us);
-            due_us = now_us.checked_sub(age_us.saturating_add(longest_us))?;
+            lost_us = lost_us.saturating_add(stall.lost_us).min(lost_max_us);
+            due_us = now_us.checked_sub(age_us.saturating_add(lost_us))?;
             // What began with the turn that was followed by this stall is as old as its end.
             began_us = Some(stall.since_us);
         }
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_stall_is_no_part_of_an_age() {
+    fn stalls_are_no_part_of_an_age() {
         let mut lag = LoopLag::default();
         let mut stall = |since_us, late_at_us, until_us| {
             lag.plan(late_at_us);
@@ -154,19 +156,30 @@ mod tests {
         assert_eq!(lag.due_us(6_000, 500), Some(5_500), "nothing was late since then");
         assert_eq!(lag.due_us(6_000, 700), Some(4_999), "began with the turn before the stall");
         assert_eq!(lag.due_us(6_000, 1_000), Some(4_700), "300 lost");
-        assert_eq!(lag.due_us(6_000, 1_700), Some(1_999), "2,000 lost, what was lost in shorter stalls counts");
-        assert_eq!(lag.due_us(6_000, 2_400), Some(1_600));
-        assert_eq!(lag.due_us(6_000, 3_500), Some(500));
+        assert_eq!(lag.due_us(6_000, 1_700), Some(1_999), "began with the turn before the long stall");
+        assert_eq!(lag.due_us(6_000, 2_400), Some(1_300), "2,300 lost");
+        assert_eq!(lag.due_us(6_000, 2_501), Some(999), "began with the turn before the first stall");
+        assert_eq!(lag.due_us(6_000, 3_500), Some(100), "2,400 lost");
+    }
+
+    /// A worker of which every turn begins `every_ms` after the one before, and was to begin 25 ms after it.
+    fn always_late(every_ms: u64) -> LoopLag {
+        let mut lag = LoopLag::default();
+        for turn in 1..1_000 {
+            lag.plan((turn - 1) * every_ms + 25);
+            lag.note((turn - 1) * every_ms, turn * every_ms);
+        }
+        lag
     }
 
     #[test]
     fn a_request_ends_although_every_turn_is_late() {
-        let mut lag = LoopLag::default();
-        for turn in 1..200 {
-            lag.plan(turn * 30 - 18);
-            lag.note((turn - 1) * 30, turn * 30);
-        }
-        assert_eq!(lag.due_us(199 * 30, 250), Some(190 * 30 - 1));
+        // 5 of 30 ms are lost: 250 are the rest of ten turns, and the turn that it began with is left out.
+        assert_eq!(always_late(30).due_us(999 * 30, 250), Some(989 * 30 - 1));
+        // 75 of 100 are lost: ten turns again, which last longer.
+        assert_eq!(always_late(100).due_us(999 * 100, 250), Some(989 * 100 - 1));
+        // 975 of 1,000 are lost, of which four times the age is left out.
+        assert_eq!(always_late(1_000).due_us(999 * 1_000, 250), Some(997 * 1_000 - 1));
     }
 
     #[test]

@@ -113,8 +113,8 @@ pub struct Wanted {
 pub enum Change<'c> {
     /// Any key of any database may have changed.
     Everything,
-    /// A key of some database was evicted, which no client has done.
-    Evicted(&'c [u8]),
+    /// A key of some database was evicted or has expired, which no client has done.
+    Lost(&'c [u8]),
     /// A key of some database has changed, come or gone.
     Key(&'c [u8]),
     /// Something with a name has happened to a key.

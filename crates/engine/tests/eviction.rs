@@ -353,7 +353,7 @@ fn watched_and_tracked_keys_that_are_evicted_have_changed() {
         cache.session.now.0 += 10;
         let mut changed = Vec::new();
         cache.engine.changes(WANTED, &mut |change| match change {
-            Change::Evicted(key) => told.push(key.to_vec()),
+            Change::Lost(key) => told.push(key.to_vec()),
             Change::Key(key) => changed.push(key.to_vec()),
             Change::Event { event, .. } => events.push(event),
             Change::Everything => panic!("keys are told one by one"),
@@ -363,6 +363,19 @@ fn watched_and_tracked_keys_that_are_evicted_have_changed() {
     assert_eq!(told.len() as u64, cache.evicted());
     assert!(events.len() == told.len() && events.iter().all(|event| *event == "evicted"));
     assert!(cache.engine.is_dirty(7, cache.session.now));
+}
+
+#[test]
+fn a_key_that_a_request_finds_expired_is_not_its_change() {
+    let mut cache = Cache::new(EvictionPolicy::NoEviction, 500_000);
+    cache.say("SET soon 1 PX 10");
+    cache.engine.changes(Wanted { keys: true, events: EventClasses::EXPIRED }, &mut |_| ());
+    cache.session.now.0 += 20;
+    cache.say("GET soon");
+    let mut told = Vec::new();
+    cache.engine.changes(Wanted::default(), &mut |change| told.push(format!("{change:?}")));
+    let event = Change::Event { database: 0, key: b"soon", event: "expired" };
+    assert_eq!(told, [format!("{:?}", Change::Lost(b"soon")), format!("{event:?}")]);
 }
 
 #[test]

@@ -110,8 +110,11 @@ impl Keyspace {
     /// Removes a key whose time has come.
     pub(super) fn expire(&mut self, database: usize, found: Found) {
         self.counters.expired_keys += 1;
-        self.notify_of(database, events::EXPIRED, found);
-        self.remove(database, found);
+        if self.is_noted {
+            let key = self.record(found).key().to_vec();
+            self.note_lost(database, &key, events::EXPIRED);
+        }
+        self.remove_unnoted(database, found);
     }
 
     /// One turn of the active cycle. Looks at a bounded number of deadlines per database and goes on where it left off.

@@ -15,8 +15,8 @@ pub(crate) struct Journal {
     is_everything: bool,
     /// Each once in a row; the database does not matter.
     keys: Vec<Box<[u8]>>,
-    /// Keys that were evicted, in no request's name.
-    evicted: Vec<Box<[u8]>>,
+    /// Keys that were evicted or have expired, in no request's name.
+    lost: Vec<Box<[u8]>>,
     events: Vec<Entry>,
     /// The keys of all events, one behind the other.
     event_keys: Vec<u8>,
@@ -65,13 +65,13 @@ impl Journal {
         }
     }
 
-    /// A key is evicted.
-    pub(super) fn note_evicted(&mut self, key: &[u8]) {
+    /// A key is evicted or expires.
+    pub(super) fn note_lost(&mut self, key: &[u8]) {
         if !self.wanted.keys || self.is_everything {
             return;
         }
-        self.evicted.push(key.into());
-        if self.evicted.len() >= JOURNAL_KEYS_MAX {
+        self.lost.push(key.into());
+        if self.lost.len() >= JOURNAL_KEYS_MAX {
             self.note_everything();
         }
     }
@@ -80,7 +80,7 @@ impl Journal {
     pub(crate) fn note_everything(&mut self) {
         self.is_everything |= self.wanted.keys;
         self.keys.clear();
-        self.evicted.clear();
+        self.lost.clear();
     }
 
     /// So many events are kept that a script has to wait until they are taken.
@@ -94,7 +94,7 @@ impl Journal {
         match self.is_everything {
             true => see(Change::Everything),
             false => {
-                self.evicted.iter().for_each(|key| see(Change::Evicted(key)));
+                self.lost.iter().for_each(|key| see(Change::Lost(key)));
                 self.keys.iter().for_each(|key| see(Change::Key(key)));
             }
         }

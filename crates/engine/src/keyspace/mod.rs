@@ -154,6 +154,14 @@ impl Keyspace {
         self.watches.spoil(database, key);
     }
 
+    /// A key is evicted or expires, in no request's name.
+    #[cold]
+    fn note_lost(&mut self, database: usize, key: &[u8], event: Event) {
+        self.journal.note_lost(key);
+        self.journal.note_event(database, event, key);
+        self.watches.spoil(database, key);
+    }
+
     /// A key holds something new that requests may wait for, or no longer holds a stream.
     #[inline]
     pub(crate) fn signal(&mut self, database: usize, key: &[u8], kind: Kind) {
@@ -592,10 +600,16 @@ impl Keyspace {
         }
     }
 
-    /// Removes a key and what it holds, for something else to take its place or because its time has come.
+    /// Removes a key and what it holds, for something else to take its place.
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
         self.note(database, found);
+        self.remove_unnoted(database, found);
+    }
+
+    /// Removes a key and what it holds. What wants to know of changes has been told.
+    #[inline]
+    fn remove_unnoted(&mut self, database: usize, found: Found) {
         self.signal_loss(database, found);
         self.unlist_hash(database, found.record);
         self.forget_value(found);

@@ -121,19 +121,12 @@ impl Keyspace {
         self.counters.evicted_keys += 1;
         if self.is_noted {
             let key = self.record(found).key().to_vec();
-            self.note_evicted(database, &key);
+            self.note_lost(database, &key, events::EVICTED);
         }
         self.signal_loss(database, found);
         self.unlist_hash(database, found.record);
         self.bury_value(found.record);
         self.forget_key(database, found);
-    }
-
-    /// A key is evicted: the one place at which others are told of it.
-    fn note_evicted(&mut self, database: usize, key: &[u8]) {
-        self.journal.note_evicted(key);
-        self.journal.note_event(database, events::EVICTED, key);
-        self.watches.spoil(database, key);
     }
 
     /// Keys of a database that may go.

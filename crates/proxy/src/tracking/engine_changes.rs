@@ -9,6 +9,7 @@ use crate::pubsub::Subscriptions;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use respool_command::{Change, Execute, Wanted};
+use std::collections::BTreeMap;
 
 /// What one request has changed, or time.
 #[derive(Debug)]
@@ -29,10 +30,15 @@ impl Subscriptions {
         by == Some(handle) && tracking.is_some_and(|tracking| tracking.is_noloop)
     }
 
-    fn tell_changed(&mut self, changed: Changed, clients: &mut Clients) {
-        let Changed { by, is_in_transaction, keys } = changed;
-        let Some(keys) = keys else { return self.invalidate_all(clients) };
-        for key in &keys {
+    /// Tells clients of keys that they have read.
+    fn tell_readers(
+        &mut self,
+        by: Option<ClientHandle>,
+        is_in_transaction: bool,
+        keys: &[Box<[u8]>],
+        clients: &mut Clients,
+    ) {
+        for key in keys {
             let Some(id) = self.tracked.keys.find(key) else { continue };
             self.tracked.keys.retain(id);
             let readers: Vec<u32> = self.tracked.keys.subscribers(id).collect();
@@ -49,29 +55,37 @@ impl Subscriptions {
             }
             self.tracked.keys.release(id);
         }
+    }
+
+    /// Tells clients of keys that begin as they have said. As from Redis, each prefix has one push for all keys that were changed
+    /// together, in the order of their names.
+    fn tell_broadcast(&mut self, changed: BTreeMap<Box<[u8]>, Option<ClientHandle>>, clients: &mut Clients) {
+        if changed.is_empty() {
+            return;
+        }
         for number in self.tracked.clients.ids().collect::<Vec<_>>() {
             let Some(handle) = self.subscribers.at(number).copied() else { continue };
-            if !self.is_own(handle, by, clients) {
-                self.tell_by_prefix(handle, &keys, clients);
-            }
+            let keys = changed.iter().filter(|(_, by)| !self.is_own(handle, **by, clients));
+            let keys: Vec<Box<[u8]>> = keys.map(|(key, _)| key.clone()).collect();
+            self.tell_by_prefix(handle, &keys, clients);
         }
     }
 
     /// Asks the engine what has changed, and has it go on noting what is `wanted`. Events are published at once.
     pub(crate) fn collect_changes(&mut self, env: &mut Env<impl Execute>, wanted: Wanted, by: Option<ClientHandle>) {
         let Some(engine) = &mut env.engine else { return };
-        let (mut keys, mut is_everything, mut evicted) = (Vec::new(), false, Vec::new());
+        let (mut keys, mut is_everything, mut lost) = (Vec::new(), false, Vec::new());
         let mut events = Vec::new();
         engine.changes(wanted, &mut |change| match change {
-            Change::Evicted(key) => evicted.push(Box::from(key)),
+            Change::Lost(key) => lost.push(Box::from(key)),
             Change::Key(key) => keys.push(Box::from(key)),
             Change::Everything => is_everything = true,
             Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
         });
         self.publish_events(env, &events);
-        if !evicted.is_empty() {
-            // Keys that made room are no change of the client.
-            self.changed.push(Changed { by: None, is_in_transaction: false, keys: Some(evicted) });
+        if !lost.is_empty() {
+            // Keys that made room or have expired are no change of the client.
+            self.changed.push(Changed { by: None, is_in_transaction: false, keys: Some(lost) });
         }
         if keys.is_empty() && !is_everything {
             return;
@@ -101,9 +115,21 @@ impl Subscriptions {
         if self.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_transaction(by, clients))) {
             return;
         }
-        for changed in std::mem::take(&mut self.changed) {
-            self.tell_changed(changed, clients);
+        let is_broadcast = self.tracked.has_prefixes();
+        let mut broadcast = BTreeMap::new();
+        for Changed { by, is_in_transaction, keys } in std::mem::take(&mut self.changed) {
+            let Some(keys) = keys else {
+                self.tell_broadcast(std::mem::take(&mut broadcast), clients);
+                self.invalidate_all(clients);
+                continue;
+            };
+            self.tell_readers(by, is_in_transaction, &keys, clients);
+            if is_broadcast {
+                // Of several changes to a key the last one counts.
+                broadcast.extend(keys.into_iter().map(|key| (key, by)));
+            }
         }
+        self.tell_broadcast(broadcast, clients);
         self.tracked.show(&env.counters);
     }
 }

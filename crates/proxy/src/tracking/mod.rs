@@ -95,6 +95,11 @@ impl TrackingTable {
         !self.clients.is_empty()
     }
 
+    /// Whether some client wants all keys that begin in some way.
+    fn has_prefixes(&self) -> bool {
+        !self.prefixes.is_empty()
+    }
+
     /// Shows how much is tracked.
     pub(crate) fn show(&self, counters: &Counters) {
         counters.tracking_clients.set((self.clients.len() + self.noloop.len()) as u64);

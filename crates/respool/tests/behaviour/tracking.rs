@@ -347,6 +347,20 @@ const EMBEDDED: &[&[(&str, usize)]] = &[
         ("!FLUSHALL", 1),
     ],
     &[("CLIENT TRACKING ON", 1), ("SET soon 1 PX 30", 1), ("GET soon", 2), ("PING", 1)],
+    // Each prefix has one push for all that a transaction changes.
+    &[
+        ("CLIENT TRACKING ON BCAST PREFIX {t}a PREFIX {t}b", 1),
+        ("MULTI", 1),
+        ("SET {t}b2 1", 1),
+        ("SET {t}a2 1", 1),
+        ("SET {t}c 1", 1),
+        ("SET {t}b1 1", 1),
+        ("SET {t}a2 2", 1),
+        ("SET {t}a1 1", 1),
+        ("EXEC", 3),
+        ("PING", 1),
+        ("EVAL redis.call(ARGV[1],KEYS[2],1)redis.call(ARGV[1],KEYS[1],1) 2 {t}b8 {t}b9 SET", 2),
+    ],
 ];
 
 /// An embedded server tells of changes like Redis, and of keys whose time has come.

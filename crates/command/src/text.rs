@@ -102,6 +102,12 @@ pub fn exec_refused(refusal: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(EXEC_REFUSED);
     out.extend_from_slice(reason.strip_suffix(b"\r\n").unwrap_or(reason));
 }
+
+/// A script takes long.
+pub const BUSY_SCRIPT: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+/// A function takes long.
+pub const BUSY_FUNCTION: &str =
+    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
 /// Another client ended the waiting.
 pub const UNBLOCKED: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
 

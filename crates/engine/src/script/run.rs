@@ -305,7 +305,7 @@ fn amid_script(
         return go_on(desk, reply);
     }
     let is_function = matches!(running.name, Name::Function { .. });
-    let busy = if is_function { text::BUSY_FUNCTION } else { text::BUSY };
+    let busy = if is_function { texts::BUSY_FUNCTION } else { texts::BUSY_SCRIPT };
     match row.command {
         Command::Scripting(kill @ (ScriptingCommand::ScriptKill | ScriptingCommand::FunctionKill)) => {
             if running.has_written {

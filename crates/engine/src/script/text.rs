@@ -16,9 +16,6 @@ pub(super) const NOT_BUSY: &str = "NOTBUSY No scripts in execution right now.";
 pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
                                      either wait the script termination or kill the server in a hard way using the SHUTDOWN \
                                      NOSAVE command.";
-pub(super) const BUSY: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-pub(super) const BUSY_FUNCTION: &str =
-    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
 pub(super) const LOAD_TIMEOUT: &str = "ERR FUNCTION LOAD timeout";
 pub(super) const NO_FUNCTIONS: &str = "ERR No functions registered";
 pub(super) const FUNCTION_NOT_FOUND: &str = "ERR Function not found";

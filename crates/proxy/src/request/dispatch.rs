@@ -167,6 +167,12 @@ impl<E: Execute> Worker<E> {
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
+        if self.env.slices.script.is_some()
+            && let Some(flow) = self.env.refuse_beside_script(index, row, request)
+        {
+            return flow;
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         if !session.flags.is_none()
             && let Some(flow) = self.handle_special(index, row, request)
         {

@@ -11,10 +11,14 @@
 //! every turn, in the request's own name: what it answers belongs to the client that waits, and to none if that has left. The script
 //! goes on in either case, as in Redis.
 
-use crate::session::Flow;
+use crate::env::Env;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
-use respool_command::{Asked, Command, Execute, Outcome, Row, SessionView};
+use respool_command::{
+    Asked, Command, Execute, Flags, Group, Outcome, Row, ScriptingCommand, SessionView, TransactionsCommand,
+    text as texts,
+};
 use respool_wire::{Args, Encoder, Protocol, Request};
 
 /// A script that has become late.
@@ -25,6 +29,46 @@ pub(crate) struct LateScript {
     id: u64,
     row: &'static Row,
     database: u32,
+}
+
+impl LateScript {
+    /// The reply to others.
+    fn busy(&self) -> &'static str {
+        match self.row.command {
+            Command::Scripting(ScriptingCommand::Fcall | ScriptingCommand::FcallRo) => texts::BUSY_FUNCTION,
+            _ => texts::BUSY_SCRIPT,
+        }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// A script takes long: requests that are answered without the engine are refused as the engine refuses its own. A transaction is
+    /// spoilt by that, and its EXEC ends it. The console goes on.
+    #[cold]
+    pub(crate) fn refuse_beside_script(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Option<Flow> {
+        let late = self.slices.script.as_ref()?;
+        let (client, busy) = (late.client, late.busy());
+        let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
+        let is_allowed = row.flags.has(Flags::ALLOW_BUSY) || row.group == Group::Proxy;
+        if is_allowed || is_stranger || self.clients.sessions.handle(index) == Some(client) {
+            return None;
+        }
+        if let Some(flow) = self.is_early(index, request) {
+            return Some(flow);
+        }
+        if row.command != Command::Transactions(TransactionsCommand::Exec) {
+            return Some(self.refuse_unread(index, busy.as_bytes()));
+        }
+        self.leave_transaction(index);
+        let mut words = Vec::new();
+        texts::exec_refused(busy.as_bytes(), &mut words);
+        Some(self.refuse_unread(index, &words))
+    }
 }
 
 impl<E: Execute> Worker<E> {

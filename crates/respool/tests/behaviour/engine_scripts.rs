@@ -30,7 +30,11 @@ fn others_are_told_of_a_script_without_end_and_may_kill_it() -> io::Result<()> {
     // What stands behind it is answered behind it, and executed after it.
     client.send(&[request(&ENDLESS), request(&["SET", "k", "v"])].concat())?;
     wait_for_busy(&mut other)?;
-    assert_eq!(other.ask("PING")?, "+PONG\r\n");
+    // What needs no engine is refused, too, but for the console.
+    for request in ["PING", "INFO", "CLIENT LIST", "SUBSCRIBE c", "CONFIG GET port", "BLPOP k 0"] {
+        assert!(other.ask(request)?.starts_with("-BUSY Redis is busy running a script. "), "{request}");
+    }
+    assert!(other.ask("PROXY SHOW CLIENTS")?.starts_with('*'));
     assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
     assert!(client.reply()?.starts_with(b"-ERR Script killed by user with SCRIPT KILL..."));
     assert_eq!(client.reply()?, b"+OK\r\n");
@@ -48,6 +52,34 @@ fn a_script_goes_on_without_its_client() -> io::Result<()> {
     assert!(other.ask("GET k")?.starts_with("-BUSY "));
     assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
     wait_until("the script has ended", LIMIT, || Ok(other.ask("GET k")? == "$-1\r\n"))
+}
+
+#[test]
+fn a_late_script_spoils_what_others_queue_meanwhile() -> io::Result<()> {
+    const ABORTED: &str = "-EXECABORT Transaction discarded because of: BUSY Redis is busy running a script. ";
+    let server = proxy(&[], &[])?;
+    let connect = || patient(&server.tcp());
+    let (mut client, mut early, mut amid, mut ready) = (connect()?, connect()?, connect()?, connect()?);
+    for other in [&mut early, &mut ready] {
+        assert_eq!(other.ask("MULTI")?, "+OK\r\n");
+        assert_eq!(other.ask("INCR k")?, "+QUEUED\r\n");
+    }
+    client.send(&request(&ENDLESS))?;
+    let mut other = connect()?;
+    wait_for_busy(&mut other)?;
+    assert_eq!(amid.ask("MULTI")?, "+OK\r\n");
+    for other in [&mut early, &mut amid] {
+        assert!(other.ask("INCR k")?.starts_with("-BUSY "));
+    }
+    assert!(ready.ask("EXEC")?.starts_with(ABORTED));
+    assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
+    assert!(client.reply()?.starts_with(b"-ERR Script killed by user"));
+    for other in [&mut early, &mut amid] {
+        assert_eq!(other.ask("INCR k")?, "+QUEUED\r\n");
+        assert_eq!(other.ask("EXEC")?, "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    }
+    assert_eq!(ready.ask("GET k")?, "$-1\r\n");
+    Ok(())
 }
 
 #[test]

@@ -243,11 +243,23 @@ impl<E: Execute> Worker<E> {
             _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.env.refuses_to_steer(row) => {
                 Some(self.env.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
             }
+            _ if self.lacks_room_to_queue(row) => {
+                self.env.spoil_transaction(index);
+                let flow = self.env.refuse(index, texts::OOM.as_bytes());
+                self.subscriptions.tell_changes(&mut self.env);
+                Some(flow)
+            }
             _ => {
                 self.env.note_script(row, request.args);
                 Some(self.env.queue(index, row, request))
             }
         }
+    }
+
+    /// Whether the engine in this process has no room for a request that is to be queued, as Redis checks before it queues any command.
+    /// A command that no transaction may have is refused for that reason first.
+    fn lacks_room_to_queue(&mut self, row: &Row) -> bool {
+        self.env.engine.is_some() && !row.flags.has(Flags::NO_MULTI) && !self.make_engine_room()
     }
 
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes

@@ -70,7 +70,9 @@ fn a_transaction_runs_whole_or_is_refused_for_want_of_room() -> io::Result<()> {
     let mut client = server.client()?;
     assert_eq!(client.ask("MULTI")?, "+OK\r\n");
     assert_eq!(client.ask("SET a 1")?, "+QUEUED\r\n");
-    let mut other = server.client()?;
+    let (mut other, mut frugal) = (server.client()?, server.client()?);
+    assert_eq!(frugal.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(frugal.ask("DEL large")?, "+QUEUED\r\n");
     assert_eq!(other.ask(&format!("SET large {}", "x".repeat(1_100_000)))?, "+OK\r\n");
     assert_eq!(
         client.ask("EXEC")?,
@@ -78,10 +80,35 @@ fn a_transaction_runs_whole_or_is_refused_for_want_of_room() -> io::Result<()> {
     );
     assert_eq!(client.ask("EXISTS a")?, ":0\r\n");
     // One that adds nothing runs.
-    assert_eq!(client.ask("MULTI")?, "+OK\r\n");
-    assert_eq!(client.ask("DEL large")?, "+QUEUED\r\n");
-    assert_eq!(client.ask("EXEC")?, "*1\r\n:1\r\n");
+    assert_eq!(frugal.ask("EXEC")?, "*1\r\n:1\r\n");
     assert_eq!(client.ask("SET a 1")?, "+OK\r\n");
+    Ok(())
+}
+
+#[test]
+fn a_full_server_queues_nothing_for_a_transaction() -> io::Result<()> {
+    const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    let server = proxy(&[], &["--maxmemory", "1mb"])?;
+    let (mut client, mut other) = (server.client()?, server.client()?);
+    assert_eq!(client.ask("MULTI")?, "+OK\r\n");
+    assert_eq!(client.ask("SET a 1")?, "+QUEUED\r\n");
+    assert_eq!(other.ask(&format!("SET large {}", "x".repeat(1_100_000)))?, "+OK\r\n");
+    // What queues takes memory, whatever it is.
+    for request in ["SET b 2", "GET a", "PING", "EVAL return(1) 0"] {
+        assert_eq!(client.ask(request)?, OOM, "{request}");
+    }
+    assert_eq!(other.ask("DEL large")?, ":1\r\n");
+    assert_eq!(client.ask("SET c 3")?, "+QUEUED\r\n");
+    assert_eq!(client.ask("EXEC")?, "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    assert_eq!(client.ask("EXISTS a b c")?, ":0\r\n");
+    // The ways out of a transaction are open, and a command that is wrong there is told so first.
+    assert_eq!(other.ask(&format!("SET large {}", "x".repeat(1_100_000)))?, "+OK\r\n");
+    for request in ["MULTI", "DISCARD", "MULTI"] {
+        assert_eq!(client.ask(request)?, "+OK\r\n");
+    }
+    assert_eq!(client.ask("SHUTDOWN")?, "-ERR Command not allowed inside a transaction\r\n");
+    assert_eq!(client.ask("PING")?, OOM);
+    assert_eq!(client.ask("RESET")?, "+RESET\r\n");
     Ok(())
 }
 

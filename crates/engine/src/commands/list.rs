@@ -92,7 +92,7 @@ fn pop(call: &mut Call<'_, '_>, end: End) -> Answer {
 
 /// Takes elements out and replies them, as an array or alone.
 fn pop_from(call: &mut Call<'_, '_>, found: Found, end: End, count: usize, is_array: bool) {
-    call.keyspace.edit(call.at.database, found, |list: &mut QuickList, _| {
+    call.keyspace.edit_or_remove(call.at.database, found, |list: &mut QuickList, _| {
         let count = count.min(list.len());
         if is_array {
             call.reply.array(count);
@@ -102,7 +102,6 @@ fn pop_from(call: &mut Call<'_, '_>, found: Found, end: End, count: usize, is_ar
         }
         Edited::count(count).named(popped(end))
     });
-    call.keyspace.remove_if_empty(call.at.database, found);
 }
 
 fn llen(call: &mut Call<'_, '_>) -> Answer {

@@ -180,9 +180,8 @@ impl<'c> Call<'c, '_> {
         edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Result<R, Fault> {
         if let Some(found) = self.find::<T>(key)? {
-            let edited = self.keyspace.edit(self.at.database, found, edit).expect("the kind has been looked at");
-            self.keyspace.remove_if_empty(self.at.database, found);
-            return Ok(edited);
+            let said = self.keyspace.edit_or_remove(self.at.database, found, edit);
+            return Ok(said.expect("the kind has been looked at"));
         }
         let mut fresh = make(&self.keyspace.heap);
         let edited = edit(&mut fresh, &mut self.keyspace.heap);
@@ -203,9 +202,7 @@ impl<'c> Call<'c, '_> {
         edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Result<Option<R>, Fault> {
         let Some(found) = self.find::<T>(key)? else { return Ok(None) };
-        let edited = self.keyspace.edit(self.at.database, found, edit);
-        self.keyspace.remove_if_empty(self.at.database, found);
-        Ok(edited)
+        Ok(self.keyspace.edit_or_remove(self.at.database, found, edit))
     }
 
     /// Puts a finished value at `key`, which is this event, or deletes the key if the value is empty.

@@ -139,7 +139,7 @@ fn spop(call: &mut Call<'_, '_>) -> Answer {
         }
         return Ok(());
     };
-    call.keyspace.edit(call.at.database, found, |set: &mut Set, heap| {
+    call.keyspace.edit_or_remove(call.at.database, found, |set: &mut Set, heap| {
         let count = count.min(set.len());
         if has_count {
             call.reply.set(count);
@@ -152,7 +152,6 @@ fn spop(call: &mut Call<'_, '_>) -> Answer {
         }
         Edited::count(count).named(events::SPOP)
     });
-    call.keyspace.remove_if_empty(call.at.database, found);
     Ok(())
 }
 

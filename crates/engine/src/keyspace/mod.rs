@@ -222,7 +222,11 @@ impl Keyspace {
 
     #[inline]
     fn place_of(&self, database: usize, key: &[u8]) -> Option<Found> {
-        let hash = self.heap.hasher.hash(key);
+        self.place_of_hashed(database, self.heap.hasher.hash(key), key)
+    }
+
+    #[inline]
+    fn place_of_hashed(&self, database: usize, hash: u64, key: &[u8]) -> Option<Found> {
         let pool = &self.heap.pool;
         let table = &self.databases[database].table;
         let place = table.place(hash, |record| KeyRecord::new(pool.get(record)).is_of(key))?;
@@ -345,18 +349,45 @@ impl Keyspace {
         found: Found,
         edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
     ) -> Option<R> {
-        let (Edited { said, is_change, event }, has_deadlines) = self.edit_object(found, |object, heap| {
-            let value = T::of_mut(object)?;
+        self.change(database, found, edit).map(|(said, _)| said)
+    }
+
+    /// As [`Keyspace::edit`]. A value that ends up empty is removed with its key.
+    pub(crate) fn edit_or_remove<T: Held, R>(
+        &mut self,
+        database: usize,
+        found: Found,
+        edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
+    ) -> Option<R> {
+        let (said, has_elements) = self.change(database, found, edit)?;
+        if !has_elements {
+            self.delete(database, found);
+        }
+        Some(said)
+    }
+
+    /// Has the value changed that the key holds; what the edit says, and whether the value has elements left.
+    #[inline]
+    fn change<T: Held, R>(
+        &mut self,
+        database: usize,
+        found: Found,
+        edit: impl FnOnce(&mut T, &mut Heap) -> Edited<R>,
+    ) -> Option<(R, bool)> {
+        let Value::Object(_, number) = self.value(found) else { return None };
+        let heap = &mut self.heap;
+        let (edited, has_deadlines, has_elements) = self.objects.edit_part(number, T::of_mut, |value| {
             let edited = edit(value, heap);
-            Some((edited, value.has_deadlines()))
-        })??;
+            (edited, value.has_deadlines(), value.has_elements())
+        })?;
+        let Edited { said, is_change, event } = edited;
         if has_deadlines {
             self.list_hash(database, found.record);
         }
         if is_change && self.is_noted {
             self.note_edit(database, found, event);
         }
-        Some(said)
+        Some((said, has_elements))
     }
 
     /// As [`Keyspace::view`], to pick something by chance, of which the heap has some: nothing is changed.
@@ -468,7 +499,8 @@ impl Keyspace {
     /// As [`Keyspace::put`], for a change that has been told of, or is none.
     #[inline]
     fn put_quietly(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
-        match self.place_of(at.database, key) {
+        let hash = self.heap.hasher.hash(key);
+        match self.place_of_hashed(at.database, hash, key) {
             Some(found) => {
                 let clock = self.clock_for(at.now, Some(found));
                 let is_done =
@@ -485,7 +517,7 @@ impl Keyspace {
                 let Heap { pool, hasher, .. } = &mut self.heap;
                 let table = &mut self.databases[at.database].table;
                 let shape = table.shape();
-                table.insert(hasher.hash(key), record, |moved| hasher.hash(KeyRecord::new(pool.get(moved)).key()));
+                table.insert(hash, record, |moved| hasher.hash(KeyRecord::new(pool.get(moved)).key()));
                 if table.shape() != shape {
                     self.count_tables(at.database);
                 }

@@ -80,6 +80,8 @@ impl Bucket {
 struct Buckets {
     segments: Vec<Vec<Bucket>>,
     len: usize,
+    /// Bytes held from the allocator, counted whenever `len` changes.
+    bytes: usize,
 }
 
 impl Buckets {
@@ -100,6 +102,7 @@ impl Buckets {
         }
         self.segments.last_mut().expect("a segment was pushed above or is not full").push(EMPTY);
         self.len += 1;
+        self.bytes = self.counted_bytes();
     }
 
     fn pop(&mut self) -> Option<Bucket> {
@@ -111,11 +114,11 @@ impl Buckets {
         } else if segment.len() * 4 < segment.capacity() && self.len < SEGMENT_BUCKETS {
             segment.shrink_to(self.len * 2);
         }
+        self.bytes = self.counted_bytes();
         Some(popped)
     }
 
-    #[inline]
-    fn memory_bytes(&self) -> usize {
+    fn counted_bytes(&self) -> usize {
         let Some(first) = self.segments.first() else { return 0 };
         let buckets = first.capacity() + (self.segments.len() - 1) * SEGMENT_BUCKETS;
         buckets * size_of::<Bucket>() + self.segments.capacity() * size_of::<Vec<Bucket>>()
@@ -462,7 +465,9 @@ impl Table {
     /// Bytes that the table holds from the allocator.
     #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.buckets.memory_bytes() + self.overflow.memory_bytes()
+        debug_assert_eq!(self.buckets.bytes, self.buckets.counted_bytes());
+        debug_assert_eq!(self.overflow.bytes, self.overflow.counted_bytes());
+        self.buckets.bytes + self.overflow.bytes
     }
 }
 

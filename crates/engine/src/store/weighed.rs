@@ -47,10 +47,21 @@ impl<T: Footprint> Weighed<T> {
     /// Changes a value.
     #[inline]
     pub(crate) fn edit<R>(&mut self, number: u32, edit: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let value = self.all.get_mut(number)?;
-        let before = value.memory_bytes();
-        let said = edit(value);
-        self.bytes = self.bytes + value.memory_bytes() - before;
+        self.edit_part(number, |value| Some(value), edit)
+    }
+
+    /// As [`Weighed::edit`], for a part of the value whose bytes are the only ones that change.
+    #[inline]
+    pub(crate) fn edit_part<P: Footprint, R>(
+        &mut self,
+        number: u32,
+        part: impl FnOnce(&mut T) -> Option<&mut P>,
+        edit: impl FnOnce(&mut P) -> R,
+    ) -> Option<R> {
+        let part = part(self.all.get_mut(number)?)?;
+        let before = part.memory_bytes();
+        let said = edit(part);
+        self.bytes = self.bytes + part.memory_bytes() - before;
         Some(said)
     }
 

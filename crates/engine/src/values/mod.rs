@@ -124,10 +124,8 @@ impl Footprint for Object {
     fn memory_bytes(&self) -> usize {
         match self {
             Self::List(list) => size_of::<QuickList>() + list.memory_bytes(),
-            Self::Hash(Hash::Packed(pack)) => pack.memory_bytes(),
-            Self::Hash(Hash::Volatile(volatile)) => volatile.memory_bytes(),
-            Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => size_of::<Table>() + table.memory_bytes(),
-            Self::Set(Set::Integers(integers)) => integers.memory_bytes(),
+            Self::Hash(hash) => hash.memory_bytes(),
+            Self::Set(set) => set.memory_bytes(),
             Self::SortedSet(sorted) => sorted.memory_bytes(),
             Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
         }
@@ -165,7 +163,7 @@ impl Drain for Remains {
 }
 
 /// A type of value that a key can hold.
-pub(crate) trait Held: Sized {
+pub(crate) trait Held: Footprint + Sized {
     /// The kind under which a key names it.
     const KIND: Kind;
     /// The object as this type, if it is one.
@@ -174,6 +172,8 @@ pub(crate) trait Held: Sized {
     fn of_mut(object: &mut Object) -> Option<&mut Self>;
     /// The object that holds this value.
     fn into_object(self) -> Object;
+    /// As [`Object::len`], whether there are elements.
+    fn has_elements(&self) -> bool;
     /// Whether parts of the value have deadlines, or had before the last change.
     #[inline]
     fn has_deadlines(&self) -> bool {
@@ -182,7 +182,14 @@ pub(crate) trait Held: Sized {
 }
 
 macro_rules! held {
-    ($type:ty, $variant:ident, $wrap:expr $(, $has_deadlines:expr)?) => {
+    ($type:ty, $variant:ident, $wrap:expr, $len:expr $(, $has_deadlines:expr)?) => {
+        impl Footprint for $type {
+            #[inline]
+            fn memory_bytes(&self) -> usize {
+                <$type>::memory_bytes(self)
+            }
+        }
+
         impl Held for $type {
             const KIND: Kind = Kind::$variant;
 
@@ -204,6 +211,11 @@ macro_rules! held {
                 Object::$variant($wrap(self))
             }
 
+            #[inline]
+            fn has_elements(&self) -> bool {
+                $len(self) > 0
+            }
+
             $(
                 #[inline]
                 fn has_deadlines(&self) -> bool {
@@ -214,11 +226,11 @@ macro_rules! held {
     };
 }
 
-held!(QuickList, List, Box::new);
-held!(Hash, Hash, std::convert::identity, |hash: &Hash| hash.volatile().is_some());
-held!(Set, Set, std::convert::identity);
-held!(SortedSet, SortedSet, std::convert::identity);
-held!(Stream, Stream, Box::new);
+held!(QuickList, List, Box::new, QuickList::len);
+held!(Hash, Hash, std::convert::identity, Hash::records, |hash: &Hash| hash.volatile().is_some());
+held!(Set, Set, std::convert::identity, Set::len);
+held!(SortedSet, SortedSet, std::convert::identity, SortedSet::len);
+held!(Stream, Stream, Box::new, Stream::len);
 
 /// Shows the records behind `cursor` until `count` were seen or the table ends; the next cursor.
 fn scan_table(table: &Table, mut cursor: u64, count: usize, mut see: impl FnMut(Handle)) -> u64 {

@@ -18,9 +18,10 @@ fn place(table: &Table, pool: &Pool, hash: u64, member: &[u8]) -> Option<Place> 
     table.place(hash, |handle| record::text(pool, handle) == member)
 }
 
-fn insert(table: &mut Table, pool: &mut Pool, hasher: &KeyHasher, member: &[u8]) {
+/// Puts in a member with this hash that is not there yet.
+fn insert(table: &mut Table, pool: &mut Pool, hasher: &KeyHasher, hash: u64, member: &[u8]) {
     let handle = record::new_text(pool, member);
-    table.insert(hasher.hash(member), handle, |moved| hasher.hash(record::text(pool, moved)));
+    table.insert(hash, handle, |moved| hasher.hash(record::text(pool, moved)));
 }
 
 impl Set {
@@ -48,6 +49,15 @@ impl Set {
         match self {
             Self::Integers(integers) => integers.len(),
             Self::Table(table) => table.len(),
+        }
+    }
+
+    /// Bytes that the set holds from the allocator beside its records.
+    #[inline]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Integers(integers) => integers.memory_bytes(),
+            Self::Table(table) => size_of::<Table>() + table.memory_bytes(),
         }
     }
 
@@ -81,9 +91,10 @@ impl Set {
         }
         let Self::Table(table) = self else { return false };
         let Heap { pool, hasher, .. } = heap;
-        let is_new = place(table, pool, hasher.hash(member), member).is_none();
+        let hash = hasher.hash(member);
+        let is_new = place(table, pool, hash, member).is_none();
         if is_new {
-            insert(table, pool, hasher, member);
+            insert(table, pool, hasher, hash, member);
         }
         is_new
     }
@@ -139,8 +150,9 @@ impl Set {
     fn unpack(&mut self, heap: &mut Heap) {
         let Self::Integers(integers) = self else { return };
         let mut table = Box::<Table>::default();
+        let Heap { pool, hasher, .. } = heap;
         for value in integers.iter() {
-            Element::Integer(value).read(|member| insert(&mut table, &mut heap.pool, &heap.hasher, member));
+            Element::Integer(value).read(|member| insert(&mut table, pool, hasher, hasher.hash(member), member));
         }
         *self = Self::Table(table);
     }
@@ -151,9 +163,10 @@ impl Set {
             Self::Integers(integers) => Self::Integers(integers.clone()),
             Self::Table(table) => {
                 let mut copy = Box::<Table>::default();
+                let Heap { pool, hasher, .. } = heap;
                 for handle in table.iter() {
-                    let member = record::text(&heap.pool, handle).to_vec();
-                    insert(&mut copy, &mut heap.pool, &heap.hasher, &member);
+                    let member = record::text(pool, handle).to_vec();
+                    insert(&mut copy, pool, hasher, hasher.hash(&member), &member);
                 }
                 Self::Table(copy)
             }

@@ -57,18 +57,32 @@ fn push_score(pack: &mut Listpack, at: Option<usize>, score: f64) {
 
 impl Indexed {
     fn find(&self, heap: &Heap, member: &[u8]) -> Option<Handle> {
-        self.table.find(heap.hasher.hash(member), |handle| record::scored_text(&heap.pool, handle) == member)
+        self.find_hashed(heap, heap.hasher.hash(member), member)
+    }
+
+    fn find_hashed(&self, heap: &Heap, hash: u64, member: &[u8]) -> Option<Handle> {
+        self.table.find(hash, |handle| record::scored_text(&heap.pool, handle) == member)
     }
 
     fn is_entry_less(pool: &Pool, entry: Entry, bound: (f64, &[u8])) -> bool {
         is_less((entry.score, Element::Bytes(record::scored_text(pool, entry.member))), bound)
     }
 
-    fn insert(&mut self, heap: &mut Heap, score: f64, member: &[u8]) {
+    /// Puts in a member with this hash that is not there yet.
+    fn insert(&mut self, heap: &mut Heap, hash: u64, score: f64, member: &[u8]) {
         let Heap { pool, hasher, .. } = heap;
         let handle = record::new_scored(pool, score, member);
-        self.table.insert(hasher.hash(member), handle, |moved| hasher.hash(record::scored_text(pool, moved)));
+        self.table.insert(hash, handle, |moved| hasher.hash(record::scored_text(pool, moved)));
         self.index.insert(Entry { score, member: handle }, |other| Self::is_entry_less(pool, other, (score, member)));
+    }
+
+    /// Gives the member of a record another score than the old one.
+    fn rescore(&mut self, pool: &mut Pool, handle: Handle, old: f64, score: f64, member: &[u8]) {
+        let rank = self.rank(pool, old, member);
+        self.index.remove(rank);
+        record::set_score(pool, handle, score);
+        let entry = Entry { score, member: handle };
+        self.index.insert(entry, |other| Self::is_entry_less(pool, other, (score, member)));
     }
 
     fn rank(&self, pool: &Pool, score: f64, member: &[u8]) -> usize {
@@ -168,33 +182,47 @@ impl SortedSet {
 
     /// Gives `member` the score; whether the member is new.
     pub(crate) fn insert(&mut self, heap: &mut Heap, score: f64, member: &[u8]) -> bool {
-        if let Self::Packed(pack) = self {
-            let found = pack.find(member, 2);
-            if let Some(at) = found {
-                pack.remove(at, 2);
-            } else if pack.len() / 2 + 1 > heap.encodings.sorted_set_entries_max
-                || member.len() > heap.encodings.sorted_set_value_bytes_max
-            {
-                self.unpack(heap);
-            }
-            if let Self::Packed(pack) = self {
+        let mut is_new = false;
+        self.revise(heap, member, |old| {
+            is_new = old.is_none();
+            Some(score)
+        });
+        is_new
+    }
+
+    /// Gives `member` the score that `decide` makes of the one it has. If it makes none, nothing changes.
+    pub(crate) fn revise(&mut self, heap: &mut Heap, member: &[u8], decide: impl FnOnce(Option<f64>) -> Option<f64>) {
+        match self {
+            Self::Packed(pack) => {
+                let found = pack.find(member, 2);
+                let old = found.and_then(|at| pack.next(at)).map(|at| read_score(pack.get(at)));
+                let Some(score) = decide(old) else { return };
+                if let Some(at) = found {
+                    pack.remove(at, 2);
+                } else if pack.len() / 2 + 1 > heap.encodings.sorted_set_entries_max
+                    || member.len() > heap.encodings.sorted_set_value_bytes_max
+                {
+                    self.unpack(heap);
+                    self.revise_indexed(heap, member, |_| Some(score));
+                    return;
+                }
                 insert_packed(pack, score, member);
-                return found.is_none();
             }
+            Self::Indexed(_) => self.revise_indexed(heap, member, decide),
         }
-        let Self::Indexed(indexed) = self else { return false };
-        let Some(handle) = indexed.find(heap, member) else {
-            indexed.insert(heap, score, member);
-            return true;
-        };
-        let old = record::score(&heap.pool, handle);
-        let rank = indexed.rank(&heap.pool, old, member);
-        indexed.index.remove(rank);
-        record::set_score(&mut heap.pool, handle, score);
-        let pool = &heap.pool;
-        let entry = Entry { score, member: handle };
-        indexed.index.insert(entry, |other| Indexed::is_entry_less(pool, other, (score, member)));
-        false
+    }
+
+    #[inline]
+    fn revise_indexed(&mut self, heap: &mut Heap, member: &[u8], decide: impl FnOnce(Option<f64>) -> Option<f64>) {
+        let Self::Indexed(indexed) = self else { return };
+        let hash = heap.hasher.hash(member);
+        let found = indexed.find_hashed(heap, hash, member);
+        let old = found.map(|handle| record::score(&heap.pool, handle));
+        let Some(score) = decide(old) else { return };
+        match found.zip(old) {
+            Some((handle, old)) => indexed.rescore(&mut heap.pool, handle, old, score, member),
+            None => indexed.insert(heap, hash, score, member),
+        }
     }
 
     /// Takes `member` out; whether it was there.
@@ -333,7 +361,10 @@ impl SortedSet {
         let Self::Packed(pack) = self else { return };
         let mut indexed = Box::<Indexed>::default();
         for (member, score) in pack.pairs() {
-            member.read(|member| indexed.insert(heap, read_score(score), member));
+            member.read(|member| {
+                let hash = heap.hasher.hash(member);
+                indexed.insert(heap, hash, read_score(score), member);
+            });
         }
         *self = Self::Indexed(indexed);
     }
@@ -371,7 +402,8 @@ impl SortedSet {
                 let mut copy = Box::<Indexed>::default();
                 for entry in indexed.index.iter_from(0) {
                     let member = record::scored_text(&heap.pool, entry.member).to_vec();
-                    copy.insert(heap, entry.score, &member);
+                    let hash = heap.hasher.hash(&member);
+                    copy.insert(heap, hash, entry.score, &member);
                 }
                 Self::Indexed(copy)
             }

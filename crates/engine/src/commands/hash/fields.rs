@@ -61,7 +61,7 @@ impl<'c> Call<'c, '_> {
             fields.iter().for_each(|_| reply.integer(NO_FIELD));
             return Ok(());
         };
-        self.keyspace.edit(self.at.database, found, |hash: &mut Hash, heap| {
+        self.keyspace.edit_or_remove(self.at.database, found, |hash: &mut Hash, heap| {
             let mut changes = 0;
             for field in fields.iter() {
                 let (result, is_change) = edit(hash, heap, field);
@@ -70,7 +70,6 @@ impl<'c> Call<'c, '_> {
             }
             Edited::count(changes).named(event)
         });
-        self.keyspace.remove_if_empty(self.at.database, found);
         Ok(())
     }
 
@@ -96,7 +95,7 @@ impl<'c> Call<'c, '_> {
             return Err(REPLY_TOO_LARGE.into());
         }
         reply.array(fields.len());
-        self.keyspace.edit(self.at.database, found, |hash: &mut Hash, heap| {
+        self.keyspace.edit_or_remove(self.at.database, found, |hash: &mut Hash, heap| {
             let mut changes = 0;
             for field in fields.iter() {
                 match hash.get(heap, field) {
@@ -107,7 +106,6 @@ impl<'c> Call<'c, '_> {
             }
             Edited::count(changes).named(event)
         });
-        self.keyspace.remove_if_empty(self.at.database, found);
         Ok(())
     }
 }

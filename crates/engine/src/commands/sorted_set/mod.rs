@@ -127,13 +127,20 @@ impl Addition {
         score: f64,
         member: &[u8],
     ) -> Result<Added, Fault> {
-        let Some(old) = sorted.score(heap, member) else {
-            if self.only_old {
-                return Ok(Added::Not);
+        let mut added = Ok(Added::Not);
+        sorted.revise(heap, member, |old| {
+            added = self.decide(old, score);
+            match added {
+                Ok(Added::New(score) | Added::Changed(score)) => Some(score),
+                _ => None,
             }
-            sorted.insert(heap, score, member);
-            return Ok(Added::New(score));
-        };
+        });
+        added
+    }
+
+    /// What becomes of a member with the old score, if there is one.
+    fn decide(self, old: Option<f64>, score: f64) -> Result<Added, Fault> {
+        let Some(old) = old else { return Ok(if self.only_old { Added::Not } else { Added::New(score) }) };
         if self.only_new {
             return Ok(Added::Not);
         }
@@ -144,11 +151,7 @@ impl Addition {
         if (self.only_less && score >= old) || (self.only_greater && score <= old) {
             return Ok(Added::Not);
         }
-        if score == old {
-            return Ok(Added::Same(score));
-        }
-        sorted.insert(heap, score, member);
-        Ok(Added::Changed(score))
+        Ok(if score == old { Added::Same(score) } else { Added::Changed(score) })
     }
 }
 
@@ -164,9 +167,20 @@ fn zadd(call: &mut Call<'_, '_>, addition: Addition) -> Answer {
     if addition.increments && pairs.len() > 2 {
         return Err(INCR_ONE_PAIR.into());
     }
-    let scores = pairs.iter().step_by(2).map(|score| double::parse(score).ok_or(text::NOT_A_FLOAT));
-    let scores: Vec<f64> = scores.collect::<Result<_, _>>()?;
-    add(call, key, addition, &scores, pairs.from(1).iter().step_by(2))
+    let mut scores = pairs.iter().step_by(2).map(|score| double::parse(score).ok_or(text::NOT_A_FLOAT));
+    let (one, several): ([f64; 1], Vec<f64>);
+    let scores = match (pairs.len(), scores.next()) {
+        // The usual case needs no vector.
+        (2, Some(score)) => {
+            one = [score?];
+            &one[..]
+        }
+        (_, first) => {
+            several = first.into_iter().chain(scores).collect::<Result<_, _>>()?;
+            &several[..]
+        }
+    };
+    add(call, key, addition, scores, pairs.from(1).iter().step_by(2))
 }
 
 /// Adds members with their scores, of which there is at least one.
@@ -293,7 +307,7 @@ enum Pairs {
 
 /// Takes members out at one end and replies them with their scores; the head of the array comes from the caller.
 fn pop_from(call: &mut Call<'_, '_>, found: Found, direction: Direction, count: usize, pairs: Pairs) {
-    call.keyspace.edit(call.at.database, found, |sorted: &mut SortedSet, heap| {
+    call.keyspace.edit_or_remove(call.at.database, found, |sorted: &mut SortedSet, heap| {
         let len = sorted.len();
         let count = count.min(len);
         let first = if direction == Direction::Up { 0 } else { len - 1 };
@@ -313,7 +327,6 @@ fn pop_from(call: &mut Call<'_, '_>, found: Found, direction: Direction, count: 
         sorted.remove_range(heap, if direction == Direction::Up { 0 } else { len - count }, count);
         Edited::count(count).named(if direction == Direction::Up { events::ZPOPMIN } else { events::ZPOPMAX })
     });
-    call.keyspace.remove_if_empty(call.at.database, found);
 }
 
 impl Call<'_, '_> {

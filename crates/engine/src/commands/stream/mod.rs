@@ -153,11 +153,12 @@ impl Call<'_, '_> {
         let mut index = 2;
         let len = self.args.len();
         while index < len {
-            let has_more = index + 1 < len;
-            let is_length = self.is_word(index, "MAXLEN");
             if is_add && self.arg(index) == b"*" {
                 break;
-            } else if has_more && (is_length || self.is_word(index, "MINID")) {
+            }
+            let has_more = index + 1 < len;
+            let is_length = self.is_word(index, "MAXLEN");
+            if has_more && (is_length || self.is_word(index, "MINID")) {
                 if what.is_some() {
                     return Err(TWO_STRATEGIES.into());
                 }

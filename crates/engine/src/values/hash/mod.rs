@@ -24,9 +24,10 @@ fn place(table: &Table, pool: &Pool, hash: u64, field: &[u8]) -> Option<Place> {
     table.place(hash, |handle| record::pair(pool, handle).0 == field)
 }
 
-fn insert(table: &mut Table, pool: &mut Pool, hasher: &KeyHasher, field: &[u8], value: &[u8]) {
+/// Puts in a field with this hash that is not there yet.
+fn insert(table: &mut Table, pool: &mut Pool, hasher: &KeyHasher, hash: u64, field: &[u8], value: &[u8]) {
     let handle = record::new_pair(pool, field, value);
-    table.insert(hasher.hash(field), handle, |moved| hasher.hash(record::pair(pool, moved).0));
+    table.insert(hash, handle, |moved| hasher.hash(record::pair(pool, moved).0));
 }
 
 impl Hash {
@@ -63,6 +64,16 @@ impl Hash {
         match self {
             Self::Volatile(volatile) => volatile.len(heap.now),
             _ => self.records(),
+        }
+    }
+
+    /// Bytes that the hash holds from the allocator beside its records.
+    #[inline]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Packed(pack) => pack.memory_bytes(),
+            Self::Table(table) => size_of::<Table>() + table.memory_bytes(),
+            Self::Volatile(volatile) => volatile.memory_bytes(),
         }
     }
 
@@ -128,17 +139,18 @@ impl Hash {
                 }
                 true
             }
-            Self::Table(table) => match place(table, pool, hasher.hash(field), field) {
-                Some(place) => {
-                    let moved = record::set_second(pool, table.at(place), field, value);
-                    table.replace(place, moved);
-                    false
+            Self::Table(table) => {
+                let hash = hasher.hash(field);
+                let found = place(table, pool, hash, field);
+                match found {
+                    Some(place) => {
+                        let moved = record::set_second(pool, table.at(place), field, value);
+                        table.replace(place, moved);
+                    }
+                    None => insert(table, pool, hasher, hash, field, value),
                 }
-                None => {
-                    insert(table, pool, hasher, field, value);
-                    true
-                }
-            },
+                found.is_none()
+            }
             Self::Volatile(volatile) => volatile.set(heap, field, value, expiry),
         }
     }
@@ -268,7 +280,7 @@ impl Hash {
         let Heap { pool, hasher, .. } = heap;
         let mut table = Box::<Table>::default();
         for (field, value) in pack.pairs() {
-            field.read(|field| value.read(|value| insert(&mut table, pool, hasher, field, value)));
+            field.read(|field| value.read(|value| insert(&mut table, pool, hasher, hasher.hash(field), field, value)));
         }
         *self = Self::Table(table);
     }
@@ -279,10 +291,11 @@ impl Hash {
             Self::Packed(pack) => Self::Packed(pack.clone()),
             Self::Table(table) => {
                 let mut copy = Box::<Table>::default();
+                let Heap { pool, hasher, .. } = heap;
                 for handle in table.iter() {
-                    let (field, value) = record::pair(&heap.pool, handle);
+                    let (field, value) = record::pair(pool, handle);
                     let (field, value) = (field.to_vec(), value.to_vec());
-                    insert(&mut copy, &mut heap.pool, &heap.hasher, &field, &value);
+                    insert(&mut copy, pool, hasher, hasher.hash(&field), &field, &value);
                 }
                 Self::Table(copy)
             }

@@ -1,0 +1,132 @@
+//! How keys and values go. What a key held is freed little by little, so that no request pays for all of it.
+
+use super::key::KeyRecord;
+use super::{Database, Found, Keyspace, Value, events};
+use crate::limits;
+use crate::store::graves::Graves;
+use crate::store::pool::{Handle, Pool};
+use crate::store::weighed::Weighed;
+use crate::values::Object;
+
+impl Keyspace {
+    /// Frees what the record names, so that another value can take its place.
+    #[inline]
+    pub(super) fn forget_value(&mut self, found: Found) {
+        self.bury_value(found.record);
+        if !self.graves.is_empty() {
+            self.reap(limits::REAPED_AT_ONCE);
+        }
+    }
+
+    /// Frees a value that no key holds. A large one is freed little by little, so that no request pays for all of it.
+    pub(crate) fn discard(&mut self, object: Object) {
+        if let Some(remains) = object.into_remains() {
+            self.graves.push(remains);
+            self.reap(limits::REAPED_AT_ONCE);
+        }
+    }
+
+    /// Frees about `budget` records of what was forgotten; whether some are left.
+    pub(crate) fn reap(&mut self, budget: usize) -> bool {
+        let (mut freed, mut records) = (0, Vec::new());
+        while freed < budget {
+            let Some(part) = self.graves.take_part(budget - freed, &mut records) else { return false };
+            freed += part.count;
+            for record in records.drain(..) {
+                if part.holds_keys {
+                    self.bury_value(record);
+                }
+                self.heap.pool.free(record);
+            }
+        }
+        !self.graves.is_empty()
+    }
+
+    /// Forgets what a key's record names.
+    pub(super) fn bury_value(&mut self, record: Handle) {
+        match KeyRecord::new(self.heap.pool.get(record)).value() {
+            Value::Integer(_) | Value::Short(_) | Value::Raw(_) => {}
+            Value::Long(handle) => self.heap.pool.free(handle),
+            Value::Object(_, number) => {
+                let remains = self.objects.take(number).and_then(Object::into_remains);
+                if let Some(remains) = remains {
+                    self.graves.push(remains);
+                }
+            }
+        }
+    }
+
+    /// Removes a key and what it holds, for something else to take its place.
+    #[inline]
+    pub(crate) fn remove(&mut self, database: usize, found: Found) {
+        self.note(database, found);
+        self.remove_unnoted(database, found);
+    }
+
+    /// Removes a key and what it holds. What wants to know of changes has been told.
+    #[inline]
+    pub(super) fn remove_unnoted(&mut self, database: usize, found: Found) {
+        self.signal_loss(database, found);
+        self.unlist_hash(database, found.record);
+        self.forget_value(found);
+        self.forget_key(database, found);
+    }
+
+    /// Removes a key for good: clients are told that it is deleted.
+    pub(crate) fn delete(&mut self, database: usize, found: Found) {
+        self.notify_of(database, events::DEL, found);
+        self.remove(database, found);
+    }
+
+    /// Deletes a key because what would be stored there is empty. As in Redis, a key whose time has come is deleted, too.
+    pub(crate) fn clear(&mut self, database: usize, key: &[u8]) {
+        if let Some(found) = self.place_of(database, key) {
+            self.delete(database, found);
+        }
+    }
+
+    /// Removes a key but not the object or long string that it names.
+    pub(super) fn forget_key(&mut self, database: usize, found: Found) {
+        self.check(database, found);
+        if let Some(deadline) = self.record(found).deadline() {
+            self.unlist(database, deadline.listed);
+        }
+        let table = &mut self.databases[database].table;
+        let shape = table.shape();
+        table.remove(found.place);
+        if table.shape() != shape {
+            self.count_tables(database);
+        }
+        self.heap.pool.free(found.record);
+    }
+
+    /// Removes the key if the object it holds has become empty.
+    pub(crate) fn remove_if_empty(&mut self, database: usize, found: Found) {
+        if self.object(found).is_some_and(|object| object.len() == 0) {
+            self.delete(database, found);
+        }
+    }
+
+    /// Forgets all keys of one database.
+    pub(crate) fn flush(&mut self, database: usize) {
+        self.journal.note_everything();
+        self.spoil_all(database);
+        let emptied = std::mem::take(&mut self.databases[database]);
+        self.table_bytes -= emptied.counted_bytes;
+        self.graves.push_keys(emptied.table);
+        self.reap(limits::REAPED_AT_ONCE);
+        self.signal_all(database);
+    }
+
+    /// Forgets everything at once: no record is looked at.
+    pub(crate) fn flush_all(&mut self) {
+        self.journal.note_everything();
+        (0..self.databases.len()).for_each(|database| self.spoil_all(database));
+        self.databases.iter_mut().for_each(|database| *database = Database::default());
+        self.table_bytes = 0;
+        self.objects = Weighed::default();
+        self.graves = Graves::default();
+        self.heap.pool = Pool::default();
+        (0..self.databases.len()).for_each(|database| self.signal_all(database));
+    }
+}

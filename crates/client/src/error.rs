@@ -89,7 +89,8 @@ impl Error {
     /// The server's error, if it is one.
     pub fn server(&self) -> Option<&ServerError> {
         match &self.0.kind {
-            ErrorKind::Server(error) | ErrorKind::Decode(DecodeError::Server(error)) => Some(error),
+            ErrorKind::Server(error) => Some(error),
+            ErrorKind::Decode(error) => error.server(),
             _ => None,
         }
     }
@@ -165,6 +166,7 @@ impl fmt::Display for ServerError {
 
 /// Why a reply is not of the type that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// It is of another kind.
     Wrong {
@@ -177,9 +179,24 @@ pub enum DecodeError {
     Invalid(&'static str),
     /// An element of it is an error.
     Server(ServerError),
+    /// It has no field of this name.
+    Missing(&'static str),
+    /// The field of this name is not what was asked for.
+    Field(&'static str, Box<DecodeError>),
+    /// What `serde` says of it.
+    Message(String),
 }
 
 impl DecodeError {
+    /// What the server has answered in the place of an element, if it is that.
+    pub fn server(&self) -> Option<&ServerError> {
+        match self {
+            Self::Server(error) => Some(error),
+            Self::Field(_, error) => error.server(),
+            _ => None,
+        }
+    }
+
     /// `reply` is not what was `expected`. For implementations of [`FromReply`](crate::FromReply).
     pub fn wrong(expected: &'static str, reply: &Reply) -> Self {
         Self::Wrong { expected, found: reply.kind() }
@@ -194,6 +211,9 @@ impl fmt::Display for DecodeError {
             Self::Wrong { expected, found } => write!(f, "the reply is not {expected}: it is of kind {found}"),
             Self::Invalid(what) => write!(f, "the reply is not {what}"),
             Self::Server(error) => write!(f, "an element of the reply is an error: {error}"),
+            Self::Missing(name) => write!(f, "the reply has no field \"{name}\""),
+            Self::Field(name, error) => write!(f, "field \"{name}\": {error}"),
+            Self::Message(text) => f.write_str(text),
         }
     }
 }

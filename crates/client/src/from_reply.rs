@@ -16,6 +16,18 @@ pub trait FromReply: Sized {
     /// Makes the value.
     fn from_reply(reply: Reply) -> Result<Self, DecodeError>;
 
+    /// What stands for a field that a map does not have; `None`: it must have it.
+    #[doc(hidden)]
+    fn from_absent() -> Option<Self> {
+        None
+    }
+
+    /// Whether the reply is that there is no such value, which an [`Option`] takes for `None`.
+    #[doc(hidden)]
+    fn is_absent(reply: &Reply) -> bool {
+        reply.is_null()
+    }
+
     /// Makes several. For `u8` a string: bytes.
     #[doc(hidden)]
     fn vec_from_reply(reply: Reply) -> Result<Vec<Self>, DecodeError> {
@@ -24,14 +36,14 @@ pub trait FromReply: Sized {
 }
 
 /// One element of an aggregate. An error among them is an error of the call, unless it is a value.
-fn element<T: FromReply>(reply: Reply) -> Result<T, DecodeError> {
+pub(crate) fn element<T: FromReply>(reply: Reply) -> Result<T, DecodeError> {
     match reply {
         Reply::Error(error) if !T::TAKES_ERRORS => Err(DecodeError::Server(error)),
         reply => T::from_reply(reply),
     }
 }
 
-fn elements(reply: Reply) -> Result<Elements, DecodeError> {
+pub(crate) fn elements(reply: Reply) -> Result<Elements, DecodeError> {
     reply.into_elements().map_err(|reply| DecodeError::wrong("an aggregate", &reply))
 }
 
@@ -65,7 +77,11 @@ impl<T: FromReply> FromReply for Option<T> {
     const TAKES_ERRORS: bool = T::TAKES_ERRORS;
 
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
-        if reply.is_null() { Ok(None) } else { T::from_reply(reply).map(Some) }
+        if T::is_absent(&reply) { Ok(None) } else { T::from_reply(reply).map(Some) }
+    }
+
+    fn from_absent() -> Option<Self> {
+        Some(None)
     }
 }
 

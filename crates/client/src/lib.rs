@@ -14,6 +14,32 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Structs and enums
+//!
+//! With the feature `derive`, a program's own types are arguments and replies; what the derives know is said in the
+//! documentation of the crate `respool-client-derive`.
+//!
+#![cfg_attr(feature = "derive", doc = "```")]
+#![cfg_attr(not(feature = "derive"), doc = "```ignore")]
+//! use respool_client::{Command, FromReply, ToArgs, commands};
+//!
+//! #[derive(FromReply, ToArgs)]
+//! #[respool(rename_all = "kebab-case")]
+//! struct Account {
+//!     full_name: String,
+//!     logins: u32,
+//!     mail: Option<String>,
+//! }
+//!
+//! let ann = Account { full_name: "Ann".into(), logins: 3, mail: None };
+//! // HSET account:1 full-name Ann logins 3
+//! assert_eq!(Command::from(commands::hset("account:1", ann)).arguments(), 6);
+//! // let ann: Option<Account> = client.hgetall("account:1").cast().await?;
+//! ```
+//!
+//! With the feature `serde`, `Json` is a value that is kept as JSON, and `Structured` reads a reply as whatever implements
+//! `Deserialize`.
 #![forbid(unsafe_code)]
 
 mod call;
@@ -22,13 +48,20 @@ mod command;
 pub mod commands;
 mod config;
 mod core;
+#[doc(hidden)]
+pub mod derived;
 mod error;
 mod fitness;
 mod from_reply;
 pub mod limits;
 mod reply;
 mod run;
+#[cfg(feature = "serde")]
+mod serde;
 mod to_args;
+
+// Derived code names this crate, also within it.
+extern crate self as respool_client;
 
 pub use call::{Batch, Call, Transaction};
 pub use client::{Client, Stats};
@@ -37,4 +70,8 @@ pub use config::{Config, Overload};
 pub use error::{DecodeError, Error, ErrorKind, Outcome, ServerError};
 pub use from_reply::FromReply;
 pub use reply::{Elements, Reply};
+#[cfg(feature = "derive")]
+pub use respool_client_derive::{FromReply, ToArgs};
+#[cfg(feature = "serde")]
+pub use serde::{Json, Structured};
 pub use to_args::ToArgs;

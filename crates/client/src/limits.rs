@@ -22,3 +22,6 @@ pub const BATCH_MAX: usize = 100_000;
 /// How often a request that can do no harm is sent again after its connection was lost: a request that ends connections shall not end
 /// those of all other callers until its time is over.
 pub const REPEATS_MAX: u32 = 2;
+
+/// How deep a reply may be nested that is read by way of serde, whose types may be as deep as the reply: as for JSON.
+pub const STRUCTURED_DEPTH_MAX: usize = 128;

@@ -13,6 +13,7 @@ use crate::mail::Mail;
 use crate::observe::counters::Counters;
 use crate::observe::sampling::Samples;
 use crate::pool::Lanes;
+use crate::request::client_pause::ClientPause;
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
 use crate::session::forced_disconnect::DisconnectLog;
@@ -69,6 +70,8 @@ pub(crate) struct Env<E> {
     pub(crate) route_hits: Vec<u64>,
     /// An operator holds all requests back.
     pub(crate) is_all_paused: bool,
+    /// Clients have had all of them hold their requests back, until then.
+    pub(crate) client_pause: Option<ClientPause>,
     /// Which replica was asked last.
     pub(crate) replica_turn: u32,
     /// What features have not been told of yet.
@@ -129,6 +132,7 @@ impl<E> Env<E> {
             route_hits: Vec::new(),
             replica_turn: 0,
             is_all_paused: false,
+            client_pause: None,
             ended: VecDeque::new(),
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],

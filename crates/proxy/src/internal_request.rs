@@ -354,8 +354,8 @@ impl<E: Execute> Worker<E> {
                     }
                 }
                 InternalRequest::Publish(publishing) => self.conclude_publish(publishing),
-                InternalRequest::NodeQuery(query) => self.conclude_node_query(*query),
-                InternalRequest::Return(returning) => self.conclude_return(*returning),
+                InternalRequest::NodeQuery(query) => self.blocking.conclude_node_query(&mut self.env, *query),
+                InternalRequest::Return(returning) => self.blocking.conclude_return(&mut self.env, *returning),
                 InternalRequest::Probe(probe) => self.env.conclude_probe(probe),
                 InternalRequest::Listen(listening) => self.subscriptions.conclude_listening(&mut self.env, listening),
             }

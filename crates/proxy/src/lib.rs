@@ -22,6 +22,7 @@
 // The machine, and what every part of it may name.
 pub mod config;
 mod ended;
+mod engine_changes;
 mod env;
 mod error_text;
 pub mod hooks;

@@ -8,9 +8,7 @@ mod queries;
 mod subscriptions;
 
 use crate::admin::AdminState;
-use crate::blocking::engine::Parking;
 use crate::blocking::queue::Blocking;
-use crate::commands::client_pause::ClientPause;
 use crate::dedicated::Dedicated;
 use crate::ended::Ended;
 use crate::env::{Env, WorkerSetup};
@@ -39,7 +37,6 @@ use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer
 pub struct Worker<E> {
     pub(crate) env: Env<E>,
     pub(crate) blocking: Blocking,
-    pub(crate) parking: Parking,
     pub(crate) dedicated: Dedicated,
     pub(crate) queries: Queries<Query>,
     pub(crate) admin: AdminState,
@@ -48,8 +45,6 @@ pub struct Worker<E> {
     /// Names that nodes are asked for.
     pub(crate) learnings: CommandInfoQueries,
     pub(crate) functions: Functions,
-    /// All clients hold their requests back until then.
-    pub(crate) client_pause: Option<ClientPause>,
     pub(crate) retirement: DrainProgress,
     pub(crate) tidying: TableShrink,
 }
@@ -61,14 +56,12 @@ impl<E: Execute> Worker<E> {
             subscriptions: Subscriptions::new(&setup.config, setup.entropy),
             env: Env::new(setup),
             blocking: Blocking::default(),
-            parking: Parking::default(),
             dedicated: Dedicated::default(),
             queries: Queries::default(),
             admin: AdminState::default(),
             pressure: MemoryPressure::default(),
             learnings: CommandInfoQueries::default(),
             functions: Functions::default(),
-            client_pause: None,
             retirement: DrainProgress::default(),
             tidying: TableShrink::default(),
         };
@@ -129,7 +122,7 @@ impl<E: Execute> Worker<E> {
                 ended @ (Ended::PushLane { .. } | Ended::Listener { .. }) => {
                     self.subscriptions.handle_ended(&mut self.env, ended)
                 }
-                Ended::SilentNode { node } => self.end_waiting(node),
+                Ended::SilentNode { node } => self.blocking.end_waiting(&mut self.env, node),
                 Ended::Dedicated { reader, error } => {
                     self.dedicated.handle_lane_ended(&mut self.env, reader, &error);
                 }
@@ -138,7 +131,7 @@ impl<E: Execute> Worker<E> {
                 }
                 Ended::Client { client, subscriber, blocked } => {
                     self.dedicated.handle_client_gone(&mut self.env, client);
-                    self.release_all_of(blocked);
+                    self.blocking.release_all_of(&mut self.env, blocked);
                     if let Some(subscriber) = subscriber {
                         self.subscriptions.forget(*subscriber);
                     }
@@ -459,7 +452,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.env.lanes.is_filling = false;
         if self.env.engine.is_some() {
             // What a request that was refused, or a client that ended itself, has made ready.
-            self.serve_ready();
+            self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
         }
         // What requests of this turn have ended.
         self.tell_ended();
@@ -671,7 +664,7 @@ impl<E: Execute> Service for Worker<E> {
         if self.env.shared.hooks.wants_requests() {
             session.flags.add(SessionFlags::HOOKED);
         }
-        if self.client_pause.is_some() || self.env.is_holding() {
+        if self.env.client_pause.is_some() || self.env.is_holding() {
             session.flags.add(SessionFlags::HELD);
         }
         let allowance = session.details.allowance.clone();

@@ -4,14 +4,15 @@
 //! cannot know: which client a parked request belongs to, its timeout, and when a request or transaction has ended, so that
 //! the clients that it made ready are served.
 
+use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, Target, Wording};
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
-use crate::worker::Worker;
-use respool_command::{EventClasses, Execute, Flags, Outcome, Row, SessionView, WaitId, Wanted};
+use respool_command::{Asked, Command, EventClasses, Execute, Flags, Outcome, Row, SessionView, WaitId, Wanted};
 use respool_wire::{Args, Encoder, ReplyKind, Request, replies};
 use std::collections::BTreeMap;
 
@@ -63,213 +64,265 @@ impl LocalWatch {
     }
 }
 
-impl<E: Execute> Worker<E> {
+/// A request for the engine.
+pub(crate) struct EngineCall<'a> {
+    /// The client's session as the engine sees it.
+    pub(crate) view: SessionView,
+    /// The client, if it is still there.
+    pub(crate) by: Option<ClientHandle>,
+    pub(crate) row: &'static Row,
+    pub(crate) args: Args<'a>,
+}
+
+impl Blocking {
     /// A request that may wait, for the engine in this process.
-    pub(crate) fn park(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.settle_before(index).is_none() {
+    pub(crate) fn park(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Flow {
+        if env.settle_before(index).is_none() {
             return Flow::Again;
         }
         let mut reply = Vec::new();
-        let outcome = self.run_engine(index, row, request.args, &mut reply);
+        let outcome = self.run_engine(env, changes, index, row, request.args, &mut reply);
         let Some(Outcome::Parked(wait)) = outcome else {
-            self.serve_after(index);
-            self.env.answer(index, |out| out.raw(&reply));
+            self.serve_after(env, changes, index);
+            env.answer(index, |out| out.raw(&reply));
             return Flow::Next;
         };
-        if self.blocking.requests.len() >= self.env.config.lanes.blocked_commands_max {
-            self.env.cancel_wait(wait);
-            self.env.counters.blocked_refused.add(1);
-            self.env.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
+        if self.requests.len() >= env.config.lanes.blocked_commands_max {
+            env.cancel_wait(wait);
+            env.counters.blocked_refused.add(1);
+            env.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
             return Flow::Next;
         }
-        let asker = if self.env.may_wait(index) { self.env.expect_behind_barrier(index) } else { None };
+        let asker = if env.may_wait(index) { env.expect_behind_barrier(index) } else { None };
         let Some(asker) = asker else {
-            self.env.cancel_wait(wait);
+            env.cancel_wait(wait);
             return Flow::Stop;
         };
-        let is_wanted = self.env.passes_reply(index);
+        let is_wanted = env.passes_reply(index);
         let words = Wording { args: request.args.iter().collect(), said: None };
-        let blocked = self.enter_queue(index, row, words, NodeId::at(0).into(), Target::Client { asker, is_wanted });
-        if let Some(this) = self.blocking.requests.get_mut(blocked) {
+        let blocked =
+            self.enter_queue(env, index, row, words, NodeId::at(0).into(), Target::Client { asker, is_wanted });
+        if let Some(this) = self.requests.get_mut(blocked) {
             this.wait = Some(wait);
         }
         self.parking.waits.insert(wait, blocked);
-        self.env.count_awaited_keys();
-        if self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
-            self.release_blocked(blocked, Release::HalfClosed);
+        env.count_awaited_keys();
+        if env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
+            self.release_blocked(env, blocked, Release::HalfClosed);
         }
-        if self.env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// A request for the engine in this process while clients are told of changes, or while some wait.
     #[cold]
-    pub(crate) fn execute_watched(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn execute_watched(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Flow {
         let flow = if !self.parking.waits.is_empty() && row.flags.has(Flags::WRITE) {
-            self.park(index, row, request)
+            self.park(env, changes, index, row, request)
         } else {
             let mut reply = Vec::new();
             // Only what may wait is parked.
-            let _: Option<Outcome> = self.run_engine(index, row, request.args, &mut reply);
-            self.env.answer(index, |out| out.raw(&reply));
-            self.serve_after(index);
+            let _: Option<Outcome> = self.run_engine(env, changes, index, row, request.args, &mut reply);
+            env.answer(index, |out| out.raw(&reply));
+            self.serve_after(env, changes, index);
             Flow::Next
         };
-        self.subscriptions.tell_changes(&mut self.env);
-        self.env.keep_room(index, flow)
+        changes.tell_changes(env);
+        env.keep_room(index, flow)
     }
 
     /// Runs a request of a session. `None`: one of them is not there.
     fn run_engine(
         &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
         index: ClientId,
         row: &'static Row,
         args: Args<'_>,
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let session = self.env.clients.sessions.at(index)?;
+        let by = env.clients.sessions.handle(index);
+        let session = env.clients.sessions.at(index)?;
         let is_in_transaction = session.pins.as_ref().is_some_and(|p| p.exec_reply.is_some());
-        let view = SessionView { is_in_transaction, ..self.env.view(session.database, session.id) };
-        self.run_engine_as(view, index, row, args, reply)
+        let view = SessionView { is_in_transaction, ..env.view(session.database, session.id) };
+        self.run_engine_as(env, changes, EngineCall { view, by, row, args }, reply)
     }
 
     /// [`Self::run_engine`] with a given view of the session.
     pub(crate) fn run_engine_as(
         &mut self,
-        mut view: SessionView,
-        index: ClientId,
-        row: &'static Row,
-        args: Args<'_>,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        call: EngineCall<'_>,
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let protocol = self.env.clients.sessions.at(index)?.protocol;
-        self.execute_as(
-            &mut view,
-            self.env.clients.sessions.handle(index),
-            row,
-            args,
-            &mut Encoder::new(reply, protocol),
-        )
+        let protocol = env.clients.sessions.get(call.by?)?.protocol;
+        self.execute_as(env, changes, call, &mut Encoder::new(reply, protocol))
     }
 
     /// Has the engine execute a request, and answers what a script asks meanwhile.
     pub(crate) fn execute_as(
         &mut self,
-        view: &mut SessionView,
-        by: Option<ClientHandle>,
-        row: &'static Row,
-        args: Args<'_>,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        call: EngineCall<'_>,
         reply: &mut Encoder<'_>,
     ) -> Option<Outcome> {
+        let EngineCall { mut view, by, row, args } = call;
         loop {
-            let outcome = self.env.engine.as_mut()?.execute(row, args, view, reply);
+            let outcome = env.engine.as_mut()?.execute(row, args, &mut view, reply);
             if self.parking.is_told {
-                self.collect_changes(by);
+                changes.collect_changes(env, self.parking.wanted(), by);
             }
             if outcome != Outcome::Asks {
                 return Some(outcome);
             }
-            self.answer_script();
+            answer_script(env, changes);
             view.has_waited = true;
         }
     }
 
     /// A request has been run for a session: the clients that it made ready are served, unless it is part of a transaction.
-    pub(crate) fn serve_after(&mut self, index: ClientId) {
+    pub(crate) fn serve_after(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+    ) {
         if self.parking.waits.is_empty() {
             return;
         }
-        let session = self.env.clients.sessions.at(index);
+        let session = env.clients.sessions.at(index);
         if session.and_then(|s| s.pins.as_ref()).is_some_and(|p| p.exec_reply.is_some()) {
             return;
         }
         // Those who wait hear of the change before they are served; who has made it, behind its reply.
         if !session.is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
-            self.subscriptions.tell_changes(&mut self.env);
+            changes.tell_changes(env);
         }
-        self.serve_ready();
+        self.serve_ready(env, changes);
     }
 
     /// A script has been run.
-    pub(crate) fn note_script_run(&mut self, index: Option<ClientId>) {
+    pub(crate) fn note_script_run(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: Option<ClientId>,
+    ) {
         if self.parking.is_empty() {
             return;
         }
-        self.subscriptions.tell_changes(&mut self.env);
+        changes.tell_changes(env);
         match index {
-            Some(index) => self.serve_after(index),
-            None => self.serve_ready(),
+            Some(index) => self.serve_after(env, changes, index),
+            None => self.serve_ready(env, changes),
         }
     }
 
     /// Serves the parked requests that have become ready.
     #[cold]
-    pub(crate) fn serve_ready(&mut self) {
+    pub(crate) fn serve_ready(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
         if self.parking.waits.is_empty() {
             return;
         }
-        let now = self.env.engine_now();
+        let now = env.engine_now();
         let mut reply = Vec::new();
-        while let Some(wait) = self.env.engine.as_mut().and_then(|engine| engine.poll_ready(now, &mut reply)) {
+        while let Some(wait) = env.engine.as_mut().and_then(|engine| engine.poll_ready(now, &mut reply)) {
             let blocked = self.parking.waits.remove(&wait);
-            if let Some((blocked, this)) =
-                blocked.and_then(|blocked| Some((blocked, self.blocking.requests.get(blocked)?)))
-            {
+            if let Some((blocked, this)) = blocked.and_then(|blocked| Some((blocked, self.requests.get(blocked)?))) {
                 let by = if let Target::Client { asker, .. } = this.target { Some(asker.session) } else { None };
                 if self.parking.is_told {
-                    self.collect_changes(by);
+                    changes.collect_changes(env, self.parking.wanted(), by);
                 }
-                self.blocking.leave_queue(NodeId::at(0), blocked);
+                self.leave_queue(NodeId::at(0), blocked);
                 let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
-                self.finish_blocked(blocked, kind, &reply);
+                self.finish_blocked(env, blocked, kind, &reply);
             }
             reply.clear();
         }
     }
 
-    /// A parked request is finished: the engine forgets it, if it has not been served.
-    pub(crate) fn leave_parking(&mut self, wait: WaitId) {
-        self.parking.waits.remove(&wait);
-        self.env.cancel_wait(wait);
-        self.env.count_awaited_keys();
-    }
-
     /// WATCH, for the engine in this process.
-    pub(crate) fn watch_engine(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        let now = self.env.engine_now();
-        let Env { engine: Some(engine), clients, .. } = &mut self.env else { return Flow::Stop };
+    pub(crate) fn watch_engine(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+        args: Args<'_>,
+    ) -> Flow {
+        let now = env.engine_now();
+        let Env { engine: Some(engine), clients, .. } = &mut *env else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let held_bytes = engine.watch(session.id, session.database, now, args.from(1));
         session.flags.add(SessionFlags::PINNED);
         session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
-        self.collect_expired();
-        self.env.answer(index, |out| out.raw(replies::OK));
-        self.subscriptions.tell_changes(&mut self.env);
-        self.env.keep_memory(index)
+        self.collect_expired(env, changes);
+        env.answer(index, |out| out.raw(replies::OK));
+        changes.tell_changes(env);
+        env.keep_memory(index)
     }
 
     /// The engine has looked at keys for no request, and may have removed expired ones.
-    fn collect_expired(&mut self) {
+    fn collect_expired(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
         if self.parking.is_told {
-            self.collect_changes(None);
+            changes.collect_changes(env, self.parking.wanted(), None);
         }
     }
 
     /// Has the engine make room for a transaction; whether there is some.
-    pub(crate) fn make_engine_room(&mut self) -> bool {
-        let now = self.env.engine_now();
-        let has_room = self.env.engine.as_mut().is_none_or(|engine| engine.make_room(now));
-        self.collect_expired();
+    pub(crate) fn make_engine_room(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) -> bool {
+        let now = env.engine_now();
+        let has_room = env.engine.as_mut().is_none_or(|engine| engine.make_room(now));
+        self.collect_expired(env, changes);
         has_room
     }
 
     /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
-    pub(crate) fn has_watched_in_vain(&mut self, id: u64) -> bool {
-        let now = self.env.engine_now();
-        let Some(engine) = &mut self.env.engine else { return false };
+    pub(crate) fn has_watched_in_vain(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        id: u64,
+    ) -> bool {
+        let now = env.engine_now();
+        let Some(engine) = &mut env.engine else { return false };
         let is_dirty = engine.is_dirty(id, now);
         engine.unwatch(id);
-        self.collect_expired();
+        self.collect_expired(env, changes);
         is_dirty
+    }
+
+    /// A parked request is finished: the engine forgets it, if it has not been served.
+    pub(crate) fn leave_parking(&mut self, env: &mut Env<impl Execute>, wait: WaitId) {
+        self.parking.waits.remove(&wait);
+        env.cancel_wait(wait);
+        env.count_awaited_keys();
+    }
+}
+
+/// A script calls a command that is not the engine's. Without a reply it gets the error that there is no such command.
+#[cold]
+fn answer_script(env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
+    let Some(Asked { row, args, protocol, .. }) = env.engine.as_mut().and_then(Execute::asked) else { return };
+    let Command::Pubsub(command) = row.command else { return };
+    let mut reply = Vec::new();
+    changes.pubsub_for_script(env, command, row, args.as_args(), &mut Encoder::new(&mut reply, protocol));
+    if let Some(engine) = &mut env.engine {
+        engine.answer_asked(&reply);
     }
 }
 

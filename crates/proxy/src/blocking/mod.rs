@@ -46,7 +46,6 @@ use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
-use crate::worker::Worker;
 use respool_command::{Command, Execute, GenericCommand, Row};
 use respool_wire::{ArgsBuf, ReplyKind, Request, Value, elements, encode_request};
 
@@ -68,124 +67,135 @@ pub(crate) fn is_wait(row: &Row) -> bool {
     row.command == Command::Generic(GenericCommand::Wait)
 }
 
-impl<E: Execute> Worker<E> {
-    /// A request that may wait. What the client sends behind it is not read before it is answered.
+impl Blocking {
+    /// A request that may wait at a node. What the client sends behind it is not read before it is answered.
     #[cold]
-    pub(crate) fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.engine.is_some() {
-            let flow = self.park(index, row, request);
-            self.subscriptions.tell_changes(&mut self.env);
-            return flow;
-        }
-        if self.env.settle_before(index).is_none() {
+    pub(crate) fn block_at_node(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Flow {
+        if env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        if !self.env.may_wait(index) {
+        if !env.may_wait(index) {
             return Flow::Stop;
         }
-        if self.blocking.requests.len() >= self.env.config.lanes.blocked_commands_max {
-            self.env.counters.blocked_refused.add(1);
-            self.env.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
+        if self.requests.len() >= env.config.lanes.blocked_commands_max {
+            env.counters.blocked_refused.add(1);
+            env.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
             return Flow::Next;
         }
         if is_wait(row)
-            && let nodes = self.env.nodes_written(index)
+            && let nodes = env.nodes_written(index)
             && nodes.len() > 1
         {
-            return self.wait_everywhere(index, row, request, nodes);
+            return self.wait_everywhere(env, index, row, request, nodes);
         }
-        let target = match self.env.waiting_target(index, row, request.args) {
+        let target = match env.waiting_target(index, row, request.args) {
             Ok(target) => target,
-            Err(words) => return self.env.refuse(index, &words),
+            Err(words) => return env.refuse(index, &words),
         };
-        self.env.note_target(&target, row);
-        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.env.passes_reply(index);
+        env.note_target(&target, row);
+        let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = env.passes_reply(index);
         let at = WaitsAt::of(&target);
         let words = Wording::of(request.args.iter().collect(), target);
-        self.enqueue(index, row, words, at, Target::Client { asker, is_wanted });
-        if self.env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        self.enqueue(env, index, row, words, at, Target::Client { asker, is_wanted });
+        if env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
     fn wait_everywhere(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         row: &'static Row,
         request: &Request<'_>,
         nodes: Vec<NodeId>,
     ) -> Flow {
-        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.env.passes_reply(index);
-        let chance = self.env.chance();
-        let gather = self.env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
+        let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = env.passes_reply(index);
+        let chance = env.chance();
+        let gather = env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
         if !is_wanted {
-            self.env.scatters.mute(gather);
+            env.scatters.mute(gather);
         }
         for (part, node) in nodes.into_iter().enumerate() {
             let words = Wording { args: request.args.iter().collect(), said: None };
-            self.enqueue(index, row, words, node.into(), Target::Part { gather, part: part as u16 });
+            self.enqueue(env, index, row, words, node.into(), Target::Part { gather, part: part as u16 });
         }
-        if self.env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
-    fn enqueue(&mut self, index: ClientId, row: &'static Row, words: Wording, at: WaitsAt, target: Target) {
-        let blocked = self.enter_queue(index, row, words, at, target);
-        self.begin_waiting(index, blocked);
+    fn enqueue(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        row: &'static Row,
+        words: Wording,
+        at: WaitsAt,
+        target: Target,
+    ) {
+        let blocked = self.enter_queue(env, index, row, words, at, target);
+        self.begin_waiting(env, index, blocked);
     }
 
     /// A request stands in the queue of its node: it is sent if it can be.
-    pub(crate) fn begin_waiting(&mut self, index: ClientId, blocked: Handle) {
-        let Some(BlockedRequest { node, row, is_on_own, .. }) = self.blocking.requests.get(blocked) else { return };
+    pub(crate) fn begin_waiting(&mut self, env: &mut Env<impl Execute>, index: ClientId, blocked: Handle) {
+        let Some(BlockedRequest { node, row, is_on_own, .. }) = self.requests.get(blocked) else { return };
         let (node, row, is_on_own) = (*node, *row, *is_on_own);
-        if self.is_held_at(node, row) {
+        if env.is_held_at(node, row) {
             // Its node is paused: it is sent when that is over, unless its client has left by then.
-            self.blocking.begin_trying(self.env.now.mono_us);
-            if self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
-                self.release_blocked(blocked, Release::Vanished);
+            self.begin_trying(env.now.mono_us);
+            if env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
+                self.release_blocked(env, blocked, Release::Vanished);
             }
             return;
         }
-        let has_hung_up = self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up);
-        if has_hung_up && let Some(this) = self.blocking.requests.get_mut(blocked) {
+        let has_hung_up = env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up);
+        if has_hung_up && let Some(this) = self.requests.get_mut(blocked) {
             this.release = Some(Release::HalfClosed);
             if !is_on_own {
                 // Where it can be tried it does not wait at the node at all.
-                self.blocking.begin_trying(self.env.now.mono_us);
-                self.try_behind_others(blocked);
+                self.begin_trying(env.now.mono_us);
+                self.try_behind_others(env, blocked);
             }
         }
         if is_on_own {
-            self.wait_on_own(index, blocked, node);
+            self.wait_on_own(env, index, blocked, node);
         } else {
-            self.serve_queue(node);
+            self.serve_queue(env, node);
         }
-        let Some(this) = self.blocking.requests.get(blocked).filter(|w| w.state == State::Queued) else { return };
+        let Some(this) = self.requests.get(blocked).filter(|w| w.state == State::Queued) else { return };
         let is_about_now = begins_at_arrival(row, this.args.as_args());
-        self.blocking.begin_trying(self.env.now.mono_us);
+        self.begin_trying(env.now.mono_us);
         if has_hung_up {
-            return self.ask_once(blocked);
+            return self.ask_once(env, blocked);
         }
         if !self.has_one_coming(node) {
             if is_about_now {
-                let error = error_text::no_blocking_connection(&self.env.lanes.nodes[node].name);
-                self.blocking.leave_queue(node, blocked);
-                self.finish_blocked(blocked, ReplyKind::Error, &error);
-            } else if self.blocking.is_first(blocked) {
-                self.try_blocked(blocked);
+                let error = error_text::no_blocking_connection(&env.lanes.nodes[node].name);
+                self.leave_queue(node, blocked);
+                self.finish_blocked(env, blocked, ReplyKind::Error, &error);
+            } else if self.is_first(blocked) {
+                self.try_blocked(env, blocked);
             }
         }
     }
 
     /// Whether a connection is being dialled for each in the queue of a node.
     pub(crate) fn has_one_coming(&mut self, node: NodeId) -> bool {
-        let list = self.blocking.at(node);
+        let list = self.at(node);
         list.coming() >= list.queue.len()
     }
 
     /// The session's request waits from now on, in the queue of its node.
     pub(crate) fn enter_queue(
         &mut self,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         row: &'static Row,
         words: Wording,
@@ -194,26 +204,25 @@ impl<E: Execute> Worker<E> {
     ) -> Handle {
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
-        let is_on_own = self.env.has_noloop_lanes(index);
-        let arrived_us = self.env.now.mono_us;
-        let session = self.env.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
+        let is_on_own = env.has_noloop_lanes(index);
+        let arrived_us = env.now.mono_us;
+        let session = env.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
-        let takes =
-            if self.env.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
+        let takes = if env.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
         // An engine keeps the request as well, and its keys once more.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 3 * arg.len() + 128).sum::<usize>();
         let held_bytes = size_of::<BlockedRequest>()
             + bytes_of(&args)
             + said.as_ref().map_or(0, bytes_of)
             + fairness::bytes_of(&takes);
-        let class = self.env.lanes.base(session.class);
-        let blocked = self.blocking.enter(BlockedRequest {
+        let class = env.lanes.base(session.class);
+        let blocked = self.enter(BlockedRequest {
             target,
             client: session.id,
             protocol: session.protocol,
             node,
             stands_for,
-            class: self.env.lanes.use_class(class),
+            class: env.lanes.use_class(class),
             row,
             args,
             said,
@@ -225,7 +234,7 @@ impl<E: Execute> Worker<E> {
             deadline_us,
             due_us: None,
             // An engine has been asked by now.
-            is_looked: self.env.engine.is_some(),
+            is_looked: env.engine.is_some(),
             state: State::Queued,
             release: None,
             released_us: None,
@@ -236,23 +245,23 @@ impl<E: Execute> Worker<E> {
         pins.blocked.push(blocked);
         pins.waiting_bytes += held_bytes;
         if pins.blocked.len() == 1 {
-            self.env.counters.blocked_clients.set(self.env.counters.blocked_clients.value() + 1);
+            env.counters.blocked_clients.set(env.counters.blocked_clients.value() + 1);
         }
-        self.env.clients.list(index);
-        self.env.is_busy = true;
+        env.clients.list(index);
+        env.is_busy = true;
         blocked
     }
 
     /// Gives free connections to the first of a node's queue.
-    pub(crate) fn serve_queue(&mut self, node: NodeId) {
+    pub(crate) fn serve_queue(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
         loop {
-            let Blocking { requests, nodes, .. } = &self.blocking;
+            let Self { requests, nodes, .. } = &*self;
             let Some(list) = nodes.get(node) else { return };
-            let is_of_use = |c: &Connection| c.is_free() || self.env.lanes.find(c.lane).is_none();
-            if list.connections.len() >= self.env.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
+            let is_of_use = |c: &Connection| c.is_free() || env.lanes.find(c.lane).is_none();
+            if list.connections.len() >= env.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
                 return;
             }
-            let is_next = |w: &BlockedRequest| !w.is_on_own && !self.is_held_at(node, w.row);
+            let is_next = |w: &BlockedRequest| !w.is_on_own && !env.is_held_at(node, w.row);
             let mut queue = list.queue.values().copied();
             let first = queue.find(|w| requests.get(*w).is_some_and(is_next));
             let Some((blocked, this)) = first.and_then(|w| Some((w, requests.get(w)?))) else { return };
@@ -261,16 +270,16 @@ impl<E: Execute> Worker<E> {
                 return;
             }
             let class = this.class.id();
-            match self.free_connection(node, class) {
+            match self.free_connection(env, node, class) {
                 Ok(Found::Free(lane)) => {
-                    self.blocking.leave_queue(node, blocked);
-                    self.send_blocked(blocked, lane);
+                    self.leave_queue(node, blocked);
+                    self.send_blocked(env, blocked, lane);
                 }
                 Ok(Found::Coming) => {}
                 Ok(Found::Nothing) => return,
                 Err(error) => {
-                    self.blocking.leave_queue(node, blocked);
-                    self.finish_blocked(blocked, ReplyKind::Error, &error);
+                    self.leave_queue(node, blocked);
+                    self.finish_blocked(env, blocked, ReplyKind::Error, &error);
                 }
             }
         }
@@ -278,9 +287,14 @@ impl<E: Execute> Worker<E> {
 
     /// A free connection of the blocking lane. If there is none, one is dialled for each in the queue, as
     /// long as there may be more: whichever is ready first is for the request that came first, so none overtakes meanwhile.
-    fn free_connection(&mut self, node: NodeId, class: LaneKeyId) -> Result<Found, Vec<u8>> {
-        let Self { env: Env { lanes, config, .. }, blocking, .. } = self;
-        let list = blocking.at(node);
+    fn free_connection(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        node: NodeId,
+        class: LaneKeyId,
+    ) -> Result<Found, Vec<u8>> {
+        let Env { lanes, config, .. } = &*env;
+        let list = self.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
         let fits = |c: &&mut Connection| {
             let lane = &lanes[c.lane.index];
@@ -297,15 +311,15 @@ impl<E: Execute> Worker<E> {
             // One for another database or dialect gives its place.
             let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(Found::Nothing) };
             let other = list.connections.swap_remove(at);
-            self.env.close_lane(other.lane.index);
+            env.close_lane(other.lane.index);
         }
-        let lane = self.env.lanes.add_unshared(&self.env.config, node, class, LaneUse::Blocking);
-        if let Err(error) = self.env.lanes.prepare(lane, &self.env.config, self.env.now) {
-            self.env.lanes.release(lane);
+        let lane = env.lanes.add_unshared(&env.config, node, class, LaneUse::Blocking);
+        if let Err(error) = env.lanes.prepare(lane, &env.config, env.now) {
+            env.lanes.release(lane);
             return Err(error);
         }
-        let handle = self.env.lanes.handle(lane);
-        self.blocking.at(node).connections.push(Connection {
+        let handle = env.lanes.handle(lane);
+        self.at(node).connections.push(Connection {
             lane: handle,
             is_taken: false,
             is_coming: true,
@@ -313,37 +327,37 @@ impl<E: Execute> Worker<E> {
             id: None,
         });
         // It is made for a request, which reaches the node together with this question.
-        self.env.ask_number(handle);
+        env.ask_number(handle);
         Ok(Found::Coming)
     }
 
     /// A client that is not to hear of its own changes waits on its own connection, on which nothing else of it is owed.
-    fn wait_on_own(&mut self, index: ClientId, blocked: Handle, node: NodeId) {
-        let Some(class) = self.env.clients.sessions.at(index).map(|session| session.class) else { return };
-        self.blocking.leave_queue(node, blocked);
-        let place = self.env.lanes.lane(&self.env.config, node, class);
-        if let Err(error) = self.env.lanes.admit(place, &self.env.config, self.env.now) {
-            return self.finish_blocked(blocked, ReplyKind::Error, &error);
+    fn wait_on_own(&mut self, env: &mut Env<impl Execute>, index: ClientId, blocked: Handle, node: NodeId) {
+        let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return };
+        self.leave_queue(node, blocked);
+        let place = env.lanes.lane(&env.config, node, class);
+        if let Err(error) = env.lanes.admit(place, &env.config, env.now) {
+            return self.finish_blocked(env, blocked, ReplyKind::Error, &error);
         }
-        let lane = self.env.lanes.handle(place);
-        self.env.lanes[place].is_waiting = true;
-        let connections = &mut self.blocking.at(node).connections;
+        let lane = env.lanes.handle(place);
+        env.lanes[place].is_waiting = true;
+        let connections = &mut self.at(node).connections;
         connections.retain(|connection| connection.lane != lane);
-        let id = self.env.lanes[place].number;
+        let id = env.lanes[place].number;
         connections.push(Connection { lane, is_taken: true, is_coming: false, unblocks: 0, id });
         if id.is_none() {
-            self.env.ask_number(lane);
+            env.ask_number(lane);
         }
-        self.send_blocked(blocked, lane);
+        self.send_blocked(env, blocked, lane);
     }
 
     /// The request waits at the node from now on.
-    fn send_blocked(&mut self, blocked: Handle, lane: LaneHandle) {
-        self.blocking.note_sent(blocked, lane);
-        let task = self.env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
+    fn send_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle, lane: LaneHandle) {
+        self.note_sent(blocked, lane);
+        let task = env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
         let place = lane.index;
-        let Self { env: Env { lanes, clients, now, .. }, blocking, .. } = self;
-        let Some(this) = blocking.requests.get_mut(blocked) else { return };
+        let Env { lanes, clients, now, .. } = env;
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         this.begin_late(now.mono_us);
         if is_wait(this.row) {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
@@ -354,24 +368,24 @@ impl<E: Execute> Worker<E> {
         let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
         lanes.push(place, InternalRequests::owner(task, COUNTS), *now, &mut clients.pool, write);
         if this.release.is_some() {
-            self.env.is_busy = true;
-            self.unblock(blocked);
+            env.is_busy = true;
+            self.unblock(env, blocked);
         }
     }
 
     /// Looks whether what a queued request waits for is there already.
-    pub(crate) fn try_blocked(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    pub(crate) fn try_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         if is_wait(this.row) {
             return;
         }
         let (node, class) = (this.node, this.class.id());
         // Otherwise it stands in the queue as before.
-        let Some(lane) = self.lane_to_look(node, class) else { return };
-        let handle = self.env.lanes.handle(lane);
-        let task = self.env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Try { blocked, lane: handle }));
-        let Self { env: Env { lanes, clients, now, .. }, blocking, .. } = self;
-        let Some(this) = blocking.requests.get_mut(blocked) else { return };
+        let Some(lane) = self.lane_to_look(env, node, class) else { return };
+        let handle = env.lanes.handle(lane);
+        let task = env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Try { blocked, lane: handle }));
+        let Env { lanes, clients, now, .. } = env;
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
         let mut push = |step: u16, write: &dyn Fn(&mut Vec<u8>)| {
             lanes.push(lane, InternalRequests::owner(task, step), *now, &mut clients.pool, |out| write(out));
@@ -379,44 +393,44 @@ impl<E: Execute> Worker<E> {
         push(BEGIN, &|out| encode_request(out, [&b"MULTI"[..]].into_iter()));
         push(QUEUE, &|out| this.encode_at_once(out));
         push(COUNTS, &|out| encode_request(out, [&b"EXEC"[..]].into_iter()));
-        self.env.is_busy = true;
+        env.is_busy = true;
     }
 
     /// As [`Self::try_blocked`] for a request that cannot wait for its turn: requests queued before it for the same keys are
     /// tried first.
-    pub(crate) fn try_behind_others(&mut self, blocked: Handle) {
-        self.blocking.before(blocked).into_iter().for_each(|before| self.try_blocked(before));
-        self.try_blocked(blocked);
+    pub(crate) fn try_behind_others(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        self.before(blocked).into_iter().for_each(|before| self.try_blocked(env, before));
+        self.try_blocked(env, blocked);
     }
 
     /// A task about a request that waits is through.
-    pub(crate) fn conclude_node_query(&mut self, wait: NodeQuery) {
+    pub(crate) fn conclude_node_query(&mut self, env: &mut Env<impl Execute>, wait: NodeQuery) {
         let (kind, reply) = wait.reply.unwrap_or((ReplyKind::Error, Vec::new()));
         match wait.purpose {
             NodeQueryPurpose::Number { lane } => {
-                self.env.counters.blocked_dialling.set(self.env.counters.blocked_dialling.value().saturating_sub(1));
+                env.counters.blocked_dialling.set(env.counters.blocked_dialling.value().saturating_sub(1));
                 let id = match Value::parse(&reply) {
                     Ok(Value::Integer(id)) => Some(id),
                     _ => None,
                 };
                 let mut place = None;
-                if let Some((node, connection)) = self.blocking.find_connection(lane) {
+                if let Some((node, connection)) = self.find_connection(lane) {
                     connection.id = id;
                     connection.is_coming = false;
                     place = Some(node);
                 }
                 let is_released = |w: &BlockedRequest| w.state == State::Sent(lane) && w.release.is_some();
-                let mut sent = self.blocking.sent.iter().copied();
-                if let Some(blocked) = sent.find(|w| self.blocking.requests.get(*w).is_some_and(is_released)) {
-                    self.unblock(blocked);
+                let mut sent = self.sent.iter().copied();
+                if let Some(blocked) = sent.find(|w| self.requests.get(*w).is_some_and(is_released)) {
+                    self.unblock(env, blocked);
                 }
                 if let Some(node) = place {
-                    self.forget_lost(node);
-                    self.serve_queue(node);
+                    self.forget_lost(env, node);
+                    self.serve_queue(env, node);
                 }
             }
             NodeQueryPurpose::Request { blocked, lane } => {
-                let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+                let Some(this) = self.requests.get_mut(blocked) else { return };
                 if wait.is_lost && this.release == Some(Release::HalfClosed) {
                     // What has become of it is not known: it may have been waiting.
                     this.release = Some(Release::Vanished);
@@ -425,209 +439,212 @@ impl<E: Execute> Worker<E> {
                 this.is_looked |= kind.is_null();
                 match release {
                     // Nothing was taken for it.
-                    Some(Release::Moved) if kind.is_null() => self.ask_again(blocked),
-                    _ => self.finish_blocked(blocked, kind, &reply),
+                    Some(Release::Moved) if kind.is_null() => self.ask_again(env, blocked),
+                    _ => self.finish_blocked(env, blocked, kind, &reply),
                 }
-                match self.env.lanes.find(lane) {
-                    Some(place) if self.env.lanes[place].is_waiting => self.end_wait_on_own(node, place, lane),
-                    Some(place) if self.env.lanes[place].up.tickets().is_empty() => {
-                        if let Some(connection) = self.blocking.connection(node, lane) {
+                match env.lanes.find(lane) {
+                    Some(place) if env.lanes[place].is_waiting => self.end_wait_on_own(env, node, place, lane),
+                    Some(place) if env.lanes[place].up.tickets().is_empty() => {
+                        if let Some(connection) = self.connection(node, lane) {
                             connection.is_taken = false;
                         }
                     }
-                    Some(place) => self.env.close_lane(place),
+                    Some(place) => env.close_lane(place),
                     None => {}
                 }
-                self.forget_lost(node);
-                self.serve_queue(node);
+                self.forget_lost(env, node);
+                self.serve_queue(env, node);
             }
             NodeQueryPurpose::Try { blocked, lane } => {
                 if !wait.has_begun
-                    && let Some(place) = self.env.lanes.find(lane)
+                    && let Some(place) = env.lanes.find(lane)
                 {
-                    self.env.lanes[place].multi = Multi::Unknown;
+                    env.lanes[place].multi = Multi::Unknown;
                 }
-                self.conclude_try(blocked, kind, &reply);
+                self.conclude_try(env, blocked, kind, &reply);
             }
             NodeQueryPurpose::Unblock { blocked, lane } => {
-                let node = self.blocking.end_unblock(lane);
+                let node = self.end_unblock(lane);
                 // 1: its reply is on the way. 0: it has come already, or the request had not: it is asked again, first at once,
                 // as it may come just now, and then by the timers.
                 if kind != ReplyKind::Integer {
-                    self.give_up_unblock(blocked, lane);
-                } else if self.blocking.requests.get(blocked).is_some_and(|w| w.asked < UNBLOCKS_AT_ONCE)
-                    && is_zero(&reply)
-                {
-                    self.unblock(blocked);
+                    self.give_up_unblock(env, blocked, lane);
+                } else if self.requests.get(blocked).is_some_and(|w| w.asked < UNBLOCKS_AT_ONCE) && is_zero(&reply) {
+                    self.unblock(env, blocked);
                 }
                 if let Some(node) = node {
-                    self.serve_queue(node);
+                    self.serve_queue(env, node);
                 }
             }
         }
     }
 
     /// Connections of the blocking lane to a node that have ended are not remembered.
-    fn forget_lost(&mut self, node: NodeId) {
-        let lanes = &self.env.lanes;
-        self.blocking.at(node).connections.retain(|connection| lanes.find(connection.lane).is_some());
+    fn forget_lost(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        let lanes = &env.lanes;
+        self.at(node).connections.retain(|connection| lanes.find(connection.lane).is_some());
     }
 
     /// A client's own connection has nothing more to wait for.
-    fn end_wait_on_own(&mut self, node: NodeId, place: LaneId, lane: LaneHandle) {
-        let connections = &mut self.blocking.at(node).connections;
+    fn end_wait_on_own(&mut self, env: &mut Env<impl Execute>, node: NodeId, place: LaneId, lane: LaneHandle) {
+        let connections = &mut self.at(node).connections;
         let known = connections.iter().position(|connection| connection.lane == lane);
         let is_asked = known.is_some_and(|at| connections.swap_remove(at).unblocks > 0);
-        self.env.lanes[place].is_waiting = false;
+        env.lanes[place].is_waiting = false;
         // The node may be about to let go whatever waits there next.
-        if is_asked || !self.env.lanes[place].up.tickets().is_empty() {
-            self.env.close_lane(place);
+        if is_asked || !env.lanes[place].up.tickets().is_empty() {
+            env.close_lane(place);
         }
     }
 
-    fn conclude_try(&mut self, blocked: Handle, kind: ReplyKind, reply: &[u8]) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    fn conclude_try(&mut self, env: &mut Env<impl Execute>, blocked: Handle, kind: ReplyKind, reply: &[u8]) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         let node = this.node;
         this.state = State::Queued;
         let element = match elements(reply).and_then(|mut all| all.next()) {
             Some(element) if !kind.is_error() => element,
             _ => {
-                self.blocking.leave_queue(node, blocked);
-                self.finish_blocked(blocked, ReplyKind::Error, reply);
-                return self.serve_queue(node);
+                self.leave_queue(node, blocked);
+                self.finish_blocked(env, blocked, ReplyKind::Error, reply);
+                return self.serve_queue(env, node);
             }
         };
         let is_nothing = matches!(element, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n");
         if !is_nothing {
-            let next = self.blocking.leave_queue(node, blocked);
+            let next = self.leave_queue(node, blocked);
             let kind = if element.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
-            self.finish_blocked(blocked, kind, element);
+            self.finish_blocked(env, blocked, kind, element);
             // Further elements may be there for the requests behind it.
-            self.serve_queue(node);
-            return next.into_iter().for_each(|next| self.try_next(next));
-        } else if let Some(release) = self.release_of_looked(blocked) {
-            self.blocking.leave_queue(node, blocked);
-            self.finish_released(blocked, release);
+            self.serve_queue(env, node);
+            return next.into_iter().for_each(|next| self.try_next(env, next));
+        } else if let Some(release) = self.release_of_looked(env, blocked) {
+            self.leave_queue(node, blocked);
+            self.finish_released(env, blocked, release);
         }
         // Those behind it were not served before it.
-        self.serve_queue(node);
+        self.serve_queue(env, node);
     }
 
     /// A request has become the first for a key because the one before it was served.
-    fn try_next(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get(blocked).filter(|this| this.state == State::Queued) else { return };
-        if !this.is_on_own && !self.is_held_at(this.node, this.row) {
-            self.try_blocked(blocked);
+    fn try_next(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let Some(this) = self.requests.get(blocked).filter(|this| this.state == State::Queued) else { return };
+        if !this.is_on_own && !env.is_held_at(this.node, this.row) {
+            self.try_blocked(env, blocked);
         }
     }
 
     /// Answers a request that waits no longer, and forgets it.
-    pub(crate) fn finish_blocked(&mut self, blocked: Handle, kind: ReplyKind, reply: &[u8]) {
-        let Some(this) = self.blocking.remove(blocked) else { return };
-        this.wait.into_iter().for_each(|wait| self.leave_parking(wait));
+    pub(crate) fn finish_blocked(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        blocked: Handle,
+        kind: ReplyKind,
+        reply: &[u8],
+    ) {
+        let Some(this) = self.remove(blocked) else { return };
+        this.wait.into_iter().for_each(|wait| self.leave_parking(env, wait));
         let is_served = this.is_served_by(kind, reply);
         let drops_client = this.release.is_some_and(Release::drops_client);
         let has_waited = this.release == Some(Release::Vanished);
         let index = match this.target {
             Target::Client { asker, is_wanted } => {
-                let is_there = self.env.clients.sessions.get_mut(asker.session).is_some();
-                let is_put_back = (has_waited || !is_there) && self.put_back(&this, reply);
+                let is_there = env.clients.sessions.get_mut(asker.session).is_some();
+                let is_put_back = (has_waited || !is_there) && self.put_back(env, &this, reply);
                 if !is_there {
                     return;
                 }
                 let is_told = is_wanted && (is_served || !drops_client) && !is_put_back;
-                self.env.clients.feed(asker.session, asker.seq, if is_told { reply } else { &[] }, true);
+                env.clients.feed(asker.session, asker.seq, if is_told { reply } else { &[] }, true);
                 Some(asker.session.index)
             }
             Target::Part { gather, .. } if drops_client && !is_served => {
-                self.env.scatters.abandon(gather, &mut self.env.clients).map(|asker| asker.session.index)
+                env.scatters.abandon(gather, &mut env.clients).map(|asker| asker.session.index)
             }
             Target::Part { gather, part } => {
-                self.env.scatters.feed(gather, part, kind, reply, &mut self.env.clients);
+                env.scatters.feed(gather, part, kind, reply, &mut env.clients);
                 None
             }
         };
-        let index =
-            index.or_else(|| self.env.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
+        let index = index.or_else(|| env.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
         let Some(index) = index else { return };
-        self.env.forget_blocked(index, blocked, this.held_bytes);
+        env.forget_blocked(index, blocked, this.held_bytes);
         if drops_client && (has_waited || !is_served) {
-            self.env.drop_rest(index);
+            env.drop_rest(index);
         }
     }
 
     /// The node does not let the request go: its connection is closed, which ends it in any case.
-    fn give_up_waiting(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    fn give_up_waiting(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         let State::Sent(lane) = this.state else { return };
-        if let Some(place) = self.env.lanes.find(lane) {
-            self.env.close_lane(place);
+        if let Some(place) = env.lanes.find(lane) {
+            env.close_lane(place);
         }
     }
 
     /// Time has passed for those who have no connection: some are told that theirs is over, and some are tried.
     #[cold]
-    pub(crate) fn handle_blocked_deadlines(&mut self) {
-        let now_us = self.env.now.mono_us;
-        for blocked in self.blocking.take_overdue(now_us) {
+    pub(crate) fn handle_blocked_deadlines(&mut self, env: &mut Env<impl Execute>) {
+        let now_us = env.now.mono_us;
+        for blocked in self.take_overdue(now_us) {
             // One that is being tried is told behind that, unless there is another reason to let it go.
-            let Some(this) = self.blocking.requests.get(blocked) else { continue };
+            let Some(this) = self.requests.get(blocked) else { continue };
             match (this.release, this.state) {
-                (None, State::Queued) if !this.may_end_unasked() => self.ask_late(blocked),
-                (None, _) => self.release_blocked(blocked, Release::Timeout),
+                (None, State::Queued) if !this.may_end_unasked() => self.ask_late(env, blocked),
+                (None, _) => self.release_blocked(env, blocked, Release::Timeout),
                 (Some(Release::HalfClosed), State::Queued) => {
                     let node = this.node;
-                    self.blocking.leave_queue(node, blocked);
-                    self.finish_released(blocked, Release::HalfClosed);
+                    self.leave_queue(node, blocked);
+                    self.finish_released(env, blocked, Release::HalfClosed);
                 }
                 _ => {}
             }
         }
-        let Some(tries) = self.blocking.take_tries(now_us) else { return };
+        let Some(tries) = self.take_tries(now_us) else { return };
         let is_fit = |w: &BlockedRequest| w.state == State::Queued && !(w.is_looked && w.is_overdue(now_us));
         for (node, chosen) in tries.into_entries() {
-            self.serve_queue(node);
-            self.stop_looking(node);
+            self.serve_queue(env, node);
+            self.stop_looking(env, node);
             for blocked in chosen {
-                if self.blocking.requests.get(blocked).is_some_and(|w| is_fit(w) && !self.is_held_at(node, w.row)) {
-                    self.try_blocked(blocked);
+                if self.requests.get(blocked).is_some_and(|w| is_fit(w) && !env.is_held_at(node, w.row)) {
+                    self.try_blocked(env, blocked);
                 }
             }
         }
     }
 
     /// Checks requests that wait at nodes. Returns whether any has to be checked again.
-    pub(crate) fn check_queues(&mut self) -> bool {
-        let now_us = self.env.now.mono_us;
-        let due_us = self.env.lag.due_us(now_us, self.env.config.timeouts.response_us);
+    pub(crate) fn check_queues(&mut self, env: &mut Env<impl Execute>) -> bool {
+        let now_us = env.now.mono_us;
+        let due_us = env.lag.due_us(now_us, env.config.timeouts.response_us);
         let (mut stuck, mut asked) = (Vec::new(), Vec::new());
-        for handle in self.blocking.sent.iter().copied() {
-            let Some(blocked) = self.blocking.requests.get(handle) else { continue };
+        for handle in self.sent.iter().copied() {
+            let Some(blocked) = self.requests.get(handle) else { continue };
             if blocked.release.is_some() {
                 asked.push(handle);
-            } else if self.env.is_given_up(blocked, due_us) {
+            } else if env.is_given_up(blocked, due_us) {
                 stuck.push(handle);
             }
         }
-        stuck.into_iter().for_each(|blocked| self.give_up_waiting(blocked));
-        asked.into_iter().for_each(|blocked| self.unblock(blocked));
-        if self.env.engine.is_some() {
+        stuck.into_iter().for_each(|blocked| self.give_up_waiting(env, blocked));
+        asked.into_iter().for_each(|blocked| self.unblock(env, blocked));
+        if env.engine.is_some() {
             return false;
         }
-        for node in self.blocking.nodes.ids() {
-            self.serve_queue(node);
+        for node in self.nodes.ids() {
+            self.serve_queue(env, node);
         }
-        let Blocking { requests, sent, .. } = &self.blocking;
+        let Self { requests, sent, .. } = &*self;
         // Who waits at a node needs no look at the clock, but for being asked back.
         requests.len() > sent.len() || sent.iter().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
     }
 
     /// A node does not answer any more: waiting requests end.
-    pub(crate) fn end_waiting(&mut self, node: NodeId) {
-        let lanes: Vec<LaneHandle> = self.blocking.at(node).connections.iter().map(|c| c.lane).collect();
+    pub(crate) fn end_waiting(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        let lanes: Vec<LaneHandle> = self.at(node).connections.iter().map(|c| c.lane).collect();
         for lane in lanes {
-            if let Some(place) = self.env.lanes.find(lane) {
-                self.env.close_lane(place);
+            if let Some(place) = env.lanes.find(lane) {
+                env.close_lane(place);
             }
         }
     }

@@ -13,6 +13,7 @@
 //! nothing that was there before it was read: both may end unasked.
 
 use crate::blocking::is_wait;
+use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
 use crate::env::Env;
 use crate::error_text;
@@ -21,7 +22,6 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::transaction::multi_probe::Multi;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::ReplyKind;
 
@@ -47,51 +47,51 @@ impl BlockedRequest {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Blocking {
     /// A node had nothing for a request that queues: why it waits no longer, if it does not.
-    pub(crate) fn release_of_looked(&mut self, blocked: Handle) -> Option<Release> {
-        let now_us = self.env.now.mono_us;
-        let this = self.blocking.requests.get_mut(blocked)?;
+    pub(crate) fn release_of_looked(&mut self, env: &mut Env<impl Execute>, blocked: Handle) -> Option<Release> {
+        let now_us = env.now.mono_us;
+        let this = self.requests.get_mut(blocked)?;
         this.is_looked = true;
         this.release.or_else(|| this.is_overdue(now_us).then_some(Release::Timeout))
     }
 
     /// The time of a request that queues is over, and its node has not been asked: it is asked as soon as that can be done.
     #[cold]
-    pub(crate) fn ask_late(&mut self, blocked: Handle) {
-        let (now_us, patience_us) = (self.env.now.mono_us, self.env.config.timeouts.response_us);
-        let Some(this) = self.blocking.requests.get(blocked) else { return };
+    pub(crate) fn ask_late(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let (now_us, patience_us) = (env.now.mono_us, env.config.timeouts.response_us);
+        let Some(this) = self.requests.get(blocked) else { return };
         let (node, class, row) = (this.node, this.class.id(), this.row);
         // A stall of the event loop is no time in which it could have been asked.
-        let over_us = self.env.lag.attended_us(this.deadline_us.unwrap_or(now_us));
+        let over_us = env.lag.attended_us(this.deadline_us.unwrap_or(now_us));
         let until_us = over_us.saturating_add(patience_us);
-        if self.is_held_at(node, row) {
+        if env.is_held_at(node, row) {
             // It is asked once the pause is over, like any other.
-            return self.blocking.put_off(blocked, now_us + patience_us);
+            return self.put_off(blocked, now_us + patience_us);
         }
         if now_us < until_us {
-            self.try_behind_others(blocked);
+            self.try_behind_others(env, blocked);
         }
-        let is_tried = self.blocking.requests.get(blocked).is_none_or(|this| this.state != State::Queued);
-        if is_tried || now_us < until_us && self.may_be_asked_yet(node, class) {
-            self.blocking.begin_trying(now_us);
-            return self.blocking.put_off(blocked, until_us);
+        let is_tried = self.requests.get(blocked).is_none_or(|this| this.state != State::Queued);
+        if is_tried || now_us < until_us && self.may_be_asked_yet(env, node, class) {
+            self.begin_trying(now_us);
+            return self.put_off(blocked, until_us);
         }
-        let name = &self.env.lanes.nodes[node].name;
+        let name = &env.lanes.nodes[node].name;
         let error =
             if now_us < until_us { error_text::no_blocking_connection(name) } else { error_text::not_asked(name) };
-        self.blocking.leave_queue(node, blocked);
-        self.finish_blocked(blocked, ReplyKind::Error, &error);
+        self.leave_queue(node, blocked);
+        self.finish_blocked(env, blocked, ReplyKind::Error, &error);
     }
 
     /// Whether a connection on which a queued request can be asked is about to be there.
-    fn may_be_asked_yet(&mut self, node: NodeId, class: LaneKeyId) -> bool {
+    fn may_be_asked_yet(&mut self, env: &mut Env<impl Execute>, node: NodeId, class: LaneKeyId) -> bool {
         if self.has_one_coming(node) {
             return true;
         }
-        let lanes = &self.env.lanes;
+        let lanes = &env.lanes;
         let is_of_use = |lane: LaneId| !matches!(lanes[lane].multi, Multi::Refused(_));
-        let mut looks = self.blocking.at(node).looks.iter().filter(|look| look.class == class);
+        let mut looks = self.at(node).looks.iter().filter(|look| look.class == class);
         looks.any(|look| lanes.find(look.lane).is_some_and(is_of_use))
     }
 }

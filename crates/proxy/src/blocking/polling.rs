@@ -5,6 +5,7 @@
 //! on that connection, and never on one that others use: if the node ceases to take MULTI in just that moment, the request
 //! waits there for its shortest time and holds up no other.
 
+use crate::blocking::queue::Blocking;
 use crate::env::Env;
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::id::NodeId;
@@ -12,7 +13,6 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::lease::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::transaction::multi_probe::{Multi, Then};
-use crate::worker::Worker;
 use respool_command::Execute;
 
 /// One of these connections.
@@ -24,46 +24,51 @@ pub(crate) struct Look {
     again_us: u64,
 }
 
-impl<E: Execute> Worker<E> {
+impl Blocking {
     /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
-    pub(crate) fn lane_to_look(&mut self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
-        let now_us = self.env.now.mono_us;
-        let known = self.blocking.at(node).looks.iter().position(|look| look.class == class);
-        let mut lane = known.and_then(|at| self.env.lanes.find(self.blocking.nodes[node].looks[at].lane));
-        if let Some(stale) = lane.filter(|lane| self.env.lanes[*lane].is_stale) {
-            if !self.env.lanes[stale].up.tickets().is_empty() {
+    pub(crate) fn lane_to_look(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        node: NodeId,
+        class: LaneKeyId,
+    ) -> Option<LaneId> {
+        let now_us = env.now.mono_us;
+        let known = self.at(node).looks.iter().position(|look| look.class == class);
+        let mut lane = known.and_then(|at| env.lanes.find(self.nodes[node].looks[at].lane));
+        if let Some(stale) = lane.filter(|lane| env.lanes[*lane].is_stale) {
+            if !env.lanes[stale].up.tickets().is_empty() {
                 return None;
             }
-            self.env.close_lane(stale);
+            env.close_lane(stale);
             lane = None;
         }
         let Some((at, lane)) = known.zip(lane) else {
             if let Some(at) = known {
-                self.blocking.nodes[node].looks.swap_remove(at);
+                self.nodes[node].looks.swap_remove(at);
             }
-            let lane = self.env.lanes.borrow(&self.env.config, node, class, self.env.now).ok()?;
-            self.blocking.at(node).looks.push(Look { class, lane, again_us: 0 });
-            let place = self.env.lanes.find(lane)?;
-            return self.env.look_on(place);
+            let lane = env.lanes.borrow(&env.config, node, class, env.now).ok()?;
+            self.at(node).looks.push(Look { class, lane, again_us: 0 });
+            let place = env.lanes.find(lane)?;
+            return env.look_on(place);
         };
-        let look = &mut self.blocking.nodes[node].looks[at];
-        if matches!(self.env.lanes[lane].multi, Multi::Refused(_)) {
+        let look = &mut self.nodes[node].looks[at];
+        if matches!(env.lanes[lane].multi, Multi::Refused(_)) {
             if look.again_us == 0 {
                 look.again_us = now_us + LOOK_AGAIN_US;
             } else if look.again_us <= now_us {
                 look.again_us = 0;
-                self.env.lanes[lane].multi.doubt();
+                env.lanes[lane].multi.doubt();
             }
         }
-        self.env.look_on(lane)
+        env.look_on(lane)
     }
 
     /// No request queues for a node any more: the connections on which they were tried are for others.
-    pub(crate) fn stop_looking(&mut self, node: NodeId) {
-        let list = self.blocking.at(node);
+    pub(crate) fn stop_looking(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        let list = self.at(node);
         if list.queue.is_empty() {
             for look in std::mem::take(&mut list.looks) {
-                self.env.give_back(look.lane, ResetNeeded::default());
+                env.give_back(look.lane, ResetNeeded::default());
             }
         }
     }

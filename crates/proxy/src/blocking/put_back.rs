@@ -14,6 +14,7 @@
 //! [`RETURN_US_MAX`] has passed, which a pause of the node does not count against. An element is back at the end of its list from which it was taken; who else waits for it gets
 //! it as if it had just been pushed.
 
+use crate::blocking::queue::Blocking;
 use crate::blocking::request::BlockedRequest;
 use crate::env::Env;
 use crate::hooks::Event;
@@ -23,7 +24,6 @@ use crate::nodes::id::NodeId;
 use crate::pool::key_id::{LaneKeyId, LaneKeyUse};
 use crate::pool::replace::Moves;
 use crate::session::forced_disconnect::DisconnectLog;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::{ArgsBuf, ReplyKind, encode_request};
 use std::collections::VecDeque;
@@ -136,102 +136,102 @@ impl Returns {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Blocking {
     /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
-    pub(crate) fn put_back(&mut self, blocked: &BlockedRequest, reply: &[u8]) -> bool {
+    pub(crate) fn put_back(&mut self, env: &mut Env<impl Execute>, blocked: &BlockedRequest, reply: &[u8]) -> bool {
         let Some(request) = blocked.undo(reply) else { return false };
         let bytes = size_of::<Return>() + request.as_args().iter().map(|arg| arg.len() + 16).sum::<usize>();
-        let until_us = self.env.now.mono_us + RETURN_US_MAX;
+        let until_us = env.now.mono_us + RETURN_US_MAX;
         let what = Return { node: blocked.node, class: blocked.class.clone(), request, bytes, until_us };
-        let returns = &mut self.blocking.returns;
+        let returns = &mut self.returns;
         if returns.count >= RETURNS_MAX || returns.bytes + bytes > RETURNS_BYTES_MAX {
-            self.lose(&what, b"too much waits to be put back");
+            self.lose(env, &what, b"too much waits to be put back");
             return true;
         }
         returns.count += 1;
         returns.bytes += bytes;
-        self.env.shared.ledger.account(0, bytes);
-        self.bring_back(what);
+        env.shared.ledger.account(0, bytes);
+        self.bring_back(env, what);
         true
     }
 
-    fn bring_back(&mut self, what: Return) {
-        if self.env.lanes.nodes.get(what.node).is_none() {
-            return self.give_up_return(&what, b"its node is not configured any more");
+    fn bring_back(&mut self, env: &mut Env<impl Execute>, what: Return) {
+        if env.lanes.nodes.get(what.node).is_none() {
+            return self.give_up_return(env, &what, b"its node is not configured any more");
         }
         let (node, class) = (what.node, what.class.id());
-        if self.client_pause.is_some() || self.env.is_all_paused || self.env.lanes.nodes[node].is_paused {
+        if env.client_pause.is_some() || env.is_all_paused || env.lanes.nodes[node].is_paused {
             // What is taken back while a node is exchanged must not go to the one that is left behind.
-            return self.try_later(what);
+            return self.try_later(env, what);
         }
-        let lane = self.env.lane_for_aftermath(node, class);
+        let lane = env.lane_for_aftermath(node, class);
         let task = InternalRequest::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
-        let task = self.env.tasks.begin(task);
-        let Env { lanes, clients, config, now, tasks, .. } = &mut self.env;
+        let task = env.tasks.begin(task);
+        let Env { lanes, clients, config, now, tasks, .. } = env;
         let Some(InternalRequest::Return(returning)) = tasks.get_mut(task) else { return };
         let write = |out: &mut Vec<u8>| encode_request(out, returning.what.request.as_args().iter());
         let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.env.is_busy = true;
+        env.is_busy = true;
         if let Err(error) = sent {
-            self.env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut self.env.clients);
+            env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
         }
     }
 
     /// A node has been asked.
-    pub(crate) fn conclude_return(&mut self, returning: Returning) {
+    pub(crate) fn conclude_return(&mut self, env: &mut Env<impl Execute>, returning: Returning) {
         let Returning { what, outcome } = returning;
         match outcome {
             Outcome::Back => {
-                self.forget_return(&what);
-                self.env.counters.elements_put_back.add(1);
+                self.forget_return(env, &what);
+                env.counters.elements_put_back.add(1);
             }
-            Outcome::NotNow(words) if self.env.now.mono_us >= what.until_us => self.give_up_return(&what, &words),
-            Outcome::NotNow(_) => self.try_later(what),
-            Outcome::Lost(words) => self.give_up_return(&what, &words),
-            Outcome::Asked => self.give_up_return(&what, b"no answer came"),
+            Outcome::NotNow(words) if env.now.mono_us >= what.until_us => self.give_up_return(env, &what, &words),
+            Outcome::NotNow(_) => self.try_later(env, what),
+            Outcome::Lost(words) => self.give_up_return(env, &what, &words),
+            Outcome::Asked => self.give_up_return(env, &what, b"no answer came"),
         }
     }
 
-    fn try_later(&mut self, what: Return) {
-        self.blocking.returns.again_us = self.env.now.mono_us + RETURN_AGAIN_US;
-        self.blocking.returns.waiting.push_back(what);
-        self.env.is_busy = true;
+    fn try_later(&mut self, env: &mut Env<impl Execute>, what: Return) {
+        self.returns.again_us = env.now.mono_us + RETURN_AGAIN_US;
+        self.returns.waiting.push_back(what);
+        env.is_busy = true;
     }
 
     /// Tries those again that could not be brought back. Returns whether any waits.
-    pub(crate) fn check_returns(&mut self) -> bool {
-        if !self.blocking.returns.waiting.is_empty() && self.env.now.mono_us >= self.blocking.returns.again_us {
-            for what in std::mem::take(&mut self.blocking.returns.waiting) {
-                self.bring_back(what);
+    pub(crate) fn check_returns(&mut self, env: &mut Env<impl Execute>) -> bool {
+        if !self.returns.waiting.is_empty() && env.now.mono_us >= self.returns.again_us {
+            for what in std::mem::take(&mut self.returns.waiting) {
+                self.bring_back(env, what);
             }
         }
-        !self.blocking.returns.waiting.is_empty()
+        !self.returns.waiting.is_empty()
     }
 
     /// The worker ends: what is not back by now is lost.
-    pub(crate) fn give_up_returns(&mut self) {
-        for what in std::mem::take(&mut self.blocking.returns.waiting) {
-            self.give_up_return(&what, b"the process ends");
+    pub(crate) fn give_up_returns(&mut self, env: &mut Env<impl Execute>) {
+        for what in std::mem::take(&mut self.returns.waiting) {
+            self.give_up_return(env, &what, b"the process ends");
         }
     }
 
-    fn forget_return(&mut self, what: &Return) {
-        let returns = &mut self.blocking.returns;
+    fn forget_return(&mut self, env: &mut Env<impl Execute>, what: &Return) {
+        let returns = &mut self.returns;
         returns.count = returns.count.saturating_sub(1);
         returns.bytes = returns.bytes.saturating_sub(what.bytes);
-        self.env.shared.ledger.account(what.bytes, 0);
+        env.shared.ledger.account(what.bytes, 0);
     }
 
-    fn give_up_return(&mut self, what: &Return, why: &[u8]) {
-        self.forget_return(what);
-        self.lose(what, why);
+    fn give_up_return(&mut self, env: &mut Env<impl Execute>, what: &Return, why: &[u8]) {
+        self.forget_return(env, what);
+        self.lose(env, what, why);
     }
 
-    fn lose(&mut self, what: &Return, why: &[u8]) {
-        self.env.counters.elements_lost.add(1);
-        let Some(untold) = self.blocking.returns.lines.may_tell(self.env.now.mono_us) else { return };
-        let node = self.env.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
+    fn lose(&mut self, env: &mut Env<impl Execute>, what: &Return, why: &[u8]) {
+        env.counters.elements_lost.add(1);
+        let Some(untold) = self.returns.lines.may_tell(env.now.mono_us) else { return };
+        let node = env.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
         let why = String::from_utf8_lossy(why).trim_start_matches('-').trim_end().to_owned();
-        self.env.shared.hooks.tell(&Event::ElementLost { node, worker: self.env.number, why, untold });
+        env.shared.hooks.tell(&Event::ElementLost { node, worker: env.number, why, untold });
     }
 }

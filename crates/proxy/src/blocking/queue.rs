@@ -3,6 +3,7 @@
 //! What is done for those who wait is done in small steps, since all other clients of the worker wait for each of them to
 //! end: of ten thousand whose time is over, some are told in this turn and some in the next.
 
+use crate::blocking::engine::Parking;
 use crate::blocking::fairness::Takers;
 use crate::blocking::polling::Look;
 use crate::blocking::put_back::Returns;
@@ -80,6 +81,8 @@ pub(crate) struct Blocking {
     /// What was taken for clients that have left, and is not back yet.
     pub(crate) returns: Returns,
     pub(crate) requests: Slab<BlockedRequest>,
+    /// Those of them that an engine in this process has parked.
+    pub(crate) parking: Parking,
     pub(crate) nodes: PerNode<NodeQueue>,
     /// Those who wait at a node.
     pub(crate) sent: BTreeSet<Handle>,

@@ -5,23 +5,24 @@
 
 use crate::blocking::is_wait;
 use crate::blocking::node_queries::{COUNTS, NodeQuery, NodeQueryPurpose};
+use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, State, begins_at_arrival};
 use crate::commands::client_query::Ids;
+use crate::env::Env;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, ReplyKind, encode_request};
 
-impl<E: Execute> Worker<E> {
-    pub(crate) fn finish_released(&mut self, blocked: Handle, release: Release) {
+impl Blocking {
+    pub(crate) fn finish_released(&mut self, env: &mut Env<impl Execute>, blocked: Handle, release: Release) {
         if release == Release::Moved {
-            return self.ask_again(blocked);
+            return self.ask_again(env, blocked);
         }
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, this.protocol);
         let kind = match release {
@@ -39,72 +40,72 @@ impl<E: Execute> Worker<E> {
             }
             Release::HalfClosed | Release::Vanished | Release::Drained | Release::Moved => ReplyKind::Null,
         };
-        self.finish_blocked(blocked, kind, &reply);
+        self.finish_blocked(env, blocked, kind, &reply);
     }
 
     /// A request is to wait no longer.
-    pub(crate) fn release_blocked(&mut self, blocked: Handle, release: Release) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    pub(crate) fn release_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle, release: Release) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         if this.release.is_some_and(Release::drops_client) && release != Release::Vanished {
             // The node has been asked already.
             return;
         }
         let (node, row, state) = (this.node, this.row, this.state);
-        let may_be_asked = self.env.engine.is_none() && !self.is_held_at(node, row);
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+        let may_be_asked = env.engine.is_none() && !env.is_held_at(node, row);
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         match state {
-            State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(blocked),
+            State::Queued if release == Release::HalfClosed && may_be_asked => self.ask_once(env, blocked),
             State::Queued => {
                 this.release = Some(release);
-                self.blocking.leave_queue(node, blocked);
-                self.finish_released(blocked, release);
+                self.leave_queue(node, blocked);
+                self.finish_released(env, blocked, release);
             }
             State::Tried => this.release = Some(release),
             State::Sent(_) => {
                 this.release = Some(release);
-                self.env.is_busy = true;
-                self.unblock(blocked);
+                env.is_busy = true;
+                self.unblock(env, blocked);
             }
         }
     }
 
     /// A client has closed its side right behind a request that has not reached its node: it is asked there all the same, as it
     /// may have what the request is for, and let go at once.
-    pub(super) fn ask_once(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    pub(super) fn ask_once(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         this.release = Some(Release::HalfClosed);
         let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
         if can_be_tried || self.has_one_coming(node) {
-            self.blocking.hasten(blocked, self.env.now.mono_us + ASK_ONCE_US_MAX);
-            self.blocking.begin_trying(self.env.now.mono_us);
-            self.try_behind_others(blocked);
+            self.hasten(blocked, env.now.mono_us + ASK_ONCE_US_MAX);
+            self.begin_trying(env.now.mono_us);
+            self.try_behind_others(env, blocked);
         } else {
-            self.blocking.leave_queue(node, blocked);
-            self.finish_released(blocked, Release::HalfClosed);
+            self.leave_queue(node, blocked);
+            self.finish_released(env, blocked, Release::HalfClosed);
         }
     }
 
     /// Asks the node to let a request go.
-    pub(crate) fn unblock(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    pub(crate) fn unblock(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         let (node, release, asked) = (this.node, this.release, this.asked);
         let State::Sent(lane) = this.state else { return };
-        let since_us = *this.released_us.get_or_insert(self.env.now.mono_us);
-        let place = self.env.lanes.find(lane).filter(|place| !self.env.lanes[*place].up.tickets().is_empty());
+        let since_us = *this.released_us.get_or_insert(env.now.mono_us);
+        let place = env.lanes.find(lane).filter(|place| !env.lanes[*place].up.tickets().is_empty());
         let Some(place) = place else {
             // The reply has arrived, or the connection has ended: the outcome is about to be concluded.
             return;
         };
-        let is_sent = self.env.lanes[place].up.is_ready();
-        let known = self.blocking.connection(node, lane);
+        let is_sent = env.lanes[place].up.is_ready();
+        let known = self.connection(node, lane);
         let (id, is_being_asked) = known.map_or((None, false), |c| (c.id, c.unblocks > 0));
         if let Some(release) = release.filter(|_| !is_sent) {
             // Nothing can have been taken for a request that has not been sent.
-            self.finish_released(blocked, release);
-            if self.env.lanes.find(lane).is_some() {
-                self.env.close_lane(place);
+            self.finish_released(env, blocked, release);
+            if env.lanes.find(lane).is_some() {
+                env.close_lane(place);
             }
-            self.serve_queue(node);
+            self.serve_queue(env, node);
             return;
         }
         if is_being_asked {
@@ -112,15 +113,15 @@ impl<E: Execute> Worker<E> {
             return;
         }
         // The number is about to come, as long as other answers may take, and the timers ask again.
-        let due_us = self.env.lag.due_us(self.env.now.mono_us, self.env.config.timeouts.response_us);
+        let due_us = env.lag.due_us(env.now.mono_us, env.config.timeouts.response_us);
         let is_late = due_us.is_some_and(|due_us| since_us <= due_us);
         let Some(id) = id.filter(|_| asked < UNBLOCKS_MAX) else {
             if asked >= UNBLOCKS_MAX || is_late {
-                self.give_up_waiting(blocked);
+                self.give_up_waiting(env, blocked);
             }
             return;
         };
-        if let Some(this) = self.blocking.requests.get_mut(blocked) {
+        if let Some(this) = self.requests.get_mut(blocked) {
             this.asked += 1;
         }
         let id = id.to_string();
@@ -128,60 +129,54 @@ impl<E: Execute> Worker<E> {
         if release == Some(Release::Error) {
             words.push(b"ERROR");
         }
-        if let Some(connection) = self.blocking.connection(node, lane) {
+        if let Some(connection) = self.connection(node, lane) {
             connection.unblocks += 1;
         }
-        let task = self.env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
-        let other = self.env.lane_for_aftermath(node, LaneKeyId::PLAIN);
+        let task = env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
+        let other = env.lane_for_aftermath(node, LaneKeyId::PLAIN);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = InternalRequests::owner(task, COUNTS);
-        let sent = self.env.lanes.send(other, owner, &self.env.config, self.env.now, &mut self.env.clients.pool, write);
+        let sent = env.lanes.send(other, owner, &env.config, env.now, &mut env.clients.pool, write);
         if let Err(error) = sent {
-            self.env.tasks.fail(
-                task,
-                COUNTS,
-                crate::internal_request::LostReply::Unsent,
-                &error,
-                &mut self.env.clients,
-            );
+            env.tasks.fail(task, COUNTS, crate::internal_request::LostReply::Unsent, &error, &mut env.clients);
         }
     }
 
     /// Whether the node has unblocked a request, or will, is not known: its connection must not serve others.
-    pub(super) fn give_up_unblock(&mut self, blocked: Handle, lane: LaneHandle) {
-        self.give_up_waiting(blocked);
-        if let Some(place) = self.env.lanes.find(lane) {
-            self.env.close_lane(place);
+    pub(super) fn give_up_unblock(&mut self, env: &mut Env<impl Execute>, blocked: Handle, lane: LaneHandle) {
+        self.give_up_waiting(env, blocked);
+        if let Some(place) = env.lanes.find(lane) {
+            env.close_lane(place);
         }
     }
 
     /// A client has left: what it waits for is not wanted.
-    pub(crate) fn release_all_of(&mut self, requests: Vec<Handle>) {
+    pub(crate) fn release_all_of(&mut self, env: &mut Env<impl Execute>, requests: Vec<Handle>) {
         for blocked in requests {
-            self.release_blocked(blocked, Release::Vanished);
+            self.release_blocked(env, blocked, Release::Vanished);
         }
     }
 
     /// Lets the waiting clients of this worker go that are meant. Returns how many.
-    pub(crate) fn unblock_clients(&mut self, ids: &Ids, release: Release) -> usize {
+    pub(crate) fn unblock_clients(&mut self, env: &mut Env<impl Execute>, ids: &Ids, release: Release) -> usize {
         let meant = |s: &crate::session::Session| ids.has(s.id);
         let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         let found: Vec<Vec<Handle>> =
-            self.env.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
+            env.clients.sessions.iter().filter(|(_, s)| meant(s)).map(|(_, s)| of(s)).collect();
         let mut released = 0;
         for requests in found.into_iter().filter(|w| !w.is_empty()) {
             released += 1;
-            requests.into_iter().for_each(|blocked| self.release_blocked(blocked, release));
+            requests.into_iter().for_each(|blocked| self.release_blocked(env, blocked, release));
         }
         released
     }
 
     /// Ends all waiting requests: the worker is about to end.
-    pub(crate) fn unblock_all(&mut self) {
-        let all: Vec<u32> = self.blocking.requests.iter().map(|(index, _)| index).collect();
+    pub(crate) fn unblock_all(&mut self, env: &mut Env<impl Execute>) {
+        let all: Vec<u32> = self.requests.iter().map(|(index, _)| index).collect();
         for index in all {
-            if let Some(blocked) = self.blocking.requests.handle(index) {
-                self.release_blocked(blocked, Release::Drained);
+            if let Some(blocked) = self.requests.handle(index) {
+                self.release_blocked(env, blocked, Release::Drained);
             }
         }
     }

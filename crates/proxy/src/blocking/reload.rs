@@ -17,6 +17,7 @@
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::is_wait;
+use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival};
 use crate::env::Env;
 use crate::error_text;
@@ -25,38 +26,37 @@ use crate::pool::replace::Moves;
 use crate::pool::table::LaneHandle;
 use crate::session::id::ClientId;
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_wire::ReplyKind;
 
-impl<E: Execute> Worker<E> {
+impl Blocking {
     /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
-    pub(crate) fn move_blocked(&mut self, moves: &Moves) {
-        if self.env.engine.is_some() {
+    pub(crate) fn move_blocked(&mut self, env: &mut Env<impl Execute>, moves: &Moves) {
+        if env.engine.is_some() {
             return;
         }
-        let lists = std::mem::take(&mut self.blocking.nodes);
+        let lists = std::mem::take(&mut self.nodes);
         for (before, mut list) in lists.into_entries() {
             let connections = std::mem::take(&mut list.connections);
             let looks = std::mem::take(&mut list.looks);
             // Without waiting requests and connections there is nothing to keep.
             if moves.place_of(before) != NodeId::NONE {
-                *self.blocking.at(moves.place_of(before)) = list;
+                *self.at(moves.place_of(before)) = list;
             }
             // Each connection is with the server that it leads to: where a name moves, those of one node lead to several.
             let place = |lane: LaneHandle| Some(moves.place_on(before, lane)).filter(|place| *place != NodeId::NONE);
             for connection in connections {
                 if let Some(place) = place(connection.lane) {
-                    self.blocking.at(place).connections.push(connection);
+                    self.at(place).connections.push(connection);
                 }
             }
             for look in looks {
                 if let Some(place) = place(look.lane) {
-                    self.blocking.at(place).looks.push(look);
+                    self.at(place).looks.push(look);
                 }
             }
         }
-        for (_, blocked) in self.blocking.requests.iter_mut() {
+        for (_, blocked) in self.requests.iter_mut() {
             blocked.node = match blocked.state {
                 State::Sent(lane) => moves.place_on(blocked.node, lane),
                 State::Queued | State::Tried => moves.place_of(blocked.node),
@@ -66,58 +66,59 @@ impl<E: Execute> Worker<E> {
             blocked.stands_for =
                 blocked.stands_for.map(|home| moves.place_of(home)).filter(|home| *home != NodeId::NONE);
         }
-        let homes = self.blocking.stood_for.drain(..).map(|home| moves.place_of(home));
-        self.blocking.stood_for = homes.filter(|home| *home != NodeId::NONE).collect();
+        let homes = self.stood_for.drain(..).map(|home| moves.place_of(home));
+        self.stood_for = homes.filter(|home| *home != NodeId::NONE).collect();
     }
 
     /// Asks those back who wait where their keys are not any more: their node has gone, or keys are placed or named in another
     /// way now (`has_other_ways`).
-    pub(crate) fn recall_blocked(&mut self, has_other_ways: bool) {
-        if self.env.engine.is_some() {
+    pub(crate) fn recall_blocked(&mut self, env: &mut Env<impl Execute>, has_other_ways: bool) {
+        if env.engine.is_some() {
             return;
         }
-        let is_astray = |blocked: &BlockedRequest| has_other_ways || self.env.lanes.nodes[blocked.node].is_gone;
-        let requests = &self.blocking.requests;
+        let is_astray = |blocked: &BlockedRequest| has_other_ways || env.lanes.nodes[blocked.node].is_gone;
+        let requests = &self.requests;
         let astray = requests.iter().filter(|(_, blocked)| is_astray(blocked));
         let mut astray: Vec<(u64, Handle)> =
             astray.filter_map(|(index, blocked)| Some((blocked.turn, requests.handle(index)?))).collect();
         // Who came first asks again first.
         astray.sort_unstable_by_key(|(turn, _)| *turn);
         for (_, blocked) in astray {
-            if !self.is_at_home(blocked) {
-                self.recall(blocked);
+            if !self.is_at_home(env, blocked) {
+                self.recall(env, blocked);
             }
         }
     }
 
     /// A node is drained: requests that wait there end.
-    pub(crate) fn recall_blocked_from(&mut self, node: NodeId) {
-        let requests = &self.blocking.requests;
+    pub(crate) fn recall_blocked_from(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        let requests = &self.requests;
         let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
         let there: Vec<Handle> = there.filter_map(|(index, _)| requests.handle(index)).collect();
-        there.into_iter().for_each(|blocked| self.recall(blocked));
+        there.into_iter().for_each(|blocked| self.recall(env, blocked));
     }
 
     /// Whether a request waits where it would be sent if it was asked now.
-    fn is_at_home(&mut self, blocked: Handle) -> bool {
-        let Some(this) = self.blocking.requests.get(blocked) else { return true };
-        if self.env.lanes.nodes[this.node].is_gone {
+    fn is_at_home(&mut self, env: &mut Env<impl Execute>, blocked: Handle) -> bool {
+        let Some(this) = self.requests.get(blocked) else { return true };
+        if env.lanes.nodes[this.node].is_gone {
             return false;
         }
         let Target::Client { asker, .. } = this.target else { return true };
-        if is_wait(this.row) || self.env.clients.sessions.get(asker.session).is_none() {
+        if is_wait(this.row) || env.clients.sessions.get(asker.session).is_none() {
             return true;
         }
         let (node, row, said) = (this.node, this.row, this.said.as_ref().unwrap_or(&this.args).clone());
-        let Ok(target) = self.env.waiting_target(asker.session.index, row, said.as_args()) else { return false };
+        let Ok(target) = env.waiting_target(asker.session.index, row, said.as_args()) else { return false };
         let args = target.args(said.as_args());
         let is_sent_so = |this: &BlockedRequest| this.args.as_args().iter().eq(args.iter());
-        target.node == node && self.blocking.requests.get(blocked).is_some_and(is_sent_so)
+        target.node == node && self.requests.get(blocked).is_some_and(is_sent_so)
     }
 
     /// Asks those back who wait at another node for one that is of use again: others write there from now on.
-    pub(crate) fn recall_from_stand_ins(&mut self) {
-        let Self { env: Env { lanes, .. }, blocking, .. } = self;
+    pub(crate) fn recall_from_stand_ins(&mut self, env: &mut Env<impl Execute>) {
+        let Env { lanes, .. } = &*env;
+        let blocking = &mut *self;
         let is_back = |home: NodeId| lanes.nodes.get(home).is_none_or(|node| !node.is_out());
         let requests = blocking.requests.iter();
         let astray = requests.filter(|(_, blocked)| blocked.stands_for.is_some_and(is_back));
@@ -126,21 +127,21 @@ impl<E: Execute> Worker<E> {
         blocking.stood_for.retain(|home| !is_back(*home));
         astray.sort_unstable_by_key(|(turn, _)| *turn);
         for (_, blocked) in astray {
-            if let Some(this) = self.blocking.requests.get_mut(blocked) {
+            if let Some(this) = self.requests.get_mut(blocked) {
                 this.stands_for = None;
             }
-            self.recall(blocked);
+            self.recall(env, blocked);
         }
     }
 
     /// Whether a node is of use again for which requests wait elsewhere.
-    pub(crate) fn has_stood_in(&self) -> bool {
-        let is_back = |home: &NodeId| self.env.lanes.nodes.get(*home).is_none_or(|node| !node.is_out());
-        self.blocking.stood_for.iter().any(is_back)
+    pub(crate) fn has_stood_in(&self, env: &Env<impl Execute>) -> bool {
+        let is_back = |home: &NodeId| env.lanes.nodes.get(*home).is_none_or(|node| !node.is_out());
+        self.stood_for.iter().any(is_back)
     }
 
-    fn recall(&mut self, blocked: Handle) {
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    fn recall(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         if this.state == State::Queued {
             // Whatever it is to be let go for, it has not been sent.
             this.release = None;
@@ -151,91 +152,100 @@ impl<E: Execute> Worker<E> {
             Target::Client { .. } if !is_wait(this.row) => Release::Moved,
             _ => Release::Timeout,
         };
-        self.env.counters.blocked_recalled.add(1);
-        self.release_blocked(blocked, release);
+        env.counters.blocked_recalled.add(1);
+        self.release_blocked(env, blocked, release);
     }
 
     /// A request has been let go, and nothing was taken for it: it is asked as if its client had just done so, but for the time
     /// that has passed.
-    pub(crate) fn ask_again(&mut self, blocked: Handle) {
-        let now_us = self.env.now.mono_us;
-        let Some(this) = self.blocking.requests.get_mut(blocked) else { return };
+    pub(crate) fn ask_again(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
+        let now_us = env.now.mono_us;
+        let Some(this) = self.requests.get_mut(blocked) else { return };
         let Target::Client { asker, .. } = this.target else {
-            return self.finish_blocked(blocked, ReplyKind::Error, &error_text::nodes_changed());
+            return self.finish_blocked(env, blocked, ReplyKind::Error, &error_text::nodes_changed());
         };
-        if self.env.clients.sessions.get(asker.session).is_none() {
-            return self.finish_released(blocked, Release::Vanished);
+        if env.clients.sessions.get(asker.session).is_none() {
+            return self.finish_released(env, blocked, Release::Vanished);
         }
         // A look at the former node says nothing of the present one.
         let ends_unasked = is_wait(this.row) || begins_at_arrival(this.row, this.args.as_args());
         if this.is_overdue(now_us) && ends_unasked {
-            return self.finish_released(blocked, Release::Timeout);
+            return self.finish_released(env, blocked, Release::Timeout);
         }
         let (index, row) = (asker.session.index, this.row);
         let said = this.said.take().unwrap_or_else(|| this.args.clone());
         if begins_at_arrival(row, said.as_args()) {
-            return self.finish_blocked(blocked, ReplyKind::Error, &error_text::unblocked_by_change());
+            return self.finish_blocked(env, blocked, ReplyKind::Error, &error_text::unblocked_by_change());
         }
-        let denial = self.env.verdict_text(index, row, said.as_args()).map(String::into_bytes);
-        let target = denial.map_or_else(|| self.env.waiting_target(index, row, said.as_args()), Err);
+        let denial = env.verdict_text(index, row, said.as_args()).map(String::into_bytes);
+        let target = denial.map_or_else(|| env.waiting_target(index, row, said.as_args()), Err);
         let target = match target {
             Ok(target) => target,
             Err(words) => {
                 let error = error_text::verbatim(&String::from_utf8_lossy(&words));
-                return self.finish_blocked(blocked, ReplyKind::Error, &error);
+                return self.finish_blocked(env, blocked, ReplyKind::Error, &error);
             }
         };
         let at = WaitsAt::of(&target);
-        self.enter_anew(index, blocked, Wording::of(said, target), at);
+        self.enter_anew(env, index, blocked, Wording::of(said, target), at);
     }
 
     /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
     /// before reaches no client.
-    fn enter_anew(&mut self, index: ClientId, blocked: Handle, words: Wording, at: WaitsAt) {
-        let is_on_own = self.env.has_noloop_lanes(index);
-        let Some(this) = self.blocking.remove(blocked) else { return };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let class = self.env.lanes.base(session.class);
+    fn enter_anew(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        blocked: Handle,
+        words: Wording,
+        at: WaitsAt,
+    ) {
+        let is_on_own = env.has_noloop_lanes(index);
+        let Some(this) = self.remove(blocked) else { return };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        let class = env.lanes.base(session.class);
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
         let takes = taken_by(this.row, args.as_args(), session.database);
         let is_looked = this.is_looked && (this.node, this.class.id()) == (node, class) && this.args == args;
-        let class = self.env.lanes.use_class(class);
+        let class = env.lanes.use_class(class);
         let this = BlockedRequest { state: State::Queued, release: None, released_us: None, asked: 0, ..this };
         let again = BlockedRequest { node, stands_for, class, args, said, takes, is_on_own, is_looked, ..this };
-        let again = self.blocking.enter(again);
+        let again = self.enter(again);
         let known = session.pins_mut().blocked.iter_mut().find(|known| **known == blocked);
         if let Some(known) = known {
             *known = again;
         }
-        self.env.is_busy = true;
-        self.begin_waiting(index, again);
-    }
-
-    /// Whether requests of this kind to a node are held back.
-    pub(crate) fn is_held_at(&self, node: NodeId, row: &'static Row) -> bool {
-        self.env.is_all_paused
-            || self.env.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
-            || self.client_pause.is_some_and(|hold| hold.holds(row))
+        env.is_busy = true;
+        self.begin_waiting(env, index, again);
     }
 
     /// A pause may be over: those who have waited for that in the queues are sent on.
-    pub(crate) fn go_on_waiting(&mut self) {
-        if self.env.engine.is_some() {
+    pub(crate) fn go_on_waiting(&mut self, env: &mut Env<impl Execute>) {
+        if env.engine.is_some() {
             return;
         }
-        let requests = &self.blocking.requests;
+        let requests = &self.requests;
         let is_to_go_on = |blocked: &BlockedRequest| blocked.is_on_own && blocked.state == State::Queued;
         let of_own = requests.iter().filter(|(_, blocked)| is_to_go_on(blocked));
         let of_own: Vec<Handle> = of_own.filter_map(|(index, _)| requests.handle(index)).collect();
         for blocked in of_own {
-            let Some(Target::Client { asker, .. }) = self.blocking.requests.get(blocked).map(|w| w.target) else {
+            let Some(Target::Client { asker, .. }) = self.requests.get(blocked).map(|w| w.target) else {
                 continue;
             };
-            self.begin_waiting(asker.session.index, blocked);
+            self.begin_waiting(env, asker.session.index, blocked);
         }
-        for node in self.blocking.nodes.ids() {
-            self.serve_queue(node);
+        for node in self.nodes.ids() {
+            self.serve_queue(env, node);
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Whether requests of this kind to a node are held back.
+    pub(crate) fn is_held_at(&self, node: NodeId, row: &'static Row) -> bool {
+        self.is_all_paused
+            || self.lanes.nodes.get(node).is_some_and(|node| node.is_paused)
+            || self.client_pause.is_some_and(|hold| hold.holds(row))
     }
 }

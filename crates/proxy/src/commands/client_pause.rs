@@ -7,53 +7,19 @@ use crate::commands::client_query::{ClientFilter, ClientQuestion};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
+use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::scripts::functions::PausedCall;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
 use crate::workers::operator_state::KeptClientPause;
-use respool_command::{
-    Command, ConnectionCommand, Execute, Flags, PubsubCommand, Row, ScriptingCommand, TransactionsCommand,
-    text as texts,
-};
+use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
 use respool_wire::{Args, Request};
-
-/// A pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClientPause {
-    /// When it ends, on the monotonic clock.
-    until_us: u64,
-    /// Whether reads wait, too.
-    is_for_all: bool,
-}
-
-impl ClientPause {
-    /// Whether commands of this kind are held back.
-    pub(crate) fn holds(&self, row: &Row) -> bool {
-        self.is_for_all || may_change(row)
-    }
-}
 
 impl From<KeptClientPause> for ClientPause {
     fn from(KeptClientPause { until_us, is_for_all }: KeptClientPause) -> Self {
         Self { until_us, is_for_all }
     }
-}
-
-/// Whether a request may change data, or has replicas told something all the same (PFCOUNT keeps what it computed).
-pub(crate) fn may_change(row: &Row) -> bool {
-    let is_script = row.runs_scripts && !row.flags.has(Flags::READONLY);
-    let is_publish = matches!(row.command, Command::Pubsub(PubsubCommand::Publish | PubsubCommand::Spublish));
-    row.flags.has(Flags::WRITE) || is_script || is_publish || row.name == "PFCOUNT"
-}
-
-/// Whether a script says in its first line that it writes nothing; the node holds it to that.
-fn is_readonly_script(script: &[u8]) -> bool {
-    let Some(line) = script.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"#!")) else {
-        return false;
-    };
-    let flags = line.trim_ascii().split(u8::is_ascii_whitespace).filter_map(|word| word.strip_prefix(b"flags="));
-    flags.flat_map(|flags| flags.split(|byte| *byte == b',')).any(|flag| flag == b"no-writes")
 }
 
 impl<E: Execute> Worker<E> {
@@ -105,17 +71,17 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn adopt_client_pause(&mut self) {
         let ordered = self.env.shared.standing().client_pause.map(ClientPause::from);
         let Some(hold) = ordered.filter(|hold| hold.until_us > self.env.now.mono_us) else { return self.release() };
-        let before = self.client_pause.replace(hold);
+        let before = self.env.client_pause.replace(hold);
         self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
         if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
             self.settle_holding();
         }
-        self.schedule_client_pause();
+        self.env.schedule_client_pause();
     }
 
     /// Ends a pause.
     pub(crate) fn release(&mut self) {
-        if self.client_pause.take().is_some() {
+        if self.env.client_pause.take().is_some() {
             self.functions.forget();
             self.settle_holding();
         }
@@ -123,21 +89,14 @@ impl<E: Execute> Worker<E> {
 
     /// Ends a pause whose time has come.
     pub(crate) fn check_client_pause(&mut self) {
-        if self.client_pause.is_some_and(|hold| self.env.now.mono_us >= hold.until_us) {
+        if self.env.client_pause.is_some_and(|hold| self.env.now.mono_us >= hold.until_us) {
             self.release();
-        }
-    }
-
-    /// Sees to it that timers are looked at when a pause ends.
-    pub(crate) fn schedule_client_pause(&mut self) {
-        if let Some(hold) = self.client_pause {
-            self.env.cron_at_us = self.env.cron_at_us.min(hold.until_us.max(self.env.now.mono_us));
         }
     }
 
     /// A request during a pause. A request that ends the pause is always read, and so is the console.
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let hold = self.client_pause?;
+        let hold = self.env.client_pause?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
         let session = self.env.clients.sessions.at_mut(index)?;
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
@@ -155,6 +114,15 @@ impl<E: Execute> Worker<E> {
         }
         self.env.mark_held(index);
         Some(Flow::Again)
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Sees to it that timers are looked at when a pause ends.
+    pub(crate) fn schedule_client_pause(&mut self) {
+        if let Some(hold) = self.client_pause {
+            self.cron_at_us = self.cron_at_us.min(hold.until_us.max(self.now.mono_us));
+        }
     }
 }
 
@@ -189,51 +157,5 @@ impl<E: Execute> Env<E> {
     pub(crate) fn unmark_held(&mut self, count: usize) {
         let gauge = &self.counters.blocked_clients;
         gauge.set(gauge.value().saturating_sub(count as u64));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{is_readonly_script, may_change};
-    use respool_command::{lookup, resolve};
-    use respool_wire::ArgsBuf;
-
-    #[test]
-    fn what_changes_data_waits_even_if_reads_go_on() {
-        for name in ["SET", "DEL", "EVAL", "FCALL", "PUBLISH", "PFCOUNT", "FLUSHALL"] {
-            assert!(may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
-        }
-        for name in ["GET", "EVAL_RO", "PING", "SCAN", "INFO", "MULTI", "EXEC"] {
-            assert!(!may_change(lookup(name.as_bytes()).expect("it has a row")), "{name}");
-        }
-        let scripting = |request: &str| {
-            let args: ArgsBuf = request.split(' ').collect();
-            may_change(resolve(args.as_args()).expect("it has a row"))
-        };
-        for request in ["SCRIPT LOAD x", "SCRIPT KILL", "SCRIPT EXISTS x", "FUNCTION LIST", "FUNCTION KILL"] {
-            assert!(!scripting(request), "{request}: it runs no script");
-        }
-        for request in ["FUNCTION LOAD x", "FUNCTION FLUSH"] {
-            assert!(scripting(request), "{request}: the node's libraries are data");
-        }
-    }
-
-    #[test]
-    fn a_script_that_says_so_changes_nothing() {
-        for script in
-            ["#!lua flags=no-writes\nreturn 1", "#!lua name=x flags=allow-stale,no-writes", "#!lua flags=no-writes\r\n"]
-        {
-            assert!(is_readonly_script(script.as_bytes()), "{script}");
-        }
-        for script in [
-            "",
-            "return 1",
-            "#!lua\nflags=no-writes",
-            "#!lua flags=allow-oom\n",
-            " #!lua flags=no-writes",
-            "-- flags=no-writes",
-        ] {
-            assert!(!is_readonly_script(script.as_bytes()), "{script}");
-        }
     }
 }

@@ -169,7 +169,8 @@ impl<E: Execute> Worker<E> {
             ClientQuestion::Users { .. } => self.adopt_users(asker.map(|asker| asker.index)),
             ClientQuestion::ClientPause => self.adopt_client_pause(),
             ClientQuestion::Unblock(release) => {
-                answer.count = filter.ids.as_ref().map_or(0, |ids| self.unblock_clients(ids, release));
+                answer.count =
+                    filter.ids.as_ref().map_or(0, |ids| self.blocking.unblock_clients(&mut self.env, ids, release));
             }
             ClientQuestion::List { request_bytes } => {
                 let matched = self.env.clients.sessions.iter().filter(|(_, s)| filter.matches(s));

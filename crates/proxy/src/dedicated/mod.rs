@@ -177,7 +177,7 @@ impl Dedicated {
             Command::Server(S::Replconf) => Some(env.refuse_unsupported(index, row, "its client monitors")),
             // As in Redis, without an answer.
             Command::Server(S::Monitor | S::Sync | S::Psync) => Some(Flow::Next),
-            _ if crate::commands::client_pause::may_change(row) || row.flags.has(Flags::READONLY) => {
+            _ if crate::request::client_pause::may_change(row) || row.flags.has(Flags::READONLY) => {
                 Some(env.refuse_unread(index, texts::REPLICA_AND_KEYSPACE.as_bytes()))
             }
             _ => None,

@@ -52,7 +52,7 @@ impl<E: Execute> Worker<E> {
             self.env.drain_until_us = Some(self.env.now.mono_us + self.env.config.timeouts.drain_us);
             self.env.actions.push_back(Action::Service(ServiceAction::StopAccepting));
             // Who waits for what may never come would hold the end up until its limit.
-            self.unblock_all();
+            self.blocking.unblock_all(&mut self.env);
             self.dedicated.end_all(&mut self.env);
             self.admin.end_waits(&mut self.env);
             self.env.is_busy = true;
@@ -123,7 +123,7 @@ impl<E: Execute> Worker<E> {
         let requests = self.env.unanswered_requests();
         let is_settled = requests == 0 && self.env.tasks.through.is_empty() && self.blocking.returns.len() == 0;
         if is_over {
-            self.give_up_returns();
+            self.blocking.give_up_returns(&mut self.env);
         }
         if is_over && !is_settled {
             self.env.counters.requests_cut_off.add(requests as u64);

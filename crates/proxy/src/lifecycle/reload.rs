@@ -60,7 +60,7 @@ impl<E: Execute> Worker<E> {
         self.subscriptions.restart_all_noloop(&mut self.env);
         self.adopt_users(None);
         self.env.review_modes();
-        self.recall_blocked(has_other_routes);
+        self.blocking.recall_blocked(&mut self.env, has_other_routes);
         self.settle_holding();
         self.env.try_entries();
         self.env.is_busy = true;
@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
         let moves = self.env.lanes.take_nodes(&self.env.config, left, is_waited_at);
         let now = self.env.now;
         moves.entered_anew.iter().for_each(|node| self.env.lanes.enter_anew(*node, now));
-        self.move_blocked(&moves);
+        self.blocking.move_blocked(&mut self.env, &moves);
         if left.is_none() {
             self.keep_orders();
         }

@@ -3,6 +3,7 @@
 //! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
 //! once a second otherwise.
 
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::pool::{LaneEnd, LaneUse};
@@ -28,10 +29,10 @@ impl<E: Execute> Worker<E> {
             self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));
         }
         if self.blocking.next_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
-            self.come_due(Self::handle_blocked_deadlines);
+            self.come_due(|this| this.blocking.handle_blocked_deadlines(&mut this.env));
         }
-        if self.has_stood_in() {
-            self.come_due(Self::recall_from_stand_ins);
+        if self.blocking.has_stood_in(&self.env) {
+            self.come_due(|this| this.blocking.recall_from_stand_ins(&mut this.env));
         }
         if self.env.scatters.words_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
             self.come_due(|this| this.env.end_waits_for_words());
@@ -68,8 +69,8 @@ impl<E: Execute> Worker<E> {
             self.env.is_busy = self.env.check_lanes();
             self.tell_ended();
             self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);
-            self.env.is_busy |= self.check_queues();
-            self.env.is_busy |= self.check_returns();
+            self.env.is_busy |= self.blocking.check_queues(&mut self.env);
+            self.env.is_busy |= self.blocking.check_returns(&mut self.env);
             self.env.is_busy |= self.env.check_health();
             self.env.is_busy |= self.env.mind_nodes();
             self.env.is_busy |= self.expire_queries();
@@ -103,7 +104,7 @@ impl<E: Execute> Worker<E> {
         self.env.cron_at_us = self.env.now.mono_us + interval;
         self.env.is_cron_slow = interval > self.env.busy_interval_us();
         self.env.lag.plan(self.env.cron_at_us + self.env.busy_interval_us());
-        self.schedule_client_pause();
+        self.env.schedule_client_pause();
     }
 
     #[cold]
@@ -117,8 +118,8 @@ impl<E: Execute> Worker<E> {
             Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
             None => 0,
         };
-        self.serve_ready();
-        if self.parking.is_told {
+        self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
+        if self.blocking.parking.is_told {
             self.collect_changes(None);
             self.subscriptions.tell_changes(&mut self.env);
         }

@@ -185,7 +185,7 @@ impl<E: Execute> Worker<E> {
                 self.subscriptions.restart_noloop(&mut self.env, client.index);
             }
         }
-        self.recall_blocked(false);
+        self.blocking.recall_blocked(&mut self.env, false);
         self.env.is_busy = true;
     }
 }

@@ -46,7 +46,7 @@ impl<E: Execute> Env<E> {
 
 impl Subscriptions {
     /// A script of the engine in this process publishes a message, or asks about channels.
-    pub(crate) fn pubsub_for_script(
+    pub(crate) fn answer_for_script(
         &mut self,
         env: &mut Env<impl Execute>,
         command: PubsubCommand,

@@ -3,6 +3,7 @@
 //! Session state comes before anything else, so no kind of node bypasses it.
 
 use crate::commands::config_get::shows_secrets;
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
@@ -225,9 +226,20 @@ impl<E: Execute> Worker<E> {
                 return flow;
             }
         } else if row.runs_scripts {
-            return self.run_in_engine(index, row, request);
+            return self.blocking.run_in_engine(&mut self.env, &mut self.subscriptions, index, row, request);
         }
         self.pass_on(index, row, request)
+    }
+
+    /// A request that may wait. What the client sends behind it is not read before it is answered.
+    #[cold]
+    fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_none() {
+            return self.blocking.block_at_node(&mut self.env, index, row, request);
+        }
+        let flow = self.blocking.park(&mut self.env, &mut self.subscriptions, index, row, request);
+        self.subscriptions.tell_changes(&mut self.env);
+        flow
     }
 
     /// The engine or the nodes answer.
@@ -247,8 +259,8 @@ impl<E: Execute> Worker<E> {
             }
             return self.answer_locally(index, row, request.args);
         }
-        if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
-            return self.execute_watched(index, row, request);
+        if !self.blocking.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.blocking.parking.is_told) {
+            return self.blocking.execute_watched(&mut self.env, &mut self.subscriptions, index, row, request);
         }
         let now = self.env.engine_now();
         let Some(engine) = &mut self.env.engine else { return Flow::Stop };
@@ -261,14 +273,14 @@ impl<E: Execute> Worker<E> {
             let mut unwanted = Vec::new();
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
             session.reply_mode.pass();
-            self.serve_after(index);
+            self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
             return Flow::Next;
         }
         self.env.clients.answer(index, |out| {
             // What may wait does not come here, so nothing is ever parked.
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
         });
-        self.serve_after(index);
+        self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
         self.env.keep_room(index, Flow::Next)
     }
 

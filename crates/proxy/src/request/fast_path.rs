@@ -73,8 +73,8 @@ impl<E: Execute> Worker<E> {
     fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let args = request.args;
         let row = lookup(args.name()).filter(|row| row.is_plain && row.accepts(args.len()))?;
-        let is_watched = !self.parking.is_empty();
-        if is_watched && (row.flags.has(Flags::WRITE) || self.parking.publishes_events()) {
+        let is_watched = !self.blocking.parking.is_empty();
+        if is_watched && (row.flags.has(Flags::WRITE) || self.blocking.parking.publishes_events()) {
             return None;
         }
         let Env { clients, engine, config, now, .. } = &mut self.env;
@@ -99,7 +99,7 @@ impl<E: Execute> Worker<E> {
         let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
         if is_watched {
             // A stream that has expired.
-            self.serve_ready();
+            self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
         }
         if has_much { Some(self.env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
     }

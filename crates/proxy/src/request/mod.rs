@@ -3,6 +3,7 @@
 //! [`dispatch`] is the way of every request. [`fast_path`] is the same way for the common ones, without what cannot matter to
 //! them; [`filters`] is what requests of sessions in a rare state pass first.
 
+pub(crate) mod client_pause;
 mod dispatch;
 mod fan_out;
 mod fast_path;

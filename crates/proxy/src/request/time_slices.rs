@@ -44,7 +44,7 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn begin_slices(&mut self) {
         if self.env.slices.script.is_some() {
-            self.env.slices.is_orphaned = self.run_orphaned_script();
+            self.env.slices.is_orphaned = self.blocking.run_orphaned_script(&mut self.env, &mut self.subscriptions);
         }
         for client in std::mem::take(&mut self.env.slices.clients) {
             if self.env.clients.sessions.get(client).is_some() {

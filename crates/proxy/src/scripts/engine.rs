@@ -11,13 +11,14 @@
 //! every turn, in the request's own name: what it answers belongs to the client that waits, and to none if that has left. The script
 //! goes on in either case, as in Redis.
 
+use crate::blocking::engine::EngineCall;
+use crate::blocking::queue::Blocking;
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{
-    Asked, Command, Execute, Flags, Group, Outcome, Row, ScriptingCommand, SessionView, TransactionsCommand,
-    text as texts,
+    Command, Execute, Flags, Group, Outcome, Row, ScriptingCommand, SessionView, TransactionsCommand, text as texts,
 };
 use respool_wire::{Args, Encoder, Protocol, Request};
 
@@ -71,65 +72,58 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl Blocking {
     /// A request that runs a script here, or goes on with the one that it has begun.
-    pub(crate) fn run_in_engine(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let Some(client) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+    pub(crate) fn run_in_engine(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Flow {
+        let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);
         let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
-        let is_late = self.env.slices.script.as_ref().is_some_and(|late| late.client == client);
-        let view = SessionView { has_waited: is_late, is_in_transaction, ..self.env.view(database, id) };
+        let is_late = env.slices.script.as_ref().is_some_and(|late| late.client == client);
+        let view = SessionView { has_waited: is_late, is_in_transaction, ..env.view(database, id) };
         let mut reply = Vec::new();
-        if self.run_engine_as(view, index, row, request.args, &mut reply) == Some(Outcome::Unfinished) {
-            self.env.slices.script = Some(LateScript { client, id, row, database });
-            self.env.end_slice(index);
+        let call = EngineCall { view, by: Some(client), row, args: request.args };
+        if self.run_engine_as(env, changes, call, &mut reply) == Some(Outcome::Unfinished) {
+            env.slices.script = Some(LateScript { client, id, row, database });
+            env.end_slice(index);
             return Flow::Again;
         }
         if is_late {
-            self.env.slices.script = None;
+            env.slices.script = None;
         }
-        self.env.answer(index, |out| out.raw(&reply));
-        self.note_script_run(Some(index));
-        self.env.keep_room(index, Flow::Next)
+        env.answer(index, |out| out.raw(&reply));
+        self.note_script_run(env, changes, Some(index));
+        env.keep_room(index, Flow::Next)
     }
 
     /// Goes on with a late script whose client has left. Whether there is one.
     #[cold]
-    pub(crate) fn run_orphaned_script(&mut self) -> bool {
-        let Some(late) = &self.env.slices.script else { return false };
-        if self.env.clients.sessions.get(late.client).is_some() {
+    pub(crate) fn run_orphaned_script(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+    ) -> bool {
+        let Some(late) = &env.slices.script else { return false };
+        if env.clients.sessions.get(late.client).is_some() {
             return false;
         }
-        let (row, mut view) = (late.row, self.env.view(late.database, late.id));
+        let (row, mut view) = (late.row, env.view(late.database, late.id));
         view.has_waited = true;
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
-        let Some(outcome) = self.execute_as(&mut view, None, row, Args::new(&[], &[]), &mut encoder) else {
-            return false;
-        };
+        let call = EngineCall { view, by: None, row, args: Args::new(&[], &[]) };
+        let Some(outcome) = self.execute_as(env, changes, call, &mut encoder) else { return false };
         if outcome == Outcome::Done {
-            self.env.slices.script = None;
-            self.note_script_run(None);
+            env.slices.script = None;
+            self.note_script_run(env, changes, None);
         }
         outcome == Outcome::Unfinished
-    }
-
-    /// A script calls a command that is not the engine's. Without a reply it gets the error that there is no such command.
-    #[cold]
-    pub(crate) fn answer_script(&mut self) {
-        let Some(Asked { row, args, protocol, .. }) = self.env.engine.as_mut().and_then(Execute::asked) else { return };
-        let Command::Pubsub(command) = row.command else { return };
-        let mut reply = Vec::new();
-        self.subscriptions.pubsub_for_script(
-            &mut self.env,
-            command,
-            row,
-            args.as_args(),
-            &mut Encoder::new(&mut reply, protocol),
-        );
-        if let Some(engine) = &mut self.env.engine {
-            engine.answer_asked(&reply);
-        }
     }
 }

@@ -15,6 +15,7 @@
 //! A peer that has closed both directions (a reset, or a unix socket that is closed) can be told nothing any more: it is
 //! dropped as soon as something of it waits.
 
+use crate::blocking::queue::Blocking;
 use crate::blocking::request::Release;
 use crate::env::Env;
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
@@ -64,20 +65,22 @@ impl<E: Execute> Worker<E> {
         let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
         let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         for blocked in blocked {
-            let release = self.release_of(blocked);
-            self.release_blocked(blocked, release);
+            let release = self.blocking.release_of(&self.env, blocked);
+            self.blocking.release_blocked(&mut self.env, blocked, release);
         }
         if is_held {
             self.env.drop_rest(index);
         }
     }
+}
 
+impl Blocking {
     /// Whether a request of a client that closes its side has had the time to be answered if it could be.
-    fn release_of(&self, blocked: Handle) -> Release {
-        let arrived_us = self.blocking.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
+    fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
+        let arrived_us = self.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
         // A stall of the event loop is no time in which it could have been answered.
-        let arrived_us = self.env.lag.attended_us(arrived_us);
-        let has_waited = self.env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
+        let arrived_us = env.lag.attended_us(arrived_us);
+        let has_waited = env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
         if has_waited { Release::Vanished } else { Release::HalfClosed }
     }
 }

@@ -4,11 +4,13 @@
 //! changes, behind the reply to the whole. The engine's keyspace events come the same way, and are published at once
 //! (`pubsub/keyspace_events.rs`).
 
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::pubsub::Subscriptions;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use respool_command::{Change, Execute, Wanted};
+use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
+use respool_wire::{Args, Encoder};
 use std::collections::BTreeMap;
 
 /// What one request has changed, or time.
@@ -71,40 +73,6 @@ impl Subscriptions {
         }
     }
 
-    /// Asks the engine what has changed, and has it go on noting what is `wanted`. Events are published at once.
-    pub(crate) fn collect_changes(&mut self, env: &mut Env<impl Execute>, wanted: Wanted, by: Option<ClientHandle>) {
-        let Some(engine) = &mut env.engine else { return };
-        let (mut keys, mut is_everything, mut lost) = (Vec::new(), false, Vec::new());
-        let mut events = Vec::new();
-        engine.changes(wanted, &mut |change| match change {
-            Change::Lost(key) => lost.push(Box::from(key)),
-            Change::Key(key) => keys.push(Box::from(key)),
-            Change::Everything => is_everything = true,
-            Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
-        });
-        self.publish_events(env, &events);
-        if !lost.is_empty() {
-            // Keys that made room or have expired are no change of the client.
-            self.changed.push(Changed { by: None, is_in_transaction: false, keys: Some(lost) });
-        }
-        if keys.is_empty() && !is_everything {
-            return;
-        }
-        let session = by.and_then(|by| env.clients.sessions.get_mut(by));
-        let is_in_transaction =
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
-        let keys = (!is_everything).then_some(keys);
-        self.changed.push(Changed { by, is_in_transaction, keys });
-    }
-
-    /// Tells clients what has changed, unless a transaction is under way whose reply comes first.
-    #[inline]
-    pub(crate) fn tell_changes(&mut self, env: &mut Env<impl Execute>) {
-        if !self.changed.is_empty() {
-            self.tell_collected(env);
-        }
-    }
-
     #[cold]
     fn tell_collected(&mut self, env: &mut Env<impl Execute>) {
         let is_in_transaction = |by: ClientHandle, clients: &mut Clients| {
@@ -131,5 +99,52 @@ impl Subscriptions {
         }
         self.tell_broadcast(broadcast, clients);
         self.tracked.show(&env.counters);
+    }
+}
+
+impl EngineChanges for Subscriptions {
+    /// Asks the engine what has changed, and has it go on noting what is `wanted`. Events are published at once.
+    fn collect_changes(&mut self, env: &mut Env<impl Execute>, wanted: Wanted, by: Option<ClientHandle>) {
+        let Some(engine) = &mut env.engine else { return };
+        let (mut keys, mut is_everything, mut lost) = (Vec::new(), false, Vec::new());
+        let mut events = Vec::new();
+        engine.changes(wanted, &mut |change| match change {
+            Change::Lost(key) => lost.push(Box::from(key)),
+            Change::Key(key) => keys.push(Box::from(key)),
+            Change::Everything => is_everything = true,
+            Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
+        });
+        self.publish_events(env, &events);
+        if !lost.is_empty() {
+            // Keys that made room or have expired are no change of the client.
+            self.changed.push(Changed { by: None, is_in_transaction: false, keys: Some(lost) });
+        }
+        if keys.is_empty() && !is_everything {
+            return;
+        }
+        let session = by.and_then(|by| env.clients.sessions.get_mut(by));
+        let is_in_transaction =
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
+        let keys = (!is_everything).then_some(keys);
+        self.changed.push(Changed { by, is_in_transaction, keys });
+    }
+
+    /// Tells clients what has changed, unless a transaction is under way whose reply comes first.
+    #[inline]
+    fn tell_changes(&mut self, env: &mut Env<impl Execute>) {
+        if !self.changed.is_empty() {
+            self.tell_collected(env);
+        }
+    }
+
+    fn pubsub_for_script(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        command: PubsubCommand,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &mut Encoder<'_>,
+    ) {
+        self.answer_for_script(env, command, row, args, reply);
     }
 }

@@ -7,6 +7,7 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
@@ -322,7 +323,9 @@ impl<E: Execute> Worker<E> {
             return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some() && self.has_watched_in_vain(id) {
+        if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some()
+            && self.blocking.has_watched_in_vain(&mut self.env, &mut self.subscriptions, id)
+        {
             self.env.discard_queued(index);
             self.env.answer(index, |reply| reply.null_array());
             self.subscriptions.tell_changes(&mut self.env);
@@ -407,7 +410,7 @@ impl<E: Execute> Worker<E> {
 
     /// Whether the engine has room for a session's transaction. One that adds no data needs none.
     fn has_room_for(&mut self, index: ClientId) -> bool {
-        let has_room = self.make_engine_room();
+        let has_room = self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions);
         let session = self.env.clients.sessions.at(index);
         let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
         has_room || !queued.is_some_and(QueuedCommands::adds_data)

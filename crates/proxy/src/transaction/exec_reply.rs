@@ -1,6 +1,7 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
 use crate::auth::secrets::SecretArgs;
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::session::id::ClientId;
@@ -97,7 +98,7 @@ impl<E: Execute> Worker<E> {
                 session.settle_pins();
                 session.down.end_joint(&mut self.env.clients.pool);
                 self.env.clients.list(index);
-                self.serve_ready();
+                self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
                 self.subscriptions.tell_changes(&mut self.env);
                 return Flow::Next;
             };

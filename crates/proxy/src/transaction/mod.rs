@@ -26,6 +26,7 @@ mod queue;
 
 use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
+use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
@@ -259,14 +260,16 @@ impl<E: Execute> Worker<E> {
     /// Whether the engine in this process has no room for a request that is to be queued, as Redis checks before it queues any command.
     /// A command that no transaction may have is refused for that reason first.
     fn lacks_room_to_queue(&mut self, row: &Row) -> bool {
-        self.env.engine.is_some() && !row.flags.has(Flags::NO_MULTI) && !self.make_engine_room()
+        self.env.engine.is_some()
+            && !row.flags.has(Flags::NO_MULTI)
+            && !self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions)
     }
 
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
     fn watch(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.env.engine.is_some() {
-            return self.watch_engine(index, request.args);
+            return self.blocking.watch_engine(&mut self.env, &mut self.subscriptions, index, request.args);
         }
         if self.env.settle_before(index).is_none() {
             return Flow::Again;

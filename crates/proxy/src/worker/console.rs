@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
 
     /// Has sessions know whether requests are held back, and those go on that waited.
     pub(crate) fn settle_holding(&mut self) {
-        let is_holding = self.env.is_holding() || self.client_pause.is_some();
+        let is_holding = self.env.is_holding() || self.env.client_pause.is_some();
         self.env.for_each_session(|flags| {
             if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
         });
@@ -88,7 +88,7 @@ impl<E: Execute> Worker<E> {
         self.env.unmark_held(indexes.len());
         // A client that has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::HELD));
-        self.go_on_waiting();
+        self.blocking.go_on_waiting(&mut self.env);
     }
 
     /// Makes the nodes of this worker what is ordered of those with their names.
@@ -111,7 +111,7 @@ impl<E: Execute> Worker<E> {
         self.env.lanes.leave_node(node);
         self.env.leave_watches_at(node);
         self.env.leave_large_where(|other| other == node);
-        self.recall_blocked_from(node);
+        self.blocking.recall_blocked_from(&mut self.env, node);
     }
 
     /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.

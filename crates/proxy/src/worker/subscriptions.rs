@@ -1,5 +1,6 @@
 //! Subscriptions and tracking: what of them concerns all workers, and what an engine in this process is told of them.
 
+use crate::engine_changes::EngineChanges;
 use crate::mail::Query;
 use crate::pubsub::PubsubStep;
 use crate::pubsub::query::Publishing;
@@ -90,19 +91,19 @@ impl<E: Execute> Worker<E> {
         let classes = self.env.config.keyspace_events;
         let events = if classes.publishes() { classes } else { EventClasses::NONE };
         let wanted = Wanted { keys: is_tracking, events };
-        if self.env.engine.is_some() && wanted != self.parking.wanted() {
-            self.parking.want(wanted);
+        if self.env.engine.is_some() && wanted != self.blocking.parking.wanted() {
+            self.blocking.parking.want(wanted);
             self.collect_changes(None);
         }
     }
 
     /// The settings may want other events.
     pub(crate) fn review_events(&mut self) {
-        self.want_changes(self.parking.wanted().keys);
+        self.want_changes(self.blocking.parking.wanted().keys);
     }
 
     /// Asks the engine what has changed, and has it go on noting that.
     pub(crate) fn collect_changes(&mut self, by: Option<ClientHandle>) {
-        self.subscriptions.collect_changes(&mut self.env, self.parking.wanted(), by);
+        self.subscriptions.collect_changes(&mut self.env, self.blocking.parking.wanted(), by);
     }
 }

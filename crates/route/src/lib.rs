@@ -8,10 +8,12 @@
 //! |---|---|
 //! | a placement rule | `placement/<name>.rs`, a variant of [`Rule`], golden vectors in `tests/data` |
 //! | a way of splitting or joining a command | the policy words of its row |
+//! | another way of telling what a cluster looks like | a function of [`cluster::Report`] |
 //! | a policy | an arm in `plan.rs` or `gather.rs`, and in the tests that know all of them |
 #![forbid(unsafe_code)]
 
 mod channels;
+pub mod cluster;
 mod gather;
 mod hash_tag;
 pub mod limits;

@@ -41,3 +41,48 @@ pub const ROUTES_MAX: usize = 256;
 
 /// Bytes of a prefix that a route asks for, or puts in front of a key.
 pub const PREFIX_BYTES_MAX: usize = 256;
+
+/// Most members of a cluster, replicas among them, that one node's report may name: [`NODES_MAX`] primaries with three replicas
+/// each. A longer report is refused.
+pub const CLUSTER_MEMBERS_MAX: usize = 4 * NODES_MAX;
+
+/// Most ranges of slots that a report may name: each slot on its own. A node that repeats ranges sends more, and is refused.
+pub const CLUSTER_RANGES_MAX: usize = crate::SLOTS as usize;
+
+/// Bytes of a report in text form (`CLUSTER NODES`). A line has about 150 bytes, and each migration of a slot about 60 more.
+pub const CLUSTER_NODES_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of a host name or address: 253 for a name in the DNS, and as many for an address with a zone.
+pub const HOST_BYTES_MAX: usize = 253;
+
+/// Bytes of a member's id. Redis writes 40 digits.
+pub const MEMBER_ID_BYTES_MAX: usize = 64;
+
+/// Bytes of an availability zone's name.
+pub const ZONE_BYTES_MAX: usize = 64;
+
+/// Bytes of an error that is looked at for a redirect. `MOVED` with the longest host has under 300.
+pub const REDIRECT_BYTES_MAX: usize = 512;
+
+/// How often one request follows `MOVED` and `ASK` at once. Nodes that agree send it on once or twice; those that do not would
+/// send it in a circle, so it waits after that many.
+pub const HOPS_MAX: u8 = 5;
+
+/// How often one request waits before it is tried again. With [`RETRY_PAUSE_MAX_US`] this is about half a minute: longer than a
+/// failover takes with the default time limit of nodes. A call with a deadline ends at its deadline.
+pub const PAUSES_MAX: u8 = 64;
+
+/// The first pause of a request that is tried again, in microseconds. Each further one is twice as long.
+pub const RETRY_PAUSE_MIN_US: u64 = 5_000;
+
+/// The longest pause of a request that is tried again, in microseconds.
+pub const RETRY_PAUSE_MAX_US: u64 = 500_000;
+
+/// How many nodes' reports decide when they differ from what is known. One node that lags behind is outvoted by two.
+pub const REFRESH_VOTES: usize = 3;
+
+/// Questions that are under way at once.
+pub const REFRESH_QUESTIONS_MAX: usize = 3;
+
+/// Nodes that one round asks at most: two thirds of a cluster of a hundred nodes may be gone.
+pub const REFRESH_ASKED_MAX: usize = 64;

@@ -42,7 +42,7 @@ impl<'c, T: FromReply> Call<'c, T> {
 
     /// How long the call may take, instead of what the client's settings say.
     pub fn deadline(mut self, limit: Duration) -> Self {
-        self.run.limit = Some(limit);
+        self.run.progress.limit = Some(limit);
         self
     }
 
@@ -63,7 +63,7 @@ impl<'c, T: FromReply> Call<'c, T> {
     #[inline]
     fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
-        let reply = result.and_then(|()| reply(self.run.ended.take().unwrap_or_else(missing)));
+        let reply = result.and_then(|()| reply(self.run.progress.ended.take().unwrap_or_else(missing)));
         reply.and_then(convert).map_err(|error| error.of(self.command.name()))
     }
 }
@@ -117,7 +117,7 @@ impl<'c> Batch<'c> {
 
     /// How long the call may take, instead of what the client's settings say.
     pub fn deadline(mut self, limit: Duration) -> Self {
-        self.run.limit = Some(limit);
+        self.run.progress.limit = Some(limit);
         self
     }
 
@@ -133,7 +133,7 @@ impl<'c> Batch<'c> {
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         let first = self.commands.first().map_or(&b""[..], Command::name);
         result.map_err(|error| error.of(first))?;
-        let ended = self.run.ended_before.drain(..).chain(self.run.ended.take()).zip(&self.commands);
+        let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take()).zip(&self.commands);
         let replies = ended.map(|(ended, command)| match reply(ended) {
             Ok(Reply::Error(error)) => Ok(Err(error)),
             Ok(reply) => Ok(Ok(reply)),

@@ -59,6 +59,7 @@ mod run;
 #[cfg(feature = "serde")]
 mod serde;
 mod to_args;
+mod url;
 
 // Derived code names this crate, also within it.
 extern crate self as respool_client;

@@ -23,9 +23,9 @@ enum Step {
     Over,
 }
 
-/// A call. Its requests are brought to every step, so that they lie where the caller has them.
-pub(crate) struct Run<'c> {
-    core: &'c Arc<Core>,
+/// A call on its way, on the connection that it is brought to with every step. Its requests are brought, too, so that they lie where
+/// the caller has them. It has to be left by [`Self::abandon`] if it is not over.
+pub(crate) struct Progress {
     /// How long it may take.
     pub(crate) limit: Option<Duration>,
     until_us: Option<u64>,
@@ -59,11 +59,10 @@ enum Next {
     Waits,
 }
 
-impl<'c> Run<'c> {
-    pub(crate) fn new(core: &'c Arc<Core>) -> Self {
+impl Progress {
+    pub(crate) fn new(limit: Option<Duration>) -> Self {
         Self {
-            core,
-            limit: core.config.deadline,
+            limit,
             until_us: None,
             step: Step::New,
             last: SlotId::NONE,
@@ -79,11 +78,17 @@ impl<'c> Run<'c> {
     }
 
     /// Queues the requests.
-    fn submit(&mut self, state: &mut State, commands: &[Command], face: Face, wakes: &mut Wakes) -> Submitted {
-        let now_us = self.core.now_us();
+    fn submit(
+        &mut self,
+        core: &Core,
+        state: &mut State,
+        commands: &[Command],
+        face: Face,
+        wakes: &mut Wakes,
+    ) -> Submitted {
+        let now_us = core.now_us();
         let limit = self.limit;
-        let limit_us = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
-        let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(limit_us(limit)));
+        let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(micros(limit)));
         let until_us = *self.until_us.get_or_insert_with(until);
         self.before.clear();
         let (last, before) = (&mut self.last, &mut self.before);
@@ -94,7 +99,7 @@ impl<'c> Run<'c> {
             }
             *last = id;
         };
-        state.submit(self.core, commands.iter(), (now_us, until_us), place, face, wakes)
+        state.submit(core, commands.iter(), (now_us, until_us), place, face, wakes)
     }
 
     /// Takes how it has ended, if it has.
@@ -137,29 +142,29 @@ impl<'c> Run<'c> {
         true
     }
 
-    fn is_late(&mut self) -> bool {
+    fn is_late(&mut self, core: &Core) -> bool {
         if !std::mem::replace(&mut self.has_waited, true) {
             return false;
         }
-        self.until_us.is_some_and(|until_us| until_us < u64::MAX && self.core.now_us() >= until_us)
+        self.until_us.is_some_and(|until_us| until_us < u64::MAX && core.now_us() >= until_us)
     }
 
     /// The caller gives up.
-    fn give_up(&mut self, state: &mut State, wakes: &mut Wakes) -> Error {
+    fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
         let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { self.unsent() };
         let kind = if self.step == Step::Sent { ErrorKind::Timeout } else { state.why_late() };
-        self.leave(state, wakes);
+        self.leave(core, state, wakes);
         Error::new(kind, outcome)
     }
 
-    fn leave(&mut self, state: &mut State, wakes: &mut Wakes) {
+    fn leave(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) {
         if self.step == Step::Sent {
             for id in self.before.drain(..) {
                 state.leave(id, wakes);
             }
             state.leave(self.last, wakes);
         } else if self.step == Step::Outside {
-            let old = state.leave_outside(self.core, self.outside.take(), wakes);
+            let old = state.leave_outside(core, self.outside.take(), wakes);
             wakes.push_trash(old);
         }
         self.step = Step::Over;
@@ -179,50 +184,50 @@ impl<'c> Run<'c> {
     /// Begins, or goes on after waiting outside. The state is given back locked.
     fn enter<'s>(
         &mut self,
+        core: &'s Arc<Core>,
         mut state: MutexGuard<'s, State>,
         commands: &[Command],
         face: Face,
         wakes: &mut Wakes,
-    ) -> (MutexGuard<'s, State>, Result<(), Error>)
-    where
-        'c: 's,
-    {
+    ) -> (MutexGuard<'s, State>, Result<(), Error>) {
         if self.step == Step::Outside {
             if let Some(error) = self.why_outside(&state) {
-                self.leave(&mut state, wakes);
+                self.leave(core, &mut state, wakes);
                 return (state, Err(error));
             }
-            if self.is_late() {
-                let error = self.give_up(&mut state, wakes);
+            if self.is_late(core) {
+                let error = self.give_up(core, &mut state, wakes);
                 return (state, Err(error));
             }
         }
-        match self.submit(&mut state, commands, face, wakes) {
-            Submitted::Queued => {
-                let old = state.enter_from_outside(self.outside.take());
-                wakes.push_trash(old);
-                self.step = Step::Sent;
-                state = self.core.flush(state, commands.len(), face, wakes);
-                (state, Ok(()))
-            }
-            Submitted::Outside => {
-                if self.step == Step::New {
-                    self.failed_dials = state.failed_dials;
+        loop {
+            match self.submit(core, &mut state, commands, face, wakes) {
+                Submitted::Unseen(link) => state = core.look(state, &link, wakes),
+                Submitted::Queued => {
+                    let old = state.enter_from_outside(self.outside.take());
+                    wakes.push_trash(old);
+                    self.step = Step::Sent;
+                    state = core.flush(state, commands.len(), face, wakes);
+                    return (state, Ok(()));
                 }
-                self.step = Step::Outside;
-                (state, Ok(()))
-            }
-            Submitted::Refused(kind) => {
-                self.leave(&mut state, wakes);
-                self.step = Step::Over;
-                (state, Err(Error::new(kind, self.unsent())))
+                Submitted::Outside => {
+                    if self.step == Step::New {
+                        self.failed_dials = state.failed_dials;
+                    }
+                    self.step = Step::Outside;
+                    return (state, Ok(()));
+                }
+                Submitted::Refused(kind) => {
+                    self.leave(core, &mut state, wakes);
+                    self.step = Step::Over;
+                    return (state, Err(Error::new(kind, self.unsent())));
+                }
             }
         }
     }
 
     /// Waits in this thread.
-    pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {
-        let core = self.core;
+    pub(crate) fn wait(&mut self, core: &Arc<Core>, commands: &[Command]) -> Result<(), Error> {
         if commands.is_empty() {
             return Ok(());
         }
@@ -231,7 +236,7 @@ impl<'c> Run<'c> {
             let mut state = core.lock();
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
-                (state, entered) = self.enter(state, commands, Face::Thread, &mut wakes);
+                (state, entered) = self.enter(core, state, commands, Face::Thread, &mut wakes);
                 if let Err(error) = entered {
                     drop(state);
                     wakes.run_on(core);
@@ -251,20 +256,19 @@ impl<'c> Run<'c> {
                         Next::Again | Next::Waits => continue,
                     }
                 }
-                None if self.is_late() => {
-                    let error = self.give_up(&mut state, &mut wakes);
+                None if self.is_late(core) => {
+                    let error = self.give_up(core, &mut state, &mut wakes);
                     drop(state);
                     wakes.run_on(core);
                     return Err(error);
                 }
-                None => self.wait_once(state, wakes),
+                None => self.wait_once(core, state, wakes),
             }
         }
     }
 
     /// Leads, or is parked until there is something to look at.
-    fn wait_once(&mut self, mut guard: MutexGuard<'_, State>, mut wakes: Wakes) {
-        let core = self.core;
+    fn wait_once(&mut self, core: &Arc<Core>, mut guard: MutexGuard<'_, State>, mut wakes: Wakes) {
         let state = &mut *guard;
         let until_us = self.until_us.unwrap_or(u64::MAX);
         let is_first = !std::mem::replace(&mut self.has_read, true);
@@ -309,8 +313,12 @@ impl<'c> Run<'c> {
     }
 
     /// Goes on in a task.
-    pub(crate) fn poll(&mut self, commands: &[Command], cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let core = self.core;
+    pub(crate) fn poll(
+        &mut self,
+        core: &Arc<Core>,
+        commands: &[Command],
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Error>> {
         if commands.is_empty() {
             return Poll::Ready(Ok(()));
         }
@@ -323,7 +331,7 @@ impl<'c> Run<'c> {
             let mut state = core.lock();
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
-                (state, entered) = self.enter(state, commands, Face::Task, &mut wakes);
+                (state, entered) = self.enter(core, state, commands, Face::Task, &mut wakes);
                 if let Err(error) = entered {
                     drop(state);
                     wakes.run_on(core);
@@ -331,7 +339,7 @@ impl<'c> Run<'c> {
                 }
             }
             if self.step == Step::Outside {
-                let late = if self.is_late() { Some(self.give_up(&mut state, &mut wakes)) } else { None };
+                let late = if self.is_late(core) { Some(self.give_up(core, &mut state, &mut wakes)) } else { None };
                 if late.is_none() {
                     let until_us = self.until_us.unwrap_or(u64::MAX);
                     let waiter = Waiter::Task(cx.waker().clone());
@@ -342,7 +350,7 @@ impl<'c> Run<'c> {
                 wakes.run_on(core);
                 return late.map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
             }
-            match self.poll_sent(state, wakes, commands, cx) {
+            match self.poll_sent(core, state, wakes, commands, cx) {
                 Next::Over(result) => return Poll::Ready(result),
                 Next::Again => {}
                 Next::Waits => return Poll::Pending,
@@ -350,14 +358,14 @@ impl<'c> Run<'c> {
         }
     }
 
-    fn poll_sent(
+    fn poll_sent<'s>(
         &mut self,
-        mut state: MutexGuard<'c, State>,
+        core: &'s Arc<Core>,
+        mut state: MutexGuard<'s, State>,
         mut wakes: Wakes,
         commands: &[Command],
         cx: &mut Context<'_>,
     ) -> Next {
-        let core = self.core;
         loop {
             if let Some(next) = self.take_ended(&mut state, commands) {
                 if state.leader == Leader::Task(self.last) {
@@ -385,8 +393,8 @@ impl<'c> Run<'c> {
             } else {
                 wakes.push_trash(old);
             }
-            if self.is_late() {
-                let error = self.give_up(&mut state, &mut wakes);
+            if self.is_late(core) {
+                let error = self.give_up(core, &mut state, &mut wakes);
                 drop(state);
                 wakes.run_on(core);
                 return Next::Over(Err(error));
@@ -396,17 +404,52 @@ impl<'c> Run<'c> {
             return Next::Waits;
         }
     }
-}
 
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
+    /// The caller does not wait any longer.
+    #[inline]
+    pub(crate) fn abandon(&mut self, core: &Arc<Core>) {
         if matches!(self.step, Step::New | Step::Over) {
             return;
         }
         let mut wakes = Wakes::default();
-        let mut state = self.core.lock();
-        self.leave(&mut state, &mut wakes);
+        let mut state = core.lock();
+        self.leave(core, &mut state, &mut wakes);
         drop(state);
-        wakes.run_on(self.core);
+        wakes.run_on(core);
     }
+}
+
+/// A call on the connection of a client.
+pub(crate) struct Run<'c> {
+    core: &'c Arc<Core>,
+    pub(crate) progress: Progress,
+}
+
+impl<'c> Run<'c> {
+    pub(crate) fn new(core: &'c Arc<Core>) -> Self {
+        Self { core, progress: Progress::new(core.config.deadline) }
+    }
+
+    /// See [`Progress::wait`].
+    #[inline]
+    pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {
+        self.progress.wait(self.core, commands)
+    }
+
+    /// See [`Progress::poll`].
+    #[inline]
+    pub(crate) fn poll(&mut self, commands: &[Command], cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.progress.poll(self.core, commands, cx)
+    }
+}
+
+impl Drop for Run<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.progress.abandon(self.core);
+    }
+}
+
+fn micros(limit: Duration) -> u64 {
+    u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)
 }

@@ -668,3 +668,82 @@ fn a_closed_client_ends_what_waits() {
     let error = client.call::<()>(cmd("GET").key("k")).wait().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Closed) && error.outcome() == Outcome::NotSent);
 }
+
+#[test]
+fn a_handshake_that_trickles_ends_within_one_limit() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut peer = Peer { socket: socket.unwrap(), input: Vec::new() };
+            thread::spawn(move || {
+                peer.request();
+                peer.send(b"%1\r\n$6\r\nserver\r\n$1000000\r\n");
+                while peer.send(b"x") {
+                    thread::sleep(Duration::from_millis(5));
+                }
+            });
+        }
+    });
+    on_both_faces(|get| {
+        let terms = config(&address).connect_limit(Duration::from_millis(100)).deadline(None);
+        let error = get(&Client::with_config(terms), "k").unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent);
+        assert!(matches!(error.kind(), ErrorKind::Lost(how) if how.contains("in time")), "{error:?}");
+    });
+}
+
+#[test]
+fn a_runtime_that_watches_no_sockets_is_served_by_a_thread() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
+    });
+    let client = client(&address);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        for word in ["one", "two"] {
+            assert_eq!(client.call::<String>(cmd("GET").arg(word)).await.unwrap(), word);
+        }
+        let tasks = ["three", "four", "five"].map(|word| {
+            let client = client.clone();
+            tokio::spawn(async move { (client.call::<String>(cmd("GET").arg(word)).await.unwrap(), word) })
+        });
+        for task in tasks {
+            let (found, word) = task.await.unwrap();
+            assert_eq!(found, word);
+        }
+    });
+}
+
+/// Until then replies may be those of the requests before.
+#[test]
+fn a_reply_too_many_between_calls_is_noticed_soon() {
+    let (ask, asked) = channel::<()>();
+    let (tell, told) = channel::<()>();
+    let gate = std::sync::Mutex::new(Some((asked, tell)));
+    let address = server(move |mut peer| {
+        let mut gate = gate.lock().unwrap().take();
+        while let Some(request) = peer.request() {
+            peer.echo(&request);
+            if let Some((asked, tell)) = gate.take() {
+                asked.recv().unwrap();
+                peer.send(b"$1\r\n?\r\n");
+                tell.send(()).unwrap();
+            }
+        }
+    });
+    let client = client(&address);
+    let get = |word: &str| client.call::<String>(cmd("GET").arg(word)).wait().unwrap();
+    assert_eq!(get("first"), "first");
+    ask.send(()).unwrap();
+    told.recv().unwrap();
+    let mut wrong = 0;
+    for round in 0..200 {
+        let word = round.to_string();
+        wrong += u32::from(get(&word) != word);
+    }
+    assert!(wrong <= 32, "{wrong}");
+    assert_eq!(client.stats().connections, 2);
+}

@@ -3,14 +3,15 @@
 //! Callers wait outside meanwhile. A refusal by the server's own words ends all calls that wait; anything else is tried again, as
 //! often as their time allows.
 
-use super::link::FOREVER;
+use super::link::{FOREVER, left};
 use super::{Core, Link, ReadHalf, State, Wait, Wakes};
 use crate::ErrorKind;
 use respool_connection::{DialAdvice, Fault, Outbox, Segments, Shake};
 use respool_wire::ReplyLimits;
 use std::io;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// How long the thread sleeps at most before it looks whether the client is still there.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
@@ -58,11 +59,12 @@ impl Core {
         }
     }
 
-    /// Connects and shakes hands.
+    /// Connects and shakes hands, both within one limit: a server that answers a byte now and then is given up like a silent one.
     fn dial(&self) -> Result<Link, Failure> {
         let (limit, limits) = (self.config.connect_limit.min(FOREVER), ReplyLimits::default());
+        let until = Instant::now() + limit;
         self.lock().upstream.begin_dial();
-        let link = Link::connect(&self.config.endpoint, limit)?;
+        let link = Link::connect(&self.config.endpoint, &self.lookup, until)?;
         {
             let mut guard = self.lock();
             let state = &mut *guard;
@@ -70,14 +72,14 @@ impl Core {
         }
         let mut buffer = vec![0; 4096];
         loop {
-            let greeting: Vec<u8> = self.lock().upstream.output_slices().flat_map(|slice| slice.to_vec()).collect();
+            let greeting = Zeroizing::new(self.greeting());
             let mut rest = &greeting[..];
             while !rest.is_empty() {
+                let late = || Failure::Lost("the server takes no handshake".to_owned());
+                let left = left(until).map_err(|_| late())?;
                 let sent = match link.send(std::iter::once(rest)) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        if !link.wait_writable(limit)? {
-                            return Err(Failure::Lost("the server takes no handshake".to_owned()));
-                        }
+                        link.wait_writable(left)?;
                         0
                     }
                     sent => sent?,
@@ -87,10 +89,10 @@ impl Core {
                 let state = &mut *guard;
                 state.upstream.handle_written(sent, self.now_us(), &mut state.pool);
             }
-            let read = match link.recv(&mut buffer, Wait::For { usual: limit, left: limit }) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Err(Failure::Lost("the server does not answer the handshake".to_owned()));
-                }
+            let late = || Failure::Lost("the server does not answer the handshake in time".to_owned());
+            let left = left(until).map_err(|_| late())?;
+            let read = match link.recv(&mut buffer, Wait::For { usual: FOREVER, left }) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
                 read => read?,
             };
             if read == 0 {
@@ -102,6 +104,14 @@ impl Core {
                 return Ok(link);
             }
         }
+    }
+
+    /// What the handshake wants written: a password may be among it.
+    fn greeting(&self) -> Vec<u8> {
+        let state = self.lock();
+        let mut greeting = Vec::with_capacity(state.upstream.output_slices().map(|slice| slice.len()).sum());
+        state.upstream.output_slices().for_each(|slice| greeting.extend_from_slice(&slice));
+        greeting
     }
 
     /// There is a connection, or this attempt has failed. Whether another is made.

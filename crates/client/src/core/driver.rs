@@ -11,6 +11,7 @@ use super::slots::Waiter;
 use super::{Core, Leader, Link, SlotId, Wait};
 use std::future::Future;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -84,6 +85,8 @@ pub(crate) struct State {
     is_mixed: bool,
     /// What tells that something can be read, and by which runtime.
     readiness: Option<(Id, Readiness)>,
+    /// The runtime that was found to watch no sockets.
+    blind: Option<Id>,
     core: Weak<Core>,
 }
 
@@ -129,21 +132,6 @@ impl State {
         }
     }
 
-    /// How the calling task learns that something can be read; `None` outside of a runtime. What another runtime has watched is put
-    /// into `old`, to be dropped without the lock.
-    pub(super) fn readiness(
-        &mut self,
-        link: Option<&Arc<Link>>,
-        old: &mut Option<(Id, Readiness)>,
-    ) -> Option<Readiness> {
-        let id = Handle::try_current().ok()?.id();
-        if self.readiness.as_ref().is_none_or(|(watches, _)| *watches != id) {
-            let watched = Watched::new(link?).ok()?;
-            *old = self.readiness.replace((id, Arc::new(watched)));
-        }
-        self.readiness.as_ref().map(|(_, readiness)| Arc::clone(readiness))
-    }
-
     /// Whether the driver is in the runtime of all tasks that wait.
     pub(super) fn is_near(&self) -> bool {
         self.is_alive && !self.is_mixed && self.home == self.runtime.as_ref().map(Handle::id)
@@ -178,6 +166,37 @@ impl State {
 }
 
 impl Core {
+    /// How the calling task learns that something can be read; `None` outside of a runtime, and in one that watches no sockets. The
+    /// lock is free while the runtime begins to watch.
+    fn readiness(&self) -> Option<Readiness> {
+        let id = Handle::try_current().ok()?.id();
+        let state = self.lock();
+        if let Some((_, readiness)) = state.driver.readiness.as_ref().filter(|(watches, _)| *watches == id) {
+            return Some(Arc::clone(readiness));
+        }
+        if state.driver.blind == Some(id) {
+            return None;
+        }
+        let (link, epoch) = (state.link.clone()?, state.epoch);
+        drop(state);
+        // It panics in a runtime that was built without its I/O driver, and there is no way to ask. A thread reads for such.
+        let watched = catch_unwind(AssertUnwindSafe(|| Watched::new(&link)));
+        let mut state = self.lock();
+        let Ok(watched) = watched else {
+            state.driver.blind = Some(id);
+            return None;
+        };
+        let readiness = Arc::new(watched.ok()?);
+        let mut old = None;
+        if state.epoch == epoch {
+            old = state.driver.readiness.replace((id, Arc::clone(&readiness)));
+        }
+        let is_current = state.epoch == epoch;
+        drop(state);
+        drop(old);
+        is_current.then_some(readiness)
+    }
+
     /// The task at `id` leads: reads until it has its reply, another leads, or there is nothing to read. Then it is woken when there is.
     pub(crate) fn poll_lead(self: &Arc<Self>, id: SlotId, cx: &mut Context<'_>) {
         let leader = Leader::Task(id);
@@ -188,13 +207,10 @@ impl Core {
             if state.leader != leader || state.slots.has_ended(id) {
                 return;
             }
-            let mut old = None;
-            let Some(readiness) = state.driver.readiness(state.link.as_ref(), &mut old) else {
-                drop(guard);
+            drop(guard);
+            let Some(readiness) = self.readiness() else {
                 return self.serve_by_thread();
             };
-            drop(guard);
-            drop(old);
             match readiness.poll_read_ready(cx) {
                 Poll::Pending => {
                     let mut wakes = super::Wakes::default();
@@ -299,18 +315,14 @@ impl Future for Driver {
             if state.leader != Leader::Driver {
                 return Poll::Pending;
             }
-            let mut old = None;
-            let Some(readiness) = state.driver.readiness(state.link.as_ref(), &mut old) else {
-                let is_connected = state.link.is_some();
-                drop(guard);
-                if is_connected {
+            let is_calm = state.slots.waiting() <= 1;
+            drop(guard);
+            let Some(readiness) = core.readiness() else {
+                if core.lock().link.is_some() {
                     core.serve_by_thread();
                 }
                 return Poll::Pending;
             };
-            let is_calm = state.slots.waiting() <= 1;
-            drop(guard);
-            drop(old);
             let Poll::Ready(ready) = readiness.poll_read_ready(cx) else {
                 let mut wakes = super::Wakes::default();
                 let mut guard = core.lock();

@@ -3,12 +3,13 @@
 //! A thread that reads waits in the kernel, a task never does, and nothing ever waits to write. The socket is in blocking mode until
 //! the first task waits for it, so that a program of threads alone needs one system call to read.
 
+use super::lookup::Lookup;
 use respool_connection::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sendmsg};
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,27 +50,34 @@ pub(super) enum Socket {
     Unix(UnixStream),
 }
 
-impl Link {
-    /// Connects within `limit` for each address of the host.
-    pub(crate) fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<Self> {
-        let socket = match endpoint {
-            Endpoint::Tcp { host, port } => {
-                let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
-                let mut socket = None;
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, limit) {
-                        Ok(stream) => {
-                            socket = Some(stream);
-                            break;
-                        }
-                        Err(error) => failure = error,
-                    }
-                }
-                let socket = socket.ok_or(failure)?;
+fn connect_tcp(lookup: &Lookup, host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
+    let addresses = lookup.addresses(host, port, left(until)?)?;
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
+    for (tried, address) in addresses.iter().enumerate() {
+        let share = left(until)? / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        match TcpStream::connect_timeout(address, share.max(Duration::from_millis(1))) {
+            Ok(socket) => {
                 socket.set_nodelay(true)?;
                 rustix::net::sockopt::set_socket_keepalive(&socket, true)?;
-                Socket::Tcp(socket)
+                return Ok(socket);
             }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// The time that is left to connect.
+pub(super) fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "not connected in time")) } else { Ok(left) }
+}
+
+impl Link {
+    /// Connects, to the first address of the host that takes a connection. Each address gets its part of the time that is left.
+    pub(super) fn connect(endpoint: &Endpoint, lookup: &Lookup, until: Instant) -> io::Result<Self> {
+        let socket = match endpoint {
+            Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
             Endpoint::Unix { path } => Socket::Unix(UnixStream::connect(path)?),
             other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
         };

@@ -19,6 +19,7 @@ mod dial;
 #[cfg(feature = "tokio")]
 mod driver;
 mod link;
+mod lookup;
 mod read;
 mod slots;
 mod submit;
@@ -48,6 +49,7 @@ pub(crate) struct Core {
     state: Mutex<State>,
     began: Instant,
     keeper: Arc<deadlines::Keeper>,
+    lookup: lookup::Lookup,
 }
 
 /// Who reads.
@@ -100,6 +102,8 @@ pub(crate) struct State {
     pub(crate) failed_dials: u64,
     /// When a request was last queued.
     last_used_us: u64,
+    /// How many requests there had been when the connection was last looked at before it was written to.
+    looked_over: u64,
     /// How many requests there had been when it was last looked for late ones.
     looked_at: u64,
     /// When calls are looked at that are late.
@@ -147,12 +151,19 @@ impl Core {
             refusal: None,
             failed_dials: 0,
             last_used_us: 0,
+            looked_over: 0,
             looked_at: 0,
             keeper_us: u64::MAX,
             is_closed: false,
             counts: Counts::default(),
         };
-        Self { config, state: Mutex::new(state), began: Instant::now(), keeper: Arc::default() }
+        Self {
+            config,
+            state: Mutex::new(state),
+            began: Instant::now(),
+            keeper: Arc::default(),
+            lookup: lookup::Lookup::default(),
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

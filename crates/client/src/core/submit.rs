@@ -1,7 +1,7 @@
 //! Queueing a request: encoded by its caller, appended under the lock.
 
 use super::slots::Waiter;
-use super::{Core, Leader, SlotId, State, Wakes};
+use super::{Core, Leader, Link, SlotId, State, Wakes};
 use crate::{Command, ErrorKind, Overload};
 use respool_connection::{Outbox, Segments};
 use respool_wire::Head;
@@ -14,6 +14,8 @@ pub(crate) enum Submitted {
     Queued,
     /// There is no connection, or no room: the caller waits outside.
     Outside,
+    /// Nothing was asked for a while, or it was not looked for long: the connection is looked at first, by [`Core::look`].
+    Unseen(Arc<Link>),
     /// It cannot be queued.
     Refused(ErrorKind),
 }
@@ -47,14 +49,16 @@ impl State {
         if self.is_closed {
             return Submitted::Refused(ErrorKind::Closed);
         }
-        let idle_us = now_us.saturating_sub(std::mem::replace(&mut self.last_used_us, now_us));
-        if idle_us > IDLE_US
+        let idle_us = now_us.saturating_sub(self.last_used_us);
+        let unseen = self.counts.requests.wrapping_sub(self.looked_over);
+        if (idle_us > IDLE_US || unseen >= LOOK_REQUESTS)
+            && unseen > 0
             && self.upstream.tickets().is_empty()
-            && self.link.as_ref().is_some_and(|link| link.is_spoilt())
+            && let Some(link) = self.link.clone()
         {
-            // The server has closed the connection while nothing was asked, or has spoken unasked: nothing is sent on it.
-            self.lose_link(&"closed by the server, or out of step", now_us, wakes);
+            return Submitted::Unseen(link);
         }
+        self.last_used_us = now_us;
         if self.link.is_none() {
             wakes.dial = !self.is_dialling;
             self.is_dialling = true;
@@ -141,7 +145,7 @@ impl State {
     }
 
     /// A call gives up at this time.
-    fn note_deadline(&mut self, until_us: u64, wakes: &mut Wakes) {
+    pub(crate) fn note_deadline(&mut self, until_us: u64, wakes: &mut Wakes) {
         if until_us < self.keeper_us {
             self.keeper_us = until_us;
             wakes.keeper = true;
@@ -165,6 +169,29 @@ impl State {
 }
 
 impl Core {
+    /// Looks at a connection on which nothing is owed: whether the server has closed it, or has sent a reply that nothing asked for,
+    /// which would be taken for that of the next request.
+    pub(crate) fn look<'a>(
+        self: &'a Arc<Self>,
+        state: MutexGuard<'a, State>,
+        link: &Link,
+        wakes: &mut Wakes,
+    ) -> MutexGuard<'a, State> {
+        let (epoch, requests) = (state.epoch, state.counts.requests);
+        let is_between = state.upstream.is_between_replies();
+        drop(state);
+        let is_spoilt = is_between && link.is_spoilt();
+        let mut state = self.lock();
+        // Something may have been asked meanwhile, and what was there may be its reply.
+        if state.epoch == epoch && state.counts.requests == requests && state.upstream.tickets().is_empty() {
+            state.looked_over = requests;
+            if is_spoilt {
+                state.lose_link(&"closed by the server, or out of step", self.now_us(), wakes);
+            }
+        }
+        state
+    }
+
     /// Writes what was queued just now, or leaves it to what will write it together with more.
     pub(crate) fn flush<'a>(
         self: &'a Arc<Self>,
@@ -206,6 +233,9 @@ impl Core {
 
 /// A connection on which nothing was asked for so long is looked at before it is written to, in microseconds.
 const IDLE_US: u64 = 100_000;
+
+/// One that was not looked at for so many requests is, too.
+const LOOK_REQUESTS: u64 = 32;
 
 /// Queued bytes that are written at once, in bytes: what a server reads at a time.
 const FLUSH_BYTES: usize = 16 * 1024;

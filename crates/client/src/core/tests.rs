@@ -18,7 +18,7 @@ fn connected() -> (RedisServer, Arc<Core>) {
 async fn ping(core: Arc<Core>) -> Result<(), Error> {
     let commands = [cmd("PING")];
     let mut run = Run::new(&core);
-    run.limit = Some(Duration::from_secs(20));
+    run.progress.limit = Some(Duration::from_secs(20));
     std::future::poll_fn(|cx| run.poll(&commands, cx)).await
 }
 

@@ -18,6 +18,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("respool-client", &["respool-connection", "respool-route", "respool-client-derive"]),
     ("respool", &["respool-proxy", "respool-net", "respool-engine"]),
     ("respool-testkit", &["respool-command"]),
+    ("respool-sim", &["respool-route", "respool-engine", "respool-testkit"]),
     ("xtask", &["respool", "respool-testkit"]),
 ];
 

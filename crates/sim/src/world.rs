@@ -1,0 +1,578 @@
+//! Nodes, links and time, and the faults that happen to them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use respool_route::SLOTS;
+use respool_route::cluster::{Address, slot_of};
+use respool_testkit::Rng;
+use respool_wire::{ArgsBuf, Value};
+
+use crate::node::{Belief, Effects, Node, NodeIndex, Session, place, row_of};
+
+/// How large, how fast.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldTerms {
+    /// Shards.
+    pub primaries: usize,
+    /// Replicas of each.
+    pub replicas: usize,
+    /// The longest time that a message takes on a link without fault.
+    pub link_us: u64,
+    /// The longest time until a replica has a write.
+    pub lag_us: u64,
+    /// The longest time until a node has heard of a change.
+    pub gossip_us: u64,
+    /// The time after which a node that cannot be reached is replaced, and stops serving itself.
+    pub node_timeout_us: u64,
+    /// The time for one key to move.
+    pub key_us: u64,
+}
+
+impl Default for WorldTerms {
+    fn default() -> Self {
+        Self {
+            primaries: 3,
+            replicas: 1,
+            link_us: 500,
+            lag_us: 2_000,
+            gossip_us: 300_000,
+            node_timeout_us: 2_000_000,
+            key_us: 700,
+        }
+    }
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The node ends, and comes back after this time.
+    Crash(NodeIndex, u64),
+    /// Neither clients nor nodes reach it for this time.
+    Unreachable(NodeIndex, u64),
+    /// Nodes do not reach it for this time, and clients do: it acknowledges writes that are lost.
+    Isolated(NodeIndex, u64),
+    /// Its connections are silent from now on. New ones are not.
+    HalfOpen(NodeIndex),
+    /// Messages to and from it take this much longer, for this time.
+    Slow(NodeIndex, u64, u64),
+    /// It hears of no change for this time.
+    Stale(NodeIndex, u64),
+    /// It comes back without data.
+    RestartEmpty(NodeIndex),
+    /// The slot moves to this primary, key by key.
+    Migrate(u16, NodeIndex),
+}
+
+/// A connection of a client to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(usize);
+
+/// What the world has for its client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delivery {
+    /// The replies to requests that were sent together.
+    Reply {
+        /// On which connection.
+        connection: ConnectionId,
+        /// As they were sent.
+        tag: u64,
+        /// In the order of the requests.
+        replies: Vec<Value>,
+        /// Whether the node had the slots of the requests when it executed them. What another one acknowledges is lost.
+        is_owner: bool,
+    },
+    /// There is no node at the address: nothing was executed.
+    Refused {
+        /// On which connection, which has ended.
+        connection: ConnectionId,
+        /// As the requests were sent.
+        tag: u64,
+    },
+    /// The connection has ended. What was sent and not answered may have been executed.
+    Ended {
+        /// Which one.
+        connection: ConnectionId,
+    },
+    /// Writes to these slots that were acknowledged may be lost.
+    Lost {
+        /// The slots.
+        slots: Vec<u16>,
+    },
+}
+
+struct Connection {
+    node: NodeIndex,
+    session: Session,
+    /// Messages do not overtake each other.
+    to_node_us: u64,
+    to_client_us: u64,
+    is_silent: bool,
+    has_ended: bool,
+}
+
+enum Event {
+    Request(ConnectionId, u64, Vec<ArgsBuf>),
+    Deliver(Delivery),
+    Apply { from: NodeIndex, to: NodeIndex, args: ArgsBuf },
+    Learn(NodeIndex),
+    Promote(NodeIndex),
+    Heal(NodeIndex),
+    Loaded(NodeIndex),
+    Step(u16, NodeIndex, NodeIndex),
+}
+
+/// A cluster and its clients' links.
+pub struct World {
+    terms: WorldTerms,
+    now_us: u64,
+    rng: Rng,
+    nodes: Vec<Node>,
+    /// Who has each slot.
+    owners: Vec<Belief>,
+    replicas: BTreeMap<NodeIndex, Vec<NodeIndex>>,
+    epoch: u64,
+    events: BTreeMap<(u64, u64), Event>,
+    numbers: u64,
+    connections: Vec<Connection>,
+    down: BTreeSet<NodeIndex>,
+    cut_from_clients: BTreeSet<NodeIndex>,
+    cut_from_nodes: BTreeSet<NodeIndex>,
+    slow: BTreeMap<NodeIndex, (u64, u64)>,
+    stale_us: BTreeMap<NodeIndex, u64>,
+    applied_us: BTreeMap<NodeIndex, u64>,
+    moving: BTreeSet<u16>,
+    ready: VecDeque<Delivery>,
+}
+
+impl World {
+    /// Primaries first, then their replicas; the slots in equal parts.
+    pub fn new(terms: WorldTerms, seed: u64) -> Self {
+        let count = terms.primaries * (1 + terms.replicas);
+        let mut nodes: Vec<Node> = (0..count).map(|index| Node::new(index, seed)).collect();
+        let replicas: BTreeMap<NodeIndex, Vec<NodeIndex>> = (0..terms.primaries)
+            .map(|primary| (primary, (1..=terms.replicas).map(|turn| primary + turn * terms.primaries).collect()))
+            .collect();
+        let belief = |slot: usize| {
+            let owner = slot * terms.primaries / usize::from(SLOTS);
+            Belief { owner, epoch: owner as u64 + 1 }
+        };
+        let owners: Vec<Belief> = (0..usize::from(SLOTS)).map(belief).collect();
+        for node in &mut nodes {
+            node.beliefs.clone_from(&owners);
+            node.replicas.clone_from(&replicas);
+            let own = replicas.iter().find(|(_, replicas)| replicas.contains(&node.index));
+            node.primary = own.map(|(primary, _)| *primary);
+        }
+        Self {
+            terms,
+            now_us: 1_000_000,
+            rng: Rng::new(seed),
+            nodes,
+            owners,
+            replicas,
+            epoch: terms.primaries as u64,
+            events: BTreeMap::new(),
+            numbers: 0,
+            connections: Vec::new(),
+            down: BTreeSet::new(),
+            cut_from_clients: BTreeSet::new(),
+            cut_from_nodes: BTreeSet::new(),
+            slow: BTreeMap::new(),
+            stale_us: BTreeMap::new(),
+            applied_us: BTreeMap::new(),
+            moving: BTreeSet::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// The time in microseconds.
+    pub fn now_us(&self) -> u64 {
+        self.now_us
+    }
+
+    /// Where a node is reached.
+    pub fn address(&self, node: NodeIndex) -> Address {
+        let (host, port) = place(node);
+        Address::new(&host, port).expect("a host")
+    }
+
+    /// The node that has a slot.
+    pub fn owner(&self, slot: u16) -> NodeIndex {
+        self.owners[usize::from(slot)].owner
+    }
+
+    /// What the node that has a key's slot has there. A key that is on its way is looked for at its destination as well.
+    pub fn value(&mut self, key: &[u8]) -> Option<Vec<u8>> {
+        let (slot, now_us) = (slot_of(key), self.now_us);
+        let owner = self.owner(slot);
+        let destination = self.nodes[owner].migrating.get(&slot).copied();
+        let found = self.nodes[owner].value(key, now_us);
+        found.or_else(|| self.nodes[destination?].value(key, now_us))
+    }
+
+    /// A connection to the node at an address. Whether there is one shows with the first request.
+    pub fn connect(&mut self, to: &Address) -> ConnectionId {
+        let node = (0..self.nodes.len()).find(|node| self.address(*node) == *to).expect("the address of a node");
+        self.connections.push(Connection {
+            node,
+            session: Session::default(),
+            to_node_us: 0,
+            to_client_us: 0,
+            is_silent: false,
+            has_ended: false,
+        });
+        ConnectionId(self.connections.len() - 1)
+    }
+
+    /// Sends requests with none of another caller between them.
+    pub fn send(&mut self, connection: ConnectionId, tag: u64, requests: Vec<ArgsBuf>) {
+        let delay_us = self.delay(self.connections[connection.0].node);
+        let link = &mut self.connections[connection.0];
+        link.to_node_us = (link.to_node_us + 1).max(self.now_us + delay_us);
+        let at_us = link.to_node_us;
+        self.push(at_us, Event::Request(connection, tag, requests));
+    }
+
+    /// Ends a connection: what is on its way to the node is not executed any more.
+    pub fn close(&mut self, connection: ConnectionId) {
+        self.connections[connection.0].has_ended = true;
+    }
+
+    /// Lets time pass until there is something, or until this time.
+    pub fn poll(&mut self, until_us: u64) -> Option<Delivery> {
+        loop {
+            if let Some(delivery) = self.ready.pop_front() {
+                return Some(delivery);
+            }
+            let next = self.events.first_key_value().map(|(key, _)| *key).filter(|(at_us, _)| *at_us <= until_us);
+            let Some(key) = next else {
+                self.now_us = self.now_us.max(until_us);
+                return None;
+            };
+            self.now_us = self.now_us.max(key.0);
+            if let Some(event) = self.events.remove(&key) {
+                self.happen(event);
+            }
+        }
+    }
+
+    /// Something goes wrong now.
+    pub fn inject(&mut self, fault: Fault) {
+        let (now_us, timeout_us) = (self.now_us, self.terms.node_timeout_us);
+        match fault {
+            Fault::Crash(node, for_us) => {
+                self.down.insert(node);
+                self.cut_from_nodes.insert(node);
+                self.end_connections(node);
+                self.lose_replication(node);
+                self.push(now_us + timeout_us, Event::Promote(node));
+                self.push(now_us + for_us, Event::Heal(node));
+            }
+            Fault::Unreachable(node, for_us) | Fault::Isolated(node, for_us) => {
+                if matches!(fault, Fault::Unreachable(..)) {
+                    self.cut_from_clients.insert(node);
+                }
+                self.cut_from_nodes.insert(node);
+                self.lose_replication(node);
+                self.push(now_us + timeout_us, Event::Promote(node));
+                self.push(now_us + for_us, Event::Heal(node));
+            }
+            Fault::HalfOpen(node) => {
+                let own = self.connections.iter_mut().filter(|connection| connection.node == node);
+                own.for_each(|connection| connection.is_silent = true);
+            }
+            Fault::Slow(node, by_us, for_us) => drop(self.slow.insert(node, (by_us, now_us + for_us))),
+            Fault::Stale(node, for_us) => drop(self.stale_us.insert(node, now_us + for_us)),
+            Fault::RestartEmpty(node) => {
+                self.end_connections(node);
+                self.lose_replication(node);
+                for wiped in std::iter::once(node).chain(self.replicas.get(&node).cloned().unwrap_or_default()) {
+                    let seed = self.rng.next_u64();
+                    self.nodes[wiped].wipe(seed);
+                }
+                self.nodes[node].is_loading = true;
+                self.push(now_us + 200_000, Event::Loaded(node));
+                self.tell_lost(node);
+            }
+            Fault::Migrate(slot, to) => {
+                let from = self.owner(slot);
+                let is_fit = self.is_primary(from) && self.is_primary(to) && from != to;
+                if is_fit && self.moving.insert(slot) {
+                    self.nodes[to].importing.insert(slot, from);
+                    self.nodes[from].migrating.insert(slot, to);
+                    self.push(now_us + self.terms.key_us, Event::Step(slot, from, to));
+                }
+            }
+        }
+    }
+
+    /// Whether a slot is at a node, or on its way from or to it.
+    pub fn is_at(&self, slot: u16, node: NodeIndex) -> bool {
+        self.has(node, slot)
+    }
+
+    /// Whether the node has slots and can be reached by the others.
+    pub fn is_primary(&self, node: NodeIndex) -> bool {
+        !self.cut_from_nodes.contains(&node) && self.nodes[node].primary.is_none() && self.replicas.contains_key(&node)
+    }
+
+    fn push(&mut self, at_us: u64, event: Event) {
+        self.numbers += 1;
+        self.events.insert((at_us, self.numbers), event);
+    }
+
+    fn delay(&mut self, node: NodeIndex) -> u64 {
+        let slow_us =
+            self.slow.get(&node).filter(|(_, until_us)| self.now_us < *until_us).map_or(0, |(by_us, _)| *by_us);
+        20 + self.rng.below(self.terms.link_us as usize) as u64 + slow_us
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Request(connection, tag, requests) => self.on_request(connection, tag, &requests),
+            Event::Deliver(delivery) => self.deliver(delivery),
+            Event::Apply { to, args, .. } => drop(self.nodes[to].run(args.as_args(), self.now_us)),
+            Event::Learn(node) => self.learn(node),
+            Event::Promote(node) => self.promote(node),
+            Event::Heal(node) => self.heal(node),
+            Event::Loaded(node) => self.nodes[node].is_loading = false,
+            Event::Step(slot, from, to) => self.step(slot, from, to),
+        }
+    }
+
+    fn deliver(&mut self, delivery: Delivery) {
+        let connection = match &delivery {
+            Delivery::Reply { connection, .. }
+            | Delivery::Refused { connection, .. }
+            | Delivery::Ended { connection } => *connection,
+            Delivery::Lost { .. } => return self.ready.push_back(delivery),
+        };
+        let link = &mut self.connections[connection.0];
+        if link.has_ended || link.is_silent || self.cut_from_clients.contains(&link.node) {
+            return;
+        }
+        link.has_ended |= !matches!(delivery, Delivery::Reply { .. });
+        self.ready.push_back(delivery);
+    }
+
+    /// To the client, in order with what is under way.
+    fn answer(&mut self, connection: ConnectionId, delivery: Delivery) {
+        let delay_us = self.delay(self.connections[connection.0].node);
+        let link = &mut self.connections[connection.0];
+        link.to_client_us = (link.to_client_us + 1).max(self.now_us + delay_us);
+        let at_us = link.to_client_us;
+        self.push(at_us, Event::Deliver(delivery));
+    }
+
+    fn on_request(&mut self, connection: ConnectionId, tag: u64, requests: &[ArgsBuf]) {
+        let link = &mut self.connections[connection.0];
+        let node = link.node;
+        if link.has_ended || link.is_silent || self.cut_from_clients.contains(&node) {
+            return;
+        }
+        if self.down.contains(&node) {
+            return self.answer(connection, Delivery::Refused { connection, tag });
+        }
+        let mut session = std::mem::take(&mut link.session);
+        let (mut replies, mut is_owner) = (Vec::new(), true);
+        for request in requests {
+            let args = request.as_args();
+            if let Some(key) = args.get(1).filter(|_| row_of(args).is_some_and(|row| !row.keys.is_none())) {
+                is_owner &= self.has(node, slot_of(key));
+            }
+            let (reply, effects) = self.nodes[node].handle(args, &mut session, self.now_us);
+            replies.push(Value::parse(&reply).expect("a reply"));
+            self.replicate(node, effects);
+        }
+        self.connections[connection.0].session = session;
+        self.answer(connection, Delivery::Reply { connection, tag, replies, is_owner });
+    }
+
+    /// Whether what a node does to a slot stays.
+    fn has(&self, node: NodeIndex, slot: u16) -> bool {
+        let owner = self.owner(slot);
+        owner == node || self.nodes[owner].migrating.get(&slot) == Some(&node)
+    }
+
+    fn replicate(&mut self, from: NodeIndex, effects: Effects) {
+        if effects.is_empty() || self.cut_from_nodes.contains(&from) {
+            return;
+        }
+        for to in self.replicas.get(&from).cloned().unwrap_or_default() {
+            if self.cut_from_nodes.contains(&to) {
+                continue;
+            }
+            for args in &effects {
+                let lag_us = self.rng.below(self.terms.lag_us as usize) as u64;
+                let applied_us = self.applied_us.entry(to).or_default();
+                *applied_us = (*applied_us + 1).max(self.now_us + lag_us);
+                let at_us = *applied_us;
+                self.push(at_us, Event::Apply { from, to, args: args.clone() });
+            }
+        }
+    }
+
+    /// What has not reached a replica does not reach it any more, and the other way round.
+    fn lose_replication(&mut self, node: NodeIndex) {
+        self.events.retain(|_, event| !matches!(event, Event::Apply { from, to, .. } if *from == node || *to == node));
+    }
+
+    fn end_connections(&mut self, node: NodeIndex) {
+        for number in 0..self.connections.len() {
+            if self.connections[number].node == node && !self.connections[number].has_ended {
+                let connection = ConnectionId(number);
+                self.connections[number].session = Session::default();
+                self.events.retain(|_, event| !matches!(event, Event::Request(of, ..) if *of == connection));
+                self.answer(connection, Delivery::Ended { connection });
+            }
+        }
+    }
+
+    fn tell_lost(&mut self, owner: NodeIndex) {
+        let slots = (0..SLOTS).filter(|slot| self.owner(*slot) == owner).collect();
+        self.ready.push_back(Delivery::Lost { slots });
+    }
+
+    /// All nodes hear of a change, each at its time.
+    fn spread(&mut self) {
+        for node in 0..self.nodes.len() {
+            let heard_us = self.now_us + self.rng.below(self.terms.gossip_us as usize) as u64;
+            let at_us = heard_us.max(self.stale_us.get(&node).copied().unwrap_or(0));
+            self.push(at_us, Event::Learn(node));
+        }
+    }
+
+    fn learn(&mut self, node: NodeIndex) {
+        if self.cut_from_nodes.contains(&node) {
+            return;
+        }
+        let known = &mut self.nodes[node];
+        known.beliefs.clone_from(&self.owners);
+        known.replicas.clone_from(&self.replicas);
+        let owners = &self.owners;
+        known.migrating.retain(|slot, _| owners[usize::from(*slot)].owner == node);
+        known.importing.retain(|slot, _| owners[usize::from(*slot)].owner != node);
+    }
+
+    /// A replica takes over from a node that cannot be reached, and the node stops serving.
+    fn promote(&mut self, node: NodeIndex) {
+        if !self.cut_from_nodes.contains(&node) {
+            return;
+        }
+        self.nodes[node].is_minority = true;
+        let Some(replicas) = self.replicas.get(&node).cloned() else { return };
+        let Some(next) = replicas.iter().copied().find(|replica| !self.cut_from_nodes.contains(replica)) else {
+            return;
+        };
+        self.stop_moves(node);
+        self.lose_replication(node);
+        self.epoch += 1;
+        for belief in self.owners.iter_mut().filter(|belief| belief.owner == node) {
+            *belief = Belief { owner: next, epoch: self.epoch };
+        }
+        self.replicas.remove(&node);
+        let others: Vec<NodeIndex> = replicas.into_iter().filter(|replica| *replica != next).collect();
+        for replica in &others {
+            self.copy(next, *replica);
+        }
+        self.replicas.insert(next, others);
+        self.nodes[next].primary = None;
+        self.learn(next);
+        self.spread();
+        self.tell_lost(next);
+    }
+
+    fn heal(&mut self, node: NodeIndex) {
+        self.down.remove(&node);
+        self.cut_from_clients.remove(&node);
+        self.cut_from_nodes.remove(&node);
+        self.nodes[node].is_minority = false;
+        if !self.replicas.contains_key(&node) {
+            // It follows the node that has most slots of those that it had, or the first primary.
+            let former = self.nodes[node].beliefs.iter().position(|belief| belief.owner == node);
+            let of_replica = self.replicas.iter().find(|(_, replicas)| replicas.contains(&node)).map(|(of, _)| *of);
+            let primary = of_replica.unwrap_or_else(|| self.owner(former.unwrap_or(0) as u16));
+            if of_replica.is_none() {
+                self.replicas.entry(primary).or_default().push(node);
+            }
+            self.copy(primary, node);
+        } else {
+            for replica in self.replicas[&node].clone() {
+                self.copy(node, replica);
+            }
+        }
+        self.learn(node);
+        self.spread();
+    }
+
+    /// A replica gets all that its primary has.
+    fn copy(&mut self, from: NodeIndex, to: NodeIndex) {
+        self.events.retain(|_, event| !matches!(event, Event::Apply { to: of, .. } if *of == to));
+        let (seed, now_us) = (self.rng.next_u64(), self.now_us);
+        self.nodes[to].wipe(seed);
+        self.nodes[to].primary = Some(from);
+        for key in self.nodes[from].keys(now_us) {
+            self.put(from, to, &key);
+        }
+    }
+
+    fn put(&mut self, from: NodeIndex, to: NodeIndex, key: &[u8]) -> Option<ArgsBuf> {
+        let value = self.nodes[from].value(key, self.now_us)?;
+        let args: ArgsBuf = [b"SET", key, &value].into_iter().collect();
+        self.nodes[to].run(args.as_args(), self.now_us);
+        Some(args)
+    }
+
+    /// One key of a slot moves, or the slot itself behind the last one.
+    fn step(&mut self, slot: u16, from: NodeIndex, to: NodeIndex) {
+        if !self.moving.contains(&slot) {
+            return;
+        }
+        if !self.is_primary(from) || !self.is_primary(to) || self.owner(slot) != from {
+            return self.push(self.now_us + self.terms.key_us, Event::Step(slot, from, to));
+        }
+        let keys = self.nodes[from].keys(self.now_us);
+        if let Some(key) = keys.iter().find(|key| slot_of(key) == slot) {
+            let moved = self.put(from, to, key);
+            self.replicate(to, moved.into_iter().collect());
+            let gone: ArgsBuf = [b"DEL", &key[..]].into_iter().collect();
+            self.nodes[from].run(gone.as_args(), self.now_us);
+            self.replicate(from, vec![gone]);
+            return self.push(self.now_us + self.terms.key_us, Event::Step(slot, from, to));
+        }
+        self.moving.remove(&slot);
+        self.epoch += 1;
+        self.owners[usize::from(slot)] = Belief { owner: to, epoch: self.epoch };
+        // Both are told at once, the destination first.
+        for node in [to, from] {
+            self.nodes[node].beliefs[usize::from(slot)] = self.owners[usize::from(slot)];
+            self.nodes[node].importing.remove(&slot);
+            self.nodes[node].migrating.remove(&slot);
+        }
+        self.spread();
+    }
+
+    /// Slots on their way from or to a node that has failed stay where they are. Keys that have moved are lost with it, as in a cluster that is
+    /// not repaired by hand.
+    fn stop_moves(&mut self, node: NodeIndex) {
+        let stopped: Vec<u16> = self
+            .moving
+            .iter()
+            .copied()
+            .filter(|slot| {
+                let owner = self.owner(*slot);
+                owner == node || self.nodes[owner].migrating.get(slot) == Some(&node)
+            })
+            .collect();
+        for slot in &stopped {
+            self.moving.remove(slot);
+            for node in &mut self.nodes {
+                node.migrating.remove(slot);
+                node.importing.remove(slot);
+            }
+        }
+        if !stopped.is_empty() {
+            self.ready.push_back(Delivery::Lost { slots: stopped });
+        }
+    }
+}

@@ -26,8 +26,6 @@ use crate::tracking::noloop_lanes::{ListenerId, ProtocolSwitch};
 use crate::transaction::PendingWatch;
 use crate::transaction::exec::Exec;
 use crate::transaction::multi_probe::{Multi, Trial};
-use crate::worker::Worker;
-use respool_command::Execute;
 use respool_wire::ReplyKind;
 use std::collections::VecDeque;
 
@@ -330,36 +328,6 @@ impl InternalRequests {
 
     fn end(&mut self, of: Handle) {
         self.through.extend(self.running.remove(of.index));
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Does what is left to do of tasks that are through.
-    pub(crate) fn conclude_tasks(&mut self) {
-        while let Some(task) = self.env.tasks.through.pop_front() {
-            match task {
-                InternalRequest::Clean(cleaning) => self.env.conclude_cleaning(cleaning),
-                InternalRequest::Watch(_)
-                | InternalRequest::Hide(_)
-                | InternalRequest::Speak(_)
-                | InternalRequest::SubscriberPing(_) => {}
-                InternalRequest::Exec(exec) => self.conclude_exec(*exec),
-                InternalRequest::Trial(trial) => self.conclude_trial(*trial),
-                InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
-                InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
-                InternalRequest::Learn(learning) => self.learnings.conclude_learning(&mut self.env, *learning),
-                InternalRequest::List(listing) => {
-                    if self.functions.handle_reply(listing) {
-                        self.settle_holding();
-                    }
-                }
-                InternalRequest::Publish(publishing) => self.conclude_publish(publishing),
-                InternalRequest::NodeQuery(query) => self.blocking.conclude_node_query(&mut self.env, *query),
-                InternalRequest::Return(returning) => self.blocking.conclude_return(&mut self.env, *returning),
-                InternalRequest::Probe(probe) => self.env.conclude_probe(probe),
-                InternalRequest::Listen(listening) => self.subscriptions.conclude_listening(&mut self.env, listening),
-            }
-        }
     }
 }
 

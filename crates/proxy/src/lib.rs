@@ -30,6 +30,7 @@ mod integer;
 mod internal_request;
 pub mod limits;
 mod mail;
+mod read_tracker;
 mod slab;
 mod worker;
 

@@ -4,8 +4,11 @@
 //! reply in `reply`, to time in `lifecycle::timers`.
 
 mod console;
+mod internal_requests;
+mod pins;
 mod queries;
 mod subscriptions;
+mod transaction;
 
 use crate::admin::AdminState;
 use crate::blocking::queue::Blocking;
@@ -127,7 +130,7 @@ impl<E: Execute> Worker<E> {
                     self.dedicated.handle_lane_ended(&mut self.env, reader, &error);
                 }
                 Ended::Select { selecting, class, is_certain, error } => {
-                    self.miss_select(selecting, class, is_certain, &error);
+                    self.env.miss_select(&mut self.subscriptions, selecting, class, is_certain, &error);
                 }
                 Ended::Client { client, subscriber, blocked } => {
                     self.dedicated.handle_client_gone(&mut self.env, client);
@@ -669,7 +672,7 @@ impl<E: Execute> Service for Worker<E> {
         }
         let allowance = session.details.allowance.clone();
         let handle = self.env.clients.sessions.insert(session);
-        if self.env.has_speakers && !self.speak_as(handle.index, allowance.as_deref()) {
+        if self.env.has_speakers && !self.env.speak_as(&mut self.subscriptions, handle.index, allowance.as_deref()) {
             // To nodes it would be another user.
             self.env.drop_client(handle.index);
             self.tell_ended();

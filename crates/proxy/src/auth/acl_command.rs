@@ -2,17 +2,17 @@
 //!
 //! A change of users is made once and told to every worker; the client that asked for it is answered when all of them go by it.
 
+use crate::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
 
-use crate::commands::client_query::{ClientFilter, ClientQuestion};
+use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
 use crate::session::Flow;
-use crate::worker::Worker;
 
 /// The most entries of the log of denials that may be asked for.
 const LOG_KEPT_MAX: usize = 1_000_000;
@@ -26,95 +26,77 @@ fn is_own_setting(name: &[u8]) -> bool {
 /// Entries that `ACL LOG` shows unless it is told how many.
 const LOG_SHOWN: usize = 10;
 
-impl<E: Execute> Worker<E> {
-    /// `AUTH [name] password`.
-    pub(crate) fn auth(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        self.env.note_secret();
-        let (name, password) = match args.len() {
-            2 if self.env.users.default_user().needs_no_password() => {
-                return self.env.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
-            }
-            2 => (respool_access::DEFAULT_USER, args.at(1)),
-            3 => (args.at(1), args.at(2)),
-            _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
-        };
-        if self.env.has_speakers && self.env.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        match self.authenticate(index, name, password, args.name()) {
-            Ok(()) => {
-                self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                Flow::Next
-            }
-            Err(why) => self.env.refuse(index, why.text().as_bytes()),
-        }
-    }
+/// All workers are told of other users; then the client is told that it is done.
+pub(crate) fn tell_of_users() -> ClientStep {
+    ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
+}
 
+impl<E: Execute> Env<E> {
     /// Answers a subcommand of ACL.
-    pub(crate) fn acl(&mut self, index: ClientId, command: ServerCommand, args: Args<'_>) -> Flow {
-        self.env.note_secret();
+    pub(crate) fn acl(&mut self, index: ClientId, command: ServerCommand, args: Args<'_>) -> ClientStep {
+        self.note_secret();
         use ServerCommand as C;
         match command {
             C::AclWhoami => {
-                let name = self.env.clients.sessions.at(index).map_or_else(Vec::new, |s| s.user_name().to_vec());
-                self.env.answer(index, |reply| reply.bulk(&name));
+                let name = self.clients.sessions.at(index).map_or_else(Vec::new, |s| s.user_name().to_vec());
+                self.answer(index, |reply| reply.bulk(&name));
             }
-            C::AclList => self.env.answer_of_users(index, answer::list),
-            C::AclUsers => self.env.answer_of_users(index, answer::names),
-            C::AclGetuser => self.env.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
+            C::AclList => self.answer_of_users(index, answer::list),
+            C::AclUsers => self.answer_of_users(index, answer::names),
+            C::AclGetuser => self.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
             C::AclDryrun => {
-                self.env.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply));
+                self.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply));
             }
-            C::AclCat if args.len() <= 3 => self.env.answer(index, |reply| answer::categories(args.get(2), reply)),
-            C::AclGenpass if args.len() <= 3 => return self.env.acl_genpass(index, args.get(2)),
-            C::AclLog if args.len() <= 3 => return self.env.acl_log(index, args.get(2)),
+            C::AclCat if args.len() <= 3 => self.answer(index, |reply| answer::categories(args.get(2), reply)),
+            C::AclGenpass if args.len() <= 3 => return self.acl_genpass(index, args.get(2)).into(),
+            C::AclLog if args.len() <= 3 => return self.acl_log(index, args.get(2)).into(),
             C::AclSetuser => return self.acl_setuser(index, args),
             C::AclDeluser => return self.acl_deluser(index, args),
             C::AclLoad => return self.acl_load(index),
-            C::AclSave => return self.env.acl_save(index),
-            C::Acl | C::AclHelp => self.env.answer(index, answer::help),
+            C::AclSave => return self.acl_save(index).into(),
+            C::Acl | C::AclHelp => self.answer(index, answer::help),
             _ => {
                 let words =
                     [b"ERR unknown subcommand or wrong number of arguments for '", args.at(1), b"'. Try ACL HELP."];
-                return self.env.refuse(index, &words.concat());
+                return self.refuse(index, &words.concat()).into();
             }
         }
-        Flow::Next
+        Flow::Next.into()
     }
 
-    fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         let rules: Vec<&[u8]> = args.from(3).iter().collect();
-        let changed = self.env.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
+        let changed = self.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
-            Ok(()) => self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default()),
-            Err(words) => self.env.refuse(index, &words),
+            Ok(()) => ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default()),
+            Err(words) => self.refuse(index, &words).into(),
         }
     }
 
-    fn acl_deluser(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        match self.env.change_users(|users| users.without(args.from(2).iter())) {
+    fn acl_deluser(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
+        match self.change_users(|users| users.without(args.from(2).iter())) {
             Ok(removed) => {
                 let removed = u32::try_from(removed).unwrap_or(u32::MAX);
-                self.ask_clients(index, ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
+                ClientStep::ask(ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
             }
-            Err(words) => self.env.refuse(index, &words),
+            Err(words) => self.refuse(index, &words).into(),
         }
     }
 
-    fn acl_load(&mut self, index: ClientId) -> Flow {
-        let access = std::sync::Arc::clone(&self.env.shared.access);
+    fn acl_load(&mut self, index: ClientId) -> ClientStep {
+        let access = std::sync::Arc::clone(&self.shared.access);
         let Some(path) = access.outside().acl_file() else {
-            return self.env.refuse(index, error_text::NO_ACL_FILE.as_bytes());
+            return self.refuse(index, error_text::NO_ACL_FILE.as_bytes()).into();
         };
         let text = match access.outside().read_acl_file() {
             Ok(text) => text,
             Err(why) => {
                 let words = format!("ERR Error loading ACLs, opening file '{path}': {why}");
-                return self.env.refuse(index, words.as_bytes());
+                return self.refuse(index, words.as_bytes()).into();
             }
         };
         let loaded = access.change(|users| {
-            if self.env.shared.ledger.has_successor() {
+            if self.shared.ledger.has_successor() {
                 return Err(error_text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
             }
             let loaded = file::users(&text, path, users.has_channels_by_default())?;
@@ -125,44 +107,69 @@ impl<E: Execute> Worker<E> {
             Ok(loaded) => {
                 // Others may be in force by now, which are not in the file.
                 access.note_written(loaded);
-                self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default())
+                ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
             }
-            Err(words) => self.env.refuse(index, format!("ERR {words}").as_bytes()),
+            Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()).into(),
         }
     }
 
     /// `CONFIG SET` of what is ours and no node's: passwords of nodes are not set through the proxy, which would be locked out.
     /// `None`: it is about something else.
-    pub(crate) fn set_user_setting(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    pub(crate) fn set_user_setting(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Option<ClientStep> {
         if row.command != Command::Server(ServerCommand::ConfigSet) {
             return None;
         }
-        self.env.note_secret();
-        self.env.note_tracked_keys_max(args.from(2));
+        self.note_secret();
+        self.note_tracked_keys_max(args.from(2));
         if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
-            && self.env.config.nodes.len() > 1
+            && self.config.nodes.len() > 1
         {
             let words =
                 [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_OF_ONE.as_bytes()];
-            return Some(self.env.refuse(index, &words.concat()));
+            return Some(self.refuse(index, &words.concat()).into());
         }
         if args.len() != 4 {
             let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
             let words =
                 [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_ALONE.as_bytes()];
-            return Some(self.env.refuse(index, &words.concat()));
+            return Some(self.refuse(index, &words.concat()).into());
         }
         let (name, value) = (args.at(2), args.at(3));
-        match self.env.apply_user_setting(name, value) {
-            Ok(true) => Some(self.tell_of_users(index)),
+        match self.apply_user_setting(name, value) {
+            Ok(true) => Some(tell_of_users()),
             Ok(false) => None,
-            Err(words) => Some(self.env.refuse(index, &words)),
+            Err(words) => Some(self.refuse(index, &words).into()),
         }
     }
+}
 
-    /// All workers are told of other users; then the client is told that it is done.
-    pub(crate) fn tell_of_users(&mut self, index: ClientId) -> Flow {
-        self.ask_clients(index, ClientQuestion::Users { removed: None }, ClientFilter::default())
+impl<E: Execute> Env<E> {
+    /// `AUTH [name] password`.
+    pub(crate) fn auth(&mut self, reads: &mut impl ReadTracker, index: ClientId, args: Args<'_>) -> Flow {
+        self.note_secret();
+        let (name, password) = match args.len() {
+            2 if self.users.default_user().needs_no_password() => {
+                return self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
+            }
+            2 => (respool_access::DEFAULT_USER, args.at(1)),
+            3 => (args.at(1), args.at(2)),
+            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+        };
+        if self.has_speakers && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        match self.authenticate(reads, index, name, password, args.name()) {
+            Ok(()) => {
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                Flow::Next
+            }
+            Err(why) => self.refuse(index, why.text().as_bytes()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Users: who a client is, what it may ask for, and how much of it.
 
-mod acl_command;
+pub(crate) mod acl_command;
 pub(crate) mod permissions;
 pub(crate) mod quota;
 pub(crate) mod secrets;

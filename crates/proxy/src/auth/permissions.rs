@@ -10,6 +10,7 @@
 //!
 //! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
 
+use crate::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use std::sync::Arc;
 
@@ -26,7 +27,6 @@ use crate::pool::LaneKey;
 use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::refused_state::WantedState;
 use crate::session::{Flow, Pause, Session, SessionFlags};
-use crate::worker::Worker;
 
 /// Why a client did not become another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,90 +292,101 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// Makes a client a user. `command` is how it asked, for the log.
     pub(crate) fn authenticate(
         &mut self,
+        reads: &mut impl ReadTracker,
         index: ClientId,
         name: &[u8],
         password: &[u8],
         command: &[u8],
     ) -> Result<(), LoginError> {
-        let found = self.env.users.authenticate(name, password).cloned();
+        let found = self.users.authenticate(name, password).cloned();
         let Some(user) = found else {
-            self.env.counters.auth_failures.add(1);
-            self.env.log_denial(index, Reason::Auth, command, name);
+            self.counters.auth_failures.add(1);
+            self.log_denial(index, Reason::Auth, command, name);
             return Err(LoginError::Wrong);
         };
-        let entered = self.become_user(index, &user);
+        let entered = self.become_user(reads, index, &user);
         match entered {
-            Ok(()) => self.env.note_met(index, &[WantedState::User]),
+            Ok(()) => self.note_met(index, &[WantedState::User]),
             // What it has sent behind this is for that user, and for no other.
-            Err(_) => self.env.note_unmet(index, WantedState::User),
+            Err(_) => self.note_unmet(index, WantedState::User),
         }
         entered
     }
 
     /// Makes a client a user, whatever it was.
-    pub(crate) fn become_user(&mut self, index: ClientId, user: &Arc<User>) -> Result<(), LoginError> {
-        let allowance = self.env.allowances.get(user.name()).cloned();
-        let Some(session) = self.env.clients.sessions.at(index) else { return Ok(()) };
+    pub(crate) fn become_user(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        user: &Arc<User>,
+    ) -> Result<(), LoginError> {
+        let allowance = self.allowances.get(user.name()).cloned();
+        let Some(session) = self.clients.sessions.at(index) else { return Ok(()) };
         let was_it = !session.flags.has(SessionFlags::UNAUTHENTICATED) && session.user_name() == user.name();
         // A client that is refused stays the user it was, to nodes as well.
         let enters = allowance.as_ref().filter(|_| !was_it);
         if enters.is_some_and(|allowance| !allowance.enter()) {
-            self.env.counters.refused_by_user_limit.add(1);
+            self.counters.refused_by_user_limit.add(1);
             return Err(LoginError::TooManyConnections);
         }
-        if !self.speak_as(index, allowance.as_deref()) {
+        if !self.speak_as(reads, index, allowance.as_deref()) {
             if let Some(allowance) = enters {
                 allowance.leave();
             }
             return Err(LoginError::TooManySpeakers);
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Ok(()) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         if !was_it && let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
             before.leave();
         }
         session.flags.remove(SessionFlags::UNAUTHENTICATED);
         session.details.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
         session.judge(user);
-        self.env.review_mode(index);
+        self.review_mode(index);
         if !was_it {
-            self.subscriptions.forget_read_as_other(&mut self.env, index);
+            reads.forget_read_as_other(self, index);
         }
         Ok(())
     }
 
     /// Has a client's requests go to nodes in the name of its user. `false`: there are too many such names already. What is
     /// under way in another name is answered on its connections, and waited for before anything follows on others.
-    pub(crate) fn speak_as(&mut self, index: ClientId, allowance: Option<&UserQuota>) -> bool {
+    pub(crate) fn speak_as(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        allowance: Option<&UserQuota>,
+    ) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
-        let Some(speaker) = self.env.speaker(credentials) else { return false };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return true };
-        if self.env.lanes.speaker_of(session.class) == speaker {
+        let Some(speaker) = self.speaker(credentials) else { return false };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return true };
+        if self.lanes.speaker_of(session.class) == speaker {
             return true;
         }
         let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
-        let Some(class) = self.env.class_of(class) else { return false };
-        if let Some(session) = self.env.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
+        let Some(class) = self.class_of(class) else { return false };
+        if let Some(session) = self.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
             session.flags.add(SessionFlags::OVERTAKEN);
             let own = session.class;
-            self.env.leave_busy_own(own);
+            self.leave_busy_own(own);
         }
-        self.put_into_class(index, class);
+        self.put_into_class(reads, index, class);
         true
     }
 
     /// Makes a client what every client is at first.
-    pub(crate) fn forget_user(&mut self, index: ClientId) {
-        let now_us = self.env.now.mono_us;
-        let default = Arc::clone(self.env.users.default_user());
-        if self.env.users.admits_anybody() && self.become_user(index, &default).is_ok() {
+    pub(crate) fn forget_user(&mut self, reads: &mut impl ReadTracker, index: ClientId) {
+        let now_us = self.now.mono_us;
+        let default = Arc::clone(self.users.default_user());
+        if self.users.admits_anybody() && self.become_user(reads, index, &default).is_ok() {
             return;
         }
-        self.speak_as(index, None);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        self.speak_as(reads, index, None);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         session.leave_user();
         session.flags.remove(SessionFlags::RESTRICTED);
         session.flags.add(SessionFlags::UNAUTHENTICATED);
@@ -384,16 +395,16 @@ impl<E: Execute> Worker<E> {
 
     /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
     /// disconnected as Redis does, `asker` only once its reply is written; what the others may do is judged anew.
-    pub(crate) fn adopt_users(&mut self, asker: Option<ClientId>) {
-        let users = self.env.shared.access.users();
-        let before = std::mem::replace(&mut self.env.users, Arc::clone(&users));
-        self.env.adopt_allowances();
+    pub(crate) fn adopt_users(&mut self, reads: &mut impl ReadTracker, asker: Option<ClientId>) {
+        let users = self.shared.access.users();
+        let before = std::mem::replace(&mut self.users, Arc::clone(&users));
+        self.adopt_allowances();
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
         let mut lost = LostChannels::default();
-        let indexes: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
-            let Some(session) = self.env.clients.sessions.at_mut(index) else { continue };
+            let Some(session) = self.clients.sessions.at_mut(index) else { continue };
             let known = session.details.user.clone();
             let old = known.as_ref().unwrap_or(before.default_user());
             let Some(new) = users.user(old.name()).filter(|new| new.is_same(old) || known.is_none()) else {
@@ -407,7 +418,7 @@ impl<E: Execute> Worker<E> {
                     continue;
                 }
             }
-            let allowance = self.env.allowances.get(new.name());
+            let allowance = self.allowances.get(new.name());
             match (&session.details.allowance, allowance) {
                 (None, Some(allowance)) => allowance.enter_anyway(),
                 (Some(before), None) => before.leave(),
@@ -428,31 +439,30 @@ impl<E: Execute> Worker<E> {
             if lost.has_lost(old, new) {
                 muted.push((index, Arc::clone(new)));
             }
-            if !self.speak_as(index, allowance.as_deref()) {
+            if !self.speak_as(reads, index, allowance.as_deref()) {
                 // To nodes it would be another user.
                 gone.push(index);
             }
         }
         for (index, user) in muted {
-            if self.subscriptions.hears_too_much(&self.env, index, &user) {
+            if reads.hears_too_much(self, index, &user) {
                 gone.push(index);
             }
         }
         // What was queued for EXEC was allowed under other rules.
-        changed.into_iter().for_each(|index| self.env.spoil_transaction(index));
+        changed.into_iter().for_each(|index| self.spoil_transaction(index));
         for index in gone {
             if asker == Some(index) {
                 // It has no user now, should anything still be asked of it.
-                if let Some(session) = self.env.clients.sessions.at_mut(index) {
+                if let Some(session) = self.clients.sessions.at_mut(index) {
                     session.leave_user();
                     session.flags.add(SessionFlags::UNAUTHENTICATED);
                 }
-                self.env.stop_client(index);
+                self.stop_client(index);
             } else {
-                self.env.close_client(index);
+                self.close_client(index);
             }
         }
-        self.tell_ended();
     }
 }
 

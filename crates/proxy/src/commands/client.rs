@@ -4,14 +4,13 @@
 //! place and is filled in when the last of them has answered.
 
 use crate::blocking::request::Release;
-use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, Ids};
+use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, ClientStep, Ids};
 use crate::env::Env;
 use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, ReplyMode};
-use crate::worker::Worker;
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, encode_request};
 
@@ -23,103 +22,97 @@ pub(crate) fn checked_name(name: &[u8]) -> Result<&str, &'static str> {
     std::str::from_utf8(name).map_err(|_| texts::INVALID_CLIENT_NAME)
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     pub(crate) fn client_command(
         &mut self,
         index: ClientId,
         command: ConnectionCommand,
         row: &'static Row,
         args: Args<'_>,
-    ) -> Flow {
+    ) -> ClientStep {
         use ConnectionCommand as C;
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop.into() };
         match command {
             C::ClientId => {
                 let id = session.id as i64;
-                self.env.answer(index, |reply| reply.integer(id));
+                self.answer(index, |reply| reply.integer(id));
             }
             C::ClientGetname => {
                 let name = session.details.name.clone();
-                self.env
-                    .answer(index, |reply| if name.is_empty() { reply.null() } else { reply.bulk(name.as_bytes()) });
+                self.answer(index, |reply| if name.is_empty() { reply.null() } else { reply.bulk(name.as_bytes()) });
             }
             C::ClientSetname => match checked_name(args.at(2)) {
                 Ok(name) => {
                     session.details.name = name.into();
-                    self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                    self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 }
-                Err(words) => return self.env.refuse(index, words.as_bytes()),
+                Err(words) => return self.refuse(index, words.as_bytes()).into(),
             },
-            C::ClientSetinfo => return self.env.client_setinfo(index, args),
+            C::ClientSetinfo => return self.client_setinfo(index, args).into(),
             C::ClientInfo => {
-                let mut line = self.env.describe_client(index, Some(canonical_bytes(args)));
+                let mut line = self.describe_client(index, Some(canonical_bytes(args)));
                 line.push('\n');
-                self.env.answer(index, |reply| reply.verbatim("txt", line.as_bytes()));
+                self.answer(index, |reply| reply.verbatim("txt", line.as_bytes()));
             }
             C::ClientList => return self.client_list(index, args),
             C::ClientKill => return self.client_kill(index, args),
             C::ClientNoEvict => match on_or_off(args.at(2)) {
                 Some(is_on) => {
                     session.details.is_no_evict = is_on;
-                    self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                    self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 }
-                None => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+                None => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
             },
-            C::ClientReply => return self.env.client_reply(index, args),
+            C::ClientReply => return self.client_reply(index, args).into(),
             C::ClientGetredir => {
-                let redirection = self.env.redirection_of(index);
-                self.env.answer(index, |reply| reply.integer(redirection));
+                let redirection = self.redirection_of(index);
+                self.answer(index, |reply| reply.integer(redirection));
             }
-            C::ClientTracking => return self.handle_tracking(index, args),
-            C::ClientCaching => return self.env.client_caching(index, args),
-            C::ClientTrackinginfo => return self.env.client_trackinginfo(index),
+            C::ClientCaching => return self.client_caching(index, args).into(),
+            C::ClientTrackinginfo => return self.client_trackinginfo(index).into(),
             C::ClientUnblock => return self.client_unblock(index, args),
-            C::Client | C::ClientHelp => self.env.answer(index, |reply| help(row, reply)),
+            C::Client | C::ClientHelp => self.answer(index, |reply| help(row, reply)),
             C::ClientPause => return self.client_pause(index, args),
             C::ClientUnpause => return self.client_unpause(index),
             C::ClientNoTouch => match on_or_off(args.at(2)) {
-                Some(false) => self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
+                Some(false) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
                 Some(true) => {
-                    return self.env.refuse_unsupported(index, row, "nodes cannot tell the clients of a pool apart");
+                    return self.refuse_unsupported(index, row, "nodes cannot tell the clients of a pool apart").into();
                 }
-                None => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+                None => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
             },
-            _ => return self.env.refuse_unsupported(index, row, "it changes what its connection is"),
+            _ => return self.refuse_unsupported(index, row, "it changes what its connection is").into(),
         }
-        Flow::Next
+        Flow::Next.into()
     }
 
-    fn client_unblock(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    fn client_unblock(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         if args.len() > 4 {
             let mut words = Vec::new();
             texts::subcommand_syntax(args, &mut words);
-            return self.env.refuse(index, &words);
+            return self.refuse(index, &words).into();
         }
         let release = match args.get(3) {
             None => Release::Timeout,
             Some(reason) if reason.eq_ignore_ascii_case(b"TIMEOUT") => Release::Timeout,
             Some(reason) if reason.eq_ignore_ascii_case(b"ERROR") => Release::Error,
-            Some(_) => return self.env.refuse(index, b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"),
+            Some(_) => return self.refuse(index, b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR").into(),
         };
         let Some(id) = integer(args.at(2)) else {
-            return self.env.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()).into();
         };
         let ids = Ids::of(u64::try_from(id).map(|id| vec![id]).unwrap_or_default());
-        self.ask_clients(
-            index,
-            ClientQuestion::Unblock(release),
-            ClientFilter { ids: Some(ids), ..ClientFilter::default() },
-        )
+        ClientStep::ask(ClientQuestion::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
     }
 
-    fn client_list(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+    fn client_list(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         let mut filter = ClientFilter::default();
         let options = args.from(2);
         match options.get(0) {
             None => {}
             Some(word) if word.eq_ignore_ascii_case(b"TYPE") && options.len() == 2 => {
                 if let Err(words) = only_of_type(options.at(1), &mut filter) {
-                    return self.env.refuse(index, &words);
+                    return self.refuse(index, &words).into();
                 }
             }
             Some(word) if word.eq_ignore_ascii_case(b"ID") && options.len() >= 2 => {
@@ -127,24 +120,24 @@ impl<E: Execute> Worker<E> {
                     options.from(1).iter().map(|id| integer(id).and_then(|id| u64::try_from(id).ok())).collect();
                 match ids {
                     Some(ids) => filter.ids = Some(Ids::of(ids)),
-                    None => return self.env.refuse(index, b"ERR Invalid client ID"),
+                    None => return self.refuse(index, b"ERR Invalid client ID").into(),
                 }
             }
-            Some(_) => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+            Some(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
         }
-        self.ask_clients(index, ClientQuestion::List { request_bytes: canonical_bytes(args) }, filter)
+        ClientStep::ask(ClientQuestion::List { request_bytes: canonical_bytes(args) }, filter)
     }
 
-    fn client_kill(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+    fn client_kill(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
         let own_id = session.id;
         let mut filter = ClientFilter::default();
         if args.len() == 3 {
             filter.address = Some(String::from_utf8_lossy(args.at(2)).into_owned());
-            return self.ask_clients(index, ClientQuestion::KillOne, filter);
+            return ClientStep::ask(ClientQuestion::KillOne, filter);
         }
         if !args.len().is_multiple_of(2) {
-            return self.env.refuse(index, texts::SYNTAX.as_bytes());
+            return self.refuse(index, texts::SYNTAX.as_bytes()).into();
         }
         let mut is_sparing_me = true;
         for at in (2..args.len()).step_by(2) {
@@ -153,30 +146,30 @@ impl<E: Execute> Worker<E> {
             match option.to_ascii_uppercase().as_slice() {
                 b"ID" => match integer(value) {
                     Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![id as u64])),
-                    _ => return self.env.refuse(index, b"ERR client-id should be greater than 0"),
+                    _ => return self.refuse(index, b"ERR client-id should be greater than 0").into(),
                 },
                 b"ADDR" => filter.address = text(),
                 b"LADDR" => filter.local_address = text(),
                 b"TYPE" => {
                     if let Err(words) = only_of_type(value, &mut filter) {
-                        return self.env.refuse(index, &words);
+                        return self.refuse(index, &words).into();
                     }
                 }
-                b"USER" if self.env.users.user(value).is_some() => filter.user = Some(value.to_vec()),
+                b"USER" if self.users.user(value).is_some() => filter.user = Some(value.to_vec()),
                 b"USER" => {
                     let words = [b"ERR No such user '", value, b"'"].concat();
-                    return self.env.refuse(index, &words);
+                    return self.refuse(index, &words).into();
                 }
                 b"SKIPME" => match value.to_ascii_uppercase().as_slice() {
                     b"YES" => is_sparing_me = true,
                     b"NO" => is_sparing_me = false,
-                    _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+                    _ => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
                 },
-                _ => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
+                _ => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
             }
         }
         filter.spared = is_sparing_me.then_some(own_id);
-        self.ask_clients(index, ClientQuestion::KillSome, filter)
+        ClientStep::ask(ClientQuestion::KillSome, filter)
     }
 }
 

@@ -3,12 +3,12 @@
 //! Every session gets a flag, so that a pause costs nothing while there is none; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
-use crate::commands::client_query::{ClientFilter, ClientQuestion};
+use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
-use crate::scripts::functions::PausedCall;
+use crate::scripts::functions::{Functions, PausedCall};
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
@@ -23,48 +23,6 @@ impl From<KeptClientPause> for ClientPause {
 }
 
 impl<E: Execute> Worker<E> {
-    /// `CLIENT PAUSE timeout [WRITE|ALL]`.
-    pub(crate) fn client_pause(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        if args.len() > 4 {
-            let mut words = Vec::new();
-            texts::subcommand_syntax(args, &mut words);
-            return self.env.refuse(index, &words);
-        }
-        let is_for_all = match args.get(3) {
-            None => true,
-            Some(word) if word.eq_ignore_ascii_case(b"ALL") => true,
-            Some(word) if word.eq_ignore_ascii_case(b"WRITE") => false,
-            Some(_) => return self.env.refuse(index, b"ERR CLIENT PAUSE mode must be WRITE or ALL"),
-        };
-        let Some(timeout_ms) = integer(args.at(2)) else {
-            return self.env.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER.as_bytes());
-        };
-        let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
-            return self.env.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes());
-        };
-        let until_us = self.env.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
-        let is_taken = self.env.shared.change_orders(|standing| {
-            let before = standing.client_pause.filter(|hold| hold.until_us > self.env.now.mono_us);
-            standing.client_pause = Some(KeptClientPause {
-                until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
-                is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
-            });
-        });
-        if !is_taken {
-            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
-        }
-        // Once that is answered, every worker holds requests back.
-        self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())
-    }
-
-    /// `CLIENT UNPAUSE`.
-    pub(crate) fn client_unpause(&mut self, index: ClientId) -> Flow {
-        if !self.env.shared.change_orders(|standing| standing.client_pause = None) {
-            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
-        }
-        self.ask_clients(index, ClientQuestion::ClientPause, ClientFilter::default())
-    }
-
     /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
     /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
     /// requests.
@@ -96,24 +54,83 @@ impl<E: Execute> Worker<E> {
 
     /// A request during a pause. A request that ends the pause is always read, and so is the console.
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let hold = self.env.client_pause?;
+        match self.functions.hold(&mut self.env, index, row, args)? {
+            PausedCall::Runs(call) => Some(self.run(index, row, &Request::made(call.as_args()))),
+            PausedCall::Held(flow) => Some(flow),
+            PausedCall::Waits => {
+                self.env.mark_held(index);
+                Some(Flow::Again)
+            }
+        }
+    }
+}
+
+impl Functions {
+    /// How a request is held back by a pause. `None`: it is not.
+    pub(crate) fn hold(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Option<PausedCall> {
+        let hold = env.client_pause?;
         let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
-        let session = self.env.clients.sessions.at_mut(index)?;
+        let session = env.clients.sessions.at_mut(index)?;
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
         let queued_changes = is_exec && session.queued_mut().is_some_and(|queued| queued.may_change);
-        let changes = queued_changes || self.env.may_change(row, args);
+        let changes = queued_changes || env.may_change(row, args);
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {
             return None;
         }
-        if !hold.is_for_all {
-            match self.functions.handle_request(&mut self.env, index, row, args) {
-                PausedCall::Waits => {}
-                PausedCall::Held(flow) => return Some(flow),
-                PausedCall::Runs(call) => return Some(self.run(index, row, &Request::made(call.as_args()))),
-            }
+        Some(match hold.is_for_all {
+            true => PausedCall::Waits,
+            false => self.handle_request(env, index, row, args),
+        })
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// `CLIENT PAUSE timeout [WRITE|ALL]`.
+    pub(crate) fn client_pause(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
+        if args.len() > 4 {
+            let mut words = Vec::new();
+            texts::subcommand_syntax(args, &mut words);
+            return self.refuse(index, &words).into();
         }
-        self.env.mark_held(index);
-        Some(Flow::Again)
+        let is_for_all = match args.get(3) {
+            None => true,
+            Some(word) if word.eq_ignore_ascii_case(b"ALL") => true,
+            Some(word) if word.eq_ignore_ascii_case(b"WRITE") => false,
+            Some(_) => return self.refuse(index, b"ERR CLIENT PAUSE mode must be WRITE or ALL").into(),
+        };
+        let Some(timeout_ms) = integer(args.at(2)) else {
+            return self.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER.as_bytes()).into();
+        };
+        let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
+            return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes()).into();
+        };
+        let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
+        let is_taken = self.shared.change_orders(|standing| {
+            let before = standing.client_pause.filter(|hold| hold.until_us > self.now.mono_us);
+            standing.client_pause = Some(KeptClientPause {
+                until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
+                is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
+            });
+        });
+        if !is_taken {
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
+        }
+        // Once that is answered, every worker holds requests back.
+        ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())
+    }
+
+    /// `CLIENT UNPAUSE`.
+    pub(crate) fn client_unpause(&mut self, index: ClientId) -> ClientStep {
+        if !self.shared.change_orders(|standing| standing.client_pause = None) {
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
+        }
+        ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())
     }
 }
 

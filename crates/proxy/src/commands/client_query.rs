@@ -104,6 +104,28 @@ impl ClientKind {
     }
 }
 
+/// What is left to do of a request about clients.
+#[must_use]
+pub(crate) enum ClientStep {
+    /// Nothing.
+    Done(Flow),
+    /// All workers are asked.
+    Ask(ClientQuery),
+}
+
+impl ClientStep {
+    /// Puts a question about clients to every worker.
+    pub(crate) fn ask(question: ClientQuestion, filter: ClientFilter) -> Self {
+        Self::Ask(ClientQuery { question, filter })
+    }
+}
+
+impl From<Flow> for ClientStep {
+    fn from(flow: Flow) -> Self {
+        Self::Done(flow)
+    }
+}
+
 impl ClientFilter {
     pub(crate) fn matches(&self, session: &Session) -> bool {
         let peer = &session.details.peer;
@@ -156,9 +178,12 @@ impl ClientAnswer {
 }
 
 impl<E: Execute> Worker<E> {
-    /// Puts a question about clients to every worker.
-    pub(crate) fn ask_clients(&mut self, index: ClientId, question: ClientQuestion, filter: ClientFilter) -> Flow {
-        self.ask_workers(index, Query::Clients(ClientQuery { question, filter }))
+    /// Does what is left to do of a request about clients.
+    pub(crate) fn take_client_step(&mut self, index: ClientId, step: ClientStep) -> Flow {
+        match step {
+            ClientStep::Done(flow) => flow,
+            ClientStep::Ask(query) => self.ask_workers(index, Query::Clients(query)),
+        }
     }
 
     /// Answers for the clients of this worker. `asker`: the client that asks, if it is one of them.
@@ -166,7 +191,10 @@ impl<E: Execute> Worker<E> {
         let ClientQuery { question, filter } = query;
         let mut answer = ClientAnswer::default();
         match *question {
-            ClientQuestion::Users { .. } => self.adopt_users(asker.map(|asker| asker.index)),
+            ClientQuestion::Users { .. } => {
+                self.env.adopt_users(&mut self.subscriptions, asker.map(|asker| asker.index));
+                self.tell_ended();
+            }
             ClientQuestion::ClientPause => self.adopt_client_pause(),
             ClientQuestion::Unblock(release) => {
                 answer.count =

@@ -4,6 +4,7 @@ use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
 use crate::pool::Node;
+use crate::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;
 use crate::session::{Flow, SessionFlags};
@@ -40,7 +41,10 @@ impl<E: Execute> Worker<E> {
                 Flow::Next
             }
             Command::Pubsub(command) => self.handle_pubsub_query(index, command, row, args),
-            Command::Server(command) if row.name.split(' ').next() == Some("ACL") => self.acl(index, command, args),
+            Command::Server(command) if row.name.split(' ').next() == Some("ACL") => {
+                let step = self.env.acl(index, command, args);
+                self.take_client_step(index, step)
+            }
             Command::Server(ServerCommand::Info) => self.env.info(index, row, args),
             Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
                 if self.env.engine.is_none() && self.env.config.topology.is_single() {
@@ -66,7 +70,10 @@ impl<E: Execute> Worker<E> {
     ) -> Flow {
         use ConnectionCommand as C;
         match command {
-            C::Ping => self.ping(index, row, args),
+            C::Ping => match self.env.ping(index, row, args) {
+                Some(flow) => flow,
+                None => self.pass_on(index, row, &Request::made(args)),
+            },
             C::Echo => {
                 self.env.answer(index, |reply| reply.bulk(args.at(1)));
                 Flow::Next
@@ -79,74 +86,16 @@ impl<E: Execute> Worker<E> {
                 self.env.stop_client(index);
                 Flow::Stop
             }
-            C::Auth => self.auth(index, args),
-            C::Hello => self.hello(index, args),
+            C::Auth => self.env.auth(&mut self.subscriptions, index, args),
+            C::Hello => self.env.hello(&mut self.subscriptions, index, args),
             C::Reset => self.reset(index),
-            C::Select => self.select(index, args),
-            _ => self.client_command(index, command, row, args),
-        }
-    }
-
-    fn hello(&mut self, index: ClientId, args: Args<'_>) -> Flow {
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
-        let (id, database, before) = (session.id, session.database, session.protocol);
-        let mut protocol = before;
-        if let Some(said) = args.get(1) {
-            let Some(version) = integer(said) else {
-                return self.env.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER.as_bytes());
-            };
-            let Some(asked) = Protocol::from_version(version) else {
-                return self.env.refuse(index, texts::NOPROTO.as_bytes());
-            };
-            protocol = asked;
-        }
-        if (protocol != before || self.env.has_speakers) && self.env.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        if args.len() > 2 {
-            self.env.note_secret();
-        }
-        // As in Redis, what stands before an option that is wrong has been done.
-        let mut options = args.from(2);
-        while let Some(option) = options.get(0) {
-            if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
-                if let Err(why) = self.authenticate(index, options.at(1), options.at(2), args.name()) {
-                    if why.is_ours() && protocol != before {
-                        self.env.note_unmet(index, WantedState::Dialect);
-                    }
-                    return self.env.refuse(index, why.text().as_bytes());
-                }
-                options = options.from(3);
-            } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
-                let name = match crate::commands::client::checked_name(options.at(1)) {
-                    Ok(name) => name,
-                    Err(words) => return self.env.refuse(index, words.as_bytes()),
-                };
-                if let Some(session) = self.env.clients.sessions.at_mut(index) {
-                    session.details.name = name.into();
-                }
-                options = options.from(2);
-            } else {
-                let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
-                return self.env.refuse(index, &words);
+            C::Select => self.env.select(&mut self.subscriptions, index, args),
+            C::ClientTracking => self.handle_tracking(index, args),
+            _ => {
+                let step = self.env.client_command(index, command, row, args);
+                self.take_client_step(index, step)
             }
         }
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
-        if session.flags.has(SessionFlags::UNAUTHENTICATED) {
-            return self.env.refuse(index, texts::NOAUTH_HELLO.as_bytes());
-        }
-        if protocol != before {
-            if !self.reclass(index, database, protocol) {
-                self.env.note_unmet(index, WantedState::Dialect);
-                return self.env.refuse(index, error_text::TOO_MANY_CLASSES);
-            }
-            self.env.review_subscribed(index);
-        }
-        if args.len() > 1 {
-            self.env.note_met(index, &[WantedState::Dialect]);
-        }
-        self.env.answer(index, |reply| greet(reply, id, protocol));
-        Flow::Next
     }
 
     fn reset(&mut self, index: ClientId) -> Flow {
@@ -157,10 +106,10 @@ impl<E: Execute> Worker<E> {
             return Flow::Again;
         }
         self.leave_states(index);
-        self.forget_user(index);
+        self.env.forget_user(&mut self.subscriptions, index);
         self.env.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
         // Only for a user with its own name at the nodes may there be no room.
-        let is_plain = self.reclass(index, 0, Protocol::Resp2);
+        let is_plain = self.env.reclass(&mut self.subscriptions, index, 0, Protocol::Resp2);
         if let Some(session) = self.env.clients.sessions.at_mut(index) {
             session.reply_mode = Default::default();
             session.details.name = Box::default();
@@ -172,6 +121,70 @@ impl<E: Execute> Worker<E> {
             return self.env.refuse(index, error_text::TOO_MANY_CLASSES);
         }
         self.env.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
+        Flow::Next
+    }
+}
+
+impl<E: Execute> Env<E> {
+    fn hello(&mut self, reads: &mut impl ReadTracker, index: ClientId, args: Args<'_>) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let (id, database, before) = (session.id, session.database, session.protocol);
+        let mut protocol = before;
+        if let Some(said) = args.get(1) {
+            let Some(version) = integer(said) else {
+                return self.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER.as_bytes());
+            };
+            let Some(asked) = Protocol::from_version(version) else {
+                return self.refuse(index, texts::NOPROTO.as_bytes());
+            };
+            protocol = asked;
+        }
+        if (protocol != before || self.has_speakers) && self.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        if args.len() > 2 {
+            self.note_secret();
+        }
+        // As in Redis, what stands before an option that is wrong has been done.
+        let mut options = args.from(2);
+        while let Some(option) = options.get(0) {
+            if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
+                if let Err(why) = self.authenticate(reads, index, options.at(1), options.at(2), args.name()) {
+                    if why.is_ours() && protocol != before {
+                        self.note_unmet(index, WantedState::Dialect);
+                    }
+                    return self.refuse(index, why.text().as_bytes());
+                }
+                options = options.from(3);
+            } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
+                let name = match crate::commands::client::checked_name(options.at(1)) {
+                    Ok(name) => name,
+                    Err(words) => return self.refuse(index, words.as_bytes()),
+                };
+                if let Some(session) = self.clients.sessions.at_mut(index) {
+                    session.details.name = name.into();
+                }
+                options = options.from(2);
+            } else {
+                let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
+                return self.refuse(index, &words);
+            }
+        }
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        if session.flags.has(SessionFlags::UNAUTHENTICATED) {
+            return self.refuse(index, texts::NOAUTH_HELLO.as_bytes());
+        }
+        if protocol != before {
+            if !self.reclass(reads, index, database, protocol) {
+                self.note_unmet(index, WantedState::Dialect);
+                return self.refuse(index, error_text::TOO_MANY_CLASSES);
+            }
+            self.review_subscribed(index);
+        }
+        if args.len() > 1 {
+            self.note_met(index, &[WantedState::Dialect]);
+        }
+        self.answer(index, |reply| greet(reply, id, protocol));
         Flow::Next
     }
 }

@@ -17,7 +17,6 @@ use crate::request::gathers::{InfoReplies, PartOwner};
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, ReplyMode};
 use crate::slab::Handle;
-use crate::worker::Worker;
 use crate::workers::shared::ProcessBudget;
 use respool_command::{Execute, Row};
 use respool_connection::Endpoint;
@@ -96,51 +95,48 @@ impl InfoCache {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// INFO with sections of nodes.
     #[cold]
     pub(crate) fn info_of_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.asks_for_proxy(request.args) {
-            return self.answer_locally(index, row, request.args);
-        }
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.reply_mode != ReplyMode::On {
             // INFO changes nothing, and its reply is not wanted.
             session.reply_mode.pass();
             return Flow::Next;
         }
-        self.env.counters.requests_split.add(1);
+        self.counters.requests_split.add(1);
         let (class, protocol) = (session.class, session.protocol);
         let asker = Asker { session: handle, seq: session.down.expect() };
-        let nodes = self.env.config.topology.node_count();
+        let nodes = self.config.topology.node_count();
         let own = match nodes {
-            1 if self.env.asks_for_clients(request.args) => self.env.own_clients(),
+            1 if self.asks_for_clients(request.args) => self.own_clients(),
             1 => String::new(),
-            _ => self.env.own_sections(request.args),
+            _ => self.own_sections(request.args),
         };
         let sections_bytes: usize = request.args.from(1).iter().map(|section| section.len() + 1).sum();
         // With node credentials of its own, a user sees what the node permits that user: such replies are not shared.
-        let is_known = self.env.lanes.state_of(class).speaker == 0 && sections_bytes <= INFO_SECTIONS_BYTES_MAX;
+        let is_known = self.lanes.state_of(class).speaker == 0 && sections_bytes <= INFO_SECTIONS_BYTES_MAX;
         let sections: Arc<[u8]> = match is_known {
             true => request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into(),
             false => Arc::default(),
         };
-        let asked = self.env.config.nodes.iter().take(nodes).map(|node| InfoKey {
+        let asked = self.config.nodes.iter().take(nodes).map(|node| InfoKey {
             node: node.name.clone(),
             endpoint: Arc::clone(&node.endpoint),
             sections: Arc::clone(&sections),
         });
         let asked: Vec<InfoKey> = asked.collect();
         let is_asked = |part: usize| {
-            let is_paused = self.env.is_all_paused || self.env.lanes.nodes[NodeId::at(part)].is_paused;
-            !(is_paused || is_known && self.env.scatters.is_late(&asked[part]))
+            let is_paused = self.is_all_paused || self.lanes.nodes[NodeId::at(part)].is_paused;
+            !(is_paused || is_known && self.scatters.is_late(&asked[part]))
         };
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
-        let words = InfoReplies::new(asked, is_due.clone(), self.env.now.mono_us, is_known);
+        let words = InfoReplies::new(asked, is_due.clone(), self.now.mono_us, is_known);
         let args = request.args;
-        let chance = self.env.chance();
-        let gather = self.env.scatters.begin(asker, |gather| {
+        let chance = self.chance();
+        let gather = self.scatters.begin(asker, |gather| {
             gather.begin_all(row, args, nodes, chance);
             gather.precede_by(own);
         });
@@ -149,7 +145,7 @@ impl<E: Execute> Worker<E> {
         let mut patience_us = INFO_PATIENCE_US;
         let mut refused = Vec::new();
         for part in (0..nodes).filter(|part| is_due[*part]) {
-            let Env { clients, lanes, config, now, .. } = &mut self.env;
+            let Env { clients, lanes, config, now, .. } = &mut *self;
             let lane = lanes.lane(config, NodeId::at(part), class);
             let link_us = lanes[lane].up.link_us();
             patience_us = patience_us.max(INFO_PATIENCE_US.saturating_add(link_us.saturating_mul(INFO_LINK_FACTOR)));
@@ -160,26 +156,26 @@ impl<E: Execute> Worker<E> {
             }
             fullest = Some(lanes.fuller(fullest, lane));
         }
-        self.env.is_busy = true;
-        let until_us = is_known.then(|| self.env.now.mono_us.saturating_add(patience_us));
-        self.env.scatters.expect_words(gather, words, until_us);
+        self.is_busy = true;
+        let until_us = is_known.then(|| self.now.mono_us.saturating_add(patience_us));
+        self.scatters.expect_words(gather, words, until_us);
         for (part, error) in refused {
-            self.env.counters.node_errors.add(1);
-            self.env.scatters.fail(gather, part as u16, &error, &mut self.env.clients);
+            self.counters.node_errors.add(1);
+            self.scatters.fail(gather, part as u16, &error, &mut self.clients);
         }
         let mut notes = Vec::new();
         for part in (0..nodes).filter(|part| !is_due[*part]) {
-            let Some((name, said)) = self.env.last_words(gather, part) else { continue };
+            let Some((name, said)) = self.last_words(gather, part) else { continue };
             let said = said.filter(|_| is_known);
             if said.is_none() && nodes == 1 {
                 // The figures that replace some of a node's text are then given on their own.
-                let own = self.env.own_sections(args);
-                self.env.scatters.amend(gather, |gather| gather.precede_by(own));
+                let own = self.own_sections(args);
+                self.scatters.amend(gather, |gather| gather.precede_by(own));
             }
             notes.push((part, name, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
         }
-        self.env.tell_last_words(gather, notes);
-        self.env.keep_pace_of_all(index, fullest)
+        self.tell_last_words(gather, notes);
+        self.keep_pace_of_all(index, fullest)
     }
 }
 

@@ -15,9 +15,8 @@ use crate::pool::key_id::LaneKeyId;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Asker, Flow, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Execute, Row, text as texts};
-use respool_wire::{Args, Encoder, Protocol, ReplyKind, Request, encode_request, replies};
+use respool_wire::{Args, Encoder, Protocol, ReplyKind, encode_request, replies};
 
 /// A PING that a RESP2 subscriber has sent, outstanding at the node: the reply has another form for such a client.
 #[derive(Debug)]
@@ -117,22 +116,23 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
+impl<E: Execute> Env<E> {
+    /// PING. `None`: the only node answers it.
+    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         if args.len() > 2 {
             let mut words = Vec::new();
             texts::wrong_arity(row, &mut words);
-            return self.env.refuse(index, &words);
+            return Some(self.refuse(index, &words));
         }
-        if let Some(node) = self.env.only_node_of(index)
-            && !self.env.is_heard_of(index, node)
+        if let Some(node) = self.only_node_of(index)
+            && !self.is_heard_of(index, node)
         {
-            return self.pass_on(index, row, &Request::made(args));
+            return None;
         }
-        self.env.answer(index, |reply| match args.get(1) {
+        self.answer(index, |reply| match args.get(1) {
             Some(text) => reply.bulk(text),
             None => reply.raw(replies::PONG),
         });
-        Flow::Next
+        Some(Flow::Next)
     }
 }

@@ -21,10 +21,10 @@ use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd, LaneKey};
+use crate::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use crate::session::refused_state::WantedState;
 use crate::session::{Asker, Flow, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_connection::{Endpoint, Fault};
 use respool_wire::{Args, replies};
@@ -85,61 +85,64 @@ fn is_embedded(config: &Config, database: u32) -> bool {
     database == 0 || database < config.databases && config.nodes.iter().any(is_embedded)
 }
 
-impl<E: Execute> Worker<E> {
-    pub(crate) fn select(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+impl<E: Execute> Env<E> {
+    pub(crate) fn select(&mut self, reads: &mut impl ReadTracker, index: ClientId, args: Args<'_>) -> Flow {
         let Some(number) = integer(args.at(1)) else {
-            return self.env.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
         };
         if i32::try_from(number).is_err() {
-            return self.env.refuse(index, INT_OUT_OF_RANGE);
+            return self.refuse(index, INT_OUT_OF_RANGE);
         }
         let Ok(database) = u32::try_from(number) else {
-            return self.env.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
         };
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let protocol = session.protocol;
         if session.database == database {
-            return self.env.confirm_select(index);
+            return self.confirm_select(index);
         }
-        if self.env.engine.is_some() && database >= self.env.config.databases {
-            return self.env.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+        if self.engine.is_some() && database >= self.config.databases {
+            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
         }
-        if self.env.settle_before(index).is_none() {
+        if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        if self.env.engine.is_none()
-            && !self.env.shared.databases.has(database)
-            && !is_embedded(&self.env.config, database)
-        {
-            return self.ask_for_database(index, database);
+        if self.engine.is_none() && !self.shared.databases.has(database) && !is_embedded(&self.config, database) {
+            return self.ask_for_database(reads, index, database);
         }
-        if !self.reclass(index, database, protocol) {
-            return self.env.refuse_select(index);
+        if !self.reclass(reads, index, database, protocol) {
+            return self.refuse_select(index);
         }
-        self.env.confirm_select(index)
+        self.confirm_select(index)
     }
 
     /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
-    fn ask_for_database(&mut self, index: ClientId, database: u32) -> Flow {
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
-        let (protocol, speaker) = (session.protocol, self.env.lanes.speaker_of(session.class));
-        let Some(class) = self.env.class_of(LaneKey { database, protocol, speaker }) else {
-            return self.env.refuse_select(index);
+    fn ask_for_database(&mut self, reads: &mut impl ReadTracker, index: ClientId, database: u32) -> Flow {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let (protocol, speaker) = (session.protocol, self.lanes.speaker_of(session.class));
+        let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
+            return self.refuse_select(index);
         };
-        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.env.passes_reply(index);
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
         let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
-        self.ask_next_node(selecting, class, &error_text::no_node_for_database(database));
+        self.ask_next_node(reads, selecting, class, &error_text::no_node_for_database(database));
         Flow::Pause
     }
 
     /// Asks one node more, of those that the client's requests would go to in that database, the ones that are up first.
     /// `error` is what the client is told if there is none.
-    fn ask_next_node(&mut self, mut selecting: Selecting, class: LaneKeyId, error: &[u8]) {
-        let database = self.env.lanes.state_of(class).database;
+    fn ask_next_node(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        mut selecting: Selecting,
+        class: LaneKeyId,
+        error: &[u8],
+    ) {
+        let database = self.lanes.state_of(class).database;
         let mut error = error.to_vec();
-        let mut nodes = self.env.nodes_in(selecting.asker.session.index, database);
-        nodes.sort_by_key(|node| self.env.lanes.nodes[*node].is_out());
+        let mut nodes = self.nodes_in(selecting.asker.session.index, database);
+        nodes.sort_by_key(|node| self.lanes.nodes[*node].is_out());
         for node in nodes {
             if selecting.asked.len() >= DATABASE_ASKED_MAX {
                 break;
@@ -147,28 +150,24 @@ impl<E: Execute> Worker<E> {
             if selecting.asked.contains(&node) {
                 continue;
             }
-            let lane = self.env.lanes.lane(&self.env.config, node, class);
-            if self.env.lanes[lane].up.is_ready() {
-                return self.finish_select(selecting, lane);
+            let lane = self.lanes.lane(&self.config, node, class);
+            if self.lanes[lane].up.is_ready() {
+                return self.finish_select(reads, selecting, lane);
             }
-            match self.env.lanes.prepare(lane, &self.env.config, self.env.now) {
+            match self.lanes.prepare(lane, &self.config, self.now) {
                 Ok(()) => {
-                    self.env.is_busy = true;
+                    self.is_busy = true;
                     selecting.asked.push(node);
-                    self.env.lanes[lane].selects.push(selecting);
+                    self.lanes[lane].selects.push(selecting);
                     return;
                 }
                 Err(refusal) => {
                     // What the node said of this database a moment ago it would say again.
-                    let state = self.env.lanes.state_of(class);
-                    match self.env.lanes.nodes[node]
-                        .health
-                        .refuses(state, self.env.now.mono_us)
-                        .and_then(|known| known.words)
-                    {
+                    let state = self.lanes.state_of(class);
+                    match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
                         Some(words) if says_that_there_is_none(words) => {
                             let words = error_text::verbatim(words);
-                            return self.env.answer_select(&selecting, &words);
+                            return self.answer_select(&selecting, &words);
                         }
                         Some(words) => error = error_text::verbatim(words),
                         None => error = refusal,
@@ -176,22 +175,22 @@ impl<E: Execute> Worker<E> {
                 }
             }
         }
-        self.env.note_unmet_of(selecting.asker);
-        self.env.answer_select(&selecting, &error);
+        self.note_unmet_of(selecting.asker);
+        self.answer_select(&selecting, &error);
     }
 
     /// A lane that a SELECT waited for is ready: the client is in that database now.
-    pub(crate) fn finish_select(&mut self, selecting: Selecting, lane: LaneId) {
-        let database = self.env.lanes.class_database(lane);
-        let Some(session) = self.env.clients.sessions.get_mut(selecting.asker.session) else { return };
+    pub(crate) fn finish_select(&mut self, reads: &mut impl ReadTracker, selecting: Selecting, lane: LaneId) {
+        let database = self.lanes.class_database(lane);
+        let Some(session) = self.clients.sessions.get_mut(selecting.asker.session) else { return };
         let (index, protocol) = (selecting.asker.session.index, session.protocol);
-        if self.reclass(index, database, protocol) {
-            self.env.note_met(index, &[WantedState::Database]);
-            self.env.answer_select(&selecting, replies::OK);
+        if self.reclass(reads, index, database, protocol) {
+            self.note_met(index, &[WantedState::Database]);
+            self.answer_select(&selecting, replies::OK);
         } else {
             // The classes have been given to others while the node was dialled.
-            self.env.note_unmet(index, WantedState::Database);
-            self.env.answer_select(
+            self.note_unmet(index, WantedState::Database);
+            self.answer_select(
                 &selecting,
                 &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)),
             );
@@ -199,10 +198,17 @@ impl<E: Execute> Worker<E> {
     }
 
     /// A lane that a SELECT waited for will not be ready, as [`why_missed`] says.
-    pub(crate) fn miss_select(&mut self, selecting: Selecting, class: LaneKeyId, is_certain: bool, error: &[u8]) {
+    pub(crate) fn miss_select(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        selecting: Selecting,
+        class: LaneKeyId,
+        is_certain: bool,
+        error: &[u8],
+    ) {
         match is_certain {
-            true => self.env.answer_select(&selecting, error),
-            false => self.ask_next_node(selecting, class, error),
+            true => self.answer_select(&selecting, error),
+            false => self.ask_next_node(reads, selecting, class, error),
         }
     }
 }

@@ -58,7 +58,8 @@ impl<E: Execute> Worker<E> {
             if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
         self.subscriptions.restart_all_noloop(&mut self.env);
-        self.adopt_users(None);
+        self.env.adopt_users(&mut self.subscriptions, None);
+        self.tell_ended();
         self.env.review_modes();
         self.blocking.recall_blocked(&mut self.env, has_other_routes);
         self.settle_holding();

@@ -5,42 +5,44 @@
 
 mod shutdown;
 
+use crate::auth::acl_command::tell_of_users;
 use crate::auth::permissions::is_local;
+use crate::commands::client_query::ClientStep;
 use crate::commands::config_get::hidden;
 use crate::config::Config;
+use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_access::file;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};
 use respool_wire::{Args, ArgsBuf, Encoder};
 use std::sync::Arc;
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A request about parameters. `None`: it is about something else, or there are none here.
     #[cold]
-    pub(crate) fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if self.env.engine.is_none() || !self.env.shared.hooks.has_parameters() {
+    pub(crate) fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<ClientStep> {
+        if self.engine.is_none() || !self.shared.hooks.has_parameters() {
             return None;
         }
         match row.command {
-            Command::Server(ServerCommand::ConfigGet) => Some(self.show_parameters(index, row, args.from(2))),
+            Command::Server(ServerCommand::ConfigGet) => Some(self.show_parameters(index, row, args.from(2)).into()),
             Command::Server(ServerCommand::ConfigSet) => Some(self.set_parameters(index, row, args)),
-            Command::Server(ServerCommand::ConfigRewrite) => Some(self.rewrite_parameters(index)),
+            Command::Server(ServerCommand::ConfigRewrite) => Some(self.rewrite_parameters(index).into()),
             _ => None,
         }
     }
 
     fn show_parameters(&mut self, index: ClientId, row: &'static Row, patterns: Args<'_>) -> Flow {
-        let shown = match self.env.shared.hooks.configure(ConfigVerb::Get(patterns)) {
+        let shown = match self.shared.hooks.configure(ConfigVerb::Get(patterns)) {
             Ok(ConfigAnswer::Shown(shown)) => shown,
             Ok(_) => Vec::new(),
-            Err(words) => return self.env.refuse(index, words.as_bytes()),
+            Err(words) => return self.refuse(index, words.as_bytes()),
         };
-        let terms = self.env.terms_of_hiding(row, false);
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
+        let terms = self.terms_of_hiding(row, false);
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, session.protocol);
         encoder.map(shown.len());
@@ -48,45 +50,46 @@ impl<E: Execute> Worker<E> {
             encoder.bulk(name);
             encoder.bulk(value);
         }
-        self.env.answer(index, |out| out.raw(&hidden(&reply, terms)));
+        self.answer(index, |out| out.raw(&hidden(&reply, terms)));
         Flow::Next
     }
 
-    fn set_parameters(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        self.env.note_secret();
+    /// `CONFIG SET`. Limits of the settings may have changed with it.
+    fn set_parameters(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> ClientStep {
+        self.note_secret();
         let pairs = args.from(2);
         if !pairs.len().is_multiple_of(2) {
-            return self.env.refuse(index, texts::SYNTAX.as_bytes());
+            return self.refuse(index, texts::SYNTAX.as_bytes()).into();
         }
-        if self.env.shared.ledger.has_successor() {
-            return self.env.refuse(index, error_text::HANDED_OVER.as_bytes());
+        if self.shared.ledger.has_successor() {
+            return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
         }
-        let is_local = self.env.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
-        let for_engine = match self.env.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
+        let is_local = self.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
+        let for_engine = match self.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
             Ok(ConfigAnswer::Prepared(for_engine)) => for_engine,
             Ok(_) => ArgsBuf::new(),
-            Err(words) => return self.env.refuse(index, words.as_bytes()),
+            Err(words) => return self.refuse(index, words.as_bytes()).into(),
         };
         if let Some(error) = self.tell_engine(row, for_engine.as_args()) {
-            self.env.answer(index, |reply| reply.raw(&error));
-            return Flow::Next;
+            self.answer(index, |reply| reply.raw(&error));
+            return Flow::Next.into();
         }
-        let (config, about_users) = match self.env.shared.hooks.configure(ConfigVerb::Commit) {
+        let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Commit) {
             Ok(ConfigAnswer::Committed { config, about_users }) => (config, about_users),
-            Ok(_) => return self.env.refuse(index, texts::SYNTAX.as_bytes()),
-            Err(words) => return self.env.refuse(index, words.as_bytes()),
+            Ok(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
+            Err(words) => return self.refuse(index, words.as_bytes()).into(),
         };
         self.take_limits(config);
         for (name, value) in &about_users {
-            if let Err(words) = self.env.apply_user_setting(name.as_bytes(), value) {
-                return self.env.refuse(index, &words);
+            if let Err(words) = self.apply_user_setting(name.as_bytes(), value) {
+                return self.refuse(index, &words).into();
             }
         }
         if about_users.is_empty() {
-            self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-            return Flow::Next;
+            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            return Flow::Next.into();
         }
-        self.tell_of_users(index)
+        tell_of_users()
     }
 
     /// Names and values in turn, by `CONFIG SET`. Result: the error, if the engine replies one.
@@ -99,31 +102,30 @@ impl<E: Execute> Worker<E> {
         pairs.iter().for_each(|arg| {
             args.push(arg);
         });
-        let mut view = SessionView { now: self.env.engine_now(), ..SessionView::default() };
+        let mut view = SessionView { now: self.engine_now(), ..SessionView::default() };
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);
-        let _: Outcome = self.env.engine.as_mut()?.execute(row, args.as_args(), &mut view, &mut encoder);
+        let _: Outcome = self.engine.as_mut()?.execute(row, args.as_args(), &mut view, &mut encoder);
         reply.starts_with(b"-").then_some(reply)
     }
 
     /// What later requests in the same bytes have to be held to already. The rest comes with the letter that tells of other settings.
     fn take_limits(&mut self, config: Arc<Config>) {
-        self.env.clients.output_hard = config.budgets.client_output_hard;
-        self.env.seen.begin_countdown(config.seeing);
-        self.env.config = config;
-        self.env.is_busy = true;
-        self.review_events();
+        self.clients.output_hard = config.budgets.client_output_hard;
+        self.seen.begin_countdown(config.seeing);
+        self.config = config;
+        self.is_busy = true;
     }
 
     fn rewrite_parameters(&mut self, index: ClientId) -> Flow {
-        let access = Arc::clone(&self.env.shared.access);
-        let users = access.outside().acl_file().is_none().then(|| file::text(&self.env.users));
-        match self.env.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref() }) {
+        let access = Arc::clone(&self.shared.access);
+        let users = access.outside().acl_file().is_none().then(|| file::text(&self.users));
+        match self.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref() }) {
             Ok(_) => {
-                self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
                 Flow::Next
             }
-            Err(words) => self.env.refuse(index, words.as_bytes()),
+            Err(words) => self.refuse(index, words.as_bytes()),
         }
     }
 }

@@ -26,10 +26,10 @@ use crate::pool::lease::ResetNeeded;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneKey, LaneUse, Lanes};
+use crate::read_tracker::ReadTracker;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::transaction::TransactionState;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{Action, Phase, Pushes};
 use respool_route::PoolMode;
@@ -496,36 +496,36 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.
-    pub(crate) fn put_into_class(&mut self, index: ClientId, base: LaneKeyId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+    pub(crate) fn put_into_class(&mut self, reads: &mut impl ReadTracker, index: ClientId, base: LaneKeyId) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        if !self.env.lanes.is_owned(class) {
+        if !self.lanes.is_owned(class) {
             session.class = base;
             return;
         }
-        let state: LaneKey = self.env.lanes.state_of(base);
-        if self.subscriptions.speak_otherwise(&mut self.env, index, class, state) {
-            if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
+        let state: LaneKey = self.lanes.state_of(base);
+        if reads.speak_otherwise(self, index, class, state) {
+            if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
                 owner.base = base;
             }
             return;
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let mut pins = session.pins.take();
-        session.large.iter_mut().for_each(|large| large.leave_own(&self.env.lanes));
-        self.env.give_back_own(class, pins.as_deref_mut());
-        self.env.lanes.set_state_of(class, state);
-        let allowance = self.env.clients.sessions.at(index).and_then(|session| session.details.allowance.clone());
-        if let KeyOwner::Client(owner) = &mut self.env.lanes.owners[class] {
+        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
+        self.give_back_own(class, pins.as_deref_mut());
+        self.lanes.set_state_of(class, state);
+        let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.clone());
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.base = base;
             owner.allowance = allowance;
         }
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
+        if let Some(session) = self.clients.sessions.at_mut(index) {
             session.pins = pins;
             session.settle_pins();
         }
-        self.subscriptions.restart_noloop(&mut self.env, index);
+        reads.restart_noloop(self, index);
     }
 }

@@ -209,7 +209,7 @@ impl<E: Execute> Worker<E> {
                 self.env.lanes.list(lane);
                 self.env.counters.upstreams.add(1);
                 for selecting in selects {
-                    self.finish_select(selecting, lane);
+                    self.env.finish_select(&mut self.subscriptions, selecting, lane);
                 }
                 if is_hearing {
                     self.subscriptions.begin_hearing(&mut self.env, lane);

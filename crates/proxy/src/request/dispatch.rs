@@ -9,12 +9,13 @@ use crate::error_text;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
+use crate::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, Pause, ReplyMode};
 use crate::worker::Worker;
 use respool_command::{Execute, Flags, Lane, Outcome, Row, SessionView, resolve};
 use respool_connection::Input;
-use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
+use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl<E: Execute> Worker<E> {
             Halt::Drained | Halt::Paused => {
                 session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
                 self.env.clients.list(index);
-                self.look_at_size(index, halt);
+                self.env.look_at_size(&mut self.subscriptions, index, halt);
             }
         }
     }
@@ -74,19 +75,7 @@ impl<E: Execute> Worker<E> {
         if halt != Halt::Stopped && !input.is_empty() {
             session.input = Some(input);
             self.env.clients.list(index);
-            self.look_at_size(index, halt);
-        }
-    }
-
-    /// A request has not come as a whole: if it is large it need not be collected.
-    fn look_at_size(&mut self, index: ClientId, halt: Halt) {
-        let Some(input) = self.env.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {
-            return;
-        };
-        if halt == Halt::Drained
-            && input.decoder.needed().is_some_and(|end| end > self.env.config.budgets.request_whole)
-        {
-            self.begin_pieces(index);
+            self.env.look_at_size(&mut self.subscriptions, index, halt);
         }
     }
 
@@ -211,11 +200,21 @@ impl<E: Execute> Worker<E> {
         if let Some(flow) = self.own_config(index, row, request.args) {
             return flow;
         }
-        let own = self.set_user_setting(index, row, request.args);
-        if let Some(flow) = own.or_else(|| self.env.show_settings(index, row, request)) {
+        if let Some(step) = self.env.set_user_setting(index, row, request.args) {
+            return self.take_client_step(index, step);
+        }
+        if let Some(flow) = self.env.show_settings(index, row, request) {
             return flow;
         }
         self.pass_on(index, row, request)
+    }
+
+    /// A request about parameters. `None`: it is about something else, or there are none here.
+    #[cold]
+    fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let step = self.env.own_config(index, row, args)?;
+        self.review_events();
+        Some(self.take_client_step(index, step))
     }
 
     /// A request that brings or names a script.
@@ -283,16 +282,34 @@ impl<E: Execute> Worker<E> {
         self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
         self.env.keep_room(index, Flow::Next)
     }
+}
+
+impl<E: Execute> Env<E> {
+    /// A request has not come as a whole: if it is large it need not be collected.
+    fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
+        let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {
+            return;
+        };
+        if halt == Halt::Drained && input.decoder.needed().is_some_and(|end| end > self.config.budgets.request_whole) {
+            self.begin_pieces(reads, index);
+        }
+    }
 
     /// Gives a client another database or dialect. `false`: there is no room for another kind of connection.
-    pub(crate) fn reclass(&mut self, index: ClientId, database: u32, protocol: Protocol) -> bool {
-        let Some(session) = self.env.clients.sessions.at(index) else { return false };
-        if self.env.engine.is_none() {
-            let speaker = self.env.lanes.speaker_of(session.class);
-            let Some(class) = self.env.class_of(LaneKey { database, protocol, speaker }) else { return false };
-            self.put_into_class(index, class);
+    pub(crate) fn reclass(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        database: u32,
+        protocol: Protocol,
+    ) -> bool {
+        let Some(session) = self.clients.sessions.at(index) else { return false };
+        if self.engine.is_none() {
+            let speaker = self.lanes.speaker_of(session.class);
+            let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else { return false };
+            self.put_into_class(reads, index, class);
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return false };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.database = database;
         session.protocol = protocol;
         true

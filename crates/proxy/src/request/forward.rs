@@ -20,7 +20,10 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.env.is_own_info(row) {
-            return self.info_of_nodes(index, row, request);
+            return match self.env.asks_for_proxy(request.args) {
+                true => self.answer_locally(index, row, request.args),
+                false => self.env.info_of_nodes(index, row, request),
+            };
         }
         if self.env.config.routes.are_plain()
             && let Some(node) = plan_at_once(row, request.args, &self.env.config.topology)

@@ -21,11 +21,11 @@ use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::nodes::id::NodeId;
 use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
+use crate::read_tracker::ReadTracker;
 use crate::reply::owner::Owner;
 use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, ReplyMode, SessionFlags};
-use crate::worker::Worker;
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
 use respool_connection::{Input, Seq};
 use respool_wire::{Args, Begun, RequestError, RequestTail, Strictness, request_bulk, request_head};
@@ -51,52 +51,52 @@ const FIT: [SessionFlags; 5] = [
     SessionFlags::TRACKING,
 ];
 
-impl<E: Execute> Worker<E> {
+impl<E: Execute> Env<E> {
     /// A client's request is arriving and is large: begins to pass it on, if that can be done.
     #[cold]
-    pub(crate) fn begin_pieces(&mut self, index: ClientId) {
-        let Some(mut input) = self.env.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
+    pub(crate) fn begin_pieces(&mut self, reads: &mut impl ReadTracker, index: ClientId) {
+        let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
             return;
         };
-        let tail = self.try_pieces(index, &input);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let tail = self.try_pieces(reads, index, &input);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if let (Some(tail), Some(large)) = (tail, session.large.as_deref_mut()) {
             large.sending = Some(tail);
             input.consume(input.len());
             input.decoder = Default::default();
         }
         session.input = Some(input);
-        self.env.brake(index);
+        self.brake(index);
     }
 
     /// Queues the beginning of a large request. Gives the way to its end; `None`: it is to be collected, or tried again.
-    fn try_pieces(&mut self, index: ClientId, input: &Input) -> Option<RequestTail> {
+    fn try_pieces(&mut self, reads: &mut impl ReadTracker, index: ClientId, input: &Input) -> Option<RequestTail> {
         let bytes = input.bytes();
-        let begun = input.decoder.begun(bytes, self.env.config.budgets.request_whole)?;
-        let row = self.env.piecewise_row(index, &begun)?;
-        self.env.settle_before(index)?;
-        let target = self.env.target(index, row, begun.args).ok()?;
-        let lane = self.env.own_lane(index, target.node)?;
+        let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
+        let row = self.piecewise_row(index, &begun)?;
+        self.settle_before(index)?;
+        let target = self.target(index, row, begun.args).ok()?;
+        let lane = self.own_lane(index, target.node)?;
         let mut tail = begun.tail.clone();
         let arriving = bytes.get(begun.at..)?;
-        let (_, is_end) = tail.take(arriving, &self.env.config.request_limits).ok()?;
+        let (_, is_end) = tail.take(arriving, &self.config.request_limits).ok()?;
         debug_assert!(!is_end, "the decoder would have found it");
-        if !self.env.admits_pieces(index, bytes.len()) {
+        if !self.admits_pieces(index, bytes.len()) {
             return None;
         }
-        self.env.note_target(&target, row);
+        self.note_target(&target, row);
         let head = head_of(target.args(begun.args), &begun);
-        if self.env.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
-            self.subscriptions.track_request(&mut self.env, index, row, begun.args);
+        if self.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
+            reads.track_request(self, index, row, begun.args);
         }
-        let now = self.env.now;
-        let client = self.env.clients.sessions.handle(index)?;
-        let session = self.env.clients.sessions.at_mut(index)?;
+        let now = self.now;
+        let client = self.clients.sessions.handle(index)?;
+        let session = self.clients.sessions.at_mut(index)?;
         session.last_row = Some(row);
         let seq = session.down.expect();
         let owner = Owner::Client { index, generation: client.generation, seq };
-        let this = &mut self.env.lanes[lane];
-        this.up.send(owner, now.mono_us, &mut self.env.clients.pool, |out| {
+        let this = &mut self.lanes[lane];
+        this.up.send(owner, now.mono_us, &mut self.clients.pool, |out| {
             out.extend_from_slice(&head);
             out.extend_from_slice(arriving);
         });
@@ -104,10 +104,10 @@ impl<E: Execute> Worker<E> {
             dues.note_shape(row.shape(begun.args));
         }
         this.sending = Some(Box::new(StreamedRequest { client, seq, seen_bytes: 0, moved_us: now.mono_us }));
-        self.env.lanes.list(lane);
-        self.env.is_busy = true;
-        self.env.counters.requests.add(1);
-        self.env.counters.requests_in_pieces.add(1);
+        self.lanes.list(lane);
+        self.is_busy = true;
+        self.counters.requests.add(1);
+        self.counters.requests_in_pieces.add(1);
         Some(tail)
     }
 }

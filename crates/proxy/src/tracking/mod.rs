@@ -16,6 +16,7 @@
 //! own has connections to itself, see [`crate::tracking::noloop`].
 
 pub(crate) mod engine_changes;
+mod hooks;
 mod invalidation;
 pub(crate) mod noloop;
 pub(crate) mod noloop_lanes;

@@ -7,7 +7,6 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
-use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
@@ -27,7 +26,6 @@ use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::{TransactionState, WatchFailure, WatchedLane, say};
-use crate::worker::Worker;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
 use respool_wire::{Encoder, Protocol, elements, replies};
@@ -279,155 +277,150 @@ struct ExecPath {
     is_watching: bool,
 }
 
-impl<E: Execute> Worker<E> {
-    /// EXEC of a session that is queueing.
-    pub(crate) fn exec(&mut self, index: ClientId) -> Flow {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let class = session.class;
+impl<E: Execute> Env<E> {
+    /// EXEC of a session that is queueing. `Some`: it goes no further, for reasons that are known here.
+    pub(crate) fn refuse_exec(&mut self, index: ClientId) -> Option<Flow> {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let Some(TransactionState { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
-            return Flow::Stop;
+            return Some(Flow::Stop);
         };
         if queued.is_dirty {
             let is_stranded = queued.strands();
-            self.env.discard_queued(index);
-            self.env.leave_watches(index);
-            self.env.strand(index, is_stranded);
-            return self.env.refuse(index, texts::EXECABORT.as_bytes());
+            self.discard_queued(index);
+            self.leave_watches(index);
+            self.strand(index, is_stranded);
+            return Some(self.refuse(index, texts::EXECABORT.as_bytes()));
         }
         let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
         if is_touched {
-            self.env.discard_queued(index);
-            self.env.leave_watches(index);
-            self.env.answer(index, |reply| reply.null_array());
-            return Flow::Next;
+            self.discard_queued(index);
+            self.leave_watches(index);
+            self.answer(index, |reply| reply.null_array());
+            return Some(Flow::Next);
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         if session.flags.has(SessionFlags::HELD)
-            && let Some(flow) = self.env.hold_exec(index)
+            && let Some(flow) = self.hold_exec(index)
         {
-            return flow;
+            return Some(flow);
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let id = session.id;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         // What is watched is forgotten with the question, so nothing may put EXEC off behind it.
         let is_watching_here = session.pins.as_ref().is_some_and(|pins| pins.local_watch.is_some());
-        if is_watching_here && self.env.settle_before(index).is_none() {
-            return Flow::Again;
+        if is_watching_here && self.settle_before(index).is_none() {
+            return Some(Flow::Again);
         }
-        // Keys that make room may be watched ones.
-        if self.env.engine.is_some() && !self.has_room_for(index) {
-            self.env.discard_queued(index);
-            self.env.leave_watches(index);
-            let flow = self.env.refuse(index, texts::EXECABORT_OOM.as_bytes());
-            self.subscriptions.tell_changes(&mut self.env);
-            return flow;
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.pins.as_mut().and_then(|p| p.local_watch.take()).is_some()
-            && self.blocking.has_watched_in_vain(&mut self.env, &mut self.subscriptions, id)
-        {
-            self.env.discard_queued(index);
-            self.env.answer(index, |reply| reply.null_array());
-            self.subscriptions.tell_changes(&mut self.env);
-            return Flow::Next;
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        None
+    }
+
+    /// Whether the transaction that a session has queued adds data, for which an engine needs room.
+    pub(crate) fn queued_adds_data(&self, index: ClientId) -> bool {
+        let session = self.clients.sessions.at(index);
+        let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
+        queued.is_some_and(QueuedCommands::adds_data)
+    }
+
+    /// A session's transaction is to run. If it watches something in the engine of this process that ends: the number that the
+    /// engine knows it by.
+    pub(crate) fn take_local_watch(&mut self, index: ClientId) -> Option<u64> {
+        let session = self.clients.sessions.at_mut(index)?;
+        session.pins.as_mut()?.local_watch.take()?;
+        Some(session.id)
+    }
+
+    /// The queued transaction goes to its node. `None`: no node has a part in it, and its reply is put together here.
+    pub(crate) fn send_queued(&mut self, index: ClientId) -> Option<Flow> {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
+        let class = session.class;
         let Some(TransactionState { queued: Some(queued), watches, failure, .. }) = session.pins.as_deref_mut() else {
-            return Flow::Stop;
+            return Some(Flow::Stop);
         };
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
-            self.env.discard_queued(index);
-            self.env.leave_watches(index);
-            self.env.strand(index, has_select);
-            self.env.answer(index, |reply| reply.raw(&error_text::pin_lost()));
-            return Flow::Next;
+            self.discard_queued(index);
+            self.leave_watches(index);
+            self.strand(index, has_select);
+            self.answer(index, |reply| reply.raw(&error_text::pin_lost()));
+            return Some(Flow::Next);
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (queued.has_own(), queued.has_select, queued.mode);
         let has_scripts = queued.has_scripts;
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
         let waits = queued.has_blocking;
-        let node = node_of(queued, watches).unwrap_or(self.env.config.default_node());
-        let class = self.env.lanes.without_scripts(class);
-        let is_elsewhere = watches.iter().any(|w| w.node != node || !self.env.lanes.is_pinned_in(w, class));
+        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
+        let class = self.lanes.without_scripts(class);
+        let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
-            self.env.discard_queued(index);
-            self.env.leave_watches(index);
-            self.env.strand(index, has_select);
-            return self.env.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes());
+            self.discard_queued(index);
+            self.leave_watches(index);
+            self.strand(index, has_select);
+            return Some(self.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes()));
         }
-        let mode = mode.unwrap_or_else(|| self.env.mode_of(index));
-        let is_transaction_mode = mode == PoolMode::Transaction && self.env.engine.is_none();
-        let is_private = is_transaction_mode || is_watching || has_select || waits && self.env.engine.is_none();
+        let mode = mode.unwrap_or_else(|| self.mode_of(index));
+        let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
+        let is_private = is_transaction_mode || is_watching || has_select || waits && self.engine.is_none();
         if mode == PoolMode::Session
             && !is_watching
-            && self.env.engine.is_none()
-            && let Some(flow) = self.env.own_nodes(index, &[node])
+            && self.engine.is_none()
+            && let Some(flow) = self.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
-                self.env.discard_queued(index);
-                self.env.strand(index, has_select);
+                self.discard_queued(index);
+                self.strand(index, has_select);
             }
-            return flow;
+            return Some(flow);
         }
         if has_scripts
             && !is_private
-            && let Some(flow) = self.env.go_with_scripts(index)
+            && let Some(flow) = self.go_with_scripts(index)
         {
-            return flow;
+            return Some(flow);
         }
-        if (is_private || has_own) && self.env.settle_before(index).is_none() {
-            return Flow::Again;
+        if (is_private || has_own) && self.settle_before(index).is_none() {
+            return Some(Flow::Again);
         }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let Some(pins) = session.pins.as_deref_mut() else { return Flow::Stop };
-        let Some(queued) = pins.queued.take() else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
+        let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
+        let Some(queued) = pins.queued.take() else { return Some(Flow::Stop) };
         let pin = pins.watches.pop();
         session.settle_pins();
         if pin.is_some() {
-            self.env.unpin();
+            self.unpin();
         }
-        self.env.counters.transactions.add(1);
+        self.counters.transactions.add(1);
         if pin.is_none() && queued.for_node == 0 {
-            return self.begin_exec_reply(index, queued, &[]);
+            self.begin_exec_reply(index, queued, &[]);
+            return None;
         }
         let is_watching = pin.is_some();
         let private = match pin {
             Some(pin) => Some(pin.lane),
-            None if is_private => match self.env.private_for(index, node) {
+            None if is_private => match self.private_for(index, node) {
                 Ok(lane) => Some(lane),
                 Err(error) => {
-                    self.env.strand(index, has_select);
-                    self.env.answer(index, |reply| reply.raw(&error));
-                    return Flow::Next;
+                    self.strand(index, has_select);
+                    self.answer(index, |reply| reply.raw(&error));
+                    return Some(Flow::Next);
                 }
             },
             None => None,
         };
-        self.send_transaction(index, queued, ExecPath { private, node, is_watching })
-    }
-
-    /// Whether the engine has room for a session's transaction. One that adds no data needs none.
-    fn has_room_for(&mut self, index: ClientId) -> bool {
-        let has_room = self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions);
-        let session = self.env.clients.sessions.at(index);
-        let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
-        has_room || !queued.is_some_and(QueuedCommands::adds_data)
+        Some(self.send_transaction(index, queued, ExecPath { private, node, is_watching }))
     }
 
     fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
         let ExecPath { private, node, is_watching } = way;
-        let is_wanted = self.env.passes_reply(index);
-        let Some(handle) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
+        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         let is_read = queued.has_own() || queued.has_select;
         // What comes behind it must not overtake it while MULTI is tried.
         let is_tried = || {
-            let lane = self.env.lanes.known(node, class);
-            lane.is_none_or(|lane| !self.env.lanes[lane].multi.is_taken())
+            let lane = self.lanes.known(node, class);
+            lane.is_none_or(|lane| !self.lanes[lane].multi.is_taken())
         };
         let flow = if is_read || private.is_some() || is_tried() {
             session.pause.add(Pause::BARRIER);
@@ -438,7 +431,7 @@ impl<E: Execute> Worker<E> {
         let exec = Exec {
             asker,
             is_wanted,
-            class: self.env.lanes.base(class),
+            class: self.lanes.base(class),
             queued,
             private,
             sent_on: None,
@@ -457,47 +450,46 @@ impl<E: Execute> Worker<E> {
             lacks_script: false,
             moves: 0,
         };
-        self.env.clients.list(index);
+        self.clients.list(index);
         self.send_exec(exec);
         flow
     }
 
     /// Puts a whole block into the outbox of its lane: nothing of other clients comes between.
     pub(crate) fn send_exec(&mut self, exec: Exec) {
-        let class = self.env.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
-        self.env.shared.ledger.account(0, exec.queued.held_bytes());
+        let class = self.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
+        self.shared.ledger.account(0, exec.queued.held_bytes());
         let lane = match exec.private {
-            Some(lane) => self.env.lanes.find(lane),
-            None => Some(self.env.lanes.lane(&self.env.config, exec.node, class)),
+            Some(lane) => self.lanes.find(lane),
+            None => Some(self.lanes.lane(&self.config, exec.node, class)),
         };
         let admitted = match lane {
-            Some(lane) => self.env.lanes.admit(lane, &self.env.config, self.env.now).map(|()| lane),
+            Some(lane) => self.lanes.admit(lane, &self.config, self.now).map(|()| lane),
             None => Err(error_text::pin_lost()),
         };
-        self.env.is_busy = true;
+        self.is_busy = true;
         let lane = match admitted {
             Ok(lane) => lane,
             Err(error) => {
-                self.env.counters.node_errors.add(1);
+                self.counters.node_errors.add(1);
                 let mut exec = exec;
-                exec.fail(LostReply::Unsent, &error, &mut self.env.clients);
-                self.conclude_exec(exec);
-                return;
+                exec.fail(LostReply::Unsent, &error, &mut self.clients);
+                return self.end_exec(exec);
             }
         };
         let mut exec = exec;
         // CLIENT CACHING is about the next command on a connection whose node tells its client of changes: a trial between
         // the two would take its place. Such a connection is that client's alone.
-        let is_tracking = self.env.lanes[lane].up.identity().tracking.is_some();
-        if !self.env.lanes[lane].multi.is_taken() && !is_tracking {
+        let is_tracking = self.lanes[lane].up.identity().tracking.is_some();
+        if !self.lanes[lane].multi.is_taken() && !is_tracking {
             return self.try_before(lane, exec);
         }
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let queued = std::mem::take(&mut exec.queued);
-        exec.sent_on = Some(self.env.lanes.handle(lane));
-        let task = self.env.tasks.begin(InternalRequest::Exec(Box::new(exec)));
-        let missing = self.env.missing_scripts(lane, &queued);
-        let Env { lanes, clients, now, .. } = &mut self.env;
+        exec.sent_on = Some(self.lanes.handle(lane));
+        let task = self.tasks.begin(InternalRequest::Exec(Box::new(exec)));
+        let missing = self.missing_scripts(lane, &queued);
+        let Self { lanes, clients, now, .. } = self;
         // EXEC answers for its requests as they are, so what they need has to be there before.
         for named in missing {
             let load = |out: &mut Vec<u8>| say(&[b"SCRIPT", b"LOAD", &named.script])(out);
@@ -512,7 +504,7 @@ impl<E: Execute> Worker<E> {
             push(QUEUE, &mut |out| out.extend_from_slice(request));
         }
         push(EXEC, &mut |out| say(&[b"EXEC"])(out));
-        if let Some(InternalRequest::Exec(exec)) = self.env.tasks.get_mut(task) {
+        if let Some(InternalRequest::Exec(exec)) = self.tasks.get_mut(task) {
             exec.queued = queued;
         }
     }
@@ -523,33 +515,56 @@ impl<E: Execute> Worker<E> {
         exec.trials += 1;
         if exec.is_watching {
             // It was tried with the first WATCH. A trial now would end the watching.
-            let refusal = match &self.env.lanes[lane].multi {
+            let refusal = match &self.lanes[lane].multi {
                 Multi::Refused(words) => words.to_vec(),
                 _ => error_text::pin_lost(),
             };
-            exec.refuse(&refusal, &mut self.env.clients);
+            exec.refuse(&refusal, &mut self.clients);
         } else if exec.trials > TRIALS_MAX {
-            let name = &self.env.lanes.nodes[exec.node].name;
+            let name = &self.lanes.nodes[exec.node].name;
             let error = error_text::not_sent(name, &"its connections ended one after the other");
-            exec.fail(LostReply::Unsent, &error, &mut self.env.clients);
+            exec.fail(LostReply::Unsent, &error, &mut self.clients);
         } else {
-            return self.env.try_multi(lane, Then::Send(Box::new(exec)));
+            return self.try_multi(lane, Then::Send(Box::new(exec)));
         }
-        self.conclude_exec(exec);
+        self.end_exec(exec);
     }
 
-    /// The reply has come, or will not.
-    pub(crate) fn conclude_exec(&mut self, mut exec: Exec) {
-        self.env.shared.ledger.account(exec.queued.held_bytes(), 0);
+    /// Nothing of a transaction has been sent, and nothing will be.
+    fn end_exec(&mut self, mut exec: Exec) {
+        self.settle_exec(&exec);
+        self.leave_exec(&mut exec);
+    }
+
+    /// What is known by a transaction, however it has ended.
+    fn settle_exec(&mut self, exec: &Exec) {
+        self.shared.ledger.account(exec.queued.held_bytes(), 0);
         if exec.lacks_script {
-            self.env.scripts().note_flushed();
+            self.scripts().note_flushed();
         }
         if !exec.has_begun {
             // The node took MULTI before. The next transaction finds out first.
-            let lane = exec.sent_on.and_then(|lane| self.env.lanes.find(lane));
-            lane.into_iter().for_each(|lane| self.env.lanes[lane].multi = Multi::Unknown);
+            let lane = exec.sent_on.and_then(|lane| self.lanes.find(lane));
+            lane.into_iter().for_each(|lane| self.lanes[lane].multi = Multi::Unknown);
         }
-        if let Some(node) = exec.moved_to().and_then(|address| self.env.node_at(address))
+    }
+
+    /// A transaction leaves its connection.
+    fn leave_exec(&mut self, exec: &mut Exec) {
+        if let Some(private) = exec.private.take() {
+            self.take_back(private, exec);
+        }
+        let has_failed = exec.is_lost || exec.is_refused;
+        if has_failed && self.clients.sessions.get_mut(exec.asker.session).is_some() {
+            self.strand(exec.asker.session.index, exec.queued.has_select);
+        }
+    }
+
+    /// The reply has come, or will not. Returns the client whose reply is put together here and goes on from now on.
+    #[must_use]
+    pub(crate) fn conclude_exec(&mut self, mut exec: Exec) -> Option<ClientId> {
+        self.settle_exec(&exec);
+        if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
             && exec.private.is_none()
             && exec.reply.is_some()
             && exec.moves < MOVES_MAX
@@ -560,37 +575,27 @@ impl<E: Execute> Worker<E> {
             exec.reply = None;
             exec.node = node;
             self.send_exec(exec);
-            return;
+            return None;
         }
-        if let Some(private) = exec.private.take() {
-            self.env.take_back(private, &exec);
-        }
-        let has_failed = exec.is_lost || exec.is_refused;
-        if has_failed && self.env.clients.sessions.get_mut(exec.asker.session).is_some() {
-            self.env.strand(exec.asker.session.index, exec.queued.has_select);
-        }
-        let Some(reply) = exec.reply.take() else { return };
-        if self.env.clients.sessions.get_mut(exec.asker.session).is_none() {
-            return;
-        }
+        self.leave_exec(&mut exec);
+        let reply = exec.reply.take()?;
+        self.clients.sessions.get_mut(exec.asker.session)?;
         let index = exec.asker.session.index;
         if !exec.is_read || elements(&reply).is_none() {
-            exec.answer(&reply, &mut self.env.clients);
-            return;
+            exec.answer(&reply, &mut self.clients);
+            return None;
         }
         // The place ends before the script begins, which then answers as if it had just been asked.
-        self.env.clients.feed(exec.asker.session, exec.asker.seq, &[], true);
+        self.clients.feed(exec.asker.session, exec.asker.seq, &[], true);
         if !exec.is_wanted
-            && let Some(session) = self.env.clients.sessions.at_mut(index)
+            && let Some(session) = self.clients.sessions.at_mut(index)
             && session.reply_mode == ReplyMode::On
         {
             session.reply_mode = ReplyMode::SkipNext;
         }
-        self.begin_exec_reply(index, exec.queued, &reply);
+        self.begin_exec_reply(index, exec.queued, &reply).then_some(index)
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {

@@ -26,7 +26,6 @@ mod queue;
 
 use crate::auth::secrets::is_confidential;
 use crate::blocking::engine::LocalWatch;
-use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
@@ -43,9 +42,8 @@ use crate::slab::Handle;
 use crate::transaction::exec_reply::ExecReply;
 use crate::transaction::multi_probe::{Multi, Then};
 use crate::transaction::queue::{Destination, QueuedCommands};
-use crate::worker::Worker;
-use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
-use respool_route::{PlanError, PoolMode, RouteError, RouteScratch};
+use respool_command::{Command, Execute, Row};
+use respool_route::{PlanError, RouteError, RouteScratch};
 use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
 use std::sync::Arc;
 
@@ -120,21 +118,6 @@ impl WatchFailure {
     }
 }
 
-/// One line of `PROXY SHOW PINS`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PinLine {
-    /// The client's number.
-    pub client: u64,
-    /// The node, if the pin has one already.
-    pub node: Option<String>,
-    /// Why: `multi`, `watch`, ...
-    pub reason: &'static str,
-    /// The client's pool mode.
-    pub mode: PoolMode,
-    /// For how long, in microseconds.
-    pub age_us: u64,
-}
-
 /// A WATCH that waits for its nodes.
 #[derive(Debug)]
 pub(crate) struct PendingWatch {
@@ -207,77 +190,17 @@ impl Lanes {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// A request of the pinned lane of a session that is not queueing.
-    #[cold]
-    pub(crate) fn transaction_command(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        match row.command {
-            Command::Transactions(T::Multi) => self.env.begin_queueing(index),
-            Command::Transactions(T::Exec) => self.env.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
-            Command::Transactions(T::Discard) => self.env.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
-            Command::Transactions(T::Watch) => self.watch(index, row, request),
-            Command::Transactions(T::Unwatch) => {
-                self.env.leave_watches(index);
-                self.env.answer(index, |reply| reply.raw(replies::OK));
-                Flow::Next
-            }
-            _ => self.env.refuse_unsupported(index, row, "it needs a connection of its own"),
-        }
-    }
-
-    /// A request of a session that is queueing. `None`: it is not queued but done as any other.
-    pub(crate) fn while_queueing(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        match row.command {
-            Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => None,
-            Command::Transactions(T::Multi) => Some(self.env.refuse(index, texts::NESTED_MULTI.as_bytes())),
-            Command::Transactions(T::Watch) => Some(self.env.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
-            Command::Transactions(T::Discard) => {
-                self.env.discard_queued(index);
-                self.env.leave_watches(index);
-                self.env.answer(index, |reply| reply.raw(replies::OK));
-                Some(Flow::Next)
-            }
-            Command::Transactions(T::Exec) => {
-                let held = self.hold_for_client_pause(index, row, request.args);
-                Some(held.unwrap_or_else(|| self.exec(index)))
-            }
-            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.env.refuses_to_steer(row) => {
-                Some(self.env.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
-            }
-            _ if self.lacks_room_to_queue(row) => {
-                self.env.spoil_transaction(index);
-                let flow = self.env.refuse(index, texts::OOM.as_bytes());
-                self.subscriptions.tell_changes(&mut self.env);
-                Some(flow)
-            }
-            _ => {
-                self.env.note_script(row, request.args);
-                Some(self.env.queue(index, row, request))
-            }
-        }
-    }
-
-    /// Whether the engine in this process has no room for a request that is to be queued, as Redis checks before it queues any command.
-    /// A command that no transaction may have is refused for that reason first.
-    fn lacks_room_to_queue(&mut self, row: &Row) -> bool {
-        self.env.engine.is_some()
-            && !row.flags.has(Flags::NO_MULTI)
-            && !self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions)
-    }
-
+impl<E: Execute> Env<E> {
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
-    fn watch(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.engine.is_some() {
-            return self.blocking.watch_engine(&mut self.env, &mut self.subscriptions, index, request.args);
-        }
-        if self.env.settle_before(index).is_none() {
+    pub(crate) fn watch_at_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let keys = match self.env.watched_keys(index, row, request.args) {
+        let keys = match self.watched_keys(index, row, request.args) {
             Ok(keys) => keys,
             Err(error) => {
-                self.env.answer(index, |reply| reply.raw(&error));
+                self.answer(index, |reply| reply.raw(&error));
                 return Flow::Next;
             }
         };
@@ -288,37 +211,37 @@ impl<E: Execute> Worker<E> {
                 None => by_node.push((node, vec![key])),
             }
         }
-        let session = self.env.clients.sessions.at(index);
+        let session = self.clients.sessions.at(index);
         let has_watched =
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| !pins.watches.is_empty());
         let mut lanes = Vec::new();
         for (node, _) in &by_node {
-            match self.env.pin(index, *node) {
+            match self.pin(index, *node) {
                 Ok(lane) => lanes.push(lane),
                 Err(error) => {
                     // What was pinned just now watches nothing, and goes with the rest.
-                    let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
-                    let is_wanted = self.env.passes_reply(index);
-                    if let Some(session) = self.env.clients.sessions.at_mut(index) {
+                    let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+                    let is_wanted = self.passes_reply(index);
+                    if let Some(session) = self.clients.sessions.at_mut(index) {
                         session.pins_mut().failure.note(has_watched);
                     }
-                    self.env.clients.feed(asker.session, asker.seq, if is_wanted { &error } else { &[] }, true);
+                    self.clients.feed(asker.session, asker.seq, if is_wanted { &error } else { &[] }, true);
                     return Flow::Pause;
                 }
             }
         }
-        let Some(asker) = self.env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.env.passes_reply(index);
+        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.passes_reply(index);
         let watching = PendingWatch { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
-        let task = self.env.tasks.begin(InternalRequest::Watch(watching));
+        let task = self.tasks.begin(InternalRequest::Watch(watching));
         for ((_, keys), lane) in by_node.iter().zip(lanes) {
-            self.env.try_before_watching(lane);
+            self.try_before_watching(lane);
             let write = |out: &mut Vec<u8>| {
                 request_head(out, keys.len() + 1);
                 request_bulk(out, b"WATCH");
                 keys.iter().for_each(|key| request_bulk(out, key));
             };
-            let Env { lanes, clients, tasks, config, now, .. } = &mut self.env;
+            let Self { lanes, clients, tasks, config, now, .. } = self;
             let sent = match lanes.find(lane) {
                 Some(place) => {
                     lanes.send(place, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write)
@@ -329,43 +252,10 @@ impl<E: Execute> Worker<E> {
                 tasks.fail(task, 0, LostReply::Unsent, &error, clients);
             }
         }
-        self.env.is_busy = true;
+        self.is_busy = true;
         Flow::Pause
     }
 
-    /// Who holds what, for `PROXY SHOW PINS`.
-    pub(crate) fn list_pins(&self) -> Vec<PinLine> {
-        let mut lines = Vec::new();
-        let name = |node: NodeId| self.env.lanes.nodes.get(node).map(|n| n.name.clone());
-        for (index, session) in self.env.clients.sessions.iter() {
-            let mode = self.env.mode_of(index);
-            let owning = if self.env.has_noloop_lanes(index) { "tracking" } else { "session" };
-            let line = |node: Option<NodeId>, reason: &'static str, since_us: u64| PinLine {
-                client: session.id,
-                node: node.and_then(name),
-                reason,
-                mode,
-                age_us: self.env.now.mono_us.saturating_sub(since_us),
-            };
-            lines.extend(
-                self.env.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)),
-            );
-            let Some(pins) = &session.pins else { continue };
-            lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
-            lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
-            let client = self.env.clients.sessions.handle(index);
-            if let Some((reason, since_us, nodes)) = client.and_then(|client| self.dedicated.places(client)) {
-                lines.extend(nodes.map(|node| line(Some(node), reason, since_us)));
-            }
-            lines.extend(pins.local_watch.as_ref().map(|_| line(None, "watch", pins.since_us)));
-            let blocked = pins.blocked.iter().filter_map(|w| self.blocking.requests.at(w.index));
-            lines.extend(blocked.map(|blocked| line(Some(blocked.node), "blocked", blocked.arrived_us)));
-        }
-        lines
-    }
-}
-
-impl<E: Execute> Env<E> {
     /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
     /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
     pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
@@ -494,7 +384,7 @@ impl<E: Execute> Env<E> {
         pins.blocked
     }
 
-    fn begin_queueing(&mut self, index: ClientId) -> Flow {
+    pub(crate) fn begin_queueing(&mut self, index: ClientId) -> Flow {
         let now_us = self.now.mono_us;
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.flags.add(SessionFlags::QUEUEING);
@@ -506,7 +396,7 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 
-    fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
         // Copied, because the block that is changed belongs to the same session. Without routes the user does not matter.
         let user = if routes.are_plain() { String::new() } else { self.user_of(index).to_owned() };

@@ -18,11 +18,10 @@ use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Prog
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::replace::Moves;
 use crate::pool::table::{LaneHandle, LaneId};
-use crate::session::id::ClientHandle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::transaction::exec::{Exec, is_abort, is_error};
 use crate::transaction::say;
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_wire::{elements, replies};
 
@@ -187,36 +186,38 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// The trial is over, or will never be.
-    pub(crate) fn conclude_trial(&mut self, trial: Trial) {
+impl<E: Execute> Env<E> {
+    /// The trial is over, or will never be. Returns what [`Self::conclude_exec`] does.
+    #[must_use]
+    pub(crate) fn conclude_trial(&mut self, trial: Trial) -> Option<ClientId> {
         let multi = trial.verdict();
         let Trial { lane, then, refusal, .. } = trial;
-        if let Some(place) = self.env.lanes.find(lane).filter(|_| multi == Multi::Unknown) {
-            self.env.lanes[place].multi = Multi::Unknown;
+        if let Some(place) = self.lanes.find(lane).filter(|_| multi == Multi::Unknown) {
+            self.lanes[place].multi = Multi::Unknown;
         }
-        let Then::Send(mut exec) = then else { return };
+        let Then::Send(mut exec) = then else { return None };
         if exec.is_answered() {
             return self.conclude_exec(*exec);
         }
         if exec.is_overtaken() {
-            exec.fail(LostReply::Unsent, &error_text::nodes_changed(), &mut self.env.clients);
+            exec.fail(LostReply::Unsent, &error_text::nodes_changed(), &mut self.clients);
             return self.conclude_exec(*exec);
         }
         match multi {
             Multi::Taken => {
-                self.env.shared.ledger.account(exec.held_bytes(), 0);
-                return self.send_exec(*exec);
+                self.shared.ledger.account(exec.held_bytes(), 0);
+                self.send_exec(*exec);
+                return None;
             }
-            Multi::Refused(words) => exec.refuse(&words, &mut self.env.clients),
+            Multi::Refused(words) => exec.refuse(&words, &mut self.clients),
             Multi::Unknown | Multi::Tried => match refusal {
-                Some(words) => exec.refuse(&words, &mut self.env.clients),
+                Some(words) => exec.refuse(&words, &mut self.clients),
                 None => {
-                    exec.fail(LostReply::Unknown, &error_text::multi_in_doubt(), &mut self.env.clients);
+                    exec.fail(LostReply::Unknown, &error_text::multi_in_doubt(), &mut self.clients);
                 }
             },
         }
-        self.conclude_exec(*exec);
+        self.conclude_exec(*exec)
     }
 }
 

@@ -4,13 +4,14 @@ use crate::admin::Console;
 use crate::admin::query::{AdminAnswer, AdminQuery, Order, Show};
 use crate::admin::show;
 use crate::admin::table::{Line, Table};
-use crate::commands::client_query::{ClientFilter, ClientQuestion, Ids};
+use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep, Ids};
 use crate::mail::Query;
 use crate::nodes::id::NodeId;
 use crate::session::held_time::HeldTime;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
+use crate::worker::pins::{PinLine, list_pins};
 use respool_command::{Execute, ProxyCommand, Row};
 use respool_wire::Args;
 
@@ -28,7 +29,7 @@ impl<E: Execute> Worker<E> {
             Console::Ask(query) => self.ask_workers(index, Query::Admin(query)),
             Console::Kill(ids) => {
                 let filter = ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() };
-                self.ask_clients(index, ClientQuestion::KillSome, filter)
+                self.take_client_step(index, ClientStep::ask(ClientQuestion::KillSome, filter))
             }
         }
     }
@@ -54,10 +55,10 @@ impl<E: Execute> Worker<E> {
 
     /// What clients hold that is not shared.
     fn show_pins(&self) -> Vec<Line> {
-        let line = |pin: crate::transaction::PinLine| {
+        let line = |pin: PinLine| {
             show::line_of_held(pin.client, self.env.number, pin.node, pin.reason, pin.mode.name(), pin.age_us)
         };
-        self.list_pins().into_iter().map(line).collect()
+        list_pins(&self.env, &self.blocking, &self.dedicated).into_iter().map(line).collect()
     }
 
     /// Does what was ordered. Returns how many connections were replaced.

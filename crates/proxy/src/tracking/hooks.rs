@@ -1,0 +1,39 @@
+//! What other features tell subscriptions and tracking, see [`crate::read_tracker`].
+
+use crate::env::Env;
+use crate::pool::LaneKey;
+use crate::pool::key_id::LaneKeyId;
+use crate::pubsub::Subscriptions;
+use crate::read_tracker::ReadTracker;
+use crate::session::id::ClientId;
+use respool_access::User;
+use respool_command::{Execute, Row};
+use respool_wire::Args;
+
+impl ReadTracker for Subscriptions {
+    fn track_request(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>) {
+        Self::track_request(self, env, index, row, args);
+    }
+
+    fn speak_otherwise(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        class: LaneKeyId,
+        state: LaneKey,
+    ) -> bool {
+        Self::speak_otherwise(self, env, index, class, state)
+    }
+
+    fn restart_noloop(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        Self::restart_noloop(self, env, index);
+    }
+
+    fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        Self::forget_read_as_other(self, env, index);
+    }
+
+    fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
+        Self::hears_too_much(self, env, index, user)
+    }
+}

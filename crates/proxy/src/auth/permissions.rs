@@ -90,11 +90,11 @@ impl<E: Execute> Env<E> {
                 self.note_denial(index, &user, row, args, denial);
                 let mut words = Vec::new();
                 error_text::denied(row, denial, &mut words);
-                Some(self.refuse_unread(index, &words))
+                Some(self.refuse_known(index, row, &words))
             }
             Verdict::Refused(words) => {
                 self.counters.denied_commands.add(1);
-                Some(self.refuse_unread(index, words.as_bytes()))
+                Some(self.refuse_known(index, row, words.as_bytes()))
             }
         }
     }

@@ -84,6 +84,18 @@ impl<E: Execute> Env<E> {
         self.refuse(index, words)
     }
 
+    /// Refuses a request of a command that exists. As in Redis, an EXEC that is refused ends its transaction, and the error says so.
+    #[cold]
+    pub(crate) fn refuse_known(&mut self, index: ClientId, row: &'static Row, words: &[u8]) -> Flow {
+        if row.command != Command::Transactions(TransactionsCommand::Exec) {
+            return self.refuse_unread(index, words);
+        }
+        self.leave_transaction(index);
+        let mut aborted = Vec::new();
+        texts::exec_refused(words, &mut aborted);
+        self.refuse_unread(index, &aborted)
+    }
+
     /// Refuses a request with an unknown command.
     #[cold]
     pub(crate) fn refuse_unknown(&mut self, index: ClientId, unknown: UnknownCommand, request: &Request<'_>) -> Flow {

@@ -17,9 +17,7 @@ use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, SessionFlags};
-use respool_command::{
-    Command, Execute, Flags, Group, Outcome, Row, ScriptingCommand, SessionView, TransactionsCommand, text as texts,
-};
+use respool_command::{Command, Execute, Flags, Group, Outcome, Row, ScriptingCommand, SessionView, text as texts};
 use respool_wire::{Args, Encoder, Protocol, Request};
 
 /// A script that has become late.
@@ -62,13 +60,7 @@ impl<E: Execute> Env<E> {
         if let Some(flow) = self.is_early(index, request) {
             return Some(flow);
         }
-        if row.command != Command::Transactions(TransactionsCommand::Exec) {
-            return Some(self.refuse_unread(index, busy.as_bytes()));
-        }
-        self.leave_transaction(index);
-        let mut words = Vec::new();
-        texts::exec_refused(busy.as_bytes(), &mut words);
-        Some(self.refuse_unread(index, &words))
+        Some(self.refuse_known(index, row, busy.as_bytes()))
     }
 }
 

@@ -182,6 +182,27 @@ fn users_may_do_what_their_rules_say_and_are_told_as_redis_tells() -> io::Result
 }
 
 #[test]
+fn an_exec_that_a_user_may_not_run_ends_its_transaction() -> io::Result<()> {
+    let (node, model) = (RedisServer::start()?, RedisServer::start()?);
+    let (behind, own) = (proxy(&[node.tcp()], &[])?, proxy(&[], &[])?);
+    for server in [&behind, &own] {
+        let (mut ours, mut theirs) = (server.client()?, model.client()?);
+        for request in [
+            &["ACL", "SETUSER", "app", "on", ">one", "+multi", "+set", "~*"][..],
+            &["AUTH", "app", "one"],
+            &["MULTI"],
+            &["SET", "k", "1"],
+            &["EXEC"],
+            &["SET", "k", "2"],
+            &["EXEC"],
+        ] {
+            same(&mut ours, &mut theirs, request)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_change_of_a_user_holds_at_once_on_every_worker() -> io::Result<()> {
     let node = RedisServer::start()?;
     let proxy =

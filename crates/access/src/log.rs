@@ -40,6 +40,8 @@ pub enum Place {
     TopLevel,
     /// To a request within a transaction.
     Multi,
+    /// To a command that a script has called.
+    Lua,
 }
 
 impl Place {
@@ -47,6 +49,7 @@ impl Place {
         match self {
             Self::TopLevel => "toplevel",
             Self::Multi => "multi",
+            Self::Lua => "lua",
         }
     }
 }

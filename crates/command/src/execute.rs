@@ -54,6 +54,14 @@ pub trait Execute {
     /// Gives the script the reply to [`Execute::asked`].
     fn answer_asked(&mut self, _reply: &[u8]) {}
 
+    /// The next script that begins has these rights, to its end; `None`: it may do everything.
+    fn set_script_rights(&mut self, _rights: Option<Box<dyn ScriptRights>>) {}
+
+    /// Whether the script that ended last may have called a command that reads.
+    fn has_script_read(&self) -> bool {
+        true
+    }
+
     /// A client watches keys of a database from now on, and watches on what it watched. Returns about how many bytes the node keeps
     /// of all that the client watches.
     fn watch(&mut self, _client: u64, _database: u32, _now: Millis, _keys: Args<'_>) -> usize {
@@ -116,6 +124,15 @@ pub enum Outcome {
     /// A script calls a command that is not the node's ([`Execute::asked`]), or has made so many changes that they have to be taken
     /// first ([`Execute::changes`]). No reply was written; it goes on when the request is executed again, which has to be at once.
     Asks,
+}
+
+/// The rights of the user whose request runs a script.
+pub trait ScriptRights: std::fmt::Debug + Send {
+    /// The text of the error if the script may not call a command. The number of arguments need not be right.
+    fn refusal(&self, row: &'static Row, args: Args<'_>) -> Option<&'static str>;
+
+    /// A script has called a command that it may not call.
+    fn note_refusal(&self, row: &'static Row, args: Args<'_>);
 }
 
 /// A command that a script calls and that its node does not have.

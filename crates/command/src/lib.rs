@@ -50,7 +50,7 @@ pub use categories::Categories;
 pub use cursor::parse_cursor;
 pub use docs::docs_markdown;
 pub use events::{Change, EventClasses, Wanted};
-pub use execute::{Asked, Execute, Millis, Outcome, SessionView, WaitId};
+pub use execute::{Asked, Execute, Millis, Outcome, ScriptRights, SessionView, WaitId};
 pub use flags::Flags;
 pub use info::asks_for_section;
 pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys, KeysError};

@@ -103,6 +103,14 @@ pub fn exec_refused(refusal: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(reason.strip_suffix(b"\r\n").unwrap_or(reason));
 }
 
+/// A script calls a command that its user may not run.
+pub const SCRIPT_COMMAND_DENIED: &str = "ERR The user executing the script can't run this command or subcommand";
+/// A script names a key that its user may not access so.
+pub const SCRIPT_KEY_DENIED: &str =
+    "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments";
+/// A script names a channel that its user may not access.
+pub const SCRIPT_CHANNEL_DENIED: &str =
+    "ERR The user executing the script can't publish to the channel mentioned in the command";
 /// A script takes long.
 pub const BUSY_SCRIPT: &str = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 /// A function takes long.

@@ -1,7 +1,7 @@
 //! The engine: what the rest of Respool sees of the data store.
 
 #[cfg(feature = "scripting")]
-use respool_command::Asked;
+use respool_command::{Asked, ScriptRights};
 use respool_command::{Change, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted, text};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
@@ -394,6 +394,16 @@ impl Execute for Engine {
     #[cfg(feature = "scripting")]
     fn answer_asked(&mut self, reply: &[u8]) {
         self.scripts.answer_asked(reply);
+    }
+
+    #[cfg(feature = "scripting")]
+    fn set_script_rights(&mut self, rights: Option<Box<dyn ScriptRights>>) {
+        self.scripts.set_rights(rights);
+    }
+
+    #[cfg(feature = "scripting")]
+    fn has_script_read(&self) -> bool {
+        self.scripts.has_read()
     }
 
     fn watch(&mut self, client: u64, database: u32, now: Millis, keys: Args<'_>) -> usize {

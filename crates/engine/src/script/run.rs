@@ -10,8 +10,8 @@
 //! given one, or counts what the script does.
 
 use respool_command::{
-    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptingCommand, ServerCommand,
-    SessionView, resolve, text as texts,
+    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptRights, ScriptingCommand,
+    ServerCommand, SessionView, resolve, text as texts,
 };
 use respool_wire::{Args, ArgsBuf, Encoder};
 
@@ -42,6 +42,10 @@ pub(crate) struct Scripts {
     running: Option<Box<Running>>,
     clock: Option<Clock>,
     log: Option<Log>,
+    /// What the next script that begins may do; `None`: everything.
+    rights: Option<Box<dyn ScriptRights>>,
+    /// The script that began last has called a command that reads.
+    has_read: bool,
     /// Milliseconds after which one that runs is left for others.
     busy_after_ms: u64,
 }
@@ -56,6 +60,8 @@ struct Running {
     now: i64,
     may_write: bool,
     may_exceed_memory: bool,
+    /// What its user may do; `None`: everything.
+    rights: Option<Box<dyn ScriptRights>>,
     has_written: bool,
     /// There was no room when it began.
     began_full: bool,
@@ -116,8 +122,20 @@ impl Scripts {
             running: None,
             clock: None,
             log: None,
+            rights: None,
+            has_read: false,
             busy_after_ms,
         }
+    }
+
+    /// The next script that begins has these rights, to its end.
+    pub(crate) fn set_rights(&mut self, rights: Option<Box<dyn ScriptRights>>) {
+        self.rights = rights;
+    }
+
+    /// Whether the script that began last has called a command that reads.
+    pub(crate) fn has_read(&self) -> bool {
+        self.has_read
     }
 
     /// From now on the log is told what scripts write.
@@ -412,6 +430,8 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
     request.clear();
     args.from(3).iter().for_each(|argument| _ = request.push(argument));
     drop(request);
+    scripts.has_read = false;
+    let rights = scripts.rights.take();
     scripts.running = Some(Box::new(Running {
         owner: session.client_id,
         name,
@@ -419,6 +439,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         now: i64::try_from(session.now.0).unwrap_or(i64::MAX),
         may_write: !is_readonly && !flags.no_writes,
         may_exceed_memory: flags.allow_oom || flags.no_writes,
+        rights,
         has_written: false,
         began_full: desk.is_full,
         began_beyond: desk.memory_bytes_max.is_some_and(|max| desk.keyspace.bounded_bytes() as u64 > max),
@@ -516,16 +537,19 @@ fn told(raised: Raised, name: Option<Name>) -> Vec<u8> {
     text
 }
 
-/// Tells a script whether there is a command. Users whose rights are limited run no scripts, so there is no more to it.
+/// Tells a script whether there is a command, and whether its user may run it.
 fn look_up(desk: &mut Desk<'_>) {
     let Some(host) = &desk.scripts.host else { return };
     let exchange = &host.exchange;
     let request = exchange.request.borrow();
     // With how many arguments is not asked.
-    let is_known = resolve(request.as_args()).is_ok();
+    let rights = desk.scripts.running.as_ref().and_then(|running| running.rights.as_deref());
     let mut answer = exchange.reply.borrow_mut();
     answer.clear();
-    answer.extend_from_slice(if is_known { b"1" } else { b"" });
+    if let Ok(row) = resolve(request.as_args()) {
+        let is_refused = rights.is_some_and(|rights| rights.refusal(row, request.as_args()).is_some());
+        answer.push(if is_refused { b'0' } else { b'1' });
+    }
 }
 
 /// Runs the command that a script has put into the exchange.
@@ -543,8 +567,10 @@ fn run_command(desk: &mut Desk<'_>) {
     }
     let mut reply = Encoder::new(&mut buffer, exchange.protocol.get());
     let args = request.as_args();
-    let answer = permitted(args, running, keyspace, *memory_bytes_max)
-        .and_then(|row| answer(row, args, running, keyspace, &mut reply));
+    let answer = permitted(args, running, keyspace, *memory_bytes_max).and_then(|row| {
+        scripts.has_read |= row.flags.has(Flags::READONLY);
+        answer(row, args, running, keyspace, &mut reply)
+    });
     if let Err(fault) = answer {
         let fault = match fault {
             // What may be asked at all waits for nothing here, as if its time were over.
@@ -576,6 +602,12 @@ fn permitted(
     }
     if row.flags.has(Flags::NOSCRIPT) {
         return Err(text::NOT_FROM_SCRIPT.into());
+    }
+    if let Some(rights) = &running.rights
+        && let Some(refusal) = rights.refusal(row, args)
+    {
+        rights.note_refusal(row, args);
+        return Err(refusal.into());
     }
     let is_write = row.flags.has(Flags::WRITE);
     // As in Redis, messages are no business of scripts that only read.

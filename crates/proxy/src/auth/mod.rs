@@ -3,5 +3,6 @@
 pub(crate) mod acl_command;
 pub(crate) mod permissions;
 pub(crate) mod quota;
+pub(crate) mod script_rights;
 pub(crate) mod secrets;
 pub(crate) mod users;

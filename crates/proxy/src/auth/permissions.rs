@@ -23,6 +23,7 @@ use crate::auth::quota::UserQuota;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
+use crate::observe::counters::Counters;
 use crate::pool::LaneKey;
 use crate::session::forced_disconnect::DisconnectReason;
 use crate::session::refused_state::WantedState;
@@ -190,37 +191,17 @@ impl<E: Execute> Env<E> {
         if let Err(denial) = user.check(row, args, keys) {
             return Verdict::Denied(denial);
         }
-        if let Some(words) = self.sort_refusal(user, row, args, keys) {
+        if let Some(words) = sort_refusal(user, row, args, keys) {
             return Verdict::Refused(words);
         }
         let runs_script = row.categories.has(Categories::SCRIPTING) && !row.keys.is_none();
         // Nodes check a user that has its own name there.
         let is_known = || self.allowances.get(user.name()).is_some_and(|a| a.limits.node_credentials.is_some());
-        if runs_script && !self.config.access.trusts_scripts && !is_known() {
+        // The engine in this process judges what its scripts call, see `auth/script_rights.rs`.
+        if runs_script && self.engine.is_none() && !self.config.access.trusts_scripts && !is_known() {
             return Verdict::Refused(error_text::SCRIPT_UNTRUSTED);
         }
         Verdict::Allowed
-    }
-
-    /// `SORT` with `BY` or `GET` reads keys that it does not name.
-    fn sort_refusal(
-        &self,
-        user: &User,
-        row: &'static Row,
-        args: Args<'_>,
-        keys: &mut KeyPositions,
-    ) -> Option<&'static str> {
-        if !matches!(row.command, Command::Generic(GenericCommand::Sort | GenericCommand::SortRo)) {
-            return None;
-        }
-        let option = sort_option_that_reads(args)?;
-        if user.may_read_every_key(row, args, keys) {
-            return None;
-        }
-        Some(match option {
-            SortOption::By => error_text::SORT_BY_DENIED,
-            SortOption::Get => error_text::SORT_GET_DENIED,
-        })
     }
 
     /// A client's user as it is now.
@@ -230,17 +211,8 @@ impl<E: Execute> Env<E> {
     }
 
     fn note_denial(&mut self, index: ClientId, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
-        let argument = |at: u32| args.get(at as usize).unwrap_or_default();
-        let (reason, object) = match denial {
-            Denial::Command => (Reason::Command, row.full_name().as_bytes()),
-            Denial::Key(at) => (Reason::Key, argument(at)),
-            Denial::Channel(at) => (Reason::Channel, argument(at)),
-        };
-        match denial {
-            Denial::Command => self.counters.denied_commands.add(1),
-            Denial::Key(_) => self.counters.denied_keys.add(1),
-            Denial::Channel(_) => self.counters.denied_channels.add(1),
-        }
+        let (reason, object) = described(denial, row, args);
+        count_denial(&self.counters, denial);
         self.log_denial(index, reason, object, user.name());
     }
 
@@ -500,6 +472,44 @@ enum Verdict {
 enum SortOption {
     By,
     Get,
+}
+
+/// What was denied, for ACL LOG: the kind of it, and its name.
+pub(crate) fn described<'a>(denial: Denial, row: &'a Row, args: Args<'a>) -> (Reason, &'a [u8]) {
+    let argument = |at: u32| args.get(at as usize).unwrap_or_default();
+    match denial {
+        Denial::Command => (Reason::Command, row.full_name().as_bytes()),
+        Denial::Key(at) => (Reason::Key, argument(at)),
+        Denial::Channel(at) => (Reason::Channel, argument(at)),
+    }
+}
+
+pub(crate) fn count_denial(counters: &Counters, denial: Denial) {
+    match denial {
+        Denial::Command => counters.denied_commands.add(1),
+        Denial::Key(_) => counters.denied_keys.add(1),
+        Denial::Channel(_) => counters.denied_channels.add(1),
+    }
+}
+
+/// `SORT` with `BY` or `GET` reads keys that it does not name.
+pub(crate) fn sort_refusal(
+    user: &User,
+    row: &'static Row,
+    args: Args<'_>,
+    keys: &mut KeyPositions,
+) -> Option<&'static str> {
+    if !matches!(row.command, Command::Generic(GenericCommand::Sort | GenericCommand::SortRo)) {
+        return None;
+    }
+    let option = sort_option_that_reads(args)?;
+    if user.may_read_every_key(row, args, keys) {
+        return None;
+    }
+    Some(match option {
+        SortOption::By => error_text::SORT_BY_DENIED,
+        SortOption::Get => error_text::SORT_GET_DENIED,
+    })
 }
 
 /// The first option of `SORT` that reads keys by a pattern, read as execution reads them.

@@ -80,6 +80,12 @@ impl Blocking {
         let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
         let is_late = env.slices.script.as_ref().is_some_and(|late| late.client == client);
         let view = SessionView { has_waited: is_late, is_in_transaction, ..env.view(database, id) };
+        if !is_late {
+            let rights = env.script_rights(index);
+            if let Some(engine) = &mut env.engine {
+                engine.set_script_rights(rights);
+            }
+        }
         let mut reply = Vec::new();
         let call = EngineCall { view, by: Some(client), row, args: request.args };
         if self.run_engine_as(env, changes, call, &mut reply) == Some(Outcome::Unfinished) {

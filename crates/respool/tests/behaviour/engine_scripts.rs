@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use respool_testkit::{Address, Client, request, wait_until};
 
-use super::proxy;
+use super::{proxy, redis_servers};
 
 /// Longer than a script runs before others are served: five seconds.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -104,6 +104,56 @@ fn a_transaction_goes_on_behind_a_late_script() -> io::Result<()> {
         reply.starts_with("*3\r\n+OK\r\n-ERR Script killed by user") && reply.ends_with("\r\n$1\r\nv\r\n"),
         "{reply}"
     );
+    Ok(())
+}
+
+/// What a user with few rights asks for, and whether a redis-server and an embedded server reply the same.
+const FEW_RIGHTS: &[&[&str]] = &[
+    &["EVAL", "return redis.call('set', KEYS[1], '1')", "1", "x1"],
+    &["EVAL", "return redis.call('get', 'y')", "0"],
+    &["EVAL", "return redis.call('get', KEYS[1])", "1", "y"],
+    &["EVAL", "return redis.pcall('get', 'y').err", "0"],
+    &["EVAL", "return redis.call('hset', 'x1', 'f', 'v')", "0"],
+    &["EVAL", "return redis.call('config', 'get', 'port')", "0"],
+    &["EVAL", "return redis.call('publish', 'other', 'm')", "0"],
+    &["EVAL", "return redis.call('publish', 'news', 'm')", "0"],
+    &["EVAL", "return redis.acl_check_cmd('set', 'x1', '1')", "0"],
+    &["EVAL", "return redis.acl_check_cmd('set', 'y', '1')", "0"],
+    &["EVAL", "return redis.acl_check_cmd('hset', 'x1', 'f', 'v')", "0"],
+    &["EVAL", "return redis.acl_check_cmd('nosuch')", "0"],
+    &["EVAL_RO", "return redis.call('get', 'y')", "0"],
+    &["EVALSHA", "0000000000000000000000000000000000000000", "0"],
+    &["FCALL", "reads", "1", "x1"],
+    &["FCALL", "reads", "0"],
+];
+
+#[test]
+fn a_script_may_do_what_its_user_may() -> io::Result<()> {
+    let server = redis_servers(1)?.remove(0);
+    let own = proxy(&[], &[])?;
+    let play = |address: &Address| -> io::Result<Vec<String>> {
+        let (mut client, mut admin) = (Client::connect(address)?, Client::connect(address)?);
+        admin.ask("ACL SETUSER bob on >pw +@scripting +@transaction +set +get +publish ~x* &news")?;
+        admin.ask("SET y secret")?;
+        let library = "#!lua name=l\nredis.register_function('reads', function(keys) return redis.call('get', keys[1] or 'y') end)";
+        assert!(admin.command(&["FUNCTION", "LOAD", library])?.starts_with(b"$1\r\nl\r\n"));
+        assert_eq!(client.ask("AUTH bob pw")?, "+OK\r\n");
+        let mut said = Vec::new();
+        for request in FEW_RIGHTS {
+            let reply = client.command(request)?;
+            said.push(format!("{}: {}", request[1], reply.escape_ascii()));
+        }
+        // A transaction goes by the same rights, and a script of another user by its own.
+        for request in ["MULTI", "EVAL return(redis.call(ARGV[1],ARGV[2])) 0 GET y", "EXEC"] {
+            said.push(client.ask(request)?);
+        }
+        said.push(admin.ask("EVAL return(redis.call(ARGV[1],ARGV[2])) 0 GET y")?);
+        let log = admin.ask("ACL LOG")?;
+        said.push(format!("{} {}", log.matches("$3\r\nlua\r\n").count(), log.contains("$6\r\nhset\r\n")));
+        Ok(said)
+    };
+    let (wanted, told) = (play(&server.tcp())?, play(&own.tcp())?);
+    assert!(told.iter().zip(&wanted).all(|(told, wanted)| told == wanted), "{told:#?}\n{wanted:#?}");
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! engine executes are another feature's, which knows nothing of them but this.
 
 use crate::env::Env;
-use crate::session::id::ClientHandle;
+use crate::session::id::{ClientHandle, ClientId};
 use respool_command::{Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
 
@@ -15,6 +15,9 @@ pub(crate) trait EngineChanges {
 
     /// Tells clients of what was collected, unless a transaction is under way whose reply comes first.
     fn tell_changes(&mut self, env: &mut Env<impl Execute>);
+
+    /// A client's script has ended.
+    fn track_script(&mut self, env: &mut Env<impl Execute>, index: ClientId);
 
     /// A script calls a command about channels.
     fn pubsub_for_script(

@@ -97,6 +97,7 @@ impl Blocking {
             env.slices.script = None;
         }
         env.answer(index, |out| out.raw(&reply));
+        changes.track_script(env, index);
         self.note_script_run(env, changes, Some(index));
         env.keep_room(index, Flow::Next)
     }

@@ -7,7 +7,7 @@
 use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::pubsub::Subscriptions;
-use crate::session::id::ClientHandle;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
@@ -135,6 +135,23 @@ impl EngineChanges for Subscriptions {
         if !self.changed.is_empty() {
             self.tell_collected(env);
         }
+    }
+
+    /// A script of the engine in this process has ended. As in Redis, its client has read the keys that the request names if it has
+    /// called a command that reads.
+    fn track_script(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(handle) = env.clients.sessions.handle(index) else { return };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let keys = std::mem::take(&mut tracking.script_keys);
+        if keys.is_empty() || !env.engine.as_ref().is_some_and(Execute::has_script_read) {
+            return;
+        }
+        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
+        let keys_max = env.tracked_keys_max();
+        self.evict(keys_max, keys.len(), &mut env.clients);
+        self.tracked.show(&env.counters);
     }
 
     fn pubsub_for_script(

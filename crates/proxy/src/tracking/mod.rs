@@ -443,6 +443,10 @@ impl Subscriptions {
             }
             return;
         }
+        if has_engine && row.runs_scripts {
+            tracking.script_keys = keys;
+            return;
+        }
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
         if !is_told {
             self.tracked.doubtful.push(handle);

@@ -42,6 +42,8 @@ pub(crate) struct Tracking {
     pub(super) reader: Option<u32>,
     /// Keys that it has read.
     pub(crate) keys: IdTable<()>,
+    /// Keys that a request names whose script is run by the engine in this process, and has not ended.
+    pub(super) script_keys: Vec<Box<[u8]>>,
     /// Keys of its transaction, which will be read at EXEC.
     pub(crate) queued_keys: Vec<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.

@@ -347,6 +347,19 @@ const EMBEDDED: &[&[(&str, usize)]] = &[
         ("!FLUSHALL", 1),
     ],
     &[("CLIENT TRACKING ON", 1), ("SET soon 1 PX 30", 1), ("GET soon", 2), ("PING", 1)],
+    // A script that reads has read the keys that its request names.
+    &[
+        ("CLIENT TRACKING ON", 1),
+        ("EVAL redis.call(ARGV[1],ARGV[2],1) 2 {s}1 {s}2 SET {s}3", 1),
+        ("!SET {s}1 1", 0),
+        ("EVAL redis.call(ARGV[1],ARGV[2]) 2 {s}1 {s}2 GET {s}3", 1),
+        ("!SET {s}1 2", 1),
+        ("!SET {s}3 2", 0),
+        ("!SET {s}2 1", 1),
+        ("EVAL_RO return(redis.call(ARGV[1])) 1 {s}2 PING", 1),
+        ("!SET {s}2 2", 0),
+        ("PING", 1),
+    ],
     // Each prefix has one push for all that a transaction changes.
     &[
         ("CLIENT TRACKING ON BCAST PREFIX {t}a PREFIX {t}b", 1),

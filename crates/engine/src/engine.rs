@@ -133,8 +133,12 @@ impl Engine {
         self
     }
 
-    /// The keyspace itself, for tests below the commands.
-    #[cfg(test)]
+    /// Says how to wait for so many microseconds, which `DEBUG SLEEP` does. Without it there is none.
+    pub fn set_sleep(&mut self, sleep: impl FnMut(u64) + Send + 'static) {
+        self.keyspace.debugging.sleep = Some(Box::new(sleep));
+    }
+
+    /// The keyspace itself.
     pub(crate) fn keyspace_mut(&mut self) -> &mut Keyspace {
         &mut self.keyspace
     }
@@ -263,7 +267,7 @@ pub(crate) fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
     match fault {
         Fault::Text(text) => reply.error(text.as_bytes()),
         Fault::Written(text) => reply.error(&text),
-        Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts | Fault::Parameters => {}
+        Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts | Fault::Parameters | Fault::Reload => {}
         #[cfg(feature = "scripting")]
         Fault::Host => {}
     }
@@ -314,6 +318,10 @@ impl Execute for Engine {
                 let answer = crate::parameters::run(self, row, args, reply).map(|()| Outcome::Done);
                 settle(answer, start, reply)
             }
+            Err(Fault::Reload) => {
+                let answer = crate::reload::run(self, args, session, reply).map(|()| Outcome::Done);
+                settle(answer, start, reply)
+            }
             Err(Fault::Waits) => self.park(row, args.iter().collect(), session, start, reply),
             Err(Fault::WaitsFor(args)) => self.park(row, args, session, start, reply),
             Err(fault) => {
@@ -329,7 +337,10 @@ impl Execute for Engine {
             return Some(Millis(now.0.saturating_add(1)));
         }
         let at = self.enter(now);
-        let wait = self.keyspace.sweep(at);
+        if self.keyspace.debugging.is_paused {
+            return Some(Millis(now.0.saturating_add(limits::TICK_IDLE_MS)));
+        }
+        let wait = if self.keyspace.debugging.may_sweep() { self.keyspace.sweep(at) } else { limits::TICK_IDLE_MS };
         let is_left = self.keyspace.reap(limits::REAPED_PER_TICK);
         let is_evicting = self.memory_bytes_max.is_some_and(|max| self.keyspace.make_room_slowly(max));
         let wait = match self.memory_bytes_max {

@@ -9,12 +9,14 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod debugging;
 mod engine;
 mod keyspace;
 mod limits;
 mod number;
 mod parameters;
 mod rdb;
+mod reload;
 #[cfg(feature = "scripting")]
 mod script;
 mod script_memory;

@@ -195,3 +195,15 @@ pub(crate) const LIBRARY_LOAD_LOOKS_MAX: u32 = 500;
 /// Functions of one library.
 #[cfg(feature = "scripting")]
 pub(crate) const LIBRARY_FUNCTIONS_MAX: usize = 10_000;
+
+/// Keys that `DEBUG POPULATE` creates at once, which nothing interrupts.
+pub(crate) const POPULATED_KEYS_MAX: u64 = 10_000_000;
+
+/// Bytes of the values that it creates.
+pub(crate) const POPULATED_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes of what `DEBUG RELOAD` has serialised that are kept for `DEBUG RELOAD NOSAVE`.
+pub(crate) const SNAPSHOT_BYTES_KEPT: usize = 1 << 20;
+
+/// Microseconds that `DEBUG SLEEP` waits at most: a day.
+pub(crate) const SLEEP_US_MAX: u64 = 86_400 * 1_000_000;

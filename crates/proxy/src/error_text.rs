@@ -212,6 +212,11 @@ pub(crate) const NO_SHUTDOWN: &str = "ERR No shutdown in progress.";
 /// `SHUTDOWN SAVE` of a server that writes no snapshots.
 pub(crate) const SHUTDOWN_CANNOT_SAVE: &str = "ERR Errors trying to SHUTDOWN: this server writes no snapshots; SHUTDOWN NOSAVE ends it, and what it holds is lost";
 
+/// `DEBUG` of a server whose file does not allow it.
+pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
+     you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the \
+     server.";
+
 /// `SHUTDOWN` of one server among several pools.
 pub(crate) const SHUTDOWN_OTHER_POOLS: &str =
     "ERR Errors trying to SHUTDOWN: several pools share this process, and all would end with it";

@@ -180,6 +180,7 @@ pub enum ConfigAnswer {
 }
 
 type OnConfig = Box<dyn Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync>;
+type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 type OnEvent = Box<dyn Fn(&Event) + Send + Sync>;
 type OnDemand = Box<dyn Fn(ProcessAction) + Send + Sync>;
 type OnAccept = Box<dyn Fn(&Peer) -> bool + Send + Sync>;
@@ -195,6 +196,7 @@ pub struct Hooks {
     on_accept: Option<OnAccept>,
     on_request: Option<(Categories, OnRequest)>,
     on_config: Option<OnConfig>,
+    clock: Option<Clock>,
 }
 
 impl Hooks {
@@ -234,6 +236,18 @@ impl Hooks {
         on_config: impl Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync + 'static,
     ) -> Self {
         Self { on_config: Some(Box::new(on_config)), ..self }
+    }
+
+    /// Has `clock` asked how late it is, in microseconds of the loop's monotonic clock, where a request takes time that the turn's own
+    /// time does not show.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { clock: Some(Box::new(clock)), ..self }
+    }
+
+    /// The time of the monotonic clock in the middle of a turn. `None`: there is none but the turn's.
+    pub(crate) fn monotonic_us(&self) -> Option<u64> {
+        self.clock.as_ref().map(|clock| clock())
     }
 
     /// Whether there are parameters. Without them the engine knows a few of its own.

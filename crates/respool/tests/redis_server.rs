@@ -156,6 +156,47 @@ fn config_set_answers_as_redis_does() {
 }
 
 #[test]
+fn debug_is_refused_unless_the_file_allows_it() {
+    let refused = "-ERR DEBUG command not allowed.";
+    let server = Server::start(None, &[]);
+    let mut client = server.client();
+    assert!(ask(&mut client, &["DEBUG", "DIGEST"]).starts_with(refused));
+    assert_eq!(ask(&mut client, &["MULTI"]), "+OK\r\n");
+    assert!(ask(&mut client, &["DEBUG", "DIGEST"]).starts_with(refused));
+    assert!(ask(&mut client, &["EXEC"]).starts_with("-EXECABORT"), "it is refused before it is queued");
+    assert!(ask(&mut client, &["CONFIG", "SET", "enable-debug-command", "yes"]).starts_with("-ERR"));
+
+    let server = Server::start(None, &["--enable-debug-command", "local"]);
+    let mut client = server.client();
+    assert_eq!(ask(&mut client, &["DEBUG", "DIGEST"]), format!("+{}\r\n", "0".repeat(40)));
+    ask(&mut client, &["ACL", "SETUSER", "default", "-debug"]);
+    assert!(ask(&mut client, &["DEBUG", "DIGEST"]).starts_with("-NOPERM"));
+}
+
+#[test]
+fn debug_sleep_lets_time_pass_for_what_follows() {
+    let server = Server::start(None, &["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    client.send(b"SET a b PX 20\r\nDEBUG SLEEP 0.05\r\nGET a\r\n").expect("it is open");
+    let replies = client.replies(3).expect("it answers");
+    assert_eq!(replies, [&b"+OK\r\n"[..], b"+OK\r\n", b"$-1\r\n"], "the requests were read in one turn");
+}
+
+#[test]
+fn scripts_use_debug_where_it_lets_them() {
+    let server = Server::start(None, &["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    let script = ["EVAL", "redis.setresp(3) return redis.call('DEBUG', 'PROTOCOL', 'attrib')", "0"];
+    assert!(ask(&mut client, &script).starts_with("-ERR This Redis command is not allowed from script"));
+    ask(&mut client, &["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    assert_eq!(ask(&mut client, &script), "$39\r\nSome real reply following the attribute\r\n");
+    let reload = ["EVAL", "return redis.call('DEBUG', 'RELOAD')", "0"];
+    assert!(ask(&mut client, &reload).starts_with("-ERR This Redis command is not allowed from script"));
+    let config = ["EVAL", "return redis.call('CONFIG', 'GET', 'port')", "0"];
+    assert!(ask(&mut client, &config).starts_with("-ERR This Redis command is not allowed from script"));
+}
+
+#[test]
 fn what_is_set_holds_for_the_next_request() {
     let server = Server::start(None, &[]);
     let mut client = server.client();

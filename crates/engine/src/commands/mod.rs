@@ -58,6 +58,8 @@ pub(crate) enum Fault {
     Scripts,
     /// It is about parameters, which are so too.
     Parameters,
+    /// It serialises all that there is and reads it back, functions included.
+    Reload,
     /// A script calls it, and the host of the engine has it.
     #[cfg(feature = "scripting")]
     Host,

@@ -1,6 +1,7 @@
 //! The commands of the server group that are about data. The others belong to the host of the engine.
 
 mod alone;
+mod debug;
 mod latency;
 mod memory;
 
@@ -34,6 +35,7 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
             call.keyspace.flush(call.at.database);
             call.reply_ok()
         }
+        ServerCommand::Debug => debug::debug(call),
         ServerCommand::Failover => alone::failover(call),
         ServerCommand::Info => info(call),
         ServerCommand::LatencyDoctor => latency::doctor(call),

@@ -5,6 +5,7 @@
 
 mod blocked;
 mod database;
+mod digest;
 mod edited;
 pub(crate) mod events;
 mod eviction;
@@ -14,12 +15,14 @@ mod footprint;
 mod journal;
 mod key;
 mod notify;
+mod reload;
 mod removal;
 mod room;
 mod watch;
 
 use respool_command::Wanted;
 
+use crate::debugging::Debugging;
 use crate::script_memory::ScriptMemory;
 use crate::store::graves::Graves;
 use crate::store::heap::Heap;
@@ -40,6 +43,7 @@ pub use eviction::EvictionPolicy;
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, clock_of, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
+pub(crate) use reload::Snapshot;
 use watch::Watches;
 
 /// What has happened to keys so far.
@@ -111,6 +115,7 @@ pub(crate) struct Keyspace {
     is_noted: bool,
     /// What scripts hold, as they have left it.
     pub(crate) script_memory: ScriptMemory,
+    pub(crate) debugging: Debugging,
 }
 
 impl Keyspace {
@@ -129,6 +134,7 @@ impl Keyspace {
             eviction: Eviction::default(),
             is_noted: false,
             script_memory: ScriptMemory::default(),
+            debugging: Debugging::default(),
         }
     }
 

@@ -77,6 +77,13 @@ impl<'a> Reading<'a> {
                 let text = self.text(length().unwrap_or_default());
                 self.tagged("err", text)
             }
+            // An attribute, which Lua has no place for, and what it belongs to.
+            b'|' => {
+                for _ in 0..2 * length().unwrap_or_default() {
+                    self.value()?;
+                }
+                self.value()
+            }
             _ => Ok(Value::Nil),
         }
     }

@@ -583,6 +583,8 @@ fn run_command(desk: &mut Desk<'_>) {
                 // Unless the host answers.
                 resolve(args).map_or(Fault::Host, commands::unsupported)
             }
+            // Functions stay as they are while one runs.
+            Fault::Reload => text::NOT_FROM_SCRIPT.into(),
             fault => fault,
         };
         refuse(fault, 0, &mut reply);
@@ -600,7 +602,8 @@ fn permitted(
     if !row.accepts(args.len()) {
         return Err(text::WRONG_ARITY.into());
     }
-    if row.flags.has(Flags::NOSCRIPT) {
+    let is_debug = row.command == Command::Server(ServerCommand::Debug);
+    if row.flags.has(Flags::NOSCRIPT) && !(is_debug && keyspace.debugging.is_open_to_scripts) {
         return Err(text::NOT_FROM_SCRIPT.into());
     }
     if let Some(rights) = &running.rights

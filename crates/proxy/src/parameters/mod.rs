@@ -3,6 +3,7 @@
 //! The program around the worker knows what there is and what each does ([`crate::hooks::ConfigVerb`]). What belongs to the engine is told to
 //! the engine first, which may refuse it while a script runs; only then does the rest hold.
 
+mod debug;
 mod shutdown;
 
 use crate::auth::acl_command::tell_of_users;

@@ -197,7 +197,8 @@ impl<E: Execute> Worker<E> {
         if self.env.refuses_to_steer(row) {
             return self.env.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
-        if let Some(flow) = self.own_config(index, row, request.args) {
+        let own = self.own_config(index, row, request.args);
+        if let Some(flow) = own.or_else(|| self.own_debug(index, row, request)) {
             return flow;
         }
         if let Some(step) = self.env.set_user_setting(index, row, request.args) {

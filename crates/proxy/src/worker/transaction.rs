@@ -55,6 +55,9 @@ impl<E: Execute> Worker<E> {
                 self.subscriptions.tell_changes(&mut self.env);
                 Some(flow)
             }
+            _ if self.env.refuses_debug(index, row) => {
+                Some(self.env.refuse_unread(index, crate::error_text::DEBUG_NOT_ALLOWED.as_bytes()))
+            }
             _ => {
                 self.env.note_script(row, request.args);
                 Some(self.env.queue(index, row, request))

@@ -103,13 +103,7 @@ pub static SECTIONS: &[Section] = &[
             row("acl-pubsub-default", Kind::Word(&["allchannels", "resetchannels"]), "resetchannels", Effect::Users),
             row("acllog-max-len", Kind::Number { min: 0, max: i64::MAX }, "128", Effect::Users),
             row("enable-protected-configs", Kind::Word(&["no", "yes", "local"]), "no", Effect::Start).flags(IMMUTABLE),
-            row(
-                "enable-debug-command",
-                Kind::Word(&["no", "yes", "local"]),
-                "no",
-                Effect::Without("which DEBUG subcommands there are does not depend on it"),
-            )
-            .flags(IMMUTABLE),
+            row("enable-debug-command", Kind::Word(&["no", "yes", "local"]), "no", Effect::Start).flags(IMMUTABLE),
             row(
                 "enable-module-command",
                 Kind::Word(&["no", "yes", "local"]),

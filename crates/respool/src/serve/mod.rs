@@ -235,7 +235,8 @@ impl Running {
         let hooks = match &server_config {
             Some(server_config) => {
                 let server_config = Arc::clone(server_config);
-                job.hooks.make().on_config(move |verb| server_config.answer(verb))
+                let hooks = job.hooks.make().with_clock(respool_net::monotonic_us);
+                hooks.on_config(move |verb| server_config.answer(verb))
             }
             None => job.hooks.make(),
         };
@@ -447,7 +448,9 @@ fn engine(settings: &EngineSettings) -> Engine {
         script_busy_after_ms: settings.busy_reply_threshold.as_millis() as u64,
         ..EngineConfig::default()
     };
-    let engine = Engine::new(config, [chance(), chance()]);
+    let mut engine = Engine::new(config, [chance(), chance()]);
+    // Only `DEBUG SLEEP` waits, which a file has to allow, and it is to hold up all that the worker serves.
+    engine.set_sleep(|us| std::thread::sleep(Duration::from_micros(us)));
     #[cfg(feature = "scripting")]
     let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000).with_script_log(log_of_script);
     engine

@@ -75,7 +75,8 @@ pub(crate) fn restore(call: &mut Call<'_, '_>) -> Answer {
     if ttl < 0 {
         return Err(TTL_NEGATIVE.into());
     }
-    let value = payload::open(call.arg(3)).ok_or(NOT_A_PAYLOAD)?;
+    let skips_checksum = call.keyspace.debugging.skips_checksums;
+    let value = payload::open_with(call.arg(3), skips_checksum).ok_or(NOT_A_PAYLOAD)?;
     let loaded = rdb::read(&mut Reader::new(value), &mut call.keyspace.heap).map_err(|rdb::Broken| BROKEN)?;
     if matches!(&loaded, Loaded::Text(text) if text.len() > STRING_BYTES_MAX) {
         return Err(BROKEN.into());

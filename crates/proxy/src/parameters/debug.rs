@@ -1,0 +1,66 @@
+//! `DEBUG` of a server that is nothing but an engine: who may use it, and what becomes of the time that it takes.
+
+use crate::auth::permissions::is_local;
+use crate::env::Env;
+use crate::error_text;
+use crate::hooks::{ConfigAnswer, ConfigVerb};
+use crate::session::Flow;
+use crate::session::id::ClientId;
+use crate::worker::Worker;
+use respool_command::{Command, Execute, Row, ServerCommand};
+use respool_wire::{ArgsBuf, Request};
+
+/// The parameter that says who may: `no`, `local` or `yes`. It is decided at the start.
+const PARAMETER: &[u8] = b"enable-debug-command";
+
+impl<E: Execute> Env<E> {
+    /// Whether a request is `DEBUG` of the engine and its client may not use it.
+    #[cold]
+    pub(crate) fn refuses_debug(&self, index: ClientId, row: &Row) -> bool {
+        self.is_own_debug(row) && !self.allows_debug(index)
+    }
+
+    fn is_own_debug(&self, row: &Row) -> bool {
+        row.command == Command::Server(ServerCommand::Debug) && self.engine.is_some()
+    }
+
+    /// Without parameters there is none that allows it.
+    fn allows_debug(&self, index: ClientId) -> bool {
+        let mut patterns = ArgsBuf::new();
+        patterns.push(PARAMETER);
+        let Ok(ConfigAnswer::Shown(shown)) = self.shared.hooks.configure(ConfigVerb::Get(patterns.as_args())) else {
+            return false;
+        };
+        let is_local = || self.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
+        match shown.first().map(|(_, value)| &**value) {
+            Some(b"yes") => true,
+            Some(b"local") => is_local(),
+            _ => false,
+        }
+    }
+
+    /// A request has taken its time: what comes behind it in the same turn happens later.
+    fn catch_up(&mut self) {
+        let Some(mono_us) = self.shared.hooks.monotonic_us() else { return };
+        let late = mono_us.saturating_sub(self.now.mono_us);
+        self.now.mono_us += late;
+        self.now.unix_us += late;
+    }
+}
+
+impl<E: Execute> Worker<E> {
+    /// A request that is `DEBUG` of the engine. `None`: it is another one.
+    #[cold]
+    pub(crate) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        if !self.env.is_own_debug(row) {
+            return None;
+        }
+        if !self.env.allows_debug(index) {
+            return Some(self.env.refuse(index, error_text::DEBUG_NOT_ALLOWED.as_bytes()));
+        }
+        let flow = self.pass_on(index, row, request);
+        self.env.catch_up();
+        self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
+        Some(flow)
+    }
+}

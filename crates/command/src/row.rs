@@ -6,7 +6,9 @@ use respool_wire::Args;
 
 use crate::keys::Irregular;
 use crate::shape::{self, Shape, ShapeOf};
-use crate::{Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy, Usage};
+use crate::{
+    Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy, StringCommand, Usage,
+};
 
 /// One command or subcommand. Rows are `'static`; compare them by [`Row::command`].
 pub struct Row {
@@ -55,6 +57,9 @@ pub struct Row {
     /// Whether every request of this row goes down a shared lane, to the one node or the nodes that have its keys: it is not
     /// a container, and nothing but its keys decides.
     pub is_plain: bool,
+    /// Whether such a request takes about as long however much is stored: Redis calls it fast, or it is `SET`. An engine need not look at
+    /// how long it takes.
+    pub is_quick: bool,
     /// Subcommands; a row that has some is a container and cannot be called itself, `COMMAND` apart.
     pub subcommands: &'static [Row],
     /// What the reply looks like in the two dialects.
@@ -423,6 +428,11 @@ impl Draft {
         // What servers call admin and is more than a look. CLIENT is about connections to the proxy, not to servers.
         let steers = self.flags.has(Flags::ADMIN) && !self.is_retry_safe && !matches!(group, Group::Connection);
         let lane = if steers && matches!(self.lane, Lane::Shared) { Lane::Admin } else { self.lane };
+        let is_plain = subcommands.is_empty()
+            && self.lane_of.is_none()
+            && matches!(lane, Lane::Shared)
+            && matches!(self.request_policy, RequestPolicy::OneShard | RequestPolicy::SplitByKey);
+        let is_set = matches!(command, Command::String(StringCommand::Set));
         let flags = if self.keys.are_movable() { self.flags.with(Flags::MOVABLEKEYS) } else { self.flags };
         Row {
             command,
@@ -445,10 +455,8 @@ impl Draft {
             doc: doc.trim_ascii(),
             deprecation: self.deprecation,
             is_internal: self.is_internal,
-            is_plain: subcommands.is_empty()
-                && self.lane_of.is_none()
-                && matches!(lane, Lane::Shared)
-                && matches!(self.request_policy, RequestPolicy::OneShard | RequestPolicy::SplitByKey),
+            is_plain,
+            is_quick: is_plain && (self.flags.has(Flags::FAST) || is_set),
             subcommands,
             lane,
             lane_of: self.lane_of,

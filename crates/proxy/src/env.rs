@@ -4,6 +4,7 @@
 //! them the environment.
 
 use crate::auth::users::UserQuotas;
+use crate::command_log::CommandLog;
 use crate::config::Config;
 use crate::ended::Ended;
 use crate::internal_request::InternalRequests;
@@ -64,6 +65,8 @@ pub(crate) struct Env<E> {
     pub(crate) scatters: Scatters,
     pub(crate) tasks: InternalRequests,
     pub(crate) seen: Samples,
+    /// What commands of the engine took.
+    pub(crate) command_log: CommandLog,
     /// Room for plans. `None` while it is in use.
     pub(crate) scratch: Option<Box<RouteScratch>>,
     /// Requests under each route.
@@ -121,6 +124,7 @@ impl<E> Env<E> {
             permit_keys: KeyPositions::new(),
             scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
             seen: Samples::new(setup.config.seeing),
+            command_log: CommandLog::default(),
             config: setup.config,
             shared: setup.shared,
             counters,

@@ -212,6 +212,17 @@ pub(crate) const NO_SHUTDOWN: &str = "ERR No shutdown in progress.";
 /// `SHUTDOWN SAVE` of a server that writes no snapshots.
 pub(crate) const SHUTDOWN_CANNOT_SAVE: &str = "ERR Errors trying to SHUTDOWN: this server writes no snapshots; SHUTDOWN NOSAVE ends it, and what it holds is lost";
 
+/// `SLOWLOG GET` or `COMMANDLOG GET` of so many entries.
+pub(crate) const LOG_COUNT: &str = "ERR count should be greater than or equal to -1";
+
+/// `COMMANDLOG` about a log that there is not.
+pub(crate) const LOG_TYPE: &str = "ERR type should be one of the following: slow, large-request, large-reply";
+
+/// `LATENCY GRAPH` of an event that has not happened.
+pub(crate) fn no_latency_samples(event: &[u8]) -> Vec<u8> {
+    [b"ERR No samples available for event '", event, b"'"].concat()
+}
+
 /// `DEBUG` of a server whose file does not allow it.
 pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
      you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the \

@@ -46,6 +46,7 @@ mod session;
 mod admin;
 mod auth;
 mod blocking;
+mod command_log;
 mod commands;
 mod dedicated;
 mod parameters;

@@ -386,6 +386,22 @@ pub const SLOW_ARGS_MAX: usize = 32;
 /// Bytes of each of them, as in Redis.
 pub const SLOW_ARG_BYTES_MAX: usize = 128;
 
+/// A threshold of the slow log below this many microseconds has every command of an engine timed. Above it those are left out that are
+/// plain and quick, and take a microsecond.
+pub const QUICK_COMMAND_US: u64 = 1_000;
+
+/// Requests of more bytes are in the log of large requests, as by default in Valkey.
+pub const LOGGED_REQUEST_BYTES: usize = 1 << 20;
+
+/// Replies of more bytes are in the log of large replies, as by default in Valkey.
+pub const LOGGED_REPLY_BYTES: usize = 1 << 20;
+
+/// Entries of each of these two logs, as by default in Valkey.
+pub const LARGE_ENTRIES_MAX: usize = 128;
+
+/// Samples that are kept of an event of the latency monitor, as in Redis.
+pub const LATENCY_SAMPLES_MAX: usize = 160;
+
 /// Keys that are ranked by how often they are seen, and by the size of their values.
 pub const RANKED_KEYS_MAX: usize = 128;
 

@@ -197,6 +197,116 @@ fn scripts_use_debug_where_it_lets_them() {
 }
 
 #[test]
+fn slow_commands_are_logged_with_their_client() {
+    let server = Server::start(None, &["--enable-debug-command", "yes", "--slowlog-log-slower-than", "100000"]);
+    let mut client = server.client();
+    ask(&mut client, &["CLIENT", "SETNAME", "me"]);
+    ask(&mut client, &["SET", "a", "b"]);
+    assert_eq!(ask(&mut client, &["SLOWLOG", "LEN"]), ":0\r\n");
+    ask(&mut client, &["MULTI"]);
+    ask(&mut client, &["DEBUG", "SLEEP", "0.11"]);
+    ask(&mut client, &["EXEC"]);
+    assert_eq!(ask(&mut client, &["COMMANDLOG", "LEN", "slow"]), ":1\r\n", "EXEC itself is not logged");
+    let shown = ask(&mut client, &["SLOWLOG", "GET"]);
+    assert!(shown.starts_with("*1\r\n*6\r\n:0\r\n:"), "{shown}");
+    assert!(shown.contains("*3\r\n$5\r\nDEBUG\r\n$5\r\nSLEEP\r\n$4\r\n0.11\r\n"), "{shown}");
+    assert!(shown.ends_with("$2\r\nme\r\n"), "{shown}");
+    assert_eq!(ask(&mut client, &["COMMANDLOG", "GET", "-1", "slow"]), shown);
+    assert_eq!(ask(&mut client, &["SLOWLOG", "RESET"]), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["SLOWLOG", "GET"]), "*0\r\n");
+    ask(&mut client, &["CONFIG", "SET", "slowlog-log-slower-than", "-1"]);
+    ask(&mut client, &["DEBUG", "SLEEP", "0.11"]);
+    assert_eq!(ask(&mut client, &["SLOWLOG", "LEN"]), ":0\r\n");
+}
+
+#[test]
+fn a_slow_log_is_that_of_redis() {
+    let redis = RedisServer::start_with(&["--enable-debug-command", "yes"]).expect("a redis-server starts");
+    let server = Server::start(None, &["--protected-mode", "no"]);
+    let (mut ours, mut theirs) = (server.client(), redis.client().expect("it accepts"));
+    let members: Vec<String> = (1..40).map(|number| number.to_string()).collect();
+    let many: Vec<&str> = ["sadd", "set"].into_iter().chain(members.iter().map(String::as_str)).collect();
+    let long = "A".repeat(200);
+    for words in [
+        &["config", "set", "slowlog-log-slower-than", "0"][..],
+        &["slowlog", "reset"],
+        &many,
+        &["set", "key", &long],
+        &["get", "key"],
+        &["acl", "setuser", "u", ">canary"],
+        &["config", "set", "masterauth", "canary"],
+        &["auth", "canary"],
+        &["slowlog", "get", "-2"],
+        &["slowlog", "get", "1", "2"],
+        &["ping"],
+        &["slowlog", "len"],
+        &["config", "set", "slowlog-max-len", "11"],
+        &["slowlog", "len"],
+        &["config", "set", "slowlog-log-slower-than", "-1"],
+    ] {
+        assert_eq!(ask(&mut ours, words), ask(&mut theirs, words), "{words:?}");
+    }
+    let arguments = |client: &mut Client| -> Vec<String> {
+        let shown = ask(client, &["slowlog", "get", "-1"]);
+        let entries = shown.split("*6\r\n").skip(1);
+        // Behind the number, the time and what it took; before the address and the name.
+        entries
+            .map(|entry| entry.split("\r\n").skip(3).collect::<Vec<_>>())
+            .map(|lines| lines[..lines.len() - 5].join(" "))
+            .collect()
+    };
+    let (ours, theirs) = (arguments(&mut ours), arguments(&mut theirs));
+    assert_eq!(ours, theirs);
+    assert_eq!(ours.len(), 11);
+}
+
+#[test]
+fn large_requests_and_replies_have_logs_of_their_own() {
+    let server = Server::start(None, &[]);
+    let mut client = server.client();
+    let value = "x".repeat(1_100_000);
+    ask(&mut client, &["SET", "large", &value]);
+    ask(&mut client, &["SET", "small", "x"]);
+    ask(&mut client, &["GET", "large"]);
+    ask(&mut client, &["GET", "small"]);
+    for (log, begins) in [("large-request", "SET"), ("large-reply", "GET")] {
+        assert_eq!(ask(&mut client, &["COMMANDLOG", "LEN", log]), ":1\r\n", "{log}");
+        let shown = ask(&mut client, &["COMMANDLOG", "GET", "10", log]);
+        assert!(shown.contains(&format!("$3\r\n{begins}\r\n$5\r\nlarge\r\n")) && shown.len() < 1000, "{shown}");
+        assert_eq!(ask(&mut client, &["COMMANDLOG", "RESET", log]), "+OK\r\n");
+        assert_eq!(ask(&mut client, &["COMMANDLOG", "LEN", log]), ":0\r\n", "{log}");
+    }
+    assert!(ask(&mut client, &["COMMANDLOG", "LEN", "fast"]).starts_with("-ERR type should be one of"));
+    assert_eq!(ask(&mut client, &["SLOWLOG", "LEN"]), ":0\r\n");
+}
+
+#[test]
+fn latencies_are_told_by_command_and_event() {
+    let flags = ["--enable-debug-command", "yes", "--latency-monitor-threshold", "20"];
+    let server = Server::start(None, &flags);
+    let mut client = server.client();
+    for words in [&["CONFIG", "RESETSTAT"][..], &["SET", "a", "b"], &["SET", "c", "d"], &["CLIENT", "ID"]] {
+        ask(&mut client, words);
+    }
+    let shown = ask(&mut client, &["LATENCY", "HISTOGRAM", "set", "nosuch", "CLIENT"]);
+    assert!(shown.starts_with("*4\r\n$3\r\nset\r\n*4\r\n$5\r\ncalls\r\n:2\r\n$14\r\nhistogram_usec\r\n*"), "{shown}");
+    assert!(shown.contains("$9\r\nclient|id\r\n*4\r\n$5\r\ncalls\r\n:1\r\n"), "{shown}");
+    assert_eq!(ask(&mut client, &["LATENCY", "LATEST"]), "*0\r\n");
+    ask(&mut client, &["DEBUG", "SLEEP", "0.03"]);
+    let latest = ask(&mut client, &["LATENCY", "LATEST"]);
+    assert!(latest.starts_with("*1\r\n*4\r\n$7\r\ncommand\r\n:"), "{latest}");
+    assert!(ask(&mut client, &["LATENCY", "HISTORY", "command"]).starts_with("*1\r\n*2\r\n:"));
+    assert!(ask(&mut client, &["LATENCY", "GRAPH", "command"]).contains("command - high "));
+    assert!(ask(&mut client, &["LATENCY", "DOCTOR"]).contains("command: 1 latency spikes"));
+    assert_eq!(ask(&mut client, &["LATENCY", "RESET", "nosuch"]), ":0\r\n");
+    assert_eq!(ask(&mut client, &["LATENCY", "RESET"]), ":1\r\n");
+    assert!(ask(&mut client, &["LATENCY", "GRAPH", "command"]).starts_with("-ERR No samples available"));
+    ask(&mut client, &["CONFIG", "SET", "latency-tracking", "no"]);
+    ask(&mut client, &["CONFIG", "RESETSTAT"]);
+    assert_eq!(ask(&mut client, &["LATENCY", "HISTOGRAM"]), "*0\r\n");
+}
+
+#[test]
 fn what_is_set_holds_for_the_next_request() {
     let server = Server::start(None, &[]);
     let mut client = server.client();

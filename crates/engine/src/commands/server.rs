@@ -40,9 +40,11 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
         ServerCommand::Info => info(call),
         ServerCommand::LatencyDoctor => latency::doctor(call),
         ServerCommand::LatencyGraph => latency::graph(call),
-        ServerCommand::LatencyHelp | ServerCommand::MemoryHelp | ServerCommand::ModuleHelp => {
-            super::container_help(call)
-        }
+        ServerCommand::CommandlogHelp
+        | ServerCommand::LatencyHelp
+        | ServerCommand::MemoryHelp
+        | ServerCommand::ModuleHelp
+        | ServerCommand::SlowlogHelp => super::container_help(call),
         ServerCommand::LatencyHistogram => latency::histograms(call),
         ServerCommand::LatencyHistory | ServerCommand::LatencyLatest => latency::samples(call),
         ServerCommand::LatencyReset => latency::reset(call),

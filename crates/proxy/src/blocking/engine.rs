@@ -245,6 +245,10 @@ impl Blocking {
             let blocked = self.parking.waits.remove(&wait);
             if let Some((blocked, this)) = blocked.and_then(|blocked| Some((blocked, self.requests.get(blocked)?))) {
                 let by = if let Target::Client { asker, .. } = this.target { Some(asker.session) } else { None };
+                let args = this.said.as_ref().unwrap_or(&this.args);
+                if let Some(by) = by {
+                    env.note_served(by.index, this.row, args.as_args(), reply.len());
+                }
                 if self.parking.is_told {
                     changes.collect_changes(env, self.parking.wanted(), by);
                 }

@@ -114,10 +114,15 @@ impl<E: Execute> Worker<E> {
             self.env.engine_at_us = 0;
             return;
         };
+        let begun_us = self.env.shared.hooks.monotonic_us();
         self.env.engine_at_us = match engine.tick(now) {
             Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
             None => 0,
         };
+        let ended_us = self.env.shared.hooks.monotonic_us();
+        if let Some((begun_us, ended_us)) = begun_us.zip(ended_us) {
+            self.env.note_latency("expire-cycle", ended_us.saturating_sub(begun_us));
+        }
         self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
         if self.blocking.parking.is_told {
             self.collect_changes(None);

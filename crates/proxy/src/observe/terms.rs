@@ -1,5 +1,7 @@
 //! What the settings say of what is looked at. It stands apart from those who look, because the configuration names it.
 
+use crate::limits::QUICK_COMMAND_US;
+
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
@@ -9,15 +11,25 @@ pub struct Terms {
     pub slow_entries: usize,
     /// One read from a node in so many is looked at for latencies and keys; 0: none is.
     pub sample_every: u32,
+    /// What takes at least so many milliseconds is a sample of the latency monitor of an engine; 0: nothing is.
+    pub latency_ms: u64,
+    /// Whether there are histograms of what commands of an engine take.
+    pub tracks_latency: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { slow_us: u64::MAX, slow_entries: 0, sample_every: 0 }
+        Self { slow_us: u64::MAX, slow_entries: 0, sample_every: 0, latency_ms: 0, tracks_latency: false }
     }
 }
 
 impl Terms {
+    /// Whether every command of an engine is timed, and not only those that may take long.
+    #[inline]
+    pub(crate) fn times_all(&self) -> bool {
+        self.slow_us < QUICK_COMMAND_US || self.latency_ms > 0
+    }
+
     /// Whether the requests that replies belong to are needed.
     pub(crate) fn is_anything_seen(&self) -> bool {
         self.slow_us != u64::MAX || self.sample_every > 0

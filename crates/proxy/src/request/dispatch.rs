@@ -6,10 +6,11 @@ use crate::commands::config_get::shows_secrets;
 use crate::engine_changes::EngineChanges;
 use crate::env::Env;
 use crate::error_text;
-use crate::limits::CLIENT_OUTSTANDING_MAX;
+use crate::limits::{CLIENT_OUTSTANDING_MAX, LOGGED_REQUEST_BYTES};
 use crate::pool::LaneKey;
 use crate::pool::table::LaneId;
 use crate::read_tracker::ReadTracker;
+use crate::request::fast_path::Plain;
 use crate::session::id::ClientId;
 use crate::session::{Asker, Flow, Pause, ReplyMode};
 use crate::worker::Worker;
@@ -85,7 +86,9 @@ impl<E: Execute> Worker<E> {
         // What a client may send before it has said who it is; it may say so in the midst of these bytes.
         let mut unauthenticated = self.env.unauthenticated_limits(index);
         let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits));
-        let mut way = self.env.plain_way(index);
+        // Among so many bytes may be a request that the engine's log of large ones has.
+        let is_large = bytes.len() > LOGGED_REQUEST_BYTES && self.env.engine.is_some();
+        let mut way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
         let halt = loop {
             let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
             match decoder.decode_within(rest, &bounds) {
@@ -111,7 +114,7 @@ impl<E: Execute> Worker<E> {
                             bounds = RequestBounds::from(
                                 unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits),
                             );
-                            way = self.env.plain_way(index);
+                            way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
                         }
                         Flow::Pause => {
                             used += consumed;
@@ -174,6 +177,15 @@ impl<E: Execute> Worker<E> {
     /// Does what a request asks, whatever state the session is in.
     #[inline]
     pub(crate) fn run(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        match self.env.times_from() {
+            None => self.run_untimed(index, row, request),
+            Some(begun_us) => self.run_timed(index, row, request, begun_us),
+        }
+    }
+
+    /// As [`Worker::run`], without a look at the time.
+    #[inline]
+    pub(crate) fn run_untimed(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let args = request.args;
         match row.lane(args) {
             Lane::Shared if self.env.engine.is_some() => self.execute(index, row, request),
@@ -253,6 +265,11 @@ impl<E: Execute> Worker<E> {
     /// The engine in this process answers at once.
     #[inline]
     fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.is_own_log(row)
+            && let Some(flow) = self.env.own_logs(index, row, request.args)
+        {
+            return flow;
+        }
         if self.env.is_own_info(row) {
             if let Some(flow) = self.own_config(index, row, request.args) {
                 return flow;

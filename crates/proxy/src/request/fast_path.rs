@@ -5,6 +5,7 @@
 //! untouched, and decided there.
 
 use crate::env::Env;
+use crate::limits::LOGGED_REPLY_BYTES;
 use crate::nodes::id::NodeId;
 use crate::reply::owner::Owner;
 use crate::session::id::ClientId;
@@ -29,9 +30,11 @@ impl<E: Execute> Env<E> {
     /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
     pub(crate) fn plain_way(&self, index: ClientId) -> Plain {
         match self.clients.sessions.at(index) {
-            Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => {
-                if self.engine.is_some() { Plain::Engine } else { Plain::Nodes }
-            }
+            Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => match self.engine {
+                None => Plain::Nodes,
+                Some(_) if self.config.seeing.times_all() => Plain::Neither,
+                Some(_) => Plain::Engine,
+            },
             _ => Plain::Neither,
         }
     }
@@ -72,7 +75,7 @@ impl<E: Execute> Worker<E> {
     #[inline(always)]
     fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let args = request.args;
-        let row = lookup(args.name()).filter(|row| row.is_plain && row.accepts(args.len()))?;
+        let row = lookup(args.name()).filter(|row| row.is_quick && row.accepts(args.len()))?;
         let is_watched = !self.blocking.parking.is_empty();
         if is_watched && (row.flags.has(Flags::WRITE) || self.blocking.parking.publishes_events()) {
             return None;
@@ -88,15 +91,21 @@ impl<E: Execute> Worker<E> {
             ..SessionView::default()
         };
         let protocol = session.protocol;
+        let mut reply_bytes = 0;
         session.down.answer(&mut clients.pool, |out| {
+            let before = out.len();
             // What may wait is not plain, so nothing is ever parked.
             let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(out, protocol));
+            reply_bytes = out.len() - before;
         });
         if !session.is_listed {
             session.is_listed = true;
             clients.listed.push(index);
         }
         let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
+        if reply_bytes > LOGGED_REPLY_BYTES {
+            self.env.note_large_reply(index, row, args, reply_bytes);
+        }
         if is_watched {
             // A stream that has expired.
             self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);

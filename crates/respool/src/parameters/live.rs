@@ -64,6 +64,12 @@ live! {
     /// `slowlog-max-len`.
     SLOWLOG_LEN: |process, number| process.instances[number].proxy.seeing.slow_log_entries.to_string(),
         |text| process.instances[number].proxy.seeing.slow_log_entries = count(text).min(SLOW_ENTRIES_MAX);
+    /// `latency-monitor-threshold`, in milliseconds; 0 for never.
+    LATENCY_THRESHOLD: |process, number| process.instances[number].proxy.seeing.latency_ms.to_string(),
+        |text| process.instances[number].proxy.seeing.latency_ms = text.parse().unwrap_or(0);
+    /// `latency-tracking`.
+    LATENCY_TRACKING: |process, number| if process.instances[number].proxy.seeing.tracks_latency { "yes" } else { "no" }.to_owned(),
+        |text| process.instances[number].proxy.seeing.tracks_latency = text == "yes";
     /// `proto-max-bulk-len`.
     BULK_BYTES: |process, number| process.instances[number].proxy.requests.bulk_bytes_max.to_string(),
         |text| process.instances[number].proxy.requests.bulk_bytes_max = count(text).min(BULK_BYTES_MAX);

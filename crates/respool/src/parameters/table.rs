@@ -335,9 +335,9 @@ pub static SECTIONS: &[Section] = &[
                 "latency-monitor-threshold",
                 Kind::Number { min: 0, max: i64::MAX },
                 "0",
-                Effect::Without("latencies are shown by PROXY LATENCY"),
+                Effect::Setting(live::LATENCY_THRESHOLD),
             ),
-            row("latency-tracking", Kind::Switch, "yes", Effect::Without("latencies are shown by PROXY LATENCY")),
+            row("latency-tracking", Kind::Switch, "yes", Effect::Setting(live::LATENCY_TRACKING)),
             row(
                 "latency-tracking-info-percentiles",
                 Kind::Percentiles,

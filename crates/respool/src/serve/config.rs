@@ -80,6 +80,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
             slow_us: settings.seeing.slow_log_threshold.map_or(u64::MAX, micros),
             slow_entries: settings.seeing.slow_log_entries,
             sample_every: settings.seeing.sample_every.unwrap_or(0),
+            latency_ms: settings.seeing.latency_ms,
+            tracks_latency: settings.seeing.tracks_latency,
         },
         dials_ahead: true,
         integrity: IntegrityTerms {

@@ -312,6 +312,10 @@ pub struct SeeingSettings {
     pub slow_log_entries: usize,
     /// One read from a node in so many is a sample; `None`: none is.
     pub sample_every: Option<u32>,
+    /// What takes at least so many milliseconds is a sample of an engine's latency monitor; 0: nothing is. A parameter sets it.
+    pub latency_ms: u64,
+    /// Whether an engine keeps histograms of what commands take. A parameter sets it.
+    pub tracks_latency: bool,
 }
 
 /// Which replies have to be proved before they leave.

@@ -199,6 +199,8 @@ impl Resolver<'_> {
                 slow_log_threshold: of.duration(Setting::SlowLogThreshold),
                 slow_log_entries: saturating(of.count(Setting::SlowLogEntries).unwrap_or(u64::MAX)),
                 sample_every: of.count(Setting::SampleEvery).map(saturating),
+                latency_ms: 0,
+                tracks_latency: true,
             },
             integrity: IntegritySettings {
                 every: of.count(Setting::IntegrityCheck).map(saturating),

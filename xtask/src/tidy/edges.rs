@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::command;
 
 /// What each crate may build on, lowest level first. Whatever those build on is allowed as well.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("respool-wire", &[]),
     ("respool-command", &["respool-wire"]),
     ("respool-connection", &["respool-wire"]),

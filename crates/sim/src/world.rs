@@ -26,6 +26,8 @@ pub struct WorldTerms {
     pub node_timeout_us: u64,
     /// The time for one key to move.
     pub key_us: u64,
+    /// The time from the last key of a slot that moves until the slot itself does.
+    pub hold_us: u64,
 }
 
 impl Default for WorldTerms {
@@ -38,6 +40,7 @@ impl Default for WorldTerms {
             gossip_us: 300_000,
             node_timeout_us: 2_000_000,
             key_us: 700,
+            hold_us: 300_000,
         }
     }
 }
@@ -51,6 +54,8 @@ pub enum Fault {
     Unreachable(NodeIndex, u64),
     /// Nodes do not reach it for this time, and clients do: it acknowledges writes that are lost.
     Isolated(NodeIndex, u64),
+    /// Its connections end, and with them replies that are on their way. It goes on.
+    Disconnect(NodeIndex),
     /// Its connections are silent from now on. New ones are not.
     HalfOpen(NodeIndex),
     /// Messages to and from it take this much longer, for this time.
@@ -141,6 +146,8 @@ pub struct World {
     stale_us: BTreeMap<NodeIndex, u64>,
     applied_us: BTreeMap<NodeIndex, u64>,
     moving: BTreeSet<u16>,
+    /// Of those that move, the ones whose keys have all moved.
+    held: BTreeSet<u16>,
     ready: VecDeque<Delivery>,
 }
 
@@ -181,6 +188,7 @@ impl World {
             stale_us: BTreeMap::new(),
             applied_us: BTreeMap::new(),
             moving: BTreeSet::new(),
+            held: BTreeSet::new(),
             ready: VecDeque::new(),
         }
     }
@@ -277,6 +285,7 @@ impl World {
                 self.push(now_us + timeout_us, Event::Promote(node));
                 self.push(now_us + for_us, Event::Heal(node));
             }
+            Fault::Disconnect(node) => self.end_connections(node),
             Fault::HalfOpen(node) => {
                 let own = self.connections.iter_mut().filter(|connection| connection.node == node);
                 own.for_each(|connection| connection.is_silent = true);
@@ -422,7 +431,12 @@ impl World {
             if self.connections[number].node == node && !self.connections[number].has_ended {
                 let connection = ConnectionId(number);
                 self.connections[number].session = Session::default();
-                self.events.retain(|_, event| !matches!(event, Event::Request(of, ..) if *of == connection));
+                let are_replies_lost = self.rng.once_in(2);
+                self.events.retain(|_, event| match event {
+                    Event::Request(of, ..) => *of != connection,
+                    Event::Deliver(Delivery::Reply { connection: of, .. }) => *of != connection || !are_replies_lost,
+                    _ => true,
+                });
                 self.answer(connection, Delivery::Ended { connection });
             }
         }
@@ -540,6 +554,10 @@ impl World {
             self.replicate(from, vec![gone]);
             return self.push(self.now_us + self.terms.key_us, Event::Step(slot, from, to));
         }
+        if self.held.insert(slot) {
+            return self.push(self.now_us + self.terms.hold_us, Event::Step(slot, from, to));
+        }
+        self.held.remove(&slot);
         self.moving.remove(&slot);
         self.epoch += 1;
         self.owners[usize::from(slot)] = Belief { owner: to, epoch: self.epoch };
@@ -566,6 +584,7 @@ impl World {
             .collect();
         for slot in &stopped {
             self.moving.remove(slot);
+            self.held.remove(slot);
             for node in &mut self.nodes {
                 node.migrating.remove(slot);
                 node.importing.remove(slot);

@@ -80,13 +80,21 @@ enum Failure {
     MaybeExecuted,
 }
 
+/// What a fault may do to calls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Harm {
+    Fails,
+    Delays,
+    /// Those for several keys wait until all are at one place.
+    DelaysSeveral,
+}
+
 /// When a slot had a fault.
 struct Window {
     slots: BTreeSet<u16>,
     from_us: u64,
     to_us: u64,
-    /// Whether calls may fail, and are not only late.
-    breaks: bool,
+    does: Harm,
 }
 
 #[derive(Default, Debug)]
@@ -460,7 +468,7 @@ impl Run {
         self.figures.failed += 1;
         let now_us = self.now();
         let may_fail = self.windows.iter().any(|window| {
-            window.breaks
+            window.does == Harm::Fails
                 && window.slots.contains(&call.slot)
                 && window.from_us <= now_us
                 && call.began_us <= window.to_us
@@ -476,8 +484,12 @@ impl Run {
         let now_us = self.now();
         let took_us = now_us - call.began_us;
         assert!(took_us <= DEADLINE + MS, "seed {}: a call outlived its deadline: {call:?} at {now_us}", self.seed);
+        let is_of_several = matches!(call.kind, Kind::Write(_) | Kind::WritePair(_) | Kind::ReadPair);
         let had_fault = self.windows.iter().any(|window| {
-            window.slots.contains(&call.slot) && window.from_us <= now_us && call.began_us <= window.to_us
+            (window.does != Harm::DelaysSeveral || is_of_several)
+                && window.slots.contains(&call.slot)
+                && window.from_us <= now_us
+                && call.began_us <= window.to_us
         });
         assert!(had_fault || took_us <= PROMPT, "seed {}: {took_us} us without a fault: {call:?}", self.seed);
     }
@@ -485,18 +497,20 @@ impl Run {
     fn inject(&mut self, fault: Fault) {
         let now_us = self.now();
         let of = |node: usize| (0..16_384).filter(|slot| self.world.is_at(*slot, node)).collect::<BTreeSet<u16>>();
-        let (slots, until_us, breaks) = match fault {
+        let (slots, until_us, does) = match fault {
             Fault::Crash(node, for_us) | Fault::Unreachable(node, for_us) | Fault::Isolated(node, for_us) => {
-                (of(node), now_us + for_us, true)
+                (of(node), now_us + for_us, Harm::Fails)
             }
-            Fault::HalfOpen(node) | Fault::RestartEmpty(node) => (of(node), now_us, true),
-            Fault::Slow(node, _, for_us) => (of(node), now_us + for_us, false),
+            Fault::Disconnect(node) | Fault::HalfOpen(node) | Fault::RestartEmpty(node) => {
+                (of(node), now_us, Harm::Fails)
+            }
+            Fault::Slow(node, _, for_us) => (of(node), now_us + for_us, Harm::Delays),
             // A lagging node sends calls on, and they arrive.
-            Fault::Stale(..) => (BTreeSet::new(), now_us, false),
-            Fault::Migrate(slot, _) => (BTreeSet::from([slot]), now_us + 10 * SECOND, false),
+            Fault::Stale(..) => (BTreeSet::new(), now_us, Harm::Delays),
+            Fault::Migrate(slot, _) => (BTreeSet::from([slot]), now_us + 10 * SECOND, Harm::DelaysSeveral),
         };
         let to_us = until_us.max(now_us + 2 * SECOND) + SETTLED;
-        self.windows.push(Window { slots, from_us: now_us, to_us, breaks });
+        self.windows.push(Window { slots, from_us: now_us, to_us, does });
         self.world.inject(fault);
     }
 
@@ -568,6 +582,16 @@ fn a_dead_primary_slows_no_other_shard_and_is_replaced() {
 }
 
 #[test]
+fn what_may_have_been_executed_is_not_sent_again() {
+    for seed in seeds() {
+        let mut run = Run::new(seed, 16);
+        let faults: Vec<_> = (1..40).map(|turn| (turn * 250 * MS, Fault::Disconnect((turn % 4) as usize))).collect();
+        run.run(12 * SECOND, &faults);
+        assert!(run.figures.failed > 0, "seed {seed}: no connection ended within a call");
+    }
+}
+
+#[test]
 fn whatever_happens_every_call_ends_with_the_truth() {
     let mut lost = 0;
     for seed in seeds() {
@@ -577,7 +601,7 @@ fn whatever_happens_every_call_ends_with_the_truth() {
             .map(|turn| {
                 let node = rng.below(8);
                 let for_us = rng.between(100_000, 6_000_000) as u64;
-                let fault = match rng.below(8) {
+                let fault = match rng.below(10) {
                     0 => Fault::Crash(node, for_us),
                     1 => Fault::Unreachable(node, for_us),
                     2 => Fault::Isolated(node, for_us),
@@ -585,6 +609,7 @@ fn whatever_happens_every_call_ends_with_the_truth() {
                     4 => Fault::Slow(node, rng.between(1_000, 300_000) as u64, for_us),
                     5 => Fault::Stale(node, for_us),
                     6 => Fault::RestartEmpty(node % 4),
+                    7 | 8 => Fault::Disconnect(node),
                     _ => Fault::Migrate(slot_of(run.callers[rng.below(16)].keys.tag.as_bytes()), node),
                 };
                 (turn * 2 * SECOND, fault)

@@ -96,6 +96,8 @@ pub struct Refresh {
     is_unconfirmed: bool,
     /// What `MOVED` has said, and when.
     moved: BTreeMap<u16, (Address, u64)>,
+    /// Primaries that have become replicas because `MOVED` named another member of their shard, and when.
+    demoted: BTreeMap<Address, u64>,
     numbers: u64,
 }
 
@@ -116,6 +118,7 @@ impl Refresh {
             failed: Vec::new(),
             is_unconfirmed: false,
             moved: BTreeMap::new(),
+            demoted: BTreeMap::new(),
             numbers: 0,
         }
     }
@@ -161,15 +164,24 @@ impl Refresh {
 
     /// A node has said that `slot` is at `to`. Gives the map in which it is, if that is news.
     pub fn on_moved(&mut self, slot: u16, to: &Address, now_us: u64, chance: u64) -> Option<Arc<SlotMap>> {
-        if self.map.as_ref()?.shard_of(slot).is_some_and(|shard| shard.primary.address == *to) {
+        let map = self.map.clone()?;
+        if map.shard_of(slot).is_some_and(|shard| shard.primary.address == *to) {
             return None;
         }
         self.on_trigger(Trigger::Redirected, now_us, chance);
         // Two nodes that each say it is at the other do not change the map with every request.
-        if self.moved.get(&slot).is_some_and(|(_, moved_us)| now_us < moved_us.saturating_add(self.terms.pace_us)) {
+        let is_recent = |changed_us: &u64| now_us < changed_us.saturating_add(self.terms.pace_us);
+        if self.moved.get(&slot).is_some_and(|(_, moved_us)| is_recent(moved_us))
+            || self.demoted.get(to).is_some_and(is_recent)
+        {
             return None;
         }
-        let moved = Arc::new(self.map.as_ref()?.moved(slot, to)?);
+        let moved = Arc::new(map.moved(slot, to)?);
+        let former =
+            map.shard_with(to).map(|place| &map.shards()[place].primary.address).filter(|former| *former != to);
+        if let Some(former) = former {
+            self.demoted.insert(former.clone(), now_us);
+        }
         self.hint = Some(to.clone());
         self.moved.insert(slot, (to.clone(), now_us));
         self.map = Some(Arc::clone(&moved));
@@ -254,6 +266,7 @@ impl Refresh {
         }
         // What was said while the nodes were asked is newer than what they may have answered.
         self.moved.retain(|_, (_, moved_us)| *moved_us >= round.began_us());
+        self.demoted.retain(|_, demoted_us| *demoted_us >= round.began_us());
         for (slot, (to, _)) in &self.moved {
             if let Some(moved) = found.moved(*slot, to) {
                 found = moved;
@@ -480,6 +493,19 @@ mod tests {
             refresh.on_answer(number, Some(report(&["a a1", "b", "c"])));
         }
         assert_eq!(primary(&refresh, 3), "a", "a later round knows better");
+    }
+
+    #[test]
+    fn nodes_that_disagree_do_not_turn_a_shard_with_each_request() {
+        let mut refresh = settled();
+        let now_us = 5 * SECOND;
+        assert!(refresh.on_moved(3, &at("a1"), now_us, u64::MAX).is_some());
+        for slot in 4..100 {
+            assert_eq!(refresh.on_moved(slot, &at("a"), now_us + 1, u64::MAX), None, "the former primary");
+            assert_eq!(refresh.on_moved(slot, &at("a1"), now_us + 1, u64::MAX), None, "known for the whole shard");
+        }
+        assert_eq!(primary(&refresh, 50), "a1");
+        assert!(refresh.on_moved(4, &at("a"), now_us + 2 * SECOND, u64::MAX).is_some(), "but later it may be news");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reply, cmd};
 use respool_connection::ReconnectTerms;
-use respool_testkit::Rng;
+use respool_testkit::{ClosedPort, Rng};
 use respool_wire::{RequestDecoder, RequestLimits, Step, Strictness};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -154,6 +154,10 @@ fn what_changes_something_is_not_sent_twice() {
 #[test]
 fn a_silent_server_costs_a_call_its_time_and_no_more() {
     let address = server(|mut peer| {
+        // The connection is there before the call that is late.
+        if let Some(request) = peer.request() {
+            peer.echo(&request);
+        }
         let first = peer.request();
         let second = peer.request();
         for request in [first, second].into_iter().flatten() {
@@ -163,8 +167,10 @@ fn a_silent_server_costs_a_call_its_time_and_no_more() {
             peer.echo(&request);
         }
     });
-    let limit = Duration::from_millis(50);
+    // Far longer than it takes to send it.
+    let limit = Duration::from_millis(700);
     let client = client(&address);
+    assert_eq!(client.call::<String>(cmd("GET").arg("first")).wait().unwrap(), "first");
     let error = client.call::<String>(cmd("GET").arg("late")).deadline(limit).wait().unwrap_err();
     assert!(error.is_timeout() && error.outcome() == Outcome::MaybeExecuted, "{error:?}");
     assert_eq!(client.stats().in_flight, 1);
@@ -172,6 +178,7 @@ fn a_silent_server_costs_a_call_its_time_and_no_more() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = self::client(&address);
     runtime.block_on(async {
+        assert_eq!(client.call::<String>(cmd("GET").arg("first")).await.unwrap(), "first");
         let error = client.call::<String>(cmd("GET").arg("late")).deadline(limit).await.unwrap_err();
         assert!(error.is_timeout() && error.outcome() == Outcome::MaybeExecuted, "{error:?}");
         assert_eq!(client.call::<String>(cmd("GET").arg("next")).await.unwrap(), "next");
@@ -202,11 +209,10 @@ fn a_refused_handshake_is_told_at_once_and_in_the_servers_words() {
 
 #[test]
 fn a_server_that_is_not_there_is_told_when_the_time_is_over() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    drop(listener);
+    let closed = ClosedPort::take().unwrap();
+    let address = closed.address().to_string();
     on_both_faces(|get| {
-        let client = Client::with_config(config(&address).deadline(Some(Duration::from_millis(60))));
+        let client = Client::with_config(config(&address).deadline(Some(Duration::from_secs(1))));
         let error = get(&client, "k").unwrap_err();
         assert_eq!(error.outcome(), Outcome::NotSent);
         assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error:?}");
@@ -263,12 +269,12 @@ fn only_so_many_requests_wait() {
         }
         while peer.request().is_some() {}
     });
-    let config = config(&address).limits(3, 1 << 20).deadline(Some(Duration::from_millis(100)));
+    let config = config(&address).limits(3, 1 << 20).deadline(Some(Duration::from_millis(500)));
     for (overload, expected) in [(Overload::Fail, true), (Overload::Wait, false)] {
         let client = Client::with_config(config.clone().overload(overload));
         client.call::<()>(cmd("GET").key("k")).deadline(Duration::from_secs(20)).wait().unwrap();
         for _ in 0..3 {
-            let error = client.call::<()>(cmd("GET").key("k")).deadline(Duration::from_millis(5)).wait().unwrap_err();
+            let error = client.call::<()>(cmd("GET").key("k")).deadline(Duration::from_millis(500)).wait().unwrap_err();
             assert!(error.is_timeout(), "{error:?}");
         }
         let error = client.call::<()>(cmd("GET").key("k")).wait().unwrap_err();

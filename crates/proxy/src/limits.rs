@@ -461,8 +461,8 @@ pub const MERGED_ACKNOWLEDGEMENTS_BYTES_MAX: usize = 4 * 1024;
 /// the time after which a replica of Redis gives its primary up.
 pub const MERGED_SILENCE_US: u64 = 60_000_000;
 
-/// How long a command that concerns all keys waits to come from the other nodes as well, in microseconds. It was sent to all at
-/// once; a node that was down has not done it.
+/// How long a command that concerns all keys waits for another node that sends nothing, in microseconds. It was sent to all at
+/// once; a node that was down has not done it. A node that goes on sending has [`MERGED_SILENCE_US`].
 pub const MERGED_APART_US: u64 = 5_000_000;
 
 /// Bytes of one field at the beginning of a snapshot. Those of Redis have some dozens.

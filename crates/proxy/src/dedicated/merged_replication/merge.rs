@@ -64,6 +64,8 @@ pub(crate) struct Merge {
     position: u64,
     /// The follower has been asked how far it is, and has not said since.
     is_asked: bool,
+    /// Since when a command that concerns all keys waits for the sources that have not come to theirs.
+    apart_us: Option<u64>,
 }
 
 impl Merge {
@@ -80,6 +82,7 @@ impl Merge {
             database: None,
             position: 0,
             is_asked: false,
+            apart_us: None,
         }
     }
 
@@ -117,7 +120,9 @@ impl Merge {
         }
     }
 
-    /// Whether something that is due has been silent since before `silent_us`, or waits for other nodes since before `apart_us`.
+    /// Whether something that is due has been silent since before `silent_us`, or a command that concerns all keys waits since
+    /// before `apart_us` for a node that has sent nothing since then. One that is still sending may be on its way there: behind a
+    /// long snapshot it sends what was written meanwhile. It has until `silent_us`.
     pub(crate) fn check(&self, silent_us: Option<u64>, apart_us: Option<u64>) -> Result<(), Fault> {
         let is_before = |source: &Source, due_us: Option<u64>| due_us.is_some_and(|due_us| source.since_us <= due_us);
         let is_due = |at: usize, source: &Source| match self.stage {
@@ -130,7 +135,10 @@ impl Merge {
         if sources.any(|(at, source)| is_due(at, source) && is_before(source, silent_us)) {
             return Err(Fault::Silent);
         }
-        match self.sources.iter().any(|source| source.for_all.is_some() && is_before(source, apart_us)) {
+        let is_apart =
+            |due_us: Option<u64>| due_us.zip(self.apart_us).is_some_and(|(due_us, since_us)| since_us <= due_us);
+        let mut late = self.sources.iter().filter(|source| source.for_all.is_none());
+        match is_apart(silent_us) || is_apart(apart_us) && late.any(|source| is_before(source, apart_us)) {
             true => Err(Fault::Unmatched),
             false => Ok(()),
         }
@@ -139,6 +147,7 @@ impl Merge {
     /// The sources were not read until now, so that nothing of them is late.
     pub(crate) fn restart_time(&mut self, now_us: u64) {
         self.sources.iter_mut().for_each(|source| source.since_us = now_us);
+        self.apart_us = self.apart_us.map(|_| now_us);
     }
 
     /// Takes what may be taken while the follower has been told nothing.
@@ -303,7 +312,7 @@ impl Merge {
             Next::ForAll if source.is_in_transaction => return Err(Fault::Unmatched),
             Next::ForAll => {
                 source.for_all = Some(source.whole_bytes());
-                source.since_us = now_us;
+                self.apart_us.get_or_insert(now_us);
                 return self.pass_for_all(at, out);
             }
             Next::Keys { header, arguments } => {
@@ -357,6 +366,7 @@ impl Merge {
             let count = take(&mut source.for_all).unwrap_or_default();
             source.take_command(count);
         }
+        self.apart_us = None;
         Ok(true)
     }
 }

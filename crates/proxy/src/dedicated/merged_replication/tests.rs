@@ -174,8 +174,34 @@ fn a_command_for_all_keys_is_passed_once() {
     // What a node is given behind it is not deleted by those that come to it later.
     let seen = given(&mut merge, &[(0, "SET a 2"), (1, "SET b 1"), (1, "FLUSHALL"), (2, "SET c 1")]);
     assert_eq!(seen, ["SET b 1", "SET c 1"]);
-    assert_eq!(merge.check(Some(0), None), Ok(()));
     assert_eq!(merge.check(None, Some(0)), Err(Fault::Unmatched));
+}
+
+/// Behind a long snapshot a node first sends what it was written meanwhile: that it has not come to the command does not say that it
+/// never will.
+#[test]
+fn a_node_that_is_still_sending_may_come_to_it_late() {
+    const SECOND: u64 = 1_000_000;
+    let mut merge = streaming(2);
+    given(&mut merge, &[(0, "SELECT 0"), (1, "SELECT 0"), (0, "FLUSHALL")]);
+    let check = |merge: &Merge, second: u64| {
+        let due = |seconds: u64| second.checked_sub(seconds).map(|second| second * SECOND);
+        merge.check(due(60), due(5))
+    };
+    for second in 1..50 {
+        merge.push(1, &command("SET b 1"), second * SECOND);
+        assert_eq!(merge.pass(usize::MAX, &mut Vec::new(), second * SECOND), Ok(Outcome::Going));
+        assert_eq!(check(&merge, second), Ok(()), "{second}");
+    }
+    // What the first node sends behind it does not put off the end.
+    merge.push(0, &command("SET a 1"), 53 * SECOND);
+    assert_eq!(check(&merge, 53), Ok(()));
+    assert_eq!(check(&merge, 54), Err(Fault::Unmatched), "it has been silent for long");
+    merge.push(1, &command("SET b 1"), 59 * SECOND);
+    assert_eq!((check(&merge, 59), check(&merge, 60)), (Ok(()), Err(Fault::Unmatched)), "nor does it have for ever");
+    merge.push(1, &command("FLUSHALL"), 59 * SECOND);
+    assert_eq!(words(&pass(&mut merge)).last().map(String::as_str), Some("SET a 1"));
+    assert_eq!(check(&merge, 1_000), Ok(()));
 }
 
 #[test]

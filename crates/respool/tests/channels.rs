@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, TempDir};
-
-const LIMIT: Duration = Duration::from_secs(20);
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, TempDir};
 
 /// The servers `main-0`, `main-1`, `other-0` and `other-1`, two for each pool.
 struct Served {
@@ -36,7 +34,7 @@ impl Served {
 
     fn client(&self) -> Client {
         let client = self.respool.client().expect("it accepts");
-        client.set_timeout(LIMIT).expect("it can be set");
+        client.set_timeout(PATIENCE).expect("it can be set");
         client
     }
 
@@ -93,7 +91,7 @@ fn subscribe(client: &mut Client, words: &str) {
 }
 
 fn until(mut is_so: impl FnMut() -> bool) {
-    respool_testkit::wait_until("it", LIMIT, || Ok(is_so())).expect("in the end");
+    respool_testkit::wait_until("it", PATIENCE, || Ok(is_so())).expect("in the end");
 }
 
 const PREFIXES: &str = "[[routes]]\nname = \"news\"\nprefix = \"news:\"\nto = \"other\"\nstrip = true\nadd = \"n:\"\n";

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use respool::{Builder, Categories, Event, Server};
-use respool_testkit::{Address, Client, TempDir, free_port, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, TempDir, free_port, wait_until};
 
 #[path = "../examples/embed.rs"]
 mod embed;
@@ -60,8 +60,7 @@ fn hooks_say_who_comes_in_and_what_may_be_done() {
 
     is_open.store(0, Ordering::SeqCst);
     assert_eq!(client_of(&server).read_to_close().expect("an end"), b"-ERR connection refused by policy\r\n");
-    wait_until("the refusal is told", Duration::from_secs(10), || Ok(refused.load(Ordering::SeqCst) == 1))
-        .expect("it is");
+    wait_until("the refusal is told", PATIENCE, || Ok(refused.load(Ordering::SeqCst) == 1)).expect("it is");
     assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n", "a connected client stays");
     assert!(server.metrics().lines().any(|line| line == "respool_clients_refused_total 1"), "{}", server.metrics());
     server.shut_down().expect("it ends well");
@@ -105,8 +104,12 @@ fn what_is_said_wrong_is_told_and_several_servers_live_side_by_side() {
     let refused = Builder::new().settings("listen = 7").start().expect_err("that is no address");
     assert!(refused.to_string().contains("listen"), "{refused}");
 
-    let server = || Builder::new().settings("databases = 3").listen("127.0.0.1:0").start().expect("it starts");
-    let (first, second) = (server(), server());
+    // No port that the system gives away: it must be closed once the server has ended.
+    let port = free_port().expect("a port");
+    let server = |port: u16| {
+        Builder::new().settings("databases = 3").listen(&format!("127.0.0.1:{port}")).start().expect("it starts")
+    };
+    let (first, second) = (server(port), server(0));
     assert_eq!(client_of(&first).ask("SET k first").expect("a reply"), "+OK\r\n");
     assert_eq!(client_of(&second).ask("GET k").expect("a reply"), "$-1\r\n");
     assert!(client_of(&second).ask("SELECT 3").expect("a reply").starts_with("-ERR"));
@@ -144,5 +147,5 @@ fn a_server_that_has_ended_leaves_no_thread_behind() {
     let server = builder.start().expect("it starts");
     wait_until("the process waits for a successor", Duration::from_secs(10), waits).expect("it is so");
     server.shut_down().expect("it ends well");
-    wait_until("it waits no more", Duration::from_secs(10), || waits().map(|waits| !waits)).expect("it is so");
+    wait_until("it waits no more", PATIENCE, || waits().map(|waits| !waits)).expect("it is so");
 }

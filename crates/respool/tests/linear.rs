@@ -2,16 +2,16 @@
 //! their requests. The servers keep an append-only file, so a kill loses nothing that was answered.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
 use respool_testkit::linear::{Action, Answer, Operation, Verdict, check, talk};
-use respool_testkit::{Address, Client, RedisServer, Respool, Rng, TempDir, request};
+use respool_testkit::{Address, Client, PATIENCE, RedisServer, Respool, Rng, TempDir, request};
 use rustix::process::{Pid, Signal, kill_process};
 
 const CLIENTS: u32 = 8;
-/// How long clients ask. All keys are new ones after so many requests, so that what is unknown does not pile up.
+/// How long clients ask, and until enough has been answered. All keys are new ones after so many requests, so that what is unknown does not pile up.
 const LENGTH: Duration = Duration::from_secs(6);
 const REQUESTS_PER_EPOCH: u32 = 120;
 /// Keys of an epoch: registers, counters and lists, which one tag keeps on one node.
@@ -28,6 +28,7 @@ struct World {
     begin: Instant,
     is_over: AtomicBool,
     asked: AtomicU32,
+    answered: AtomicUsize,
     values: AtomicU64,
 }
 
@@ -153,7 +154,10 @@ fn ask(
     let operation = |actions, ended| Operation { client: number, called, ended, actions };
     match end {
         End::Refused => {}
-        End::Answered(answers) => history.push(operation(actions, Some((ended, answers)))),
+        End::Answered(answers) => {
+            world.answered.fetch_add(1, Ordering::SeqCst);
+            history.push(operation(actions, Some((ended, answers))));
+        }
         End::Unknown => match actions[..] {
             // What was popped for a request that failed may have been put back.
             [Action::Pop { key }] => {
@@ -167,12 +171,18 @@ fn ask(
     Ok(())
 }
 
-/// Kills, stops, slows and drains servers and reads the settings again, until the time is over.
-fn trouble(servers: &mut [RedisServer], respool: &Respool, settings: &std::path::Path) -> io::Result<usize> {
+/// Kills, stops, slows and drains servers and reads the settings again, until the time is over and enough was answered.
+fn trouble(
+    world: &World,
+    servers: &mut [RedisServer],
+    respool: &Respool,
+    settings: &std::path::Path,
+) -> io::Result<usize> {
     let mut rng = Rng::new(3);
     let begin = Instant::now();
     let mut count = 0;
-    while begin.elapsed() < LENGTH {
+    let is_enough = || world.answered.load(Ordering::SeqCst) > ANSWERED_MIN;
+    while begin.elapsed() < LENGTH || (begin.elapsed() < PATIENCE && !is_enough()) {
         let node = rng.below(servers.len());
         let pause = Duration::from_millis(rng.between(20, 250) as u64);
         match count % 5 {
@@ -223,6 +233,7 @@ fn real_servers_under_faults_fit_one_order_of_all_requests() -> io::Result<()> {
         begin: Instant::now(),
         is_over: AtomicBool::new(false),
         asked: AtomicU32::new(0),
+        answered: AtomicUsize::new(0),
         values: AtomicU64::new(1),
     };
     let (histories, faults) = thread::scope(|scope| {
@@ -232,7 +243,7 @@ fn real_servers_under_faults_fit_one_order_of_all_requests() -> io::Result<()> {
                 scope.spawn(move || client(world, number))
             })
             .collect();
-        let faults = trouble(&mut servers, &respool, &settings);
+        let faults = trouble(&world, &mut servers, &respool, &settings);
         world.is_over.store(true, Ordering::SeqCst);
         let histories: Vec<_> =
             clients.into_iter().map(|client| client.join().expect("a client does not panic")).collect();

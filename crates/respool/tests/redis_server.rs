@@ -7,14 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
-use respool_testkit::{Address, Client, Process, RedisServer, TempDir, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, Process, RedisServer, TempDir, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_respool");
 const READY: &str = "The server is now ready to accept connections at";
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// A running server in a directory of its own, on a unix socket there.
 struct Server {
@@ -43,7 +41,7 @@ impl Server {
         }
         command.args(["--port", "0", "--unixsocket", "s.sock"]).args(flags);
         let process = Process::spawn("respool server", &mut command).expect("the program starts");
-        process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+        process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
         Server { process, directory }
     }
 
@@ -56,7 +54,7 @@ impl Server {
     }
 
     fn ended(&mut self) -> (Option<i32>, String) {
-        let (status, lines) = self.process.finish(LIMIT).expect("it ends");
+        let (status, lines) = self.process.finish(PATIENCE).expect("it ends");
         (status.code(), lines.join("\n"))
     }
 }
@@ -385,11 +383,11 @@ fn a_rewritten_file_starts_the_same_server() {
     assert!(!text.contains("first") && !text.contains("second"), "passwords are kept by their hashes: {text}");
     let Server { mut process, directory } = server;
     process.signal(Signal::TERM).expect("it runs");
-    assert_eq!(process.finish(LIMIT).expect("it ends").0.code(), Some(0));
+    assert_eq!(process.finish(PATIENCE).expect("it ends").0.code(), Some(0));
 
     let mut command = command(directory.path());
     let process = Process::spawn("respool server", command.arg("redis.conf")).expect("the program starts");
-    process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+    process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
     let again = Server { process, directory };
     let mut client = again.client();
     assert_eq!(ask(&mut client, &["AUTH", "second"]), "+OK\r\n");
@@ -428,7 +426,7 @@ fn a_directory_whose_name_is_no_text_is_not_written() {
     let mut command = command(directory.path());
     command.current_dir(directory.path().join(name)).arg(directory.path().join("redis.conf"));
     let process = Process::spawn("respool server", &mut command).expect("the program starts");
-    process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+    process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
     let mut client = Client::connect(&Address::Unix(directory.path().join(name).join("s.sock"))).expect("it accepts");
     let shown = client.command(&["CONFIG", "GET", "dir"]).expect("it answers");
     assert!(shown.ends_with(b"/\xff\r\n"), "{}", shown.escape_ascii());
@@ -450,7 +448,7 @@ fn a_directory_is_entered_only_with_all_that_is_set_beside() {
     }
     let mut script = server.client();
     script.send_command(&["EVAL", "while true do end", "0"]).expect("it is sent");
-    wait_until("the script is told of", LIMIT, || Ok(ask(&mut client, &["GET", "key"]).starts_with("-BUSY")))
+    wait_until("the script is told of", PATIENCE, || Ok(ask(&mut client, &["GET", "key"]).starts_with("-BUSY")))
         .expect("it runs");
     let told = ask(&mut client, &["CONFIG", "SET", "maxmemory", "1gb", "dir", "sub"]);
     assert!(told.starts_with("-BUSY"), "{told}");
@@ -493,7 +491,7 @@ fn standard_input_is_a_file_too() {
     input.write_all(b"port 0\nunixsocket s.sock\nmaxmemory 3mb\n").expect("it reads");
     drop(input);
     let address = Address::Unix(directory.path().join("s.sock"));
-    wait_until("it serves", LIMIT, || Ok(Client::connect(&address).is_ok())).expect("it becomes ready");
+    wait_until("it serves", PATIENCE, || Ok(Client::connect(&address).is_ok())).expect("it becomes ready");
     let mut client = Client::connect(&address).expect("it accepts");
     assert_eq!(pairs(&mut client, &["maxmemory"]), [("maxmemory".to_owned(), "3145728".to_owned())]);
     client.send(b"SHUTDOWN NOSAVE\r\n").expect("it is open");
@@ -566,13 +564,13 @@ fn a_daemon_lives_on_by_itself() {
         ["--port", "0", "--unixsocket", "s.sock", "--daemonize", "yes", "--pidfile", "p.pid", "--logfile", "d.log"];
     assert_eq!(run(directory.path(), &args), (Some(0), String::new()));
     let address = Address::Unix(directory.path().join("s.sock"));
-    wait_until("it serves", LIMIT, || Ok(Client::connect(&address).is_ok())).expect("it becomes ready");
+    wait_until("it serves", PATIENCE, || Ok(Client::connect(&address).is_ok())).expect("it becomes ready");
     let mut client = Client::connect(&address).expect("it accepts");
     assert_eq!(ask(&mut client, &["PING"]), "+PONG\r\n");
     let pid_file = directory.path().join("p.pid");
     let pid: i32 = fs::read_to_string(&pid_file).expect("it is there").trim().parse().expect("a number");
     kill_process(Pid::from_raw(pid).expect("a process"), Signal::TERM).expect("it runs");
-    wait_until("it has ended", LIMIT, || Ok(!pid_file.exists())).expect("it ends");
+    wait_until("it has ended", PATIENCE, || Ok(!pid_file.exists())).expect("it ends");
     let log = fs::read_to_string(directory.path().join("d.log")).expect("it is there");
     assert!(log.contains(&format!("{pid}:M ")) && log.contains(READY), "{log}");
 }
@@ -588,9 +586,9 @@ fn it_is_redis_server_under_that_name() {
     let mut command = Command::new(&link);
     command.env_clear().current_dir(directory.path()).args(["--port", "0", "--unixsocket", "s.sock"]);
     let mut process = Process::spawn("redis-server", &mut command).expect("the program starts");
-    process.wait_for_line(READY, LIMIT).expect("it becomes ready");
+    process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
     process.signal(Signal::INT).expect("it runs");
-    assert_eq!(process.finish(LIMIT).expect("it ends").0.code(), Some(0));
+    assert_eq!(process.finish(PATIENCE).expect("it ends").0.code(), Some(0));
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use respool_testkit::{Act, Client, FakeBackend, Gate, RedisServer, Respool, TempDir};
-
-const LIMIT: Duration = Duration::from_secs(20);
+use respool_testkit::{Act, Client, FakeBackend, Gate, PATIENCE, RedisServer, Respool, TempDir};
 
 fn server() -> RedisServer {
     RedisServer::start_with(&["--enable-debug-command", "yes"]).expect("a redis-server")
@@ -55,7 +53,7 @@ fn ask(client: &mut Client, words: &str) -> String {
 
 /// Waits until something is so.
 fn until(mut is_so: impl FnMut() -> bool) -> std::io::Result<()> {
-    respool_testkit::wait_until("it", LIMIT, || Ok(is_so()))
+    respool_testkit::wait_until("it", PATIENCE, || Ok(is_so()))
 }
 
 fn held_by(server: &RedisServer) -> String {
@@ -410,7 +408,7 @@ fn steering_is_refused_unless_the_settings_allow_it() {
 fn an_operator_ends_the_process_once_replies_are_out() {
     let mut served = Served::with("");
     assert!(ask(&mut served.client(), "PROXY DRAIN").starts_with("+Draining"));
-    assert!(served.respool.process().wait(LIMIT).expect("it ends").success());
+    assert!(served.respool.process().wait(PATIENCE).expect("it ends").success());
 }
 
 #[test]
@@ -689,7 +687,7 @@ fn tracking_needs_no_node_that_is_down() {
         ask(&mut plain, "HELLO 3");
         ask(&mut seven, "HELLO 3 AUTH seven x");
         for client in [&mut plain, &mut seven] {
-            client.set_timeout(LIMIT).expect("it can be set");
+            client.set_timeout(PATIENCE).expect("it can be set");
             assert_eq!(ask(client, &format!("CLIENT TRACKING ON{mode}")), "+OK\r\n", "{mode}");
         }
         assert_eq!(ask(&mut seven, "GET k"), "_\r\n");
@@ -717,7 +715,7 @@ fn tracking_needs_no_node_that_is_down() {
             while plain.reply().expect("a frame").starts_with(b">") {}
             plain.set_timeout(Duration::from_millis(300)).expect("it can be set");
             let is_quiet = plain.reply().is_err();
-            plain.set_timeout(LIMIT).expect("it can be set");
+            plain.set_timeout(PATIENCE).expect("it can be set");
             is_quiet
         })
         .expect("all nodes tell");

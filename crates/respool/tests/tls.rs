@@ -21,8 +21,11 @@ fn server(words: &str, args: &[&str]) -> (Authority, Running) {
     let authority = Authority::new();
     authority.write("server", &authority.issue("127.0.0.1", "server"));
     let listener = authority.listener("server", words);
-    let server = serve(&[&["--listen", &listener, "--listen", "127.0.0.1:0"], args].concat());
-    (authority, server)
+    let all = ["--listen", &listener, "--listen", "127.0.0.1:0"];
+    // A client may be slow here, unless the test is about that.
+    let patient = ["--tls-handshake-timeout", "60s"];
+    let patient = if args.contains(&patient[0]) { &[][..] } else { &patient };
+    (authority, serve(&[&all[..], patient, args].concat()))
 }
 
 fn connect(server: &Running, config: &Arc<ClientConfig>) -> Encrypted {
@@ -47,8 +50,8 @@ fn until_the_end(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 #[test]
 fn clients_speak_tls_and_large_values_and_pipelines_come_whole() {
     let (authority, server) = server("", &["--workers", "2", "--nodes", "embedded:,embedded:"]);
-    let mut client = connect(&server, &config(&authority, None));
     let value: Vec<u8> = (0..8_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut client = connect(&server, &config(&authority, None));
     client.send(&request(&[b"SET", b"large".as_slice(), &value])).expect("it is taken");
     assert_eq!(client.reply().expect("a reply"), b"+OK\r\n");
     // Many replies that are larger than a socket's buffer wait for a client that does not read yet.
@@ -254,7 +257,16 @@ fn nodes_are_dialled_with_tls_and_have_to_be_who_they_say() {
         (ca.clone(), Some("CertificateRequired")),
     ] {
         let address = format!("tls:127.0.0.1:{port} {words}");
-        let proxy = serve(&["--listen", "127.0.0.1:0", "--node", &address, "--reconnect-max", "50ms"]);
+        let proxy = serve(&[
+            "--listen",
+            "127.0.0.1:0",
+            "--node",
+            &address,
+            "--reconnect-max",
+            "50ms",
+            "--connect-timeout",
+            "10s",
+        ]);
         let mut client = proxy.client(0);
         let reply = client.ask("SET k v").expect("a reply");
         match refusal {
@@ -379,7 +391,8 @@ fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
         });
         let mut killer = connect(&server, &settings);
         let killed = killer.ask("CLIENT KILL TYPE normal SKIPME yes").expect("a reply");
-        assert_eq!(killed, format!(":{CLIENTS}\r\n"), "round {round}");
+        let said = server.process.output();
+        assert_eq!(killed, format!(":{CLIENTS}\r\n"), "round {round}: {}", said.join("\n"));
         let is_alone = || Ok(killer.ask("INFO clients")?.contains("connected_clients:1\r\n"));
         wait_until("all others are gone", LIMIT, is_alone).expect("they go");
         drop(crowd);

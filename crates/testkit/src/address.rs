@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
+use crate::PATIENCE;
+
 /// A kind of stream socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -39,7 +41,7 @@ impl Address {
     pub fn connect(&self) -> io::Result<Stream> {
         match self {
             Address::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, Duration::from_secs(10))?;
+                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }

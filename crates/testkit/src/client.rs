@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-use crate::{Address, Stream, reply_length, request};
+use crate::{Address, PATIENCE, Stream, reply_length, request};
 
 /// A connection that sends what it is told, byte for byte, and hands back replies as the bytes they came in.
 #[derive(Debug)]
@@ -16,10 +16,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects. Reads and writes fail after ten seconds unless [`Client::set_timeout`] says otherwise.
+    /// Connects. Reads and writes fail after [`PATIENCE`] unless [`Client::set_timeout`] says otherwise.
     pub fn connect(address: &Address) -> io::Result<Client> {
         let client = Client { stream: address.connect()?, buffer: Vec::new(), taken: 0 };
-        client.set_timeout(Duration::from_secs(10))?;
+        client.set_timeout(PATIENCE)?;
         Ok(client)
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use socket2::{SockFilter, SockRef};
 
-use crate::{Address, elements, reply_length, wait_until};
+use crate::{Address, PATIENCE, elements, reply_length, wait_until};
 
 /// What the node does about one request.
 #[derive(Debug, Clone)]
@@ -153,7 +153,7 @@ impl FakeBackend {
     /// Waits until a request with this key (its first argument) has come.
     pub fn wait_for(&self, key: &[u8]) -> io::Result<()> {
         let what = format!("the node has received {:?}", String::from_utf8_lossy(key));
-        wait_until(&what, Duration::from_secs(10), || Ok(self.received().iter().any(|request| request.key() == key)))
+        wait_until(&what, PATIENCE, || Ok(self.received().iter().any(|request| request.key() == key)))
     }
 
     /// Sends bytes on one connection, asked or not; its number is that of [`Received::connection`].
@@ -170,7 +170,7 @@ impl FakeBackend {
     pub fn vanish(&self) -> io::Result<()> {
         let connections = lock(&self.shared.connections);
         // What it has sent must have arrived: it would send that again, as no vanished peer does.
-        wait_until("all replies have arrived", Duration::from_secs(10), || {
+        wait_until("all replies have arrived", PATIENCE, || {
             connections.iter().try_fold(true, |all, one| Ok(all && is_all_there(one)?))
         })?;
         // "Return 0": the kernel keeps nothing of any packet, and so answers none.

@@ -33,7 +33,7 @@ pub use differential::differences::{
 pub use differential::{Comparison, Disagreement, are_alike, compare, compare_all};
 pub use faulty_node::{Act, FakeBackend, Gate, Received, usual_reply};
 pub use lock_step::{Theme, play_in_lock_step};
-pub use process::{Process, kill_running, wait_until};
+pub use process::{PATIENCE, Process, kill_running, wait_until};
 pub use redis::RedisServer;
 pub use reference::{ask_all, reference_server, test_scale};
 pub use reply::{elements, reply_length, request};

@@ -11,8 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Lines of output that are kept, oldest dropped first.
 const LINES_MAX: usize = 1_000;
-/// Time to end for a child that has closed its output.
-const END_LIMIT: Duration = Duration::from_secs(5);
+/// How long tests wait for what has to come. A machine that stands still for seconds does not use it up, and only a defect
+/// does: nothing gets slower by it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Children that were started and not yet ended.
 static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -143,7 +144,7 @@ impl Process {
         }
         drop(state);
         // Closing the streams is the last thing that most do.
-        let status = self.wait(deadline.saturating_duration_since(Instant::now()).max(END_LIMIT))?;
+        let status = self.wait(deadline.saturating_duration_since(Instant::now()).max(PATIENCE))?;
         Ok((status, self.output()))
     }
 

@@ -3,13 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Address, Client, Process, TempDir, free_port};
+use crate::{Address, Client, PATIENCE, Process, TempDir, free_port};
 
-const READY_LIMIT: Duration = Duration::from_secs(20);
 /// Starts that are tried with different ports before giving up.
 const PORTS_MAX: usize = 10;
 
@@ -141,6 +139,6 @@ fn spawn(program: &Path, port: u16, directory: &TempDir, arguments: &[String]) -
         .args(arguments);
     let process = Process::spawn(format!("{} on port {port}", program.display()), &mut command)?;
     // Printed once both listeners are open, the unix socket's line last.
-    process.wait_for_line("The server is now ready to accept connections at", READY_LIMIT)?;
+    process.wait_for_line("The server is now ready to accept connections at", PATIENCE)?;
     Ok(process)
 }

@@ -7,10 +7,9 @@ use std::{env, io};
 
 use rustix::process::Signal;
 
-use crate::{Address, Client, Process, TempDir, free_port};
+use crate::{Address, Client, PATIENCE, Process, TempDir, free_port};
 
 const READY_LINE: &str = "Ready to accept connections";
-const READY_LIMIT: Duration = Duration::from_secs(20);
 const PORTS_MAX: usize = 5;
 
 /// A running `respool serve` that listens on a TCP port of the loopback interface and on a unix socket.
@@ -111,6 +110,6 @@ fn spawn(binary: &Path, port: u16, directory: &TempDir, nodes: &[Address], argum
     }
     command.args(arguments);
     let process = Process::spawn("respool", &mut command)?;
-    process.wait_for_line(READY_LINE, READY_LIMIT)?;
+    process.wait_for_line(READY_LINE, PATIENCE)?;
     Ok(process)
 }

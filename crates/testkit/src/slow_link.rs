@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn bytes_arrive_late_but_not_one_after_the_other() -> io::Result<()> {
         let server = RedisServer::start()?;
-        let link = SlowLink::open(server.tcp(), Duration::from_millis(20))?;
+        let link = SlowLink::open(server.tcp(), Duration::from_millis(200))?;
         let mut client = Client::connect(&link.address())?;
         let started = Instant::now();
         for _ in 0..20 {
@@ -100,8 +100,9 @@ mod tests {
         let replies = client.replies(20)?;
         let took = started.elapsed();
         assert_eq!(replies.last().map(Vec::as_slice), Some(&b":20\r\n"[..]));
-        assert!(took >= Duration::from_millis(40), "{took:?}");
-        assert!(took < Duration::from_millis(400), "{took:?} for twenty requests in one go");
+        assert!(took >= Duration::from_millis(400), "{took:?}");
+        // One after the other they take eight seconds.
+        assert!(took < Duration::from_secs(4), "{took:?} for twenty requests in one go");
         server.client()?.ask("SHUTDOWN NOSAVE").ok();
         assert!(client.read_to_close()?.is_empty());
         Ok(())

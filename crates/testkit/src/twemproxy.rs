@@ -3,9 +3,8 @@
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use crate::{Address, Process, TempDir, Transport, free_port, wait_until};
+use crate::{Address, PATIENCE, Process, TempDir, Transport, free_port, wait_until};
 
 /// A twemproxy with one pool in front of the given servers: ketama, one connection per server, its defaults otherwise.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl Nutcracker {
             .arg(directory.join("nutcracker.pid"))
             .args(["--stats-addr", "127.0.0.1", "--stats-port", &free_port()?.to_string()]);
         let mut process = Process::spawn("nutcracker", &mut command)?;
-        wait_until("nutcracker accepts connections", Duration::from_secs(10), || match process.try_wait()? {
+        wait_until("nutcracker accepts connections", PATIENCE, || match process.try_wait()? {
             Some(status) => Err(io::Error::other(format!("nutcracker ended: {status}: {:?}", process.output()))),
             None => Ok(address.connect().is_ok()),
         })?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Client, Nutcracker, RedisServer, Transport, proc_stats};
+use respool_testkit::{Client, Nutcracker, PATIENCE, RedisServer, Transport, proc_stats};
 
 #[test]
 fn a_redis_server_answers_over_both_transports() -> io::Result<()> {
@@ -28,7 +28,7 @@ fn a_paused_server_is_silent_and_goes_on_afterwards() -> io::Result<()> {
     client.send(b"PING\r\n")?;
     assert_eq!(client.reply().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     server.resume()?;
-    client.set_timeout(Duration::from_secs(10))?;
+    client.set_timeout(PATIENCE)?;
     assert_eq!(client.reply()?, b"+PONG\r\n");
     Ok(())
 }

@@ -238,7 +238,7 @@ mod tests {
     fn get(address: &Address, path: &str) -> String {
         let Address::Tcp { host, port } = address else { panic!("an address with a host") };
         let mut stream = std::net::TcpStream::connect((host.as_str(), *port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
         let mut response = String::new();
         // To the end of the stream: the server must close by itself.
@@ -262,7 +262,8 @@ mod tests {
         for _ in 0..CONNECTIONS_MAX {
             assert!(get(&address, "/healthz").starts_with("HTTP/1.1 200"));
         }
-        assert!(began.elapsed() < CONNECTION_LIFE / 2, "{:?}", began.elapsed());
+        // Before the first of those that say nothing is closed for its age.
+        assert!(began.elapsed() < CONNECTION_LIFE, "{:?}", began.elapsed());
         control.enter(Phase::Stopping);
     }
 

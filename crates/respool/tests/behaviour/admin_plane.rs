@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{RedisServer, Respool, request, wait_until};
+use respool_testkit::{PATIENCE, RedisServer, Respool, request, wait_until};
 
 use super::proxy;
 
@@ -120,7 +120,7 @@ fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
     assert_eq!(boss.ask("CLIENT UNPAUSE")?, "+OK\r\n");
 
     assert_eq!(boss.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
-    wait_until("reads go on and writes wait", Duration::from_secs(5), || {
+    wait_until("reads go on and writes wait", PATIENCE, || {
         for client in &mut others {
             if client.ask("GET k")? != "$-1\r\n" {
                 return Ok(false);
@@ -144,7 +144,7 @@ fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
     assert_eq!(server.client()?.ask("GET n")?, "$1\r\n9\r\n");
 
     // Whichever worker is asked tells of the connections of both.
-    wait_until("both workers' connections are told", Duration::from_secs(5), || {
+    wait_until("both workers' connections are told", PATIENCE, || {
         Ok(boss.ask("INFO nodes")?.contains("state=up,connections=2,"))
     })?;
 
@@ -152,7 +152,6 @@ fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
     assert_eq!(boss.ask("CLIENT PAUSE 300")?, "+OK\r\n");
     assert_eq!(boss.ask("PING")?, "+PONG\r\n");
     assert!(before.elapsed() >= Duration::from_millis(295), "{:?}", before.elapsed());
-    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
     Ok(())
 }
 
@@ -172,7 +171,7 @@ fn a_pause_of_writes_holds_for_every_worker_when_it_is_answered_and_for_transact
 
     assert_eq!(boss.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
     others.iter_mut().try_for_each(|client| client.send_command(&["EXEC"]))?;
-    wait_until("all transactions that write are held back", Duration::from_secs(5), || {
+    wait_until("all transactions that write are held back", PATIENCE, || {
         Ok(boss.ask("INFO clients")?.contains("blocked_clients:8\r\n"))
     })?;
     assert_eq!(reader.ask("EXEC")?, "*1\r\n$-1\r\n", "one that reads is not");
@@ -180,9 +179,7 @@ fn a_pause_of_writes_holds_for_every_worker_when_it_is_answered_and_for_transact
     assert_eq!(reader.command(&["EVAL", script, "0"])?, b":1\r\n", "nor a script that says so");
     let mut writer = proxy.client()?;
     writer.send_command(&["EVAL", "return 1", "0"])?;
-    wait_until("another script is", Duration::from_secs(5), || {
-        Ok(boss.ask("INFO clients")?.contains("blocked_clients:9\r\n"))
-    })?;
+    wait_until("another script is", PATIENCE, || Ok(boss.ask("INFO clients")?.contains("blocked_clients:9\r\n")))?;
     assert_eq!(boss.ask("CLIENT UNPAUSE")?, "+OK\r\n");
     assert_eq!(writer.reply()?, b":1\r\n");
     for client in &mut others {
@@ -230,7 +227,7 @@ fn a_pause_of_writes_does_not_hold_functions_that_only_read() -> io::Result<()> 
         for _ in 0..3 {
             assert_eq!(reader.command(&["FCALL", "Reads", "1", "k"])?, b"$1\r\nv\r\n");
         }
-        wait_until("only the one that writes waits", Duration::from_secs(5), || {
+        wait_until("only the one that writes waits", PATIENCE, || {
             Ok(boss.ask("INFO clients")?.contains("blocked_clients:1\r\n"))
         })?;
         assert_eq!(server.client()?.ask("EXISTS n")?, ":0\r\n");
@@ -240,9 +237,9 @@ fn a_pause_of_writes_does_not_hold_functions_that_only_read() -> io::Result<()> 
         boss.ask("DEL n")?;
     }
     // It holds everything if it is told to.
-    assert_eq!(boss.ask("CLIENT PAUSE 200")?, "+OK\r\n");
     let before = Instant::now();
+    assert_eq!(boss.ask("CLIENT PAUSE 200")?, "+OK\r\n");
     assert_eq!(proxy.client()?.command(&["FCALL", "reads", "1", "k"])?, b"$1\r\nv\r\n");
-    assert!(before.elapsed() > Duration::from_millis(100), "{:?}", before.elapsed());
+    assert!(before.elapsed() >= Duration::from_millis(195), "{:?}", before.elapsed());
     Ok(())
 }

@@ -1,13 +1,10 @@
 //! Connections that serve one client for good: MONITOR, and what replicas ask for.
 
 use std::io;
-use std::time::Duration;
 
-use respool_testkit::{Address, Client, RedisServer, Respool, proc_stats, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, RedisServer, Respool, proc_stats, wait_until};
 
 use super::{Four, proxy};
-
-const LIMIT: Duration = Duration::from_secs(20);
 
 fn server() -> io::Result<RedisServer> {
     RedisServer::start_with(&["--repl-diskless-sync-delay", "0", "--repl-timeout", "20"])
@@ -54,11 +51,13 @@ fn a_real_replica_follows_its_node_through_the_proxy() -> io::Result<()> {
     let Address::Tcp(address) = proxy.tcp() else { return Err(io::Error::other("the proxy listens on TCP")) };
     let port = address.port().to_string();
     let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port])?;
-    wait_until("the replica follows", LIMIT, || {
+    wait_until("the replica follows", PATIENCE, || {
         Ok(ask(&replica.tcp(), "INFO replication")?.contains("master_link_status:up"))
     })?;
     client.ask("SET after 1")?;
-    wait_until("what is written afterwards arrives", LIMIT, || Ok(ask(&replica.tcp(), "GET after")? == "$1\r\n1\r\n"))?;
+    wait_until("what is written afterwards arrives", PATIENCE, || {
+        Ok(ask(&replica.tcp(), "GET after")? == "$1\r\n1\r\n")
+    })?;
     assert_eq!(ask(&replica.tcp(), "DBSIZE")?, ":501\r\n");
     // Its acknowledgements reach the primary, or else this would run out of time.
     assert_eq!(ask(&primary.tcp(), "WAIT 1 10000")?, ":1\r\n");
@@ -68,7 +67,7 @@ fn a_real_replica_follows_its_node_through_the_proxy() -> io::Result<()> {
     // No other client notices, and nothing is left when it closes.
     assert_eq!(client.ask("GET before:499")?, "$3\r\n499\r\n");
     drop(replica);
-    wait_until("its connection is closed", LIMIT, || Ok(connections(&primary, "replica")? == 0))?;
+    wait_until("its connection is closed", PATIENCE, || Ok(connections(&primary, "replica")? == 0))?;
     assert!(!proxy.client()?.ask("PROXY SHOW PINS")?.contains("replica"));
     Ok(())
 }
@@ -191,7 +190,7 @@ fn monitor_shows_what_all_nodes_are_asked_until_reset() -> io::Result<()> {
     assert_eq!(monitor.ask("MONITOR")?, "+QUEUED\r\n");
     assert_eq!(monitor.ask("EXEC")?, "*1\r\n-ERR MONITOR isn't allowed for DENY BLOCKING client\r\n");
     for server in &four.servers {
-        wait_until("no node shows anything any more", LIMIT, || {
+        wait_until("no node shows anything any more", PATIENCE, || {
             Ok(!ask(&server.tcp(), "CLIENT LIST")?.contains(" flags=O "))
         })?;
     }
@@ -210,7 +209,7 @@ fn whoever_monitors_a_node_that_ends_is_disconnected_and_nobody_else() -> io::Re
     assert!(client.ask(&format!("GET {}", four.keys[1]))?.starts_with('$'));
     let error = four.proxy.client()?.ask("MONITOR")?;
     assert!(error.starts_with("-ERR node ") && error.ends_with("the command was not sent\r\n"), "{error}");
-    wait_until("the other nodes' connections are closed", LIMIT, || {
+    wait_until("the other nodes' connections are closed", PATIENCE, || {
         Ok(!ask(&four.servers[0].tcp(), "CLIENT LIST")?.contains(" flags=O "))
     })
 }

@@ -3,13 +3,15 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{RedisServer, Respool, wait_until};
+use respool_testkit::{PATIENCE, RedisServer, Respool, wait_until};
 use rustix::process::Signal;
 
 use super::proxy;
 
-const LIMIT: Duration = Duration::from_secs(30);
 const WRITES: usize = 2_000;
+
+/// The node does nothing for as long as the test takes, and is still waited for.
+const PATIENT: [&str; 4] = ["--request-timeout", "60s", "--node-silence-timeout", "60s"];
 
 /// A proxy has taken writes without replies, while its node does nothing; then it is told to end.
 fn ends_with_writes(proxy: &mut Respool, node: &RedisServer, is_gone: bool) -> io::Result<()> {
@@ -21,7 +23,7 @@ fn ends_with_writes(proxy: &mut Respool, node: &RedisServer, is_gone: bool) -> i
     node.pause()?;
     let writes: String = (0..WRITES).map(|number| format!("SET key{number} {}\r\n", "x".repeat(100))).collect();
     client.send(format!("CLIENT REPLY OFF\r\n{writes}").as_bytes())?;
-    wait_until("all is taken", LIMIT, || Ok(other.figure("proxy", "requests")? as usize > before + WRITES))?;
+    wait_until("all is taken", PATIENCE, || Ok(other.figure("proxy", "requests")? as usize > before + WRITES))?;
     if is_gone {
         drop(client);
     } else {
@@ -36,13 +38,14 @@ fn writes_without_replies_are_done_before_the_process_ends() -> io::Result<()> {
     for mode in ["multiplex", "session"] {
         for is_gone in [false, true] {
             let node = RedisServer::start()?;
-            let mut proxy = proxy(&[node.tcp()], &["--pool-mode", mode])?;
+            let mut proxy =
+                proxy(&[node.tcp()], &[&PATIENT[..], &["--drain-timeout", "60s", "--pool-mode", mode]].concat())?;
             ends_with_writes(&mut proxy, &node, is_gone)?;
             // It would have ended by now.
             std::thread::sleep(Duration::from_millis(500));
             assert!(proxy.process().try_wait()?.is_none(), "{mode}: it does not end before its node has them");
             node.resume()?;
-            assert!(proxy.process().wait(LIMIT)?.success());
+            assert!(proxy.process().wait(PATIENCE)?.success());
             assert_eq!(node.client()?.ask("DBSIZE")?, format!(":{WRITES}\r\n"), "{mode}, gone: {is_gone}");
         }
     }
@@ -52,9 +55,9 @@ fn writes_without_replies_are_done_before_the_process_ends() -> io::Result<()> {
 #[test]
 fn what_the_drain_timeout_cuts_off_is_in_the_log() -> io::Result<()> {
     let node = RedisServer::start()?;
-    let mut proxy = proxy(&[node.tcp()], &["--drain-timeout", "300ms"])?;
+    let mut proxy = proxy(&[node.tcp()], &[&PATIENT[..], &["--drain-timeout", "300ms"]].concat())?;
     ends_with_writes(&mut proxy, &node, true)?;
-    assert!(proxy.process().wait(LIMIT)?.success());
+    assert!(proxy.process().wait(PATIENCE)?.success());
     let words = format!("{WRITES} requests have not been answered by their nodes");
     assert!(proxy.output().iter().any(|line| line.contains(&words)), "{:?}", proxy.output());
     node.resume()
@@ -66,10 +69,10 @@ fn who_waits_when_the_process_ends_is_closed_without_a_word() -> io::Result<()> 
     for mut server in [proxy(&[node.tcp()], &[])?, proxy(&[], &[])?] {
         let mut waiter = server.client()?;
         waiter.send(b"ECHO before\r\nBLPOP q 0\r\nSET ran yes\r\n")?;
-        wait_until("it waits", LIMIT, || Ok(server.client()?.ask("CLIENT LIST")?.contains("flags=b")))?;
+        wait_until("it waits", PATIENCE, || Ok(server.client()?.ask("CLIENT LIST")?.contains("flags=b")))?;
         server.process().signal(Signal::TERM)?;
         assert_eq!(waiter.read_to_close()?, super::bulk("before"));
-        assert!(server.process().wait(LIMIT)?.success());
+        assert!(server.process().wait(PATIENCE)?.success());
     }
     assert_eq!(node.client()?.ask("EXISTS ran")?, ":0\r\n");
     Ok(())

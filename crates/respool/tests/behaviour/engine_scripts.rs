@@ -1,26 +1,24 @@
 //! Scripts of the embedded server: who is served while one runs, who is served by what it writes, and what ends it.
 
 use std::io;
-use std::time::Duration;
 
-use respool_testkit::{Address, Client, request, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, request, wait_until};
 
 use super::{proxy, redis_servers};
 
 /// Longer than a script runs before others are served: five seconds.
-const LIMIT: Duration = Duration::from_secs(60);
 
 const ENDLESS: [&str; 3] = ["EVAL", "while true do pcall(function() while true do end end) end", "0"];
 
 fn patient(server: &Address) -> io::Result<Client> {
     let client = Client::connect(server)?;
-    client.set_timeout(LIMIT)?;
+    client.set_timeout(PATIENCE)?;
     Ok(client)
 }
 
 /// The script has been left for others, who are told that it runs.
 fn wait_for_busy(other: &mut Client) -> io::Result<()> {
-    wait_until("others are served", LIMIT, || Ok(other.ask("GET k")?.starts_with("-BUSY ")))
+    wait_until("others are served", PATIENCE, || Ok(other.ask("GET k")?.starts_with("-BUSY ")))
 }
 
 #[test]
@@ -51,7 +49,7 @@ fn a_script_goes_on_without_its_client() -> io::Result<()> {
     drop(client);
     assert!(other.ask("GET k")?.starts_with("-BUSY "));
     assert_eq!(other.ask("SCRIPT KILL")?, "+OK\r\n");
-    wait_until("the script has ended", LIMIT, || Ok(other.ask("GET k")? == "$-1\r\n"))
+    wait_until("the script has ended", PATIENCE, || Ok(other.ask("GET k")? == "$-1\r\n"))
 }
 
 #[test]
@@ -163,7 +161,7 @@ fn what_a_script_writes_serves_those_who_wait_and_stops_transactions() -> io::Re
     let (mut waiter, mut watcher, mut other) =
         (patient(&server.tcp())?, patient(&server.tcp())?, patient(&server.tcp())?);
     waiter.send(&request(&["BLPOP", "list", "0"]))?;
-    wait_until("it waits", LIMIT, || Ok(other.ask("INFO clients")?.contains("blocked_clients:1\r\n")))?;
+    wait_until("it waits", PATIENCE, || Ok(other.ask("INFO clients")?.contains("blocked_clients:1\r\n")))?;
     watcher.ask("WATCH k")?;
     let script = "redis.call('set', 'k', 'v') return redis.call('rpush', 'list', 'a', 'b')";
     assert_eq!(other.command(&["EVAL", script, "0"])?, b":2\r\n");

@@ -2,9 +2,8 @@
 //! same.
 
 use std::io;
-use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, wait_until};
+use respool_testkit::{Client, PATIENCE, RedisServer, wait_until};
 
 use super::{Four, proxy};
 
@@ -94,11 +93,11 @@ fn half_close(connect: &dyn Fn() -> io::Result<Client>, case: &Case, is_at_once:
     let mut client = connect()?;
     client.send(&bytes_of(case))?;
     if !is_at_once {
-        wait_until(case.pipeline, Duration::from_secs(10), || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
+        wait_until(case.pipeline, PATIENCE, || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
     }
     client.finish_sending()?;
     let heard = client.read_to_close()?;
-    wait_until("nothing waits", Duration::from_secs(10), || Ok(!other.ask("CLIENT LIST")?.contains("flags=b")))?;
+    wait_until("nothing waits", PATIENCE, || Ok(!other.ask("CLIENT LIST")?.contains("flags=b")))?;
     let heard = String::from_utf8_lossy(&heard).into_owned();
     // The greeting is each server's own.
     let greeting_ends = heard.find("modules\r\n*0\r\n").filter(|_| case.pipeline.starts_with("HELLO"));
@@ -148,7 +147,7 @@ fn where_no_connection_is_free_it_is_the_same() -> io::Result<()> {
     let proxy = proxy(&[node.tcp()], &["--blocking-connections-max", "1"])?;
     let mut other = proxy.client()?;
     other.send(b"BLPOP nothing 0\r\n")?;
-    wait_until("it waits", Duration::from_secs(5), || Ok(proxy.client()?.ask("CLIENT LIST")?.contains("flags=b")))?;
+    wait_until("it waits", PATIENCE, || Ok(proxy.client()?.ask("CLIENT LIST")?.contains("flags=b")))?;
     for pipeline in ["BLPOP l 0|SET ran yes", "RPUSH l x|BLPOP l 0|SET ran yes", "SET l text|BLPOP l 0|SET ran yes"] {
         let run = |connect: &dyn Fn() -> io::Result<Client>| -> io::Result<(Vec<u8>, String)> {
             let mut client = connect()?;
@@ -189,9 +188,9 @@ fn a_client_that_dies_while_it_waits_leaves_all_as_it_was() -> io::Result<()> {
             } else {
                 b"BLPOP l 0\r\nSET ran yes\r\n"
             })?;
-            wait_until("it waits", Duration::from_secs(5), || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
+            wait_until("it waits", PATIENCE, || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
             drop(client);
-            wait_until("it has gone", Duration::from_secs(5), || Ok(!other.ask("CLIENT LIST")?.contains("flags=b")))?;
+            wait_until("it has gone", PATIENCE, || Ok(!other.ask("CLIENT LIST")?.contains("flags=b")))?;
             assert_eq!(other.ask("RPUSH l x")?, ":1\r\n");
             assert_eq!(other.ask("EXISTS ran")?, ":0\r\n");
             assert_eq!(other.ask("LPOP l")?, "$1\r\nx\r\n");
@@ -199,7 +198,7 @@ fn a_client_that_dies_while_it_waits_leaves_all_as_it_was() -> io::Result<()> {
         let mut client = server.client()?;
         let id = client.ask("CLIENT ID")?;
         client.send(b"BLPOP l 0\r\nSET ran yes\r\n")?;
-        wait_until("it waits", Duration::from_secs(5), || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
+        wait_until("it waits", PATIENCE, || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
         assert_eq!(other.ask(&format!("CLIENT KILL ID {}", id.trim_start_matches(':').trim_end()))?, ":1\r\n");
         assert_eq!(other.ask("EXISTS ran")?, ":0\r\n");
     }
@@ -217,7 +216,7 @@ fn the_end_is_seen_behind_much_that_waits() -> io::Result<()> {
         for is_served in [false, true] {
             let mut client = server.client()?;
             client.send(format!("{before}BLPOP l 0\r\n{behind}").as_bytes())?;
-            wait_until("it waits", Duration::from_secs(5), || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
+            wait_until("it waits", PATIENCE, || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
             if is_served {
                 // What has been read ahead is done in its turn.
                 other.ask("RPUSH l x")?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Client, RedisServer, Respool, Rng, request, wait_until};
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, Rng, request, wait_until};
 
 use super::proxy;
 
@@ -60,9 +60,10 @@ fn slow_and_rude_strangers_do_not_hold_up_who_behaves() -> io::Result<()> {
     });
     let (median, _) = beside?;
     assert!(garbage > 10, "{garbage} rude clients were told so");
-    // Two cores are shared with the programs that make the noise, so this is generous; a loop that is held up takes far longer.
-    assert!(median < alone * 20 + Duration::from_millis(20), "{alone:?} alone, {median:?} beside {SLOW} others");
-    wait_until("unauthenticated clients are closed after auth_timeout", Duration::from_secs(20), || {
+    // The cores are shared with the programs that make the noise and with whatever else runs, so this is generous: a loop that
+    // is held up takes seconds.
+    assert!(median < alone * 20 + Duration::from_millis(500), "{alone:?} alone, {median:?} beside {SLOW} others");
+    wait_until("unauthenticated clients are closed after auth_timeout", PATIENCE, || {
         Ok(good.ask("INFO proxy")?.contains("clients:1\r\n"))
     })?;
     assert!(slow.iter_mut().all(|client| client.read_to_close().is_ok()));
@@ -142,7 +143,7 @@ fn a_crowd_that_waits_is_served_or_told_whatever_happens_to_its_key() -> io::Res
         }
     }
     let mut boss = proxy.client()?;
-    wait_until("they all wait", Duration::from_secs(10), || {
+    wait_until("they all wait", PATIENCE, || {
         Ok(boss.ask("INFO proxy")?.contains(&format!("blocked_clients:{WAITING}\r\n")))
     })?;
     let ids: Vec<String> = boss

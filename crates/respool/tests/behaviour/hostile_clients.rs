@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use respool_testkit::{Act, Client, FakeBackend, Gate, Respool, proc_stats, request, wait_until};
+use respool_testkit::{Act, Client, FakeBackend, Gate, PATIENCE, Respool, proc_stats, request, wait_until};
 
 use super::{proxy, wait_for_reply};
 
@@ -168,7 +168,7 @@ fn replies_made_here_are_not_made_for_clients_that_do_not_take_them() -> io::Res
     let gets = request(&["GET", "big"]).repeat(500);
     let mut crowd: Vec<Client> = (0..10).map(|_| server.client()).collect::<io::Result<_>>()?;
     crowd.iter_mut().for_each(|client| shout(client, &gets));
-    wait_until("all of them are paused", Duration::from_secs(10), || {
+    wait_until("all of them are paused", PATIENCE, || {
         Ok(good.ask("PROXY SHOW CLIENTS")?.matches("output\r\n").count() >= 10)
     })?;
     let grown = proc_stats::peak_resident_bytes(server.pid())?.saturating_sub(before);
@@ -223,10 +223,11 @@ fn pipelines_over_several_nodes_are_held_back_with_their_nodes() -> io::Result<(
     let mut words = vec!["MSET"];
     keys.iter().for_each(|key| words.extend([key.as_str(), value.as_str()]));
     let request = request(&words);
-    client.set_timeout(Duration::from_secs(1))?;
+    client.set_timeout(Duration::from_secs(3))?;
     // Far more than all buffers on the way take.
     let is_held_back = (0..10_000).any(|_| client.send(&request).is_err());
     assert!(is_held_back, "eighty megabytes were read for nodes that take none");
+    client.set_timeout(PATIENCE)?;
     let clients = proxy.client()?.ask("PROXY SHOW CLIENTS")?;
     assert!(clients.contains("paused_for\r\n$4\r\nnode\r\n"), "{clients}");
     gate.open();

@@ -37,9 +37,8 @@ mod users;
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
-use respool_testkit::{Address, Client, RedisServer, Respool, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, RedisServer, Respool, wait_until};
 
 /// A proxy with one worker, so that all clients of a test share its lanes.
 fn proxy(nodes: &[Address], arguments: &[&str]) -> io::Result<Respool> {
@@ -107,7 +106,7 @@ fn assert_error(reply: &[u8], what: &str) {
 
 /// Waits until `client` gets `expected` for the request; whatever comes before has to be an error.
 fn wait_for_reply(client: &mut Client, arguments: &[&str], expected: &[u8]) -> io::Result<()> {
-    wait_until(&format!("{arguments:?} is answered"), Duration::from_secs(10), || {
+    wait_until(&format!("{arguments:?} is answered"), PATIENCE, || {
         let reply = client.command(arguments)?;
         if reply != expected {
             assert_error(&reply, &format!("{arguments:?}"));

@@ -1,9 +1,8 @@
 //! What the process says it holds is what it holds, and it gives back what it does not hold any more.
 
 use std::io;
-use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, proc_stats, request, wait_until};
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, proc_stats, request, wait_until};
 
 use super::proxy;
 
@@ -19,7 +18,7 @@ fn assert_counted(proxy: &Respool, what: &str, burden: impl FnOnce() -> io::Resu
     let clients = burden()?;
     let (mut counted, mut grown) = (0, 0);
     // Tables are counted several times a second.
-    wait_until(&format!("{what}: what is held is counted"), Duration::from_secs(10), || {
+    wait_until(&format!("{what}: what is held is counted"), PATIENCE, || {
         grown = proc_stats::resident_bytes(proxy.pid())?.saturating_sub(before);
         counted = observer.figure("proxy", "held_bytes")?.saturating_sub(counted_before);
         Ok(grown.abs_diff(counted) * 4 <= grown.max(counted))
@@ -31,7 +30,7 @@ fn assert_counted(proxy: &Respool, what: &str, burden: impl FnOnce() -> io::Resu
 }
 
 fn wait_for_requests(observer: &mut Client, count: u64) -> io::Result<()> {
-    wait_until("all requests are read", Duration::from_secs(60), || Ok(observer.figure("proxy", "requests")? >= count))
+    wait_until("all requests are read", PATIENCE, || Ok(observer.figure("proxy", "requests")? >= count))
 }
 
 #[test]
@@ -69,9 +68,7 @@ fn large_replies_that_are_not_read_are_counted() -> io::Result<()> {
             client.send(&request(&["GET", "large"]).repeat(20))?;
             clients.push(client);
         }
-        wait_until("all has come", Duration::from_secs(20), || {
-            Ok(observer.figure("proxy", "upstream_bytes_in")? > 4 * 20 * 600_000)
-        })?;
+        wait_until("all has come", PATIENCE, || Ok(observer.figure("proxy", "upstream_bytes_in")? > 4 * 20 * 600_000))?;
         Ok(clients)
     })
 }
@@ -127,7 +124,7 @@ fn memory_is_given_back_soon_after_a_burst() -> io::Result<()> {
     assert!(peak * 2 > before * 3, "{before} bytes before and {peak} at the peak are too few to compare");
     drop(clients);
     let mut after = 0;
-    wait_until("memory is given back", Duration::from_secs(10), || {
+    wait_until("memory is given back", PATIENCE, || {
         after = proc_stats::resident_bytes(proxy.pid())?;
         Ok(after * 2 <= before * 3)
     })

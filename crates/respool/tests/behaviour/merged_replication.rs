@@ -1,17 +1,15 @@
 //! Replicas and tools that follow all nodes through the proxy as if they were one server.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
-use respool_testkit::{Address, Client, RedisServer, Respool, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, RedisServer, Respool, wait_until};
 
 use super::{addresses, proxy};
 
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// Three nodes, none of them without a key, and a proxy. Nodes fork for nothing but replicas.
+/// Three nodes, none of them without a key, and a proxy. Nodes fork for nothing but replicas, and say nothing into their streams
+/// by the clock.
 fn three() -> io::Result<(Vec<RedisServer>, Respool)> {
-    let arguments = ["--enable-debug-command", "yes"];
+    let arguments = ["--enable-debug-command", "yes", "--repl-ping-replica-period", "3600"];
     let nodes = (0..3).map(|_| RedisServer::start_with(&arguments)).collect::<io::Result<Vec<_>>>()?;
     let proxy = proxy(&addresses(&nodes), &["--admin-commands", "allow"])?;
     Ok((nodes, proxy))
@@ -29,7 +27,7 @@ fn ask(server: &RedisServer, words: &str) -> io::Result<String> {
 
 fn wait_for_link(replica: &RedisServer, state: &str) -> io::Result<()> {
     let line = format!("master_link_status:{state}");
-    wait_until(&format!("the replica's link is {state}"), LIMIT, || {
+    wait_until(&format!("the replica's link is {state}"), PATIENCE, || {
         Ok(ask(replica, "INFO replication")?.contains(&line))
     })
 }
@@ -50,7 +48,7 @@ fn digest(servers: &[&RedisServer]) -> io::Result<Vec<u8>> {
 
 fn wait_for_equality(nodes: &[RedisServer], replica: &RedisServer) -> io::Result<()> {
     let all: Vec<_> = nodes.iter().collect();
-    wait_until("the replica has what the nodes have", LIMIT, || Ok(digest(&all)? == digest(&[replica])?))
+    wait_until("the replica has what the nodes have", PATIENCE, || Ok(digest(&all)? == digest(&[replica])?))
 }
 
 /// The proxy's name for the client that follows. Another one has synchronized anew.
@@ -116,7 +114,7 @@ fn a_replica_has_what_all_nodes_have_under_writes() -> io::Result<()> {
         other.ask(&format!("SET k{number} 3"))?;
         client.ask(&format!("SET k{number} 0"))?;
     }
-    wait_until("both databases have all keys", LIMIT, || {
+    wait_until("both databases have all keys", PATIENCE, || {
         let keyspace = ask(&replica, "INFO keyspace")?;
         Ok(keyspace.contains("db3:keys=20,"))
     })?;
@@ -146,7 +144,9 @@ fn a_replica_synchronizes_again_when_a_node_has_ended() -> io::Result<()> {
     nodes[1].restart()?;
     wait_for_link(&replica, "up")?;
     let mut client = proxy.client()?;
-    wait_until("the proxy uses the node again", LIMIT, || Ok(client.ask("MGET a b c d e f g h i")?.starts_with('*')))?;
+    wait_until("the proxy uses the node again", PATIENCE, || {
+        Ok(client.ask("MGET a b c d e f g h i")?.starts_with('*'))
+    })?;
     write(&mut client, 2)?;
     wait_for_equality(&nodes, &replica)
 }

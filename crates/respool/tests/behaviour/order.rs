@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Act, Client, FakeBackend, Gate, RedisServer, request, wait_until};
+use respool_testkit::{Act, Client, FakeBackend, Gate, PATIENCE, RedisServer, request, wait_until};
 
 use super::{Four, bulk, proxy, value_of};
 
@@ -33,7 +33,7 @@ fn local_replies_and_fast_nodes_do_not_overtake_a_slow_node() -> io::Result<()> 
     client.set_timeout(Duration::from_millis(150))?;
     assert_eq!(client.reply().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nothing may overtake the first");
     four.servers[0].resume()?;
-    client.set_timeout(Duration::from_secs(10))?;
+    client.set_timeout(PATIENCE)?;
     for expected in expected {
         let reply = client.reply()?;
         assert_eq!(reply.escape_ascii().to_string(), expected.escape_ascii().to_string());
@@ -101,15 +101,15 @@ fn a_request_does_not_overtake_another_on_a_connection_that_is_replaced() -> io:
     let mut client = proxy.client()?;
     client.ask("GET first")?;
     client.send_command(&["SET", "k", "v"])?;
-    wait_until("the SET is at the node", Duration::from_secs(5), || {
+    wait_until("the SET is at the node", PATIENCE, || {
         Ok(node.received().iter().any(|request| request.command() == "SET"))
     })?;
     operator.ask("PROXY RECONNECT")?;
-    wait_until("there is another connection", Duration::from_secs(5), || {
+    wait_until("there is another connection", PATIENCE, || {
         Ok(operator.ask("INFO proxy")?.contains("upstreams:2\r\n"))
     })?;
     client.send_command(&["GET", "k"])?;
-    wait_until("the GET has been read", Duration::from_secs(5), || {
+    wait_until("the GET has been read", PATIENCE, || {
         Ok(operator.ask("PROXY SHOW CLIENTS")?.contains("outstanding\r\n:2\r\n"))
     })?;
     // Far more turns than it takes a request to leave. PING may be forwarded to the node, and wait behind the SET.

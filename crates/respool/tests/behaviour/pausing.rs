@@ -2,11 +2,8 @@
 //! state.
 
 use std::io;
-use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, wait_until};
-
-const LIMIT: Duration = Duration::from_secs(30);
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, wait_until};
 
 /// A proxy with two workers, and an operator's connection to it.
 fn operated(node: &RedisServer, arguments: &[&str]) -> io::Result<(Respool, Client)> {
@@ -18,7 +15,7 @@ fn operated(node: &RedisServer, arguments: &[&str]) -> io::Result<(Respool, Clie
 
 fn client(proxy: &Respool) -> io::Result<Client> {
     let client = proxy.client()?;
-    client.set_timeout(LIMIT)?;
+    client.set_timeout(PATIENCE)?;
     Ok(client)
 }
 
@@ -38,7 +35,7 @@ fn info_beside_a_node_that_hangs_tells_what_it_said_last() -> io::Result<()> {
         assert!(other.ask("INFO proxy")?.contains("workers:2\r\n"));
     }
     node.resume()?;
-    wait_until("it is told of as it is", LIMIT, || Ok(!operator.ask("INFO")?.contains("Last_known")))
+    wait_until("it is told of as it is", PATIENCE, || Ok(!operator.ask("INFO")?.contains("Last_known")))
 }
 
 #[test]
@@ -54,14 +51,14 @@ fn a_pause_finds_clients_in_every_state_and_loses_nothing() -> io::Result<()> {
     assert_eq!(queueing.ask("INCR counter")?, "+QUEUED\r\n");
     assert_eq!(watching.ask("WATCH watched")?, "+OK\r\n");
     waiting.send(b"BLPOP list 0\r\n")?;
-    wait_until("it waits", LIMIT, || Ok(operator.figure("clients", "blocked_clients")? == 1))?;
+    wait_until("it waits", PATIENCE, || Ok(operator.figure("clients", "blocked_clients")? == 1))?;
     assert!(listening.ask("SUBSCRIBE news")?.contains("subscribe"));
     assert_eq!(operator.ask("PROXY PAUSE WAIT")?, "+OK\r\n");
     queueing.send(b"EXEC\r\n")?;
     watching.send(b"MULTI\r\nSET watched 2\r\nEXEC\r\n")?;
     late.send(b"INCR counter\r\n")?;
     // The three held requests and the one that is blocked at the node.
-    wait_until("they are held back", LIMIT, || Ok(operator.figure("clients", "blocked_clients")? == 4))?;
+    wait_until("they are held back", PATIENCE, || Ok(operator.figure("clients", "blocked_clients")? == 4))?;
     assert_eq!(direct.ask("GET counter")?, "$-1\r\n");
     // Messages and elements from other connections still reach clients, as during CLIENT PAUSE.
     assert_eq!(direct.ask("PUBLISH news x")?, ":1\r\n");
@@ -106,7 +103,7 @@ fn clients_that_are_suspended_go_on_where_they_were() -> io::Result<()> {
     }
     // Suspended clients that disconnect are not counted, although they are not read.
     clients.truncate(15);
-    wait_until("five have left", LIMIT, || Ok(operator.figure("clients", "connected_clients")? == 16))?;
+    wait_until("five have left", PATIENCE, || Ok(operator.figure("clients", "connected_clients")? == 16))?;
     assert_eq!(direct.ask("GET counter")?, before);
     assert_eq!(operator.ask("PROXY RESUME")?, "+OK\r\n");
     for client in &mut clients {

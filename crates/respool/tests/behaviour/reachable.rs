@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Address, Client, RedisServer, Respool, request, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, RedisServer, Respool, request, wait_until};
 
 use super::proxy;
 
@@ -15,15 +15,15 @@ fn pong_is_the_word_of_the_only_node() -> io::Result<()> {
     let mut client = proxy.client()?;
     assert_eq!(client.ask("PING")?, "+PONG\r\n");
     server.pause()?;
-    wait_until("what was heard of it is old", Duration::from_secs(5), || {
+    wait_until("what was heard of it is old", PATIENCE, || {
         Ok(client.ask("PING")?.contains("did not answer within 300 ms"))
     })?;
     server.resume()?;
-    wait_until("it answers again", Duration::from_secs(5), || Ok(client.ask("PING")? == "+PONG\r\n"))?;
+    wait_until("it answers again", PATIENCE, || Ok(client.ask("PING")? == "+PONG\r\n"))?;
     server.kill()?;
-    wait_until("it is missed", Duration::from_secs(5), || Ok(client.ask("PING")?.contains("is not available")))?;
+    wait_until("it is missed", PATIENCE, || Ok(client.ask("PING")?.contains("is not available")))?;
     server.restart()?;
-    wait_until("it is back", Duration::from_secs(5), || Ok(client.ask("PING")? == "+PONG\r\n"))
+    wait_until("it is back", PATIENCE, || Ok(client.ask("PING")? == "+PONG\r\n"))
 }
 
 /// One server that is many nodes, each by an address of its own.
@@ -52,7 +52,8 @@ fn all_are_served(clients: &mut [Client], requests: usize) -> io::Result<()> {
 fn a_herd_of_connections_is_made_without_an_error() -> io::Result<()> {
     let ips = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
     let server = RedisServer::start_with(&[&["--bind"], &ips[..]].concat())?;
-    let arguments = ["--workers", "16", "--health-interval", "off"];
+    // More threads than the machine has cores, so a dial may take long.
+    let arguments = ["--workers", "16", "--health-interval", "off", "--connect-timeout", "10s"];
     let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &nodes_of(&server, 4), &arguments)?;
     let mut clients = (0..256).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
     for (number, client) in clients.iter_mut().enumerate() {
@@ -64,11 +65,9 @@ fn a_herd_of_connections_is_made_without_an_error() -> io::Result<()> {
     assert!(connections > 164, "{connections}");
     // Older than a connection that is only made again after a pause.
     let began = Instant::now();
-    wait_until("they are of age", Duration::from_secs(5), || Ok(began.elapsed() > Duration::from_millis(1_100)))?;
+    wait_until("they are of age", PATIENCE, || Ok(began.elapsed() > Duration::from_millis(1_100)))?;
     direct.ask("CLIENT KILL TYPE normal")?;
-    wait_until("they are lost", Duration::from_secs(10), || {
-        Ok(clients[0].figure("proxy", "upstream_losses")? >= connections)
-    })?;
+    wait_until("they are lost", PATIENCE, || Ok(clients[0].figure("proxy", "upstream_losses")? >= connections))?;
     all_are_served(&mut clients, 32)?;
     assert_eq!(clients[0].figure("proxy", "nodes_ejected")?, 0);
     Ok(())
@@ -119,5 +118,5 @@ fn no_write_goes_elsewhere_while_its_node_is_well() -> io::Result<()> {
     );
     assert_eq!(client.figure("proxy", "requests_moved")?, 0);
     direct[full].ask("CONFIG SET maxclients 1000")?;
-    wait_until("there is room again", Duration::from_secs(5), || Ok(proxy.client()?.ask("WATCH key1")? == "+OK\r\n"))
+    wait_until("there is room again", PATIENCE, || Ok(proxy.client()?.ask("WATCH key1")? == "+OK\r\n"))
 }

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, elements, wait_until};
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, elements, wait_until};
 
 use super::{addresses, proxy, pubsub::tell, redis_servers};
 
@@ -260,7 +259,7 @@ fn nobody_who_does_not_want_to_is_told_of_own_changes() -> io::Result<()> {
     // Nothing is left behind.
     for server in [&servers[1], &modes[0]] {
         let mut direct = server.client()?;
-        wait_until("no connection tracks any more", Duration::from_secs(10), || {
+        wait_until("no connection tracks any more", PATIENCE, || {
             Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
         })?;
     }
@@ -346,7 +345,8 @@ const EMBEDDED: &[&[(&str, usize)]] = &[
         ("PING", 1),
         ("!FLUSHALL", 1),
     ],
-    &[("CLIENT TRACKING ON", 1), ("SET soon 1 PX 30", 1), ("GET soon", 2), ("PING", 1)],
+    // Read in the transaction that sets it, in which no time passes.
+    &[("CLIENT TRACKING ON", 1), ("MULTI", 1), ("SET soon 1 PX 30", 1), ("GET soon", 1), ("EXEC", 2), ("PING", 1)],
     // A script that reads has read the keys that its request names.
     &[
         ("CLIENT TRACKING ON", 1),
@@ -496,13 +496,16 @@ fn what_is_stored_is_what_the_node_has() -> io::Result<()> {
             }
             writers.into_iter().try_for_each(|writer| writer.join().expect("a writer does not panic"))
         })?;
-        wait_until("all nodes tell of changes again", Duration::from_secs(10), || {
-            store.read("key0")?;
+        let of_node = |number| owners.iter().find(|(_, owner)| **owner == number).map(|(key, _)| key).expect("a key");
+        let of_nodes: Vec<&String> = (0..servers.len()).map(of_node).collect();
+        wait_until("all nodes tell of changes again", PATIENCE, || {
+            of_nodes.iter().try_for_each(|key| store.read(key))?;
+            store.values.retain(|_, value| !value.starts_with(b"-"));
             store.client.send_command(&["ECHO", "x"])?;
             loop {
                 let frame = store.client.reply()?;
                 if !store.take(&frame) {
-                    return Ok(store.values.contains_key("key0"));
+                    return Ok(of_nodes.iter().all(|key| store.values.contains_key(*key)));
                 }
             }
         })?;
@@ -513,10 +516,9 @@ fn what_is_stored_is_what_the_node_has() -> io::Result<()> {
             }
         }
         // Each node's last word: what it tells comes in order.
-        for (number, server) in servers.iter().enumerate() {
-            let key = owners.iter().find(|(_, owner)| **owner == number).map(|(key, _)| key).expect("a key");
+        for (server, key) in servers.iter().zip(&of_nodes) {
             server.client()?.command(&["SET", key, "end"])?;
-            while store.values.contains_key(key) {
+            while store.values.contains_key(*key) {
                 let frame = store.client.reply()?;
                 assert!(store.take(&frame), "{}", frame.escape_ascii());
             }
@@ -559,7 +561,7 @@ fn somebody_else_may_be_told() -> io::Result<()> {
         direct.ask("FLUSHALL")?;
         assert!(listener.reply()?.ends_with(b"\r\n*-1\r\n"));
         drop(listener);
-        wait_until("the listener is missed", Duration::from_secs(10), || {
+        wait_until("the listener is missed", PATIENCE, || {
             reader.ask("GET k")?;
             direct.ask("SET k 1")?;
             Ok(reader.ask("CLIENT TRACKINGINFO")?.contains("broken_redirect"))
@@ -616,7 +618,7 @@ fn somebody_else_may_be_told_of_what_others_change() -> io::Result<()> {
     }
     for server in &servers[1..] {
         let mut direct = server.client()?;
-        wait_until("no connection tracks any more", Duration::from_secs(10), || {
+        wait_until("no connection tracks any more", PATIENCE, || {
             Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
         })?;
     }
@@ -638,7 +640,7 @@ fn own_connections_change_with_database_and_dialect() -> io::Result<()> {
     // Nothing is told before the connections are there; until then each reading is in doubt.
     let mut told = |client: &mut Client, key: &str| -> io::Result<()> {
         let invalid = format!(">2\r\n$10\r\ninvalidate\r\n*1\r\n${}\r\n{key}\r\n", key.len());
-        wait_until("the node tells of changes", Duration::from_secs(10), || {
+        wait_until("the node tells of changes", PATIENCE, || {
             client.send_command(&["GET", key])?;
             while client.reply()?.starts_with(b">") {}
             direct.command(&["SET", key, "1"])?;
@@ -704,9 +706,7 @@ fn own_connections_of_trackers_are_bounded() -> io::Result<()> {
     assert_eq!(clients[2].ask("SET k 1")?, "+OK\r\n");
     assert!(clients[2].ask("CLIENT TRACKINGINFO")?.contains("off"));
     assert_eq!(clients[0].ask("CLIENT TRACKING OFF")?, "+OK\r\n");
-    wait_until("there is room again", Duration::from_secs(10), || {
-        Ok(clients[2].ask("CLIENT TRACKING ON NOLOOP")? == "+OK\r\n")
-    })?;
+    wait_until("there is room again", PATIENCE, || Ok(clients[2].ask("CLIENT TRACKING ON NOLOOP")? == "+OK\r\n"))?;
     let refusal = clients[0].ask("CLIENT TRACKING ON NOLOOP BCAST")?;
     assert!(refusal.starts_with("-ERR node "), "{refusal}");
     assert_eq!(clients[0].ask("RESET")?, "+RESET\r\n");
@@ -721,7 +721,7 @@ fn trackers_that_vanish_while_they_wait_take_nothing_with_them() -> io::Result<(
     let mut pusher = proxy.client()?;
     let mut direct = server.client()?;
     let mut blocked = |wanted: &str| {
-        wait_until("as many wait as should", Duration::from_secs(10), || {
+        wait_until("as many wait as should", PATIENCE, || {
             Ok(direct.ask("INFO clients")?.contains(&format!("blocked_clients:{wanted}\r\n")))
         })
     };
@@ -735,13 +735,11 @@ fn trackers_that_vanish_while_they_wait_take_nothing_with_them() -> io::Result<(
         }
         drop(client);
         blocked("0")?;
-        wait_until("it has left", Duration::from_secs(10), || {
-            Ok(pusher.ask("INFO clients")?.contains("connected_clients:1\r\n"))
-        })?;
+        wait_until("it has left", PATIENCE, || Ok(pusher.ask("INFO clients")?.contains("connected_clients:1\r\n")))?;
         assert_eq!(pusher.ask("RPUSH queue element")?, ":1\r\n");
         assert!(pusher.ask("BLPOP queue 0")?.contains("element"));
     }
-    wait_until("no client waits or tracks", Duration::from_secs(10), || {
+    wait_until("no client waits or tracks", PATIENCE, || {
         let clients = server.client()?.ask("INFO clients")?;
         Ok(clients.contains("blocked_clients:0\r\n") && clients.contains("tracking_clients:0\r\n"))
     })
@@ -761,7 +759,7 @@ fn nobody_is_told_of_changes_once_nobody_tracks() -> io::Result<()> {
     let mut direct = server.client()?;
     assert!(direct.ask("INFO clients")?.contains("tracking_clients:1\r\n"));
     drop(client);
-    wait_until("the node does not have to tell any more", Duration::from_secs(10), || {
+    wait_until("the node does not have to tell any more", PATIENCE, || {
         Ok(direct.ask("INFO clients")?.contains("tracking_clients:0\r\n"))
     })
 }

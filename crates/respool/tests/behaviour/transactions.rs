@@ -1,9 +1,8 @@
 //! MULTI, EXEC, DISCARD and WATCH: what a client sees is what a redis-server shows it, whichever clients share its connections.
 
 use std::io;
-use std::time::Duration;
 
-use respool_testkit::{Act, Address, Client, FakeBackend, RedisServer, wait_until};
+use respool_testkit::{Act, Address, Client, FakeBackend, PATIENCE, RedisServer, wait_until};
 
 use super::{Four, assert_error, bulk, proxy};
 
@@ -144,7 +143,7 @@ fn every_transaction_looks_as_it_does_at_a_server_without_a_node_behind() -> io:
     // A key whose time has come is not what was watched.
     one.send(b"SET w 1 PX 20\r\nWATCH w\r\n")?;
     one.replies(2)?;
-    wait_until("it has expired", Duration::from_secs(5), || Ok(other.ask("EXISTS w")? == ":0\r\n"))?;
+    wait_until("it has expired", PATIENCE, || Ok(other.ask("EXISTS w")? == ":0\r\n"))?;
     one.send(b"MULTI\r\nPING\r\nEXEC\r\n")?;
     assert_eq!(one.replies(3)?.pop().unwrap(), b"*-1\r\n");
     Ok(())
@@ -163,9 +162,7 @@ fn what_changes_nothing_breaks_no_watch_without_a_node_behind() -> io::Result<()
             match line.strip_prefix("waits: ") {
                 Some(line) => {
                     waiter.send(format!("{line}\r\n").as_bytes())?;
-                    wait_until("it waits", Duration::from_secs(5), || {
-                        Ok(other.ask("INFO clients")?.contains("blocked_clients:1"))
-                    })?;
+                    wait_until("it waits", PATIENCE, || Ok(other.ask("INFO clients")?.contains("blocked_clients:1")))?;
                 }
                 None => _ = other.ask(line)?,
             }
@@ -245,7 +242,8 @@ fn a_transaction_is_one_piece_whoever_shares_the_connection() -> io::Result<()> 
 #[test]
 fn transactions_need_no_new_connections() -> io::Result<()> {
     let server = RedisServer::start()?;
-    let proxy = proxy(&[server.tcp()], &[])?;
+    // A connection with an outstanding health PING is not lent: another one would be dialled.
+    let proxy = proxy(&[server.tcp()], &["--health-interval", "off"])?;
     let mut clients = (0..10).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
     let round = |clients: &mut Vec<Client>| -> io::Result<()> {
         for client in clients.iter_mut() {
@@ -254,6 +252,11 @@ fn transactions_need_no_new_connections() -> io::Result<()> {
         clients.iter_mut().try_for_each(|client| client.replies(7).map(drop))
     };
     round(&mut clients)?;
+    // As many as can be needed: all watch at the same time.
+    for client in &mut clients {
+        assert_eq!(client.ask("WATCH n")?, "+OK\r\n");
+    }
+    clients.iter_mut().try_for_each(|client| client.ask("UNWATCH").map(drop))?;
     let before = proxy.client()?.figure("proxy", "dials")?;
     for _ in 0..30 {
         round(&mut clients)?;
@@ -353,7 +356,7 @@ fn keys_of_a_transaction_share_a_node_or_are_named() -> io::Result<()> {
 #[test]
 fn a_client_that_vanishes_leaves_nothing_on_the_connection_of_the_next() -> io::Result<()> {
     let server = RedisServer::start()?;
-    let proxy = proxy(&[server.tcp()], &[])?;
+    let proxy = proxy(&[server.tcp()], &["--health-interval", "off"])?;
     let states: [&[u8]; 5] = [
         b"WATCH k\r\n",
         b"MULTI\r\n",
@@ -382,7 +385,7 @@ fn a_client_that_vanishes_leaves_nothing_on_the_connection_of_the_next() -> io::
         ];
         assert_eq!(next.replies(7)?, expected);
     }
-    wait_until("nothing is pinned any more", Duration::from_secs(5), || {
+    wait_until("nothing is pinned any more", PATIENCE, || {
         Ok(proxy.client()?.ask("INFO proxy")?.contains("pinned:0\r\n"))
     })?;
     assert!(proxy.client()?.figure("proxy", "dials")? < 10, "what was given back was used again");

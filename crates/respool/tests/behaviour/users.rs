@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, Respool, TempDir, wait_until};
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, TempDir, wait_until};
 
 use super::{bulk, proxy};
 
@@ -310,20 +310,24 @@ fn limits_of_a_user_hold() -> io::Result<()> {
     assert_eq!(clients[2].ask("AUTH few x")?, "+OK\r\n", "a place that is left is free");
     let started = std::time::Instant::now();
     let mut bytes = Vec::new();
-    for number in 0..150 {
+    for number in 0..200 {
         bytes.extend(respool_testkit::request(&["SET", &format!("k{number}"), "v"]));
     }
     clients[0].send(&bytes)?;
     let mut plain = proxy.client()?;
     plain.ask("PING")?;
-    let plain_took = started.elapsed();
-    assert!(clients[0].replies(150)?.iter().all(|reply| reply == b"+OK\r\n"), "nothing is refused, only later");
+    let first = clients[0].take_arrived()?;
+    let answered = first.windows(5).filter(|bytes| bytes == b"+OK\r\n").count();
+    assert!(answered < 200, "no other client waits");
+    assert!(
+        clients[0].replies(200 - answered)?.iter().all(|reply| reply == b"+OK\r\n"),
+        "nothing is refused, only later"
+    );
     let took = started.elapsed();
     assert!(
-        took > Duration::from_millis(1_500),
-        "150 requests at 50 in a second, one second's worth at once: {took:?}"
+        took > Duration::from_millis(2_500),
+        "200 requests at 50 in a second, one second's worth at once: {took:?}"
     );
-    assert!(plain_took < took / 2, "no other client waits");
     Ok(())
 }
 
@@ -404,10 +408,10 @@ fn no_password_is_ever_shown() -> io::Result<()> {
     // A file with a mistake is shown with the place of the mistake.
     std::fs::write(directory.join("respool.toml"), text.replace("connections = 9", "connections = [1, 2]"))?;
     proxy.process().signal(rustix::process::Signal::HUP)?;
-    wait_until("the reload is refused", Duration::from_secs(10), || {
+    wait_until("the reload is refused", PATIENCE, || {
         Ok(proxy.output().iter().any(|line| line.contains("one value is needed here")))
     })?;
-    proxy.terminate(Duration::from_secs(10))?;
+    proxy.terminate(PATIENCE)?;
     seen += &proxy.output().join("\n");
     assert!(
         !seen.contains(CANARY),
@@ -451,7 +455,7 @@ fn users_follow_the_settings_file() -> io::Result<()> {
     assert_eq!(old.ask("AUTH old x")?, "+OK\r\n");
     std::fs::write(directory.join("respool.toml"), "[users.app]\nrules = \"on nopass ~* &* +@all -get\"\n")?;
     proxy.process().signal(rustix::process::Signal::HUP)?;
-    wait_until("the new rules hold", Duration::from_secs(10), || Ok(app.ask("GET k")?.starts_with("-NOPERM")))?;
+    wait_until("the new rules hold", PATIENCE, || Ok(app.ask("GET k")?.starts_with("-NOPERM")))?;
     assert_eq!(old.read_to_close()?, b"");
     assert_eq!(admin.command(&["SET", "k", "v"])?, b"+OK\r\n");
     assert_eq!(admin.command(&["GET", "k"])?, bulk("v"), "a user that is not changed stays");

@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
-use respool_testkit::{Address, Client, Process};
+use respool_testkit::{Address, Client, PATIENCE, Process};
 use rustix::process::Signal;
 
 pub(crate) const READY: &str = "Ready to accept connections";
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = PATIENCE;
 
 /// A running program that has said that it is ready.
 pub(crate) struct Running {

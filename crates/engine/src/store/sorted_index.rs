@@ -7,7 +7,10 @@
 use super::pool::Handle;
 
 /// Entries in a leaf.
-const LEAF_ENTRIES: usize = 40;
+const LEAF_ENTRIES: usize = 39;
+/// What the columns of a leaf have room for, one after the other; an entry more than a leaf may have is there while it is split.
+/// Allocators have pieces of just these sizes for columns of eight and of four bytes, and a leaf that was split is half full.
+const LEAF_STEPS: [usize; 4] = [8, 16, 28, LEAF_ENTRIES + 1];
 /// Children of an inner node.
 const FANOUT: usize = 32;
 /// No node.
@@ -280,7 +283,7 @@ impl SortedIndex {
         let right = self.take_leaf();
         let (scores, members, next) = self.edit_leaf(node, |leaf| {
             let next = std::mem::replace(&mut leaf.next, right);
-            (leaf.scores.split_off(middle), leaf.members.split_off(middle), next)
+            (split_off(&mut leaf.scores, middle), split_off(&mut leaf.members, middle), next)
         });
         let first = Entry { score: scores[0], member: members[0] };
         let count = scores.len() as u32;
@@ -436,12 +439,27 @@ fn partition(leaf: &Leaf, mut is_before: impl FnMut(Entry) -> bool) -> usize {
     low
 }
 
+/// The smallest step that has room for so many entries.
+fn step_for(entries: usize) -> usize {
+    LEAF_STEPS.into_iter().find(|step| *step >= entries).unwrap_or(entries)
+}
+
 /// Inserts into a leaf's column, which grows to a full leaf in few exact steps.
 fn insert_at<T>(column: &mut Vec<T>, at: usize, value: T) {
     if column.len() == column.capacity() {
-        column.reserve_exact(if column.len() < 8 { 8 } else { LEAF_ENTRIES + 1 - column.len() });
+        column.reserve_exact(step_for(column.len() + 1) - column.len());
     }
     column.insert(at, value);
+}
+
+/// Takes the entries from `middle` on out of a leaf's column. Neither keeps room for a full leaf.
+fn split_off<T: Copy>(column: &mut Vec<T>, middle: usize) -> Vec<T> {
+    let moved = &column[middle..];
+    let mut right = Vec::with_capacity(step_for(moved.len()));
+    right.extend_from_slice(moved);
+    column.truncate(middle);
+    column.shrink_to(step_for(middle));
+    right
 }
 
 #[cfg(test)]

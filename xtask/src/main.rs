@@ -10,6 +10,7 @@ mod binary;
 mod codegen;
 mod command;
 mod differential;
+mod engine;
 mod fuzz;
 mod instructions;
 mod pooling;
@@ -45,6 +46,8 @@ enum Verb {
     Test(test::Options),
     /// Compare Respool with a direct connection and with twemproxy
     Bench(bench::Options),
+    /// Compare the embedded server with redis-server: processor time, memory, pauses
+    Engine(engine::Options),
     /// Check that not one reply goes to the wrong request while nodes and clients fail
     Attribution(attribution::Options),
     /// Run the Tcl suite of redis 7.0.15 against a redis-server, or through Respool
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Setup(options) => ("setup", setup::run(options)),
         Verb::Test(options) => ("test", test::run(options)),
         Verb::Bench(options) => ("bench", bench::run(options)),
+        Verb::Engine(options) => ("engine", engine::run(options)),
         Verb::Attribution(options) => ("attribution", attribution::run(options)),
         Verb::Tcl(options) => ("tcl", tcl::run(options)),
         Verb::Differential(options) => ("differential", differential::run(options)),
@@ -121,6 +125,7 @@ mod tests {
             "setup",
             "test",
             "bench",
+            "engine",
             "attribution",
             "differential",
             "tcl",

@@ -144,8 +144,24 @@ fn output(words: &[String]) -> io::Result<Vec<String>> {
     Err(io::Error::other(format!("`{}` failed: {status}: {}", words.join(" "), said.join(" / "))))
 }
 
-/// The load generator's command line, on core 0.
-fn redis_benchmark(address: &Address, scenario: &Scenario, requests: usize) -> Vec<String> {
+/// Has redis-benchmark send one request many times, with as many clients, requests under way of each, and different numbers for
+/// `__rand_int__`. One error among the replies makes it fail.
+pub(crate) fn ask_many(
+    address: &Address,
+    request: &[&str],
+    [clients, pipeline, numbers]: [usize; 3],
+    requests: usize,
+) -> io::Result<()> {
+    let mut words = generator(address);
+    for (flag, number) in [("-n", requests), ("-c", clients), ("-P", pipeline), ("-r", numbers)] {
+        words.extend([flag.to_owned(), number.to_string()]);
+    }
+    words.extend(request.iter().map(|&word| word.to_owned()));
+    output(&words).map(drop)
+}
+
+/// The beginning of the load generator's command line, on core 0.
+fn generator(address: &Address) -> Vec<String> {
     let mut words: Vec<String> =
         ["taskset", "-c", "0", "redis-benchmark", "--csv", "--precision", "3"].map(str::to_owned).into();
     match address {
@@ -154,6 +170,12 @@ fn redis_benchmark(address: &Address, scenario: &Scenario, requests: usize) -> V
         }
         Address::Unix(path) => words.extend(["-s".into(), path.display().to_string()]),
     }
+    words
+}
+
+/// The load generator's whole command line.
+fn redis_benchmark(address: &Address, scenario: &Scenario, requests: usize) -> Vec<String> {
+    let mut words = generator(address);
     let test = match scenario.work {
         Work::Get => "get",
         Work::Set => "set",

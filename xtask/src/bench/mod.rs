@@ -4,14 +4,14 @@
 //! slows down slows all of them. Medians are compared, never single runs. The load comes from redis-benchmark.
 
 mod bars;
-mod deployment;
+pub(crate) mod deployment;
 mod extras;
-mod load;
-mod open_loop;
+pub(crate) mod load;
+pub(crate) mod open_loop;
 mod plan;
 mod report;
 mod results;
-mod row;
+pub(crate) mod row;
 mod scenario;
 
 use std::collections::hash_map::DefaultHasher;

@@ -35,9 +35,9 @@ const LENGTH_MAX: Duration = Duration::from_secs(10);
 /// The beginning of a round, which is not counted.
 const WARM_UP: Duration = Duration::from_millis(300);
 /// What is not answered by then never is.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Latencies are kept in nanoseconds, to three digits.
-const LATENCY_MAX_NS: u64 = 10_000_000_000;
+pub(crate) const LATENCY_MAX_NS: u64 = 10_000_000_000;
 /// Ready connections that are read in one go.
 const EVENTS: usize = 256;
 
@@ -268,8 +268,10 @@ fn one_round(running: &Running, load: Load, round: u64) -> io::Result<Round> {
 }
 
 /// One connection, and when what is under way on it was to be sent.
-struct Line {
+pub(crate) struct Line {
     stream: TcpStream,
+    /// What every request is answered.
+    reply: &'static [u8],
     due: VecDeque<Instant>,
     /// What did not fit into the socket.
     unsent: Vec<u8>,
@@ -283,15 +285,12 @@ struct Generator {
 
 impl Generator {
     fn connect(address: &Address, load: Load) -> io::Result<Generator> {
-        let Address::Tcp(address) = address else { return Err(io::Error::other("over TCP only")) };
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut lines = Vec::with_capacity(load.connections);
         for number in 0..load.connections {
-            let stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
-            epoll::add(&epoll, stream.as_fd(), epoll::EventData::new_u64(number as u64), EventFlags::IN)?;
-            lines.push(Line { stream, due: VecDeque::new(), unsent: Vec::new(), received: Vec::new() });
+            let line = Line::connect(address, b"$3\r\nxxx\r\n")?;
+            epoll::add(&epoll, line.stream.as_fd(), epoll::EventData::new_u64(number as u64), EventFlags::IN)?;
+            lines.push(line);
         }
         Ok(Generator { epoll, lines })
     }
@@ -310,7 +309,7 @@ impl Generator {
             let now = Instant::now();
             while due <= now && due < end {
                 let place = rng.below(self.lines.len());
-                self.lines[place].ask(due, rng.below(KEYS))?;
+                self.lines[place].ask(due, &respool_testkit::request(&["GET", &key(rng.below(KEYS))]))?;
                 sent += 1;
                 due += pause(&mut rng, load.rate);
             }
@@ -336,15 +335,32 @@ impl Generator {
 }
 
 /// How long after one request the next one comes: on average so many a second, each independent of the others.
-fn pause(rng: &mut Rng, rate: u32) -> Duration {
+pub(crate) fn pause(rng: &mut Rng, rate: u32) -> Duration {
     let uniform = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     Duration::from_secs_f64(-(1.0 - uniform).ln() / f64::from(rate))
 }
 
 impl Line {
-    fn ask(&mut self, due: Instant, number: usize) -> io::Result<()> {
+    pub(crate) fn connect(address: &Address, reply: &'static [u8]) -> io::Result<Line> {
+        let Address::Tcp(address) = address else { return Err(io::Error::other("over TCP only")) };
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Line { stream, reply, due: VecDeque::new(), unsent: Vec::new(), received: Vec::new() })
+    }
+
+    pub(crate) fn ask(&mut self, due: Instant, request: &[u8]) -> io::Result<()> {
         self.due.push_back(due);
-        self.unsent.extend_from_slice(&respool_testkit::request(&["GET", &key(number)]));
+        self.unsent.extend_from_slice(request);
+        self.send()
+    }
+
+    /// Sends several requests in one write.
+    pub(crate) fn ask_all(&mut self, due: Instant, requests: impl Iterator<Item = Vec<u8>>) -> io::Result<()> {
+        for request in requests {
+            self.due.push_back(due);
+            self.unsent.extend_from_slice(&request);
+        }
         self.send()
     }
 
@@ -359,9 +375,9 @@ impl Line {
         Ok(())
     }
 
-    /// Takes all whole replies; each has to be the value.
-    fn take(&mut self, mut answered: impl FnMut(Instant)) -> io::Result<u64> {
-        const REPLY: &[u8] = b"$3\r\nxxx\r\n";
+    /// Takes all whole replies.
+    pub(crate) fn take(&mut self, mut answered: impl FnMut(Instant)) -> io::Result<u64> {
+        let expected = self.reply;
         let mut piece = [0; 4096];
         match self.stream.read(&mut piece) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a connection was closed")),
@@ -369,15 +385,15 @@ impl Line {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
             Err(error) => return Err(error),
         }
-        let whole = self.received.len() / REPLY.len();
-        for reply in self.received[..whole * REPLY.len()].chunks(REPLY.len()) {
-            if reply != REPLY {
-                return Err(io::Error::other(format!("GET got {:?}", String::from_utf8_lossy(reply))));
+        let whole = self.received.len() / expected.len();
+        for reply in self.received[..whole * expected.len()].chunks(expected.len()) {
+            if reply != expected {
+                return Err(io::Error::other(format!("a request got {:?}", String::from_utf8_lossy(reply))));
             }
             let due = self.due.pop_front().ok_or_else(|| io::Error::other("a reply that was not asked for"))?;
             answered(due);
         }
-        self.received.drain(..whole * REPLY.len());
+        self.received.drain(..whole * expected.len());
         self.send()?;
         Ok(whole as u64)
     }

@@ -44,6 +44,7 @@ mod secrets;
 mod shape;
 mod table;
 pub mod text;
+mod timeout;
 mod usage;
 
 pub use categories::Categories;
@@ -61,4 +62,5 @@ pub use row::{Deprecation, Row, Way};
 pub use secrets::{is_of_one_server, is_open_setting, is_secret_setting};
 pub use shape::{Shape, ShapeOf};
 pub use table::*;
+pub use timeout::{TimeoutUnit, timeout_place, timeout_us};
 pub use usage::{Argument, ArgumentKind, Arguments, Repeat, ReplyForm, ReplyType, ReplyTypes, Returns, Usage};

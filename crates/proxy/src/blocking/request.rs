@@ -7,7 +7,11 @@ use crate::pool::key_id::LaneKeyUse;
 use crate::pool::table::LaneHandle;
 use crate::session::Asker;
 use crate::slab::Handle;
-use respool_command::{Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, WaitId};
+pub(crate) use respool_command::timeout_us;
+use respool_command::{
+    Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, TimeoutUnit, WaitId,
+    timeout_place,
+};
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 
 /// Who is owed the reply.
@@ -139,64 +143,6 @@ pub(crate) struct BlockedRequest {
     pub(crate) wait: Option<WaitId>,
 }
 
-/// How a timeout is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Seconds,
-    Millis,
-}
-
-/// Where a request says how long it may wait.
-fn timeout_place(row: &Row, args: Args<'_>) -> Option<(usize, Unit)> {
-    match row.command {
-        Command::List(L::Blmpop) | Command::SortedSet(Z::Bzmpop) => Some((1, Unit::Seconds)),
-        Command::Stream(StreamCommand::Xread | StreamCommand::Xreadgroup) => {
-            // The last BLOCK before STREAMS counts. A group or consumer may be named like an option.
-            let (mut place, mut index) = (None, 1);
-            while let Some(word) = args.get(index).filter(|word| !word.eq_ignore_ascii_case(b"STREAMS")) {
-                let is = |option: &[u8]| word.eq_ignore_ascii_case(option);
-                place = if is(b"BLOCK") { Some((index + 1, Unit::Millis)) } else { place };
-                index += if is(b"GROUP") { 3 } else { 1 + usize::from(is(b"BLOCK") || is(b"COUNT")) };
-            }
-            place
-        }
-        Command::Generic(GenericCommand::Wait) => Some((2, Unit::Millis)),
-        _ => Some((args.len().checked_sub(1)?, Unit::Seconds)),
-    }
-}
-
-/// How long a request may wait, in microseconds. `None`: for ever, or the node will refuse what is said.
-pub(crate) fn timeout_us(row: &Row, args: Args<'_>) -> Option<u64> {
-    let (at, unit) = timeout_place(row, args)?;
-    let text = std::str::from_utf8(args.get(at)?).ok()?;
-    let us = match unit {
-        Unit::Millis => text.parse::<u64>().ok()?.checked_mul(1_000)?,
-        Unit::Seconds => {
-            let seconds = text.parse::<f64>().ok().or_else(|| hexadecimal(text)).filter(|s| (0.0..1e10).contains(s))?;
-            // Redis rounds up to milliseconds, so that a short time does not become none.
-            ((seconds * 1e3).ceil() * 1e3) as u64
-        }
-    };
-    (us > 0).then_some(us)
-}
-
-/// A number as C reads it that begins with `0x`, to a precision that is enough for times. Rust reads all others.
-fn hexadecimal(text: &str) -> Option<f64> {
-    let digits = text.strip_prefix('+').unwrap_or(text);
-    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
-    let (mantissa, power) = digits.split_once(['p', 'P']).unwrap_or((digits, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let mut value = 0.0;
-    for digit in whole.chars().chain(fraction.chars()) {
-        value = value * 16.0 + f64::from(digit.to_digit(16)?);
-    }
-    let places = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
-    Some(value * 2_f64.powi(power.parse::<i32>().ok()?.checked_sub(places)?))
-}
-
 /// Whether what the request waits for depends on the moment at which the node reads it: `$` is the end of a stream then.
 pub(crate) fn begins_at_arrival(row: &Row, args: Args<'_>) -> bool {
     row.command == Command::Stream(StreamCommand::Xread) && args.iter().skip(2).any(|a| a == b"$")
@@ -213,8 +159,8 @@ impl BlockedRequest {
         };
         let left_ms = deadline_us.saturating_sub(now_us).div_ceil(1_000).max(1);
         let left = match unit {
-            Unit::Millis => left_ms.to_string(),
-            Unit::Seconds => format!("{}.{:03}", left_ms / 1_000, left_ms % 1_000),
+            TimeoutUnit::Millis => left_ms.to_string(),
+            TimeoutUnit::Seconds => format!("{}.{:03}", left_ms / 1_000, left_ms % 1_000),
         };
         request_head(out, args.len());
         for (index, arg) in args.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
 use crate::core::{Core, Ended};
-use crate::fitness::unfit;
+use crate::fitness::{Fitness, fitness, unfit, unfit_apart};
+use crate::lanes::{Apart, Kind as LaneKind, LaneCall, Side};
 use crate::run::Run;
 use crate::{Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
@@ -17,54 +18,88 @@ use std::time::Duration;
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Call<'c, T> {
     run: Run<'c>,
+    side: &'c Arc<Side>,
     command: Command,
-    unfit: Option<&'static str>,
+    fitness: Fitness,
+    /// Its caller has said how long it may take.
+    is_limited: bool,
+    apart: Option<Box<LaneCall>>,
     output: PhantomData<fn() -> T>,
 }
 
 impl<'c, T: FromReply> Call<'c, T> {
-    pub(crate) fn new(core: &'c Arc<Core>, command: Command) -> Self {
-        let unfit = unfit(&command);
-        Self { run: Run::new(core), command, unfit, output: PhantomData }
+    pub(crate) fn new(core: &'c Arc<Core>, side: &'c Arc<Side>, command: Command) -> Self {
+        let fitness = fitness(&command);
+        Self { run: Run::new(core), side, command, fitness, is_limited: false, apart: None, output: PhantomData }
     }
 
     /// The reply is made into another type.
     pub fn cast<U: FromReply>(self) -> Call<'c, U> {
-        Call { run: self.run, command: self.command, unfit: self.unfit, output: PhantomData }
+        let Self { run, side, command, fitness, is_limited, apart, .. } = self;
+        Call { run, side, command, fitness, is_limited, apart, output: PhantomData }
     }
 
     /// Adds an argument.
     pub fn arg(mut self, value: impl crate::ToArgs) -> Self {
         value.write_args(&mut self.command);
-        self.unfit = unfit(&self.command);
+        self.fitness = fitness(&self.command);
         self
     }
 
-    /// How long the call may take, instead of what the client's settings say.
+    /// How long the call may take, instead of what the client's settings say. If the request waits on the server for longer than that,
+    /// the server is asked to let it go, and what it has taken until then is the reply all the same.
     pub fn deadline(mut self, limit: Duration) -> Self {
-        self.run.progress.limit = Some(limit);
+        (self.run.progress.limit, self.is_limited) = (Some(limit), true);
         self
     }
 
     /// Waits in this thread, which reads for all callers of the client meanwhile.
     pub fn wait(mut self) -> Result<T, Error> {
-        self.check()?;
+        if self.fitness != Fitness::Shared {
+            let result = self.begin_apart().and_then(LaneCall::wait);
+            return self.finish_apart(result);
+        }
         let result = self.run.wait(std::slice::from_ref(&self.command));
         self.finish(result)
     }
 
-    fn check(&self) -> Result<(), Error> {
-        match self.unfit {
-            None => Ok(()),
-            Some(why) => Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(self.command.name())),
+    /// The call on a connection of its own.
+    fn begin_apart(&mut self) -> Result<&mut LaneCall, Error> {
+        if let Fitness::Unfit(why) = self.fitness {
+            return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent));
         }
+        let Self { run, side, command, is_limited, apart, .. } = self;
+        let limit = run.progress.limit.filter(|_| *is_limited);
+        let begin = || Box::new(LaneCall::new(side, vec![command.clone()], limit, LaneKind::Blocking));
+        Ok(apart.get_or_insert_with(begin))
+    }
+
+    #[cold]
+    fn poll_apart(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Error>> {
+        let polled = match self.begin_apart() {
+            Ok(apart) => std::task::ready!(apart.poll(cx)),
+            Err(error) => Err(error),
+        };
+        Poll::Ready(self.finish_apart(polled))
+    }
+
+    fn finish_apart(&mut self, result: Result<(), Error>) -> Result<T, Error> {
+        let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
+        let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().last());
+        let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
+        reply.and_then(convert).map_err(|error| error.of(self.command.name()))
     }
 
     #[inline]
     fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let reply = result.and_then(|()| reply(self.run.progress.ended.take().unwrap_or_else(missing)));
-        reply.and_then(convert).map_err(|error| error.of(self.command.name()))
+        let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
+        if self.run.is_observed() {
+            let ended = result.as_ref().map(drop);
+            self.run.tell_done(std::slice::from_ref(&self.command), ended.err());
+        }
+        result
     }
 }
 
@@ -89,7 +124,9 @@ impl<T: FromReply> Future for Call<'_, T> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        this.check()?;
+        if this.fitness != Fitness::Shared {
+            return this.poll_apart(cx);
+        }
         match this.run.poll(std::slice::from_ref(&this.command), cx) {
             Poll::Ready(result) => Poll::Ready(this.finish(result)),
             Poll::Pending => Poll::Pending,
@@ -102,22 +139,44 @@ impl<T: FromReply> Future for Call<'_, T> {
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Batch<'c> {
     run: Run<'c>,
+    side: &'c Arc<Side>,
+    is_limited: bool,
     commands: Vec<Command>,
     refusal: Option<Error>,
 }
 
 impl<'c> Batch<'c> {
-    pub(crate) fn new(core: &'c Arc<Core>, commands: Vec<Command>) -> Self {
-        let unfit = commands.iter().find_map(|command| Some((command, unfit(command)?)));
-        let unfit = unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
-        let too_many = commands.len() > crate::limits::BATCH_MAX;
-        let too_many = too_many.then(|| Error::new(ErrorKind::Overloaded, Outcome::NotSent));
-        Self { run: Run::new(core), refusal: unfit.or(too_many), commands }
+    pub(crate) fn new(core: &'c Arc<Core>, side: &'c Arc<Side>, commands: Vec<Command>) -> Self {
+        let refusal = unfit_error(&commands);
+        Self { run: Run::new(core), side, is_limited: false, refusal, commands }
+    }
+
+    /// The requests are sent on a connection that no other caller uses meanwhile. So they may wait on the server, and `WAIT` counts the
+    /// writes in front of it:
+    ///
+    /// ```no_run
+    /// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+    /// use respool_client::cmd;
+    ///
+    /// let write = cmd("SET").key("k").arg("v");
+    /// let replies = client.batch([write, cmd("WAIT").arg(1).arg(100)]).apart().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Unless it is set, its time is that of a call, and that for which its requests wait on the server.
+    pub fn apart(self) -> Apart {
+        let unfit = self.commands.iter().find_map(|command| Some((command, unfit_apart(command)?)));
+        let refusal =
+            unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
+        let refusal = refusal.or_else(|| too_many(&self.commands));
+        let limit = self.run.progress.limit.filter(|_| self.is_limited);
+        Apart::new(LaneCall::new(self.side, self.commands, limit, LaneKind::Plain), refusal)
     }
 
     /// How long the call may take, instead of what the client's settings say.
     pub fn deadline(mut self, limit: Duration) -> Self {
-        self.run.progress.limit = Some(limit);
+        (self.run.progress.limit, self.is_limited) = (Some(limit), true);
         self
     }
 
@@ -132,7 +191,11 @@ impl<'c> Batch<'c> {
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         let first = self.commands.first().map_or(&b""[..], Command::name);
-        result.map_err(|error| error.of(first))?;
+        let result = result.map_err(|error| error.of(first));
+        if self.run.is_observed() {
+            self.run.tell_done(&self.commands, result.as_ref().err());
+        }
+        result?;
         let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take()).zip(&self.commands);
         let replies = ended.map(|(ended, command)| match reply(ended) {
             Ok(Reply::Error(error)) => Ok(Err(error)),
@@ -158,6 +221,18 @@ impl Future for Batch<'_> {
     }
 }
 
+/// Why requests cannot be sent on a connection that others use.
+pub(crate) fn unfit_error(commands: &[Command]) -> Option<Error> {
+    let unfit = commands.iter().find_map(|command| Some((command, unfit(command)?)));
+    let unfit = unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
+    unfit.or_else(|| too_many(commands))
+}
+
+fn too_many(commands: &[Command]) -> Option<Error> {
+    let is_too_many = commands.len() > crate::limits::BATCH_MAX;
+    is_too_many.then(|| Error::new(ErrorKind::Overloaded, Outcome::NotSent))
+}
+
 /// Requests that are executed together or not at all: `MULTI`, the requests, `EXEC`, contiguous on the connection. The results are those
 /// of `EXEC`.
 ///
@@ -167,8 +242,8 @@ impl Future for Batch<'_> {
 pub struct Transaction<'c>(Batch<'c>);
 
 impl<'c> Transaction<'c> {
-    pub(crate) fn new(core: &'c Arc<Core>, commands: Vec<Command>) -> Self {
-        let mut batch = Batch::new(core, commands);
+    pub(crate) fn new(core: &'c Arc<Core>, side: &'c Arc<Side>, commands: Vec<Command>) -> Self {
+        let mut batch = Batch::new(core, side, commands);
         batch.commands.insert(0, cmd("MULTI"));
         batch.commands.push(cmd("EXEC"));
         Self(batch)
@@ -186,7 +261,7 @@ impl<'c> Transaction<'c> {
 }
 
 /// What EXEC has answered. If it was refused, the first request that was says why.
-fn finish_transaction(
+pub(crate) fn finish_transaction(
     replies: Result<Vec<Result<Reply, ServerError>>, Error>,
 ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
     let mut replies = replies?;

@@ -2,9 +2,12 @@
 
 use crate::call::{Batch, Call, Transaction};
 use crate::core::Core;
-use crate::{Command, Config, Error, FromReply};
+use crate::lanes::{Side, Watch, Watched};
+use crate::pubsub::{Kind, Subscribe};
+use crate::{Command, Config, Error, ErrorKind, FromReply, Reply, ServerError, ToArgs, cmd};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A client of one server. Copies share one connection, which is made with the first call and made anew when it is lost.
 ///
@@ -25,6 +28,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Client {
     core: Arc<Core>,
+    side: Arc<Side>,
 }
 
 /// What a client has done, and what waits.
@@ -41,8 +45,15 @@ pub struct Stats {
     pub writes: u64,
     /// Reads from the socket.
     pub reads: u64,
-    /// Connections that were made.
+    /// Connections that were made for all callers; those of their own do not count.
     pub connections: u64,
+    /// Connections of their own, of blocking requests and watched keys.
+    pub lanes: usize,
+    /// Of them, those that are free.
+    pub lanes_free: usize,
+    /// Replies by which a server has taken something for a blocking request whose caller had left, see
+    /// [`Event::Orphan`](crate::Event::Orphan).
+    pub orphans: u64,
 }
 
 impl Client {
@@ -53,33 +64,142 @@ impl Client {
 
     /// A client with these settings.
     pub fn with_config(config: Config) -> Self {
-        Self { core: Core::new(config) }
+        let core = Core::new(config.clone());
+        Self { side: Side::new(&core, &config), core }
+    }
+
+    /// A client of the server at `url` that is connected.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be used, or the server cannot be reached within the time of a call, or refuses the handshake.
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        let client = Self::open(url)?;
+        // A user who may not ask this is connected as well.
+        client.call::<Reply>(cmd("PING")).await?;
+        Ok(client)
+    }
+
+    /// As [`Self::connect`], in this thread.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Self::connect`].
+    pub fn connect_wait(url: &str) -> Result<Self, Error> {
+        let client = Self::open(url)?;
+        client.call::<Reply>(cmd("PING")).wait()?;
+        Ok(client)
     }
 
     /// A call of `command`, whose reply is made into `T`.
+    ///
+    /// A command that waits on the server, as `BLPOP`, has a connection of its own while it waits. Its time is that for which it waits
+    /// there and that of a call, unless it is set. See [`Event::Orphan`](crate::Event::Orphan) for calls that are dropped.
     pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
-        Call::new(&self.core, command)
+        Call::new(&self.core, &self.side, command)
     }
 
     /// Several requests that follow each other with none of another caller between them.
     pub fn batch(&self, commands: impl IntoIterator<Item = Command>) -> Batch<'_> {
-        Batch::new(&self.core, commands.into_iter().collect())
+        Batch::new(&self.core, &self.side, commands.into_iter().collect())
     }
 
     /// Several requests that are executed together or not at all.
     pub fn transaction(&self, commands: impl IntoIterator<Item = Command>) -> Transaction<'_> {
-        Transaction::new(&self.core, commands.into_iter().collect())
+        Transaction::new(&self.core, &self.side, commands.into_iter().collect())
     }
 
-    /// Ends the connection and all calls, of all copies, for good.
+    /// Watches keys on a connection of its own, for a transaction that depends on what is read.
+    pub fn watch(&self, keys: impl ToArgs) -> Watch {
+        Watch::new(&self.side, keys)
+    }
+
+    /// A transaction that depends on what is read, in a task: `make` reads on the connection that watches `keys`, and gives the requests to
+    /// execute. If a key has changed meanwhile it is called again, `attempts` times at most.
+    ///
+    /// ```no_run
+    /// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+    /// use respool_client::{Watched, cmd};
+    ///
+    /// let take_one = async |watched: &Watched| {
+    ///     let stock: i64 = watched.call(cmd("GET").key("stock")).await?;
+    ///     Ok(vec![cmd("SET").key("stock").arg(stock - 1)])
+    /// };
+    /// client.update("stock", 5, take_one).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of `make` and of the calls; of kind [`ErrorKind::Conflict`] when a key has changed each time.
+    pub async fn update(
+        &self,
+        keys: impl ToArgs,
+        attempts: usize,
+        mut make: impl AsyncFnMut(&Watched) -> Result<Vec<Command>, Error>,
+    ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let mut left = attempts.max(1);
+        loop {
+            left -= 1;
+            let watched = self.watch(&keys).await?;
+            let commands = make(&watched).await?;
+            match watched.exec(commands).await {
+                Err(error) if left > 0 && matches!(error.kind(), ErrorKind::Conflict) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// As [`Self::update`], in this thread.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Self::update`].
+    pub fn update_wait(
+        &self,
+        keys: impl ToArgs,
+        attempts: usize,
+        mut make: impl FnMut(&Watched) -> Result<Vec<Command>, Error>,
+    ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let mut left = attempts.max(1);
+        loop {
+            left -= 1;
+            let watched = self.watch(&keys).wait()?;
+            let commands = make(&watched)?;
+            match watched.exec(commands).wait() {
+                Err(error) if left > 0 && matches!(error.kind(), ErrorKind::Conflict) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Subscribes to channels.
+    pub fn subscribe(&self, channels: impl ToArgs) -> Subscribe {
+        Subscribe::new(&self.side.hub, Kind::Channel, channels, self.core.config.deadline)
+    }
+
+    /// Subscribes to all channels that fit patterns.
+    pub fn subscribe_patterns(&self, patterns: impl ToArgs) -> Subscribe {
+        Subscribe::new(&self.side.hub, Kind::Pattern, patterns, self.core.config.deadline)
+    }
+
+    /// Subscribes to sharded channels.
+    pub fn subscribe_sharded(&self, channels: impl ToArgs) -> Subscribe {
+        Subscribe::new(&self.side.hub, Kind::Shard, channels, self.core.config.deadline)
+    }
+
+    /// Ends all connections, calls and subscriptions, of all copies, for good.
     pub fn close(&self) {
         self.core.close();
+        self.side.close();
     }
 
     /// What it has done.
     pub fn stats(&self) -> Stats {
         let (in_flight, callers) = self.core.in_flight();
         let counts = self.core.counts();
+        let (lanes, lanes_free) = self.side.shelf.counts();
         Stats {
             in_flight,
             callers,
@@ -87,6 +207,9 @@ impl Client {
             writes: counts.writes,
             reads: counts.reads,
             connections: counts.connections,
+            lanes,
+            lanes_free,
+            orphans: self.side.orphans.load(Ordering::Relaxed),
         }
     }
 }

@@ -31,13 +31,7 @@ pub struct Command {
 /// assert_eq!(cmd("CONFIG GET").arg("maxmemory").arguments(), 3);
 /// ```
 pub fn cmd(name: &str) -> Command {
-    let mut command = Command {
-        text: Text::Inline { bytes: [0; INLINE_BYTES], length: 0 },
-        arguments: 0,
-        kept: Vec::new(),
-        key: None,
-        may_repeat: false,
-    };
+    let mut command = Command::empty();
     for word in name.split(' ') {
         command.push(word.as_bytes());
     }
@@ -45,6 +39,36 @@ pub fn cmd(name: &str) -> Command {
 }
 
 impl Command {
+    /// Arguments without a name.
+    pub(crate) fn empty() -> Self {
+        let text = Text::Inline { bytes: [0; INLINE_BYTES], length: 0 };
+        Self { text, arguments: 0, kept: Vec::new(), key: None, may_repeat: false }
+    }
+
+    /// All arguments, copied.
+    pub(crate) fn all_arguments(&self) -> Vec<Bytes> {
+        let mut bytes = Vec::new();
+        for (text, kept) in self.parts() {
+            bytes.extend_from_slice(text);
+            bytes.extend_from_slice(kept.map_or(&[][..], |value| value));
+        }
+        let bytes = Bytes::from(bytes);
+        let mut rest = &bytes[..];
+        let mut all = Vec::with_capacity(self.arguments);
+        while !rest.is_empty() {
+            let (argument, behind) = first_argument(rest);
+            all.push(bytes.slice_ref(argument));
+            rest = behind;
+        }
+        all
+    }
+
+    /// Bytes of the request as it is sent.
+    pub(crate) fn sent_bytes(&self) -> usize {
+        let parts = self.parts().map(|(text, kept)| text.len() + kept.map_or(0, Bytes::len));
+        Head::request(self.arguments).as_bytes().len() + parts.sum::<usize>()
+    }
+
     /// Adds what `value` stands for: one argument, several or none.
     #[must_use]
     pub fn arg(mut self, value: impl ToArgs) -> Self {

@@ -1,7 +1,8 @@
 //! What a client is told: where the server is, who it is to it, and how much may wait.
 
 use crate::Error;
-use crate::limits::{QUEUED_BYTES_MAX, REQUESTS_MAX};
+use crate::events::{Event, Observed, Observer};
+use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, REQUESTS_MAX};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub struct Config {
     pub(crate) queued_bytes_max: usize,
     pub(crate) overload: Overload,
     pub(crate) reconnect: ReconnectTerms,
+    pub(crate) lanes_max: usize,
+    pub(crate) observer: Observed,
 }
 
 impl Config {
@@ -76,6 +79,8 @@ impl Config {
             queued_bytes_max: QUEUED_BYTES_MAX,
             overload: Overload::Wait,
             reconnect: ReconnectTerms::default(),
+            lanes_max: LANES_MAX,
+            observer: Observed::default(),
         })
     }
 
@@ -130,5 +135,32 @@ impl Config {
     pub fn reconnect(mut self, terms: ReconnectTerms) -> Self {
         self.reconnect = terms;
         self
+    }
+
+    /// How many connections of their own blocking requests and watched keys may have. [`LANES_MAX`] unless set. A call that finds none free
+    /// waits for one within its time, or fails, as [`Self::overload`] says.
+    #[must_use]
+    pub fn lanes(mut self, lanes_max: usize) -> Self {
+        self.lanes_max = lanes_max.max(1);
+        self
+    }
+
+    /// What is told how calls have ended and what has happened to connections.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Observed(Some(observer));
+        self
+    }
+
+    /// Tells the observer. No lock may be held.
+    pub(crate) fn tell(&self, event: &Event<'_>) {
+        if let Observed(Some(observer)) = &self.observer {
+            observer.event(event);
+        }
+    }
+
+    /// The address, if there is an observer to tell.
+    pub(crate) fn told_endpoint(&self) -> Option<String> {
+        self.observer.0.as_ref().map(|_| self.endpoint.to_string())
     }
 }

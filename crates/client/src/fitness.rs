@@ -1,27 +1,84 @@
 //! What may be sent on a connection that others use, and what may be sent twice.
 
 use crate::Command;
-use respool_command::{Lane, Row, lookup};
-use respool_wire::{ArgsBuf, Head, RequestDecoder, RequestLimits, Step, Strictness};
+use respool_command::{Command as TableCommand, GenericCommand, Lane, Row, lookup, timeout_us};
+use respool_wire::{Args, ArgsBuf, Head, RequestDecoder, RequestLimits, Step, Strictness};
+use std::time::Duration;
 
-/// Why a request cannot be sent on a connection that others use.
-#[inline]
-pub(crate) fn unfit(command: &Command) -> Option<&'static str> {
-    let row = lookup(command.name())?;
-    if row.is_plain { None } else { unfit_row(row, command) }
+/// How a request can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fitness {
+    /// On a connection that others use.
+    Shared,
+    /// On one of its own: it may wait on the server.
+    Blocking,
+    /// Not as it is; why.
+    Unfit(&'static str),
 }
 
-fn unfit_row(row: &'static Row, command: &Command) -> Option<&'static str> {
+/// How a request can be sent.
+#[inline]
+pub(crate) fn fitness(command: &Command) -> Fitness {
+    match lookup(command.name()) {
+        None => Fitness::Shared,
+        Some(row) if row.is_plain => Fitness::Shared,
+        Some(row) => fitness_of(row, command),
+    }
+}
+
+/// Why a request cannot be sent on a connection that others use.
+pub(crate) fn unfit(command: &Command) -> Option<&'static str> {
+    match fitness(command) {
+        Fitness::Shared => None,
+        Fitness::Blocking => {
+            Some("waits on the server and would make all other callers wait: send it alone, or the batch apart")
+        }
+        Fitness::Unfit(why) => Some(why),
+    }
+}
+
+/// Why a request cannot be sent among others on a connection of their own.
+pub(crate) fn unfit_apart(command: &Command) -> Option<&'static str> {
+    let row = lookup(command.name()).map(|row| row_of(row, command));
+    match fitness(command) {
+        Fitness::Unfit(_) if row.is_some_and(counts_own_writes) => None,
+        Fitness::Unfit(why) => Some(why),
+        Fitness::Shared | Fitness::Blocking => None,
+    }
+}
+
+fn fitness_of(row: &'static Row, command: &Command) -> Fitness {
     let row = row_of(row, command);
     let name = row.full_name();
     match lane(row, command) {
-        Lane::Pinned => Some("needs a connection of its own: use a transaction"),
-        Lane::Blocking => Some("waits on the server and would make all other callers wait"),
-        Lane::Push if !name.ends_with("publish") => Some("changes what is pushed on a connection that others use"),
-        Lane::Dedicated => Some("takes a connection for good"),
-        Lane::Local if row.usage().changes_connection() => Some("changes the state of a connection that others use"),
-        _ => None,
+        Lane::Pinned => Fitness::Unfit("needs a connection of its own: use a transaction, or watch"),
+        Lane::Blocking if counts_own_writes(row) => {
+            Fitness::Unfit("counts the writes of its own connection: send it behind them in a batch that is apart")
+        }
+        Lane::Blocking => Fitness::Blocking,
+        Lane::Push if !name.ends_with("publish") => {
+            Fitness::Unfit("changes what is pushed on a connection that others use: use a subscription")
+        }
+        Lane::Dedicated => Fitness::Unfit("takes a connection for good"),
+        Lane::Local if row.usage().changes_connection() => {
+            Fitness::Unfit("changes the state of a connection that others use")
+        }
+        _ => Fitness::Shared,
     }
+}
+
+/// Whether a request is about what its connection has written, so that it says nothing on another.
+fn counts_own_writes(row: &Row) -> bool {
+    row.command == TableCommand::Generic(GenericCommand::Wait)
+}
+
+/// How long a request may wait on the server: `None` if it never does, `Some(None)` if without end.
+pub(crate) fn blocks_for(command: &Command) -> Option<Option<Duration>> {
+    let row = lookup(command.name()).filter(|row| !row.is_plain)?;
+    let row = row_of(row, command);
+    with_args(command, |args| {
+        (row.lane(args) == Lane::Blocking).then(|| timeout_us(row, args).map(Duration::from_micros))
+    })
 }
 
 /// The row of the subcommand, if the row is a container.
@@ -31,6 +88,11 @@ fn row_of(row: &'static Row, command: &Command) -> &'static Row {
 
 /// The lane, as the arguments decide it.
 fn lane(row: &'static Row, command: &Command) -> Lane {
+    with_args(command, |args| row.lane(args))
+}
+
+/// Looks at the arguments as the table does.
+fn with_args<T>(command: &Command, look: impl FnOnce(Args<'_>) -> T) -> T {
     let mut bytes = Head::request(command.arguments()).as_bytes().to_vec();
     for (text, kept) in command.parts() {
         bytes.extend_from_slice(text);
@@ -38,8 +100,8 @@ fn lane(row: &'static Row, command: &Command) -> Lane {
     }
     let limits = RequestLimits::authenticated(Strictness::Lenient);
     match RequestDecoder::new().decode(&bytes, &limits) {
-        Ok(Step::Request(request)) => row.lane(request.args),
-        _ => row.lane(ArgsBuf::default().as_args()),
+        Ok(Step::Request(request)) => look(request.args),
+        _ => look(ArgsBuf::default().as_args()),
     }
 }
 
@@ -78,6 +140,31 @@ mod tests {
             let command = cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>());
             assert_eq!(unfit(&command), None, "{request}");
         }
+    }
+
+    #[test]
+    fn what_waits_says_for_how_long() {
+        let of = |request: &str| {
+            let mut words = request.split(' ');
+            let command = cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>());
+            (fitness(&command), blocks_for(&command))
+        };
+        let millis = |count| Some(Some(Duration::from_millis(count)));
+        for (request, expected) in [
+            ("BLPOP k 0", Some(None)),
+            ("BLPOP k 1.5", millis(1_500)),
+            ("BLMPOP 2 1 k LEFT", millis(2_000)),
+            ("XREAD BLOCK 70 STREAMS s $", millis(70)),
+            ("XREADGROUP GROUP BLOCK c BLOCK 0 STREAMS s >", Some(None)),
+        ] {
+            assert_eq!(of(request), (Fitness::Blocking, expected), "{request}");
+        }
+        for request in ["GET k", "XREAD STREAMS s 0", "PING"] {
+            assert_eq!(of(request), (Fitness::Shared, None), "{request}");
+        }
+        assert!(matches!(of("WAIT 1 100"), (Fitness::Unfit(_), Some(_))));
+        assert_eq!(unfit_apart(&cmd("WAIT").arg(1).arg(100)), None);
+        assert!(unfit_apart(&cmd("MULTI")).is_some());
     }
 
     #[test]

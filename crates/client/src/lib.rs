@@ -51,9 +51,12 @@ mod core;
 #[doc(hidden)]
 pub mod derived;
 mod error;
+mod events;
 mod fitness;
 mod from_reply;
+mod lanes;
 pub mod limits;
+mod pubsub;
 mod reply;
 mod run;
 #[cfg(feature = "serde")]
@@ -69,7 +72,10 @@ pub use client::{Client, Stats};
 pub use command::{Command, cmd};
 pub use config::{Config, Overload};
 pub use error::{DecodeError, Error, ErrorKind, Outcome, ServerError};
+pub use events::{Done, Event, Observer};
 pub use from_reply::FromReply;
+pub use lanes::{Apart, Exec, Watch, Watched};
+pub use pubsub::{Message, Notice, Overflow, Subscribe, Subscription};
 pub use reply::{Elements, Reply};
 #[cfg(feature = "derive")]
 pub use respool_client_derive::{FromReply, ToArgs};

@@ -1,5 +1,7 @@
 //! Every bound of this crate, with its reason.
 
+use std::time::Duration;
+
 /// Bytes of a request that lie in its [`Command`](crate::Command): GET and SET of short keys and values.
 pub const INLINE_BYTES: usize = 128;
 
@@ -25,3 +27,25 @@ pub const REPEATS_MAX: u32 = 2;
 
 /// How deep a reply may be nested that is read by way of serde, whose types may be as deep as the reply: as for JSON.
 pub const STRUCTURED_DEPTH_MAX: usize = 128;
+
+/// Connections of their own that blocking requests and watched keys may have, by default. A server allows ten thousand clients, and other
+/// programs want some.
+pub const LANES_MAX: usize = 64;
+
+/// How long a connection of that kind stays open when nothing wants it.
+pub const LANES_IDLE: Duration = Duration::from_secs(30);
+
+/// How long a server may take to let go of a blocking request, and how long its reply may take then. After that its connection is closed.
+pub const RELEASE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Messages that may wait to be taken in one subscription, by default.
+pub const SUBSCRIPTION_MESSAGES: usize = 10_000;
+
+/// Bytes of them, by default.
+pub const SUBSCRIPTION_BYTES: usize = 16 << 20;
+
+/// Requests for subscriptions that are sent and not confirmed at a time.
+pub const PUSH_ASKED_MAX: usize = 1024;
+
+/// How long a connection of subscriptions is silent before it is asked whether it lives. When it is silent for twice that it is made anew.
+pub const PING_AFTER: Duration = Duration::from_secs(10);

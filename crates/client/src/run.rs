@@ -8,6 +8,7 @@
 //! The same for threads and tasks. What differs is how they wait.
 
 use crate::core::{Core, Ended, Face, Leader, SlotId, State, Submitted, Wait, Waiter, Wakes};
+use crate::events::Done;
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
 use crate::{Command, Error, ErrorKind, Outcome};
@@ -29,6 +30,8 @@ pub(crate) struct Progress {
     /// How long it may take.
     pub(crate) limit: Option<Duration>,
     until_us: Option<u64>,
+    /// When it was queued first.
+    began_us: Option<u64>,
     step: Step,
     /// The place of the last request, which is answered last.
     last: SlotId,
@@ -47,6 +50,8 @@ pub(crate) struct Progress {
     pub(crate) ended: Option<Ended>,
     /// How those before it have.
     pub(crate) ended_before: Vec<Ended>,
+    /// It keeps its place when its time is over, so that it can be waited for again.
+    pub(crate) keeps_place: bool,
 }
 
 /// What a call does next.
@@ -64,6 +69,7 @@ impl Progress {
         Self {
             limit,
             until_us: None,
+            began_us: None,
             step: Step::New,
             last: SlotId::NONE,
             before: Vec::new(),
@@ -74,7 +80,41 @@ impl Progress {
             has_read: false,
             ended: None,
             ended_before: Vec::new(),
+            keeps_place: false,
         }
+    }
+
+    /// Whether its requests were queued, and no reply was taken.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.step == Step::Sent
+    }
+
+    /// Whether its last request has ended.
+    pub(crate) fn has_reply(&self, core: &Core) -> bool {
+        self.is_sent() && core.lock().slots.has_ended(self.last)
+    }
+
+    /// Its first request, if that is not its last and it was sent: waited for apart from the others, and for so long.
+    pub(crate) fn split_first(&mut self, core: &Arc<Core>, limit: Duration) -> Option<Self> {
+        if !self.is_sent() || self.before.is_empty() {
+            return None;
+        }
+        let mut first = Self::new(Some(limit));
+        (first.step, first.last, first.has_waited) = (Step::Sent, self.before.remove(0), true);
+        first.extend(core, limit);
+        Some(first)
+    }
+
+    /// It may take so long from now on, and is waited for again.
+    pub(crate) fn extend(&mut self, core: &Arc<Core>, limit: Duration) {
+        let until_us = core.now_us().saturating_add(micros(limit));
+        (self.limit, self.until_us) = (Some(limit), Some(until_us));
+        let mut wakes = Wakes::default();
+        let mut state = core.lock();
+        state.slots.set_until(self.last, until_us);
+        state.note_deadline(until_us, &mut wakes);
+        drop(state);
+        wakes.run_on(core);
     }
 
     /// Queues the requests.
@@ -90,6 +130,7 @@ impl Progress {
         let limit = self.limit;
         let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(micros(limit)));
         let until_us = *self.until_us.get_or_insert_with(until);
+        self.began_us.get_or_insert(now_us);
         self.before.clear();
         let (last, before) = (&mut self.last, &mut self.before);
         *last = SlotId::NONE;
@@ -151,6 +192,9 @@ impl Progress {
 
     /// The caller gives up.
     fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
+        if self.keeps_place && self.step == Step::Sent {
+            return Error::new(ErrorKind::Timeout, Outcome::MaybeExecuted);
+        }
         let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { self.unsent() };
         let kind = if self.step == Step::Sent { ErrorKind::Timeout } else { state.why_late() };
         self.leave(core, state, wakes);
@@ -428,6 +472,28 @@ pub(crate) struct Run<'c> {
 impl<'c> Run<'c> {
     pub(crate) fn new(core: &'c Arc<Core>) -> Self {
         Self { core, progress: Progress::new(core.config.deadline) }
+    }
+
+    /// Whether something is told how it has ended.
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        self.core.config.observer.0.is_some()
+    }
+
+    /// Tells how it has ended.
+    #[cold]
+    pub(crate) fn tell_done(&self, commands: &[Command], error: Option<&Error>) {
+        let Some(observer) = &self.core.config.observer.0 else { return };
+        let name = commands.first().map_or(&b""[..], Command::name);
+        let began_us = self.progress.began_us.unwrap_or_else(|| self.core.now_us());
+        observer.done(&Done {
+            command: &String::from_utf8_lossy(name),
+            requests: commands.len(),
+            took: Duration::from_micros(self.core.now_us().saturating_sub(began_us)),
+            sent_bytes: commands.iter().map(Command::sent_bytes).sum(),
+            outcome: error.map_or(Outcome::Replied, Error::outcome),
+            is_error: error.is_some(),
+        });
     }
 
     /// See [`Progress::wait`].

@@ -20,11 +20,20 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const FAILURES_MAX: u32 = 5;
 
 /// Why a dial has failed.
-enum Failure {
+#[derive(Debug)]
+pub(crate) enum Failure {
     /// It may succeed another time.
     Lost(String),
     /// The server refuses.
     Refused(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Lost(words) | Self::Refused(words) => f.write_str(words),
+        }
+    }
 }
 
 impl From<io::Error> for Failure {
@@ -48,6 +57,73 @@ fn is_passing(words: &str) -> bool {
     ["LOADING", "MASTERDOWN", "BUSY", "ERR max number of clients"].iter().any(|start| words.starts_with(start))
 }
 
+/// One end of a handshake.
+pub(crate) trait Greeted {
+    /// What is to be written: a password may be among it.
+    fn greeting(&mut self) -> Vec<u8>;
+
+    /// So many bytes of it were written.
+    fn written(&mut self, bytes: usize);
+
+    /// This has come.
+    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault>;
+}
+
+impl Greeted for &Core {
+    fn greeting(&mut self) -> Vec<u8> {
+        let state = self.lock();
+        let mut greeting = Vec::with_capacity(state.upstream.output_slices().map(|slice| slice.len()).sum());
+        state.upstream.output_slices().for_each(|slice| greeting.extend_from_slice(&slice));
+        greeting
+    }
+
+    fn written(&mut self, bytes: usize) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.upstream.handle_written(bytes, self.now_us(), &mut state.pool);
+    }
+
+    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.upstream.shake(bytes, &ReplyLimits::default(), self.now_us(), &mut state.pool)
+    }
+}
+
+/// Shakes hands within one limit: a server that answers a byte now and then is given up like a silent one.
+pub(crate) fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Result<(), Failure> {
+    let mut buffer = vec![0; 4096];
+    loop {
+        let greeting = Zeroizing::new(greeted.greeting());
+        let mut rest = &greeting[..];
+        while !rest.is_empty() || !link.is_flushed() {
+            let late = || Failure::Lost("the server takes no handshake".to_owned());
+            let left = left(until).map_err(|_| late())?;
+            let sent = match link.send(std::iter::once(rest).filter(|rest| !rest.is_empty())) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    link.wait_writable(left)?;
+                    0
+                }
+                sent => sent?,
+            };
+            rest = &rest[sent..];
+            greeted.written(sent);
+        }
+        let late = || Failure::Lost("the server does not answer the handshake in time".to_owned());
+        let left = left(until).map_err(|_| late())?;
+        let read = match link.recv(&mut buffer, Wait::For { usual: FOREVER, left }) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
+            read => read?,
+        };
+        if read == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        if greeted.heard(&buffer[..read])? == Shake::Ready {
+            return Ok(());
+        }
+    }
+}
+
 impl Core {
     /// Begins to connect.
     pub(super) fn begin_dial(core: &Arc<Self>) {
@@ -59,66 +135,27 @@ impl Core {
         }
     }
 
-    /// Connects and shakes hands, both within one limit: a server that answers a byte now and then is given up like a silent one.
+    /// Connects and shakes hands, both within one limit.
     fn dial(&self) -> Result<Link, Failure> {
-        let (limit, limits) = (self.config.connect_limit.min(FOREVER), ReplyLimits::default());
-        let until = Instant::now() + limit;
+        let until = Instant::now() + self.config.connect_limit.min(FOREVER);
         self.lock().upstream.begin_dial();
-        let link = Link::connect(&self.config.endpoint, &self.lookup, until)?;
+        let link = Link::connect(&self.config, &self.lookup, until)?;
         {
             let mut guard = self.lock();
             let state = &mut *guard;
             state.upstream.handle_connected(self.now_us(), &mut state.pool);
         }
-        let mut buffer = vec![0; 4096];
-        loop {
-            let greeting = Zeroizing::new(self.greeting());
-            let mut rest = &greeting[..];
-            while !rest.is_empty() {
-                let late = || Failure::Lost("the server takes no handshake".to_owned());
-                let left = left(until).map_err(|_| late())?;
-                let sent = match link.send(std::iter::once(rest)) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        link.wait_writable(left)?;
-                        0
-                    }
-                    sent => sent?,
-                };
-                rest = &rest[sent..];
-                let mut guard = self.lock();
-                let state = &mut *guard;
-                state.upstream.handle_written(sent, self.now_us(), &mut state.pool);
-            }
-            let late = || Failure::Lost("the server does not answer the handshake in time".to_owned());
-            let left = left(until).map_err(|_| late())?;
-            let read = match link.recv(&mut buffer, Wait::For { usual: FOREVER, left }) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
-                read => read?,
-            };
-            if read == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-            }
-            let mut guard = self.lock();
-            let state = &mut *guard;
-            if state.upstream.shake(&buffer[..read], &limits, self.now_us(), &mut state.pool)? == Shake::Ready {
-                return Ok(link);
-            }
-        }
-    }
-
-    /// What the handshake wants written: a password may be among it.
-    fn greeting(&self) -> Vec<u8> {
-        let state = self.lock();
-        let mut greeting = Vec::with_capacity(state.upstream.output_slices().map(|slice| slice.len()).sum());
-        state.upstream.output_slices().for_each(|slice| greeting.extend_from_slice(&slice));
-        greeting
+        shake_hands(&link, until, &mut &*self)?;
+        Ok(link)
     }
 
     /// There is a connection, or this attempt has failed. Whether another is made.
     fn end_dial(self: &Arc<Self>, dialled: Result<Link, Failure>) -> bool {
         let mut wakes = Wakes::default();
+        let failure = dialled.as_ref().err().map(|failure| failure.to_string());
         let mut guard = self.lock();
         let state = &mut *guard;
+        let failures = state.reconnect.failures();
         let goes_on = match dialled {
             Ok(link) if !state.is_closed => {
                 state.begin(Arc::new(link));
@@ -151,6 +188,13 @@ impl Core {
         }
         drop(guard);
         wakes.run();
+        if let Some(endpoint) = self.config.told_endpoint() {
+            let endpoint = &*endpoint;
+            self.config.tell(&match &failure {
+                None => crate::Event::Connected { endpoint, failures },
+                Some(why) => crate::Event::NotConnected { endpoint, why },
+            });
+        }
         goes_on
     }
 }

@@ -4,6 +4,7 @@
 //! the first task waits for it, so that a program of threads alone needs one system call to read.
 
 use super::lookup::Lookup;
+use crate::Config;
 use respool_connection::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -75,8 +76,8 @@ pub(super) fn left(until: Instant) -> io::Result<Duration> {
 
 impl Link {
     /// Connects, to the first address of the host that takes a connection. Each address gets its part of the time that is left.
-    pub(super) fn connect(endpoint: &Endpoint, lookup: &Lookup, until: Instant) -> io::Result<Self> {
-        let socket = match endpoint {
+    pub(crate) fn connect(config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
+        let socket = match &config.endpoint {
             Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
             Endpoint::Unix { path } => Socket::Unix(UnixStream::connect(path)?),
             other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
@@ -103,7 +104,6 @@ impl Link {
     /// Reads what there is, or waits until there is something, at most for `wait`.
     pub(crate) fn recv(&self, buffer: &mut [u8], wait: Wait) -> io::Result<usize> {
         let flags = match wait {
-            #[cfg(feature = "tokio")]
             Wait::Not => RecvFlags::DONTWAIT,
             Wait::Forever if self.is_nonblocking.load(Ordering::Acquire) => {
                 self.wait_readable(FOREVER)?;
@@ -171,6 +171,23 @@ impl Link {
         }
     }
 
+    /// Whether everything that was taken to be sent is with the kernel.
+    pub(crate) fn is_flushed(&self) -> bool {
+        true
+    }
+
+    /// Waits until something can be read here or from `other`, or written here if that is wanted.
+    pub(crate) fn wait_any(&self, wants_write: bool, other: &impl AsFd, limit: Duration) -> io::Result<()> {
+        let wanted = if wants_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let limit = limit.min(FOREVER);
+        let limit = Timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos().into() };
+        let mut watched = [PollFd::new(self, wanted), PollFd::new(other, PollFlags::IN)];
+        match poll(&mut watched, Some(&limit)) {
+            Err(Errno::INTR) => Ok(()),
+            other => other.map(drop).map_err(io::Error::from),
+        }
+    }
+
     /// Ends both directions: a thread that waits in [`Self::recv`] returns.
     pub(crate) fn shut(&self) {
         let _ = match &self.socket {
@@ -195,7 +212,6 @@ impl Link {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
     /// Not at all.
-    #[cfg(feature = "tokio")]
     Not,
     /// Until there is something.
     Forever,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Whether a name is being looked up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lookup {
+pub(crate) struct Lookup {
     is_running: Arc<AtomicBool>,
 }
 

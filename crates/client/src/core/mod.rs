@@ -28,8 +28,9 @@ mod tests;
 mod wakes;
 mod write;
 
-use link::Link;
-pub(crate) use link::Wait;
+pub(crate) use dial::{Greeted, shake_hands};
+pub(crate) use link::{Link, Wait};
+pub(crate) use lookup::Lookup;
 use read::ReadHalf;
 pub(crate) use slots::{Ended, SlotId, Waiter};
 pub(crate) use submit::{Face, Submitted};
@@ -109,6 +110,8 @@ pub(crate) struct State {
     /// When calls are looked at that are late.
     keeper_us: u64,
     is_closed: bool,
+    /// It is not connected again.
+    is_pinned: bool,
     counts: Counts,
 }
 
@@ -155,6 +158,7 @@ impl Core {
             looked_at: 0,
             keeper_us: u64::MAX,
             is_closed: false,
+            is_pinned: false,
             counts: Counts::default(),
         };
         Self {
@@ -184,6 +188,11 @@ impl Core {
         state.open_lobby(&mut wakes);
         drop(state);
         wakes.run();
+    }
+
+    /// Whether a connection that is lost stays so: it had a state that the next one would not have.
+    pub(crate) fn pin(&self, is_pinned: bool) {
+        self.lock().is_pinned = is_pinned;
     }
 
     /// Requests that wait for replies, those whose callers have left among them, and places that are taken.
@@ -220,6 +229,7 @@ impl State {
     /// As [`Self::lose`], for a connection that was in use.
     pub(crate) fn lose_link(&mut self, how: &dyn std::fmt::Display, now_us: u64, wakes: &mut Wakes) {
         let how: Arc<str> = how.to_string().into();
+        wakes.lost = Some(Box::new((Arc::clone(&how), self.upstream.tickets().len())));
         self.last_failure = Some(Arc::clone(&how));
         self.lose(&ErrorKind::Lost(how), wakes);
         self.reconnect.note_lost(now_us, chance());
@@ -276,7 +286,7 @@ impl State {
 }
 
 /// A number that differs from process to process and from call to call.
-fn chance() -> u64 {
+pub(crate) fn chance() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

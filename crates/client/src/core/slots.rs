@@ -139,6 +139,13 @@ impl Slots {
         self.get(id).is_none_or(|slot| slot.ended.is_some())
     }
 
+    /// The caller gives up at another time.
+    pub(crate) fn set_until(&mut self, id: SlotId, until_us: u64) {
+        if let Some(slot) = self.get(id) {
+            slot.until_us = until_us;
+        }
+    }
+
     fn free(&mut self, id: SlotId) {
         if let Some(slot) = self.get(id) {
             slot.is_taken = false;

@@ -59,6 +59,9 @@ impl State {
             return Submitted::Unseen(link);
         }
         self.last_used_us = now_us;
+        if self.link.is_none() && self.is_pinned {
+            return Submitted::Refused(ErrorKind::Lost("the connection was lost, and what it watched with it".into()));
+        }
         if self.link.is_none() {
             wakes.dial = !self.is_dialling;
             self.is_dialling = true;

@@ -12,6 +12,8 @@ pub(crate) struct Wakes {
     dropped: (Waiter, Option<Ended>),
     trash: Vec<(Waiter, Option<Ended>)>,
     pub(crate) link: Option<Arc<Link>>,
+    /// A connection was lost: how, and with how many requests that were not answered.
+    pub(crate) lost: Option<Box<(Arc<str>, usize)>>,
     /// Dials the server.
     pub(crate) dial: bool,
     /// Starts the thread that reads for tasks of no runtime.
@@ -66,6 +68,11 @@ impl Wakes {
         }
         if self.serve {
             core.serve_by_thread();
+        }
+        if let Some(lost) = self.lost.take()
+            && let Some(endpoint) = core.config.told_endpoint()
+        {
+            core.config.tell(&crate::Event::Lost { endpoint: &endpoint, how: &lost.0, unanswered: lost.1 });
         }
         self.wake()
     }

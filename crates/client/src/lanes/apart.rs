@@ -1,0 +1,381 @@
+//! A call on a connection of its own, and what happens when its caller does not wait any longer.
+//!
+//! ```text
+//!   [wanting] --a connection is free--> [running] --reply--> over, the connection is free again
+//!                                          |  '--time is over--> its number is known --> CLIENT UNBLOCK --> reply: over
+//!                                          '--dropped--> the same, by a thread
+//! ```
+//!
+//! A server that has taken an element for a request does not put it back. So the caller does not simply close the connection: it
+//! asks the server to let the request go, and then the reply says whether an element was taken. A request that was released has
+//! its connection to itself until the answer to `CLIENT UNBLOCK` has come, which would release the next caller's otherwise.
+
+use super::Side;
+use super::shelf::{Lease, Wanting};
+use crate::core::{Core, Ended};
+use crate::events::Event;
+use crate::fitness::{blocks_for, is_retry_safe};
+use crate::limits::RELEASE_LIMIT;
+use crate::run::Progress;
+use crate::{Command, Error, ErrorKind, Outcome, Reply, ServerError, cmd};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// What may be done with a request whose caller has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The server lets it go by `CLIENT UNBLOCK`.
+    Blocking,
+    /// Its connection is closed.
+    Plain,
+}
+
+/// How far it is with letting a request go that waits on the server.
+enum Release {
+    /// It is not to go.
+    No,
+    /// The number of its connection is waited for, which was asked for in front of it.
+    Number(Box<Progress>),
+    /// The server is asked, on the shared connection.
+    Asked(Box<(Progress, Command)>),
+    /// The server has answered. The reply to the request comes, or has come.
+    Done,
+}
+
+/// Requests on a connection of their own.
+pub(crate) struct LaneCall {
+    side: Arc<Side>,
+    wanting: Wanting,
+    lease: Option<Lease>,
+    progress: Progress,
+    commands: Vec<Command>,
+    kind: Kind,
+    /// How far it is with letting the request go.
+    release: Release,
+    is_over: bool,
+}
+
+impl LaneCall {
+    /// `explicit` is how long it may take if its caller has said so. Otherwise it may take as long as its requests say, and what calls
+    /// usually take beyond that.
+    pub(crate) fn new(side: &Arc<Side>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
+        let usual = side.core.config.deadline;
+        let limit = explicit.or_else(|| {
+            let waits = commands.iter().try_fold(Duration::ZERO, |sum, command| match blocks_for(command) {
+                None => Some(sum),
+                Some(limit) => limit.map(|limit| sum.saturating_add(limit)),
+            });
+            usual.zip(waits).map(|(usual, waits)| usual.saturating_add(waits))
+        });
+        let mut commands = commands;
+        if kind == Kind::Blocking {
+            commands.insert(0, cmd("CLIENT ID"));
+        }
+        let mut progress = Progress::new(limit);
+        progress.keeps_place = kind == Kind::Blocking;
+        Self {
+            side: Arc::clone(side),
+            wanting: Wanting::new(&side.shelf, explicit.or(usual)),
+            lease: None,
+            progress,
+            commands,
+            kind,
+            release: Release::No,
+            is_over: false,
+        }
+    }
+
+    /// The request is to go. Whether that can be done.
+    fn begin_release(&mut self) -> bool {
+        let Some(core) = self.core() else { return false };
+        let Some(number) = self.progress.split_first(&core, RELEASE_LIMIT) else { return false };
+        self.release = Release::Number(Box::new(number));
+        true
+    }
+
+    /// The number of its connection has come, or has not.
+    fn ask_release(&mut self, number: Result<(), Error>) -> Result<(), Error> {
+        let Release::Number(first) = &mut self.release else { return Ok(()) };
+        let Some(Ended::Reply(Reply::Integer(number))) = number.ok().and_then(|()| first.ended.take()) else {
+            return Err(Self::late(Outcome::MaybeExecuted));
+        };
+        let command = cmd("CLIENT UNBLOCK").arg(number);
+        self.release = Release::Asked(Box::new((Progress::new(Some(RELEASE_LIMIT)), command)));
+        Ok(())
+    }
+
+    /// The server has answered that it lets the request go, or has not.
+    fn end_release(&mut self, asked: Result<(), Error>) -> Result<(), Error> {
+        let Release::Asked(release) = &mut self.release else { return Ok(()) };
+        let is_answered = asked.is_ok() && matches!(release.0.ended, Some(Ended::Reply(Reply::Integer(_))));
+        self.release = Release::Done;
+        self.progress.keeps_place = false;
+        let Some(core) = self.core().filter(|_| is_answered) else { return Err(Self::late(Outcome::MaybeExecuted)) };
+        self.progress.extend(&core, RELEASE_LIMIT);
+        Ok(())
+    }
+
+    fn core(&self) -> Option<Arc<Core>> {
+        self.lease.as_ref().map(|lease| Arc::clone(&lease.core))
+    }
+
+    fn late(outcome: Outcome) -> Error {
+        Error::new(ErrorKind::Timeout, outcome)
+    }
+
+    /// Whether a failure says that the request is to go.
+    fn is_to_go(&self, error: &Error) -> bool {
+        error.is_timeout() && self.progress.keeps_place && self.progress.is_sent()
+    }
+
+    /// It is over with a reply, or was let go and has none.
+    fn finish(&mut self) -> Result<(), Error> {
+        self.is_over = true;
+        if let Some(lease) = &mut self.lease {
+            // After a failure the next request would make a new connection.
+            lease.is_clean = matches!(self.progress.ended, Some(Ended::Reply(_)));
+        }
+        let was_let_go = matches!(self.release, Release::Done);
+        if was_let_go && matches!(&self.progress.ended, Some(Ended::Reply(reply)) if is_nothing(reply)) {
+            return Err(Self::late(Outcome::Replied));
+        }
+        Ok(())
+    }
+
+    /// What is not over is not tried again, and its connection is in doubt.
+    fn end(&mut self, result: &Result<(), Error>) {
+        if result.is_err() && !self.is_over {
+            self.is_over = true;
+            self.give_up();
+        }
+    }
+
+    fn give_up(&mut self) {
+        let release = std::mem::replace(&mut self.release, Release::Done);
+        if let Some(lease) = self.lease.take() {
+            match release {
+                Release::Number(mut number) => number.abandon(&lease.core),
+                Release::Asked(mut asked) => asked.0.abandon(&self.side.core),
+                Release::No | Release::Done => {}
+            }
+            self.progress.abandon(&lease.core);
+        }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if self.is_over {
+            return Poll::Pending;
+        }
+        let result = std::task::ready!(self.poll_on(cx));
+        self.end(&result);
+        Poll::Ready(result)
+    }
+
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if self.lease.is_none() {
+            match std::task::ready!(self.wanting.poll(cx)) {
+                Ok(lease) => self.lease = Some(lease),
+                Err(kind) => return Poll::Ready(Err(Error::new(kind, Outcome::NotSent))),
+            }
+        }
+        let Some(core) = self.core() else { return Poll::Pending };
+        loop {
+            match &mut self.release {
+                Release::Number(number) => {
+                    let number = std::task::ready!(number.poll(&core, &self.commands[..1], cx));
+                    self.ask_release(number)?;
+                }
+                Release::Asked(asked) => {
+                    let (release, command) = &mut **asked;
+                    let asked = std::task::ready!(release.poll(&self.side.core, std::slice::from_ref(command), cx));
+                    self.end_release(asked)?;
+                }
+                Release::No | Release::Done => match std::task::ready!(self.progress.poll(&core, &self.commands, cx)) {
+                    Ok(()) => return Poll::Ready(self.finish()),
+                    Err(error) if self.is_to_go(&error) => {
+                        if !self.begin_release() {
+                            return Poll::Ready(Err(error));
+                        }
+                    }
+                    Err(error) => return Poll::Ready(Err(error)),
+                },
+            }
+        }
+    }
+
+    /// Waits in this thread.
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        let result = self.wait_on();
+        self.end(&result);
+        result
+    }
+
+    fn wait_on(&mut self) -> Result<(), Error> {
+        if self.lease.is_none() {
+            let lease = self.wanting.wait().map_err(|kind| Error::new(kind, Outcome::NotSent))?;
+            self.lease = Some(lease);
+        }
+        let Some(core) = self.core() else { return Ok(()) };
+        loop {
+            match &mut self.release {
+                Release::Number(number) => {
+                    let number = number.wait(&core, &self.commands[..1]);
+                    self.ask_release(number)?;
+                }
+                Release::Asked(asked) => {
+                    let (release, command) = &mut **asked;
+                    let asked = release.wait(&self.side.core, std::slice::from_ref(command));
+                    self.end_release(asked)?;
+                }
+                Release::No | Release::Done => match self.progress.wait(&core, &self.commands) {
+                    Ok(()) => return self.finish(),
+                    Err(error) if self.is_to_go(&error) => {
+                        if !self.begin_release() {
+                            return Err(error);
+                        }
+                    }
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// The replies, in order, once it is over.
+    pub(crate) fn take_ended(&mut self) -> impl Iterator<Item = Ended> {
+        let mut all = std::mem::take(&mut self.progress.ended_before);
+        if self.kind == Kind::Blocking {
+            // The number of the connection is not the caller's.
+            all.clear();
+        }
+        all.into_iter().chain(self.progress.ended.take())
+    }
+
+    /// Its connection, which is not free again yet.
+    pub(super) fn take_lease(&mut self) -> Option<Lease> {
+        self.lease.take()
+    }
+
+    /// The name of the first request.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.commands.get(usize::from(self.kind == Kind::Blocking)).map_or(&b""[..], Command::name)
+    }
+
+    /// Its caller has left. What was taken for it is not lost without a word.
+    fn rescue(mut self) {
+        let has_reply = self.core().is_some_and(|core| self.progress.has_reply(&core));
+        let is_new = matches!(self.release, Release::No);
+        if is_new && !has_reply && !self.begin_release() {
+            self.is_over = true;
+            return self.give_up();
+        }
+        let result = self.wait_on();
+        self.end(&result);
+        let (name, is_harmless) = (self.name().to_vec(), self.commands.iter().all(is_retry_safe));
+        let Some(Ended::Reply(reply)) = self.take_ended().last() else { return };
+        if !is_nothing(&reply) && !matches!(reply, Reply::Error(_)) && !is_harmless {
+            self.side.orphans.fetch_add(1, Ordering::Relaxed);
+            self.side.core.config.tell(&Event::Orphan { command: &String::from_utf8_lossy(&name), reply: &reply });
+        }
+    }
+}
+
+/// Whether a reply says that nothing was taken.
+fn is_nothing(reply: &Reply) -> bool {
+    matches!(reply, Reply::Null)
+}
+
+impl Drop for LaneCall {
+    fn drop(&mut self) {
+        if self.is_over || self.lease.is_none() {
+            return;
+        }
+        if self.kind == Kind::Plain || !self.progress.is_sent() {
+            return self.give_up();
+        }
+        let call = LaneCall {
+            side: Arc::clone(&self.side),
+            wanting: Wanting::new(&self.side.shelf, None),
+            lease: self.lease.take(),
+            progress: std::mem::replace(&mut self.progress, Progress::new(None)),
+            commands: std::mem::take(&mut self.commands),
+            kind: self.kind,
+            release: std::mem::replace(&mut self.release, Release::No),
+            is_over: false,
+        };
+        // Without a thread its connection is closed, as what the thread would have owned is dropped.
+        let call = Rescued(Some(call));
+        let _ = std::thread::Builder::new().name("respool-release".to_owned()).spawn(move || call.run());
+    }
+}
+
+/// A call on its way to the thread that ends it.
+struct Rescued(Option<LaneCall>);
+
+impl Rescued {
+    fn run(mut self) {
+        if let Some(call) = self.0.take() {
+            call.rescue();
+        }
+    }
+}
+
+impl Drop for Rescued {
+    fn drop(&mut self) {
+        if let Some(call) = &mut self.0 {
+            call.is_over = true;
+            call.give_up();
+        }
+    }
+}
+
+/// Requests that follow each other on a connection that no other caller uses meanwhile. They may wait on the server, and `WAIT` counts
+/// those in front of it.
+///
+/// Made by [`Batch::apart`](crate::Batch::apart). Dropping it closes the connection.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Apart {
+    call: LaneCall,
+    refusal: Option<Error>,
+}
+
+impl Apart {
+    pub(crate) fn new(call: LaneCall, refusal: Option<Error>) -> Self {
+        Self { call, refusal }
+    }
+
+    /// Waits in this thread.
+    pub fn wait(mut self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        if let Some(error) = self.refusal.take() {
+            return Err(error);
+        }
+        let result = self.call.wait();
+        self.finish(result)
+    }
+
+    fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        result.map_err(|error| error.of(self.call.name()))?;
+        let replies = self.call.take_ended().map(|ended| match ended {
+            Ended::Reply(Reply::Error(error)) => Ok(Err(error)),
+            Ended::Reply(reply) => Ok(Ok(reply)),
+            Ended::Failed(kind, outcome) => Err(Error::new(kind, outcome)),
+        });
+        replies.collect::<Result<_, Error>>().map_err(|error| error.of(self.call.name()))
+    }
+}
+
+impl Future for Apart {
+    type Output = Result<Vec<Result<Reply, ServerError>>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(error) = this.refusal.take() {
+            return Poll::Ready(Err(error));
+        }
+        let result = std::task::ready!(this.call.poll(cx));
+        Poll::Ready(this.finish(result))
+    }
+}

@@ -1,0 +1,182 @@
+//! Transactions that depend on what was read: `WATCH`, reads, `MULTI`, requests, `EXEC` on a connection of their own.
+//!
+//! The server forgets what it watches when the connection is lost. So a connection that watches is never made anew: what would be
+//! sent on the next one fails instead.
+
+use super::Side;
+use super::apart::{Kind, LaneCall};
+use super::shelf::Lease;
+use crate::call::{finish_transaction, unfit_error};
+use crate::core::Ended;
+use crate::run::Progress;
+use crate::{Call, Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Watches keys, made by [`Client::watch`](crate::Client::watch).
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Watch {
+    call: LaneCall,
+    side: Arc<Side>,
+}
+
+impl Watch {
+    pub(crate) fn new(side: &Arc<Side>, keys: impl ToArgs) -> Self {
+        let call = LaneCall::new(side, vec![cmd("WATCH").key(keys)], None, Kind::Plain);
+        Self { call, side: Arc::clone(side) }
+    }
+
+    /// Waits in this thread.
+    pub fn wait(mut self) -> Result<Watched, Error> {
+        let result = self.call.wait();
+        self.finish(result)
+    }
+
+    fn finish(&mut self, result: Result<(), Error>) -> Result<Watched, Error> {
+        let of = |error: Error| error.of(b"WATCH");
+        result.map_err(of)?;
+        let closed = || of(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted));
+        let mut lease = self.call.take_lease().ok_or_else(closed)?;
+        lease.is_clean = false;
+        match self.call.take_ended().last() {
+            Some(Ended::Reply(Reply::Error(error))) => Err(of(Error::new(ErrorKind::Server(error), Outcome::Replied))),
+            Some(Ended::Reply(_)) => {
+                lease.core.pin(true);
+                Ok(Watched { lease, side: Arc::clone(&self.side) })
+            }
+            Some(Ended::Failed(kind, outcome)) => Err(of(Error::new(kind, outcome))),
+            None => Err(closed()),
+        }
+    }
+}
+
+impl Future for Watch {
+    type Output = Result<Watched, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let result = std::task::ready!(this.call.poll(cx));
+        Poll::Ready(this.finish(result))
+    }
+}
+
+/// A connection on which keys are watched. Nothing of another caller is sent on it.
+///
+/// [`Self::exec`] executes requests if none of the keys has changed since. Dropping it closes the connection, and nothing is executed.
+/// If the connection is lost, all further calls on it fail: the next one would not watch the keys.
+///
+/// ```no_run
+/// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+/// use respool_client::{ErrorKind, cmd};
+///
+/// loop {
+///     let watched = client.watch("stock").await?;
+///     let stock: i64 = watched.call(cmd("GET").key("stock")).await?;
+///     match watched.exec([cmd("SET").key("stock").arg(stock - 1)]).await {
+///         Err(error) if matches!(error.kind(), ErrorKind::Conflict) => continue,
+///         result => break result.map(drop),
+///     }
+/// }
+/// # }
+/// ```
+pub struct Watched {
+    lease: Lease,
+    side: Arc<Side>,
+}
+
+impl Watched {
+    /// A call on this connection.
+    pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
+        Call::new(&self.lease.core, &self.side, command)
+    }
+
+    /// Executes requests if no watched key has changed, and gives the connection back. Otherwise the error's kind is
+    /// [`ErrorKind::Conflict`].
+    pub fn exec(self, commands: impl IntoIterator<Item = Command>) -> Exec {
+        let mut all = vec![cmd("MULTI")];
+        all.extend(commands);
+        let refusal = unfit_error(&all[1..]);
+        all.push(cmd("EXEC"));
+        let limit = self.side.core.config.deadline;
+        Exec { lease: Some(self.lease), progress: Progress::new(limit), commands: all, refusal }
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched").finish_non_exhaustive()
+    }
+}
+
+/// A transaction behind [`Watched`], made by [`Watched::exec`]. Dropping it closes the connection; a transaction that was sent may be
+/// executed all the same.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Exec {
+    lease: Option<Lease>,
+    progress: Progress,
+    commands: Vec<Command>,
+    refusal: Option<Error>,
+}
+
+impl Exec {
+    /// How long it may take, instead of what the client's settings say.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.progress.limit = Some(limit);
+        self
+    }
+
+    /// Waits in this thread.
+    pub fn wait(mut self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        if let Some(error) = self.refusal.take() {
+            return Err(error);
+        }
+        let Some(core) = self.lease.as_ref().map(|lease| Arc::clone(&lease.core)) else { return Ok(Vec::new()) };
+        let result = self.progress.wait(&core, &self.commands);
+        self.finish(result)
+    }
+
+    fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        result.map_err(|error| error.of(b"EXEC"))?;
+        let mut ended = std::mem::take(&mut self.progress.ended_before);
+        ended.extend(self.progress.ended.take());
+        let was_executed = matches!(ended.last(), Some(Ended::Reply(Reply::Array(_) | Reply::Null)));
+        if let Some(lease) = self.lease.as_mut().filter(|_| was_executed) {
+            // The server watches nothing any longer.
+            lease.core.pin(false);
+            lease.is_clean = true;
+        }
+        self.lease = None;
+        let replies = ended.into_iter().map(|ended| match ended {
+            Ended::Reply(Reply::Error(error)) => Ok(Err(error)),
+            Ended::Reply(reply) => Ok(Ok(reply)),
+            Ended::Failed(kind, outcome) => Err(Error::new(kind, outcome).of(b"EXEC")),
+        });
+        finish_transaction(replies.collect())
+    }
+}
+
+impl Future for Exec {
+    type Output = Result<Vec<Result<Reply, ServerError>>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(error) = this.refusal.take() {
+            return Poll::Ready(Err(error));
+        }
+        let Some(core) = this.lease.as_ref().map(|lease| Arc::clone(&lease.core)) else { return Poll::Pending };
+        let result = std::task::ready!(this.progress.poll(&core, &this.commands, cx));
+        Poll::Ready(this.finish(result))
+    }
+}
+
+impl Drop for Exec {
+    fn drop(&mut self) {
+        if let Some(lease) = &self.lease {
+            self.progress.abandon(&lease.core);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What is subscribed to by which subscriptions, and what the server has been told of it.
+//!
+//! Callers change what is wanted and wake the pump. The pump alone talks to the server: one request for each topic, so that each is
+//! answered by one confirmation or one error, in order.
+//!
+//! ```text
+//!   topic:  [new] --request queued--> [asked] --confirmed--> [held] --last subscription dropped--> removed, request queued
+//!                                                   ^--------- connection lost: asked again on the next
+//! ```
+
+use super::mailbox::{Bounds, Mailbox, Message};
+use crate::core::Waiter;
+use crate::{Config, Error, ErrorKind, Outcome, Reply, ServerError};
+use bytes::Bytes;
+use std::collections::{HashMap, VecDeque};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What a subscription is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Channel,
+    Pattern,
+    Shard,
+}
+
+impl Kind {
+    pub(super) fn subscribe(self) -> &'static [u8] {
+        match self {
+            Self::Channel => b"SUBSCRIBE",
+            Self::Pattern => b"PSUBSCRIBE",
+            Self::Shard => b"SSUBSCRIBE",
+        }
+    }
+
+    pub(super) fn unsubscribe(self) -> &'static [u8] {
+        match self {
+            Self::Channel => b"UNSUBSCRIBE",
+            Self::Pattern => b"PUNSUBSCRIBE",
+            Self::Shard => b"SUNSUBSCRIBE",
+        }
+    }
+}
+
+type Key = (Kind, Bytes);
+
+/// A request of the pump's that is not answered, or not written.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) key: Key,
+    /// The number of the topic that is subscribed to; `None` if it is not wanted any longer.
+    pub(super) topic: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Topic {
+    number: u64,
+    listeners: Vec<Arc<Mailbox>>,
+    /// The server has confirmed it, on the connection of now.
+    is_held: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    topics: HashMap<Key, Topic>,
+    numbers: u64,
+    /// What the server is to be told.
+    pub(super) work: VecDeque<Asked>,
+    /// What it was told and has not answered.
+    pub(super) asked: VecDeque<Asked>,
+    /// Subscriptions that are not confirmed, and when their callers give up.
+    pending: Vec<(Arc<Mailbox>, Instant)>,
+    pub(super) has_pump: bool,
+    /// It was rung since the pump has looked at what is wanted.
+    pub(super) is_woken: bool,
+    pub(super) is_closed: bool,
+    /// Why the last attempt to connect has failed.
+    pub(super) last_failure: Option<Arc<str>>,
+}
+
+/// The subscriptions of a client.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(super) config: Config,
+    state: Mutex<State>,
+    /// A byte in it wakes the pump.
+    bell: Mutex<Option<(UnixStream, Arc<UnixStream>)>>,
+}
+
+impl Hub {
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        Arc::new(Self { config, state: Mutex::default(), bell: Mutex::default() })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the pump listens to beside the server.
+    pub(super) fn bell(&self) -> std::io::Result<Arc<UnixStream>> {
+        let mut bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, listens)) = &*bell {
+            return Ok(Arc::clone(listens));
+        }
+        let (rings, listens) = UnixStream::pair()?;
+        rings.set_nonblocking(true)?;
+        listens.set_nonblocking(true)?;
+        let listens = Arc::new(listens);
+        *bell = Some((rings, Arc::clone(&listens)));
+        Ok(listens)
+    }
+
+    /// The pump looks again: before it waits, or now.
+    fn ring(&self) {
+        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((rings, _)) = &*bell {
+            // A pipe that is full wakes as well.
+            let _ = (&mut &*rings).write(b"!");
+        }
+    }
+
+    /// Empties the pipe that has woken the pump.
+    pub(super) fn silence(bell: &UnixStream) {
+        let mut some = [0; 64];
+        while matches!((&mut &*bell).read(&mut some), Ok(bytes) if bytes > 0) {}
+    }
+
+    /// Subscribes. The caller is woken by its mailbox.
+    pub(crate) fn add(self: &Arc<Self>, kind: Kind, names: &[Bytes], bounds: Bounds, until: Instant) -> Arc<Mailbox> {
+        let mailbox = Arc::new(Mailbox::new(bounds));
+        let mut state = self.lock();
+        if state.is_closed {
+            drop(state);
+            mailbox.end(Some(Error::new(ErrorKind::Closed, Outcome::NotSent)));
+            return mailbox;
+        }
+        let mut unconfirmed = 0;
+        for name in names {
+            let key = (kind, name.clone());
+            let number = state.numbers + 1;
+            let is_new = !state.topics.contains_key(&key);
+            if is_new {
+                state.numbers = number;
+                state.topics.insert(key.clone(), Topic { number, listeners: Vec::new(), is_held: false });
+                state.work.push_back(Asked { key: key.clone(), topic: Some(number) });
+            }
+            if let Some(topic) = state.topics.get_mut(&key)
+                && !topic.listeners.iter().any(|listener| Arc::ptr_eq(listener, &mailbox))
+            {
+                topic.listeners.push(Arc::clone(&mailbox));
+                unconfirmed += usize::from(!topic.is_held);
+            }
+        }
+        mailbox.expect(unconfirmed);
+        if unconfirmed > 0 {
+            state.pending.push((Arc::clone(&mailbox), until));
+        }
+        self.wake(state);
+        mailbox
+    }
+
+    /// A subscription is dropped.
+    pub(crate) fn remove(self: &Arc<Self>, mailbox: &Arc<Mailbox>) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.pending.retain(|(pending, _)| !Arc::ptr_eq(pending, mailbox));
+        let work = &mut state.work;
+        state.topics.retain(|key, topic| {
+            topic.listeners.retain(|listener| !Arc::ptr_eq(listener, mailbox));
+            let is_wanted = !topic.listeners.is_empty();
+            if !is_wanted {
+                work.push_back(Asked { key: key.clone(), topic: None });
+            }
+            is_wanted
+        });
+        if !guard.work.is_empty() && guard.has_pump {
+            self.wake(guard);
+        }
+    }
+
+    fn wake(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let begins = !std::mem::replace(&mut state.has_pump, true);
+        let rings = !std::mem::replace(&mut state.is_woken, true);
+        drop(state);
+        if begins {
+            let hub = Arc::downgrade(self);
+            let begun =
+                std::thread::Builder::new().name("respool-push".to_owned()).spawn(move || super::pump::run(&hub));
+            if let Err(error) = begun {
+                self.lock().has_pump = false;
+                self.fail_all(&error.to_string());
+            }
+        } else if rings {
+            self.ring();
+        }
+    }
+
+    /// Ends all subscriptions, for good.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.fail_all("the client is closed");
+        self.ring();
+    }
+
+    /// All subscriptions end.
+    pub(super) fn fail_all(&self, why: &str) {
+        let mut state = self.lock();
+        let topics = std::mem::take(&mut state.topics);
+        state.pending.clear();
+        state.work.clear();
+        let kind = if state.is_closed { ErrorKind::Closed } else { ErrorKind::Lost(why.into()) };
+        drop(state);
+        for listener in topics.into_values().flat_map(|topic| topic.listeners) {
+            listener.end(Some(Error::new(kind.clone(), Outcome::NotSent).of(b"SUBSCRIBE"))).wake();
+        }
+    }
+
+    /// Whether the pump has anything to do.
+    pub(super) fn is_idle(state: &State) -> bool {
+        state.is_closed || state.topics.is_empty() && state.work.is_empty() && state.asked.is_empty()
+    }
+
+    /// There is a connection, or the one that was is gone: everything is to be asked again.
+    pub(super) fn begin_anew(&self) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.asked.clear();
+        state.work.clear();
+        for (key, topic) in &mut state.topics {
+            state.work.push_back(Asked { key: key.clone(), topic: Some(topic.number) });
+            if std::mem::take(&mut topic.is_held) {
+                topic.listeners.iter().for_each(|listener| listener.lose(1));
+            }
+        }
+    }
+
+    /// Ends subscriptions whose time is over. Returns when the next one's is.
+    pub(super) fn end_late(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.lock();
+        let why = state.last_failure.clone();
+        let mut late = Vec::new();
+        state.pending.retain(|(mailbox, until)| {
+            let is_late = *until <= now;
+            if is_late {
+                late.push(Arc::clone(mailbox));
+            }
+            !is_late && mailbox.is_pending()
+        });
+        let next = state.pending.iter().map(|(_, until)| *until).min();
+        drop(state);
+        for mailbox in late {
+            if mailbox.is_pending() {
+                let kind = why.clone().map_or(ErrorKind::Timeout, ErrorKind::Lost);
+                mailbox.end(Some(Error::new(kind, Outcome::MaybeExecuted).of(b"SUBSCRIBE"))).wake();
+            }
+        }
+        next
+    }
+
+    /// Something has come from the server. An error ends the connection.
+    pub(super) fn take(&self, reply: Reply, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
+        let elements = match reply {
+            Reply::Error(error) => return self.take_refusal(&error, waiters),
+            // The answer to PING.
+            Reply::Status(_) => return Ok(()),
+            reply => reply.into_elements().map_err(|_| "a reply that nothing asked for")?,
+        };
+        let mut words = elements.map(|element| match element {
+            Reply::Bulk(word) | Reply::Status(word) => Some(word),
+            _ => None,
+        });
+        let mut next = || words.next().flatten();
+        let Some(verb) = next() else { return Err("a push without a name") };
+        match &*verb {
+            b"message" | b"smessage" => {
+                let (Some(channel), Some(payload)) = (next(), next()) else { return Err("half a message") };
+                let kind = if *verb == b"message"[..] { Kind::Channel } else { Kind::Shard };
+                self.publish(&(kind, channel.clone()), Message { channel, pattern: None, payload }, waiters);
+            }
+            b"pmessage" => {
+                let (Some(pattern), Some(channel), Some(payload)) = (next(), next(), next()) else {
+                    return Err("half a message");
+                };
+                let message = Message { channel, pattern: Some(pattern.clone()), payload };
+                self.publish(&(Kind::Pattern, pattern), message, waiters);
+            }
+            b"subscribe" | b"psubscribe" | b"ssubscribe" => return self.take_confirmation(next(), true, waiters),
+            b"unsubscribe" | b"punsubscribe" => return self.take_confirmation(next(), false, waiters),
+            b"sunsubscribe" => return self.take_shard_end(next(), waiters),
+            // Of RESP2's PING, and pushes of other kinds.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn publish(&self, key: &Key, message: Message, waiters: &mut Vec<Waiter>) {
+        let state = self.lock();
+        let Some(topic) = state.topics.get(key) else { return };
+        for listener in &topic.listeners {
+            waiters.push(listener.put(message.clone()));
+        }
+    }
+
+    fn take_confirmation(
+        &self,
+        name: Option<Bytes>,
+        is_subscribed: bool,
+        waiters: &mut Vec<Waiter>,
+    ) -> Result<(), &'static str> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(asked) = state.asked.pop_front() else { return Err("a confirmation that nothing asked for") };
+        if asked.topic.is_some() != is_subscribed || name.is_none_or(|name| name != asked.key.1) {
+            return Err("confirmations out of order");
+        }
+        if let Some(topic) = state.topics.get_mut(&asked.key)
+            && Some(topic.number) == asked.topic
+            && !std::mem::replace(&mut topic.is_held, true)
+        {
+            waiters.extend(topic.listeners.iter().map(|listener| listener.confirm()));
+        }
+        Ok(())
+    }
+
+    /// A slot has moved away, or a request was answered.
+    fn take_shard_end(&self, name: Option<Bytes>, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let is_answer = state.asked.front().is_some_and(|asked| {
+            asked.topic.is_none() && asked.key.0 == Kind::Shard && Some(&asked.key.1) == name.as_ref()
+        });
+        if is_answer {
+            drop(guard);
+            return self.take_confirmation(name, false, waiters);
+        }
+        let Some(name) = name else { return Err("half a confirmation") };
+        let key = (Kind::Shard, name);
+        if let Some(topic) = state.topics.get_mut(&key)
+            && std::mem::take(&mut topic.is_held)
+        {
+            topic.listeners.iter().for_each(|listener| listener.lose(1));
+            state.work.push_back(Asked { topic: Some(topic.number), key });
+        }
+        Ok(())
+    }
+
+    /// The server does not want to do what it was asked for first.
+    fn take_refusal(&self, error: &ServerError, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(asked) = state.asked.pop_front() else { return Err("an error that nothing asked for") };
+        let is_current = state.topics.get(&asked.key).is_some_and(|topic| Some(topic.number) == asked.topic);
+        let topic = if is_current { state.topics.remove(&asked.key) } else { None };
+        drop(guard);
+        for listener in topic.into_iter().flat_map(|topic| topic.listeners) {
+            let error = Error::new(ErrorKind::Server(error.clone()), Outcome::Replied);
+            waiters.push(listener.end(Some(error.of(asked.key.0.subscribe()))));
+        }
+        Ok(())
+    }
+}

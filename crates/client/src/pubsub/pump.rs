@@ -1,0 +1,204 @@
+//! The thread that talks to the server for all subscriptions of a client. It lives while there are any.
+
+use super::hub::{Asked, Hub};
+use crate::Reply;
+use crate::core::{Greeted, Link, Lookup, SlotId, Wait, Waiter, shake_hands};
+use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
+use respool_connection::{BufferPool, DialAdvice, Event, Pushes, Reconnect, Segments, Shake, Upstream, WritePolicy};
+use respool_wire::{ReplyLimits, encode_request};
+use std::collections::VecDeque;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// Bytes that one read takes.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How long the thread waits at most before it looks whether the client is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// One connection, while it lasts.
+struct Pump {
+    hub: Arc<Hub>,
+    upstream: Upstream<SlotId, Segments<bytes::Bytes>>,
+    pool: BufferPool,
+    /// What is not written.
+    out: Vec<u8>,
+    began: Instant,
+}
+
+/// The life of the thread.
+pub(super) fn run(weak: &Weak<Hub>) {
+    let Some(hub) = weak.upgrade() else { return };
+    let mut reconnect = Reconnect::new(hub.config.reconnect);
+    let lookup = Lookup::default();
+    let began = Instant::now();
+    let Ok(bell) = hub.bell() else {
+        hub.lock().has_pump = false;
+        return hub.fail_all("no pipe can be made");
+    };
+    drop(hub);
+    loop {
+        let Some(hub) = weak.upgrade() else { return };
+        {
+            let mut state = hub.lock();
+            if Hub::is_idle(&state) {
+                state.has_pump = false;
+                return;
+            }
+        }
+        let now_us = began.elapsed().as_micros() as u64;
+        let next = hub.end_late(Instant::now());
+        match reconnect.poll(now_us) {
+            DialAdvice::Dial => {
+                let how = match Pump::connect(&hub, &lookup, began) {
+                    Ok((mut pump, link)) => {
+                        reconnect.note_ready();
+                        hub.lock().last_failure = None;
+                        pump.serve(&link, &bell)
+                    }
+                    Err(how) => how,
+                };
+                hub.lock().last_failure = Some(how.into());
+                hub.begin_anew();
+                reconnect.note_lost(began.elapsed().as_micros() as u64, crate::core::chance());
+            }
+            DialAdvice::Wait(until_us) => {
+                let pause = Duration::from_micros(until_us.saturating_sub(now_us)).min(LOOK);
+                let left = next.map_or(pause, |next| pause.min(next.saturating_duration_since(Instant::now())));
+                drop(hub);
+                std::thread::sleep(left.max(Duration::from_millis(1)));
+            }
+            DialAdvice::Nothing => {}
+        }
+    }
+}
+
+impl Greeted for Pump {
+    fn greeting(&mut self) -> Vec<u8> {
+        self.upstream.output_slices().flat_map(|slice| slice.to_vec()).collect()
+    }
+
+    fn written(&mut self, bytes: usize) {
+        self.upstream.handle_written(bytes, 0, &mut self.pool);
+    }
+
+    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, respool_connection::Fault> {
+        self.upstream.shake(bytes, &ReplyLimits::default(), 0, &mut self.pool)
+    }
+}
+
+impl Pump {
+    fn connect(hub: &Arc<Hub>, lookup: &Lookup, began: Instant) -> Result<(Self, Link), String> {
+        let until = Instant::now() + hub.config.connect_limit;
+        let link = Link::connect(&hub.config, lookup, until).map_err(|error| error.to_string())?;
+        let mut pump = Self {
+            hub: Arc::clone(hub),
+            upstream: Upstream::new(hub.config.identity.clone(), WritePolicy::EachTurn),
+            pool: BufferPool::new(),
+            out: Vec::new(),
+            began,
+        };
+        pump.upstream.begin_dial();
+        pump.upstream.handle_connected(0, &mut pump.pool);
+        shake_hands(&link, until, &mut pump).map_err(|failure| failure.to_string())?;
+        pump.upstream.set_pushes(Pushes::Only);
+        Ok((pump, link))
+    }
+
+    /// Talks to the server until there is nothing more to say, or the connection is lost; how.
+    fn serve(&mut self, link: &Link, bell: &UnixStream) -> String {
+        let mut buffer = vec![0; READ_BYTES];
+        let (mut heard, mut has_pinged) = (Instant::now(), false);
+        loop {
+            {
+                let hub = Arc::clone(&self.hub);
+                let mut state = hub.lock();
+                // Under the lock under which it is looked: what is wanted later rings.
+                state.is_woken = false;
+                if Hub::is_idle(&state) && self.out.is_empty() {
+                    // The thread ends: what is wanted from here on begins another.
+                    state.asked.clear();
+                    return "nothing is subscribed to".to_owned();
+                }
+                let room = PUSH_ASKED_MAX.saturating_sub(state.asked.len());
+                let state = &mut *state;
+                self.tell(&mut state.work, &mut state.asked, room);
+            }
+            while !self.out.is_empty() || !link.is_flushed() {
+                match link.send(std::iter::once(&self.out[..]).filter(|out| !out.is_empty())) {
+                    Ok(bytes) => drop(self.out.drain(..bytes)),
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                    Err(error) => return error.to_string(),
+                }
+            }
+            match self.read(link, &mut buffer) {
+                Ok(true) => {
+                    (heard, has_pinged) = (Instant::now(), false);
+                    continue;
+                }
+                Ok(false) => {}
+                Err(how) => return how,
+            }
+            let now = Instant::now();
+            let next = self.hub.end_late(now);
+            let silent = now.saturating_duration_since(heard);
+            if silent >= PING_AFTER * 2 {
+                return "the server is silent".to_owned();
+            }
+            if silent >= PING_AFTER && !std::mem::replace(&mut has_pinged, true) {
+                encode_request(&mut self.out, [&b"PING"[..]].into_iter());
+                continue;
+            }
+            let until = next.map_or(PING_AFTER, |next| next.saturating_duration_since(now)).min(PING_AFTER);
+            let wants_write = !self.out.is_empty() || !link.is_flushed();
+            if let Err(error) = link.wait_any(wants_write, bell, until.max(Duration::from_millis(1))) {
+                return error.to_string();
+            }
+            Hub::silence(bell);
+        }
+    }
+
+    /// Takes what has come. Whether there was anything.
+    fn read(&mut self, link: &Link, buffer: &mut [u8]) -> Result<bool, String> {
+        let read = match link.recv(buffer, Wait::Not) {
+            Ok(0) => return Err("closed by the server".to_owned()),
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error.to_string()),
+        };
+        let limits = ReplyLimits::default();
+        let mut waiters: Vec<Waiter> = Vec::new();
+        let mut input = &buffer[..read];
+        let now_us = self.began.elapsed().as_micros() as u64;
+        let mut result = Ok(true);
+        loop {
+            match self.upstream.next_event(&mut input, &limits, now_us) {
+                Ok(None) => break,
+                Ok(Some(Event::Push { bytes, .. })) => {
+                    let taken = Reply::copied(bytes).ok_or("a push cannot be read");
+                    if let Err(how) = taken.and_then(|reply| self.hub.take(reply, &mut waiters)) {
+                        result = Err(how.to_owned());
+                        break;
+                    }
+                }
+                Ok(Some(_)) => {}
+                Err(fault) => {
+                    result = Err(fault.to_string());
+                    break;
+                }
+            }
+        }
+        waiters.into_iter().for_each(Waiter::wake);
+        result
+    }
+
+    /// Asks for what is wanted.
+    fn tell(&mut self, work: &mut VecDeque<Asked>, asked: &mut VecDeque<Asked>, room: usize) {
+        for ask in work.drain(..room.min(work.len())) {
+            let verb = if ask.topic.is_some() { ask.key.0.subscribe() } else { ask.key.0.unsubscribe() };
+            encode_request(&mut self.out, [verb, &ask.key.1[..]].into_iter());
+            asked.push_back(ask);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Requests that wait on the server and keys that are watched, on connections of their own, against a redis-server.
+
+use respool_client::{Client, Config, ErrorKind, Event, Observer, Outcome, Overload, Reply, Watched, cmd};
+use respool_connection::ReconnectTerms;
+use respool_testkit::{RedisServer, Rng, wait_until};
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+fn config(server: &RedisServer) -> Config {
+    let terms =
+        ReconnectTerms { backoff_min_us: 1_000, backoff_max_us: 5_000, dials_per_second: 1_000, dials_burst: 100 };
+    Config::from_url(&format!("redis://127.0.0.1:{}", server.port())).unwrap().reconnect(terms)
+}
+
+fn client(server: &RedisServer) -> Client {
+    Client::with_config(config(server))
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+fn blocked(client: &Client) -> usize {
+    let info: String = client.call(cmd("INFO").arg("clients")).wait().unwrap();
+    let line = info.lines().find_map(|line| line.strip_prefix("blocked_clients:")).unwrap();
+    line.trim().parse().unwrap()
+}
+
+fn wait_for_blocked(client: &Client, count: usize) {
+    wait_until("calls block", Duration::from_secs(20), || Ok(blocked(client) == count)).unwrap();
+}
+
+/// Connections of their own are all free.
+fn wait_for_free(client: &Client) {
+    let is_free = || Ok(client.stats().lanes == client.stats().lanes_free);
+    wait_until("connections are free", Duration::from_secs(20), is_free).unwrap();
+}
+
+type Popped = Option<(String, String)>;
+
+#[test]
+fn a_blocking_call_makes_no_other_wait() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server);
+    let popped = std::thread::spawn({
+        let client = client.clone();
+        move || client.call::<Popped>(cmd("BLPOP").key("list").arg(0)).wait()
+    });
+    runtime().block_on(async {
+        let popped = tokio::spawn({
+            let client = client.clone();
+            async move { client.call::<Popped>(cmd("BLPOP").key("other").arg(0)).await }
+        });
+        let waiting = client.clone();
+        tokio::task::spawn_blocking(move || wait_for_blocked(&waiting, 2)).await.unwrap();
+        for _ in 0..50 {
+            client.call::<()>(cmd("SET").key("k").arg("v")).await.unwrap();
+        }
+        client.call::<()>(cmd("RPUSH").key("other").arg("b")).await.unwrap();
+        assert_eq!(popped.await.unwrap().unwrap(), Some(("other".to_owned(), "b".to_owned())));
+    });
+    client.call::<()>(cmd("RPUSH").key("list").arg("a")).wait().unwrap();
+    assert_eq!(popped.join().unwrap().unwrap(), Some(("list".to_owned(), "a".to_owned())));
+    let stats = client.stats();
+    assert_eq!((stats.connections, stats.lanes, stats.lanes_free, stats.orphans), (1, 2, 2, 0), "{stats:?}");
+}
+
+#[test]
+fn a_call_may_wait_on_the_server_for_longer_than_calls_take() {
+    let server = RedisServer::start().unwrap();
+    let client = Client::with_config(config(&server).deadline(Some(Duration::from_secs(3))));
+    let pop = || cmd("BLPOP").key("none").arg(4);
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| client.call::<Popped>(pop()).wait());
+        assert_eq!(runtime().block_on(async { client.call::<Popped>(pop()).await }).unwrap(), None);
+        assert_eq!(thread.join().unwrap().unwrap(), None);
+    });
+}
+
+#[test]
+fn a_blocking_call_that_is_late_has_taken_nothing() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server);
+    let limit = Duration::from_millis(50);
+    let pop = || client.call::<Popped>(cmd("BLPOP").key("list").arg(0)).deadline(limit);
+    let runtime = runtime();
+    for round in 0..4 {
+        let error = if round % 2 == 0 { pop().wait() } else { runtime.block_on(async { pop().await }) }.unwrap_err();
+        assert!(error.is_timeout() && error.outcome() == Outcome::Replied, "{error:?}");
+        assert_eq!(blocked(&client), 0);
+        client.call::<()>(cmd("RPUSH").key("list").arg(round)).wait().unwrap();
+        assert_eq!(client.call::<String>(cmd("LPOP").key("list")).wait().unwrap(), round.to_string());
+    }
+    let stats = client.stats();
+    assert_eq!((stats.lanes, stats.lanes_free), (1, 1), "{stats:?}");
+}
+
+/// What was taken for callers that had left.
+#[derive(Default)]
+struct Orphans(Mutex<Vec<String>>);
+
+impl Observer for Orphans {
+    fn event(&self, event: &Event<'_>) {
+        if let Event::Orphan { command, reply } = event {
+            assert_eq!(*command, "BLPOP");
+            let Ok(mut elements) = (*reply).clone().into_elements() else { panic!("{reply:?}") };
+            let Some(Reply::Bulk(value)) = elements.nth(1) else { panic!("{reply:?}") };
+            self.0.lock().unwrap().push(String::from_utf8(value.to_vec()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn dropped_blocking_calls_lose_no_element() {
+    let server = RedisServer::start().unwrap();
+    let orphans = Arc::new(Orphans::default());
+    let client = Client::with_config(config(&server).observer(Arc::clone(&orphans) as Arc<dyn Observer>));
+    let mut found: Vec<String> = Vec::new();
+    let pushed = 200;
+    runtime().block_on(async {
+        let pusher = tokio::spawn({
+            let client = client.clone();
+            async move {
+                for element in 0..pushed {
+                    client.call::<()>(cmd("RPUSH").key("list").arg(element)).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let poppers: Vec<_> = (0..4)
+            .map(|seed| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    let mut rng = Rng::new(seed);
+                    let mut found = Vec::new();
+                    for _ in 0..100 {
+                        let polls = rng.below(6);
+                        let mut call = Box::pin(client.call::<Popped>(cmd("BLPOP").key("list").arg(0)));
+                        for _ in 0..polls {
+                            let polled = std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
+                            if let Poll::Ready(popped) = polled {
+                                found.extend(popped.unwrap().map(|(_, element)| element));
+                                break;
+                            }
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    found
+                })
+            })
+            .collect();
+        for popper in poppers {
+            found.extend(popper.await.unwrap());
+        }
+        pusher.await.unwrap();
+    });
+    wait_for_free(&client);
+    assert_eq!(blocked(&client), 0);
+    let left: Vec<String> = client.call(cmd("LRANGE").key("list").arg(0).arg(-1)).wait().unwrap();
+    let told = orphans.0.lock().unwrap().clone();
+    assert_eq!(client.stats().orphans, told.len() as u64);
+    let mut all: Vec<u32> = found.iter().chain(&told).chain(&left).map(|element| element.parse().unwrap()).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..pushed).collect::<Vec<_>>());
+}
+
+#[test]
+fn so_many_connections_of_their_own_and_no_more() {
+    let server = RedisServer::start().unwrap();
+    let client = Client::with_config(config(&server).lanes(2).deadline(Some(Duration::from_secs(60))));
+    std::thread::scope(|scope| {
+        let pops: Vec<_> = (0..6)
+            .map(|_| scope.spawn(|| client.call::<Popped>(cmd("BLPOP").key("list").arg(0)).wait().unwrap()))
+            .collect();
+        wait_for_blocked(&client, 2);
+        for element in 0..6 {
+            client.call::<()>(cmd("RPUSH").key("list").arg(element)).wait().unwrap();
+        }
+        let mut found: Vec<String> = pops.into_iter().map(|pop| pop.join().unwrap().unwrap().1).collect();
+        found.sort_unstable();
+        assert_eq!(found, ["0", "1", "2", "3", "4", "5"]);
+    });
+    assert_eq!(client.stats().lanes, 2);
+    let strict = Client::with_config(config(&server).lanes(1).overload(Overload::Fail));
+    let patient = Client::with_config(config(&server).lanes(1));
+    for client in [&strict, &patient] {
+        let keys = client.watch("k").wait().unwrap();
+        let pop = || client.call::<Popped>(cmd("BLPOP").key("none").arg(0)).deadline(Duration::from_millis(50));
+        for error in [pop().wait().unwrap_err(), runtime().block_on(async { pop().await }).unwrap_err()] {
+            assert!(matches!(error.kind(), ErrorKind::Overloaded), "{error:?}");
+            assert_eq!(error.outcome(), Outcome::NotSent);
+        }
+        drop(keys);
+    }
+}
+
+#[test]
+fn what_counts_its_own_writes_is_sent_behind_them() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server);
+    let error = client.call::<i64>(cmd("WAIT").arg(0).arg(10)).wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Unfit(why) if why.contains("behind")), "{error:?}");
+    let batch = || client.batch([cmd("SET").key("k").arg("v"), cmd("WAIT").arg(0).arg(10)]);
+    assert!(batch().wait().is_err());
+    for replies in [batch().apart().wait().unwrap(), runtime().block_on(async { batch().apart().await }).unwrap()] {
+        assert_eq!((replies.len(), replies[1].clone()), (2, Ok(Reply::Integer(0))));
+    }
+    let error = client.batch([cmd("MULTI")]).apart().wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{error:?}");
+    wait_for_free(&client);
+}
+
+#[test]
+fn a_transaction_is_executed_if_nothing_has_changed() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server);
+    let watched = client.watch("k").wait().unwrap();
+    assert_eq!(watched.call::<Option<i64>>(cmd("GET").key("k")).wait().unwrap(), None);
+    let replies = watched.exec([cmd("INCR").key("k"), cmd("GET").key("k")]).wait().unwrap();
+    assert_eq!(replies[0], Ok(Reply::Integer(1)));
+    let watched = client.watch(["k", "l"]).wait().unwrap();
+    client.call::<()>(cmd("SET").key("l").arg(1)).wait().unwrap();
+    let error = watched.exec([cmd("INCR").key("k")]).wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Conflict), "{error:?}");
+    assert_eq!(client.stats().lanes_free, 1);
+    // What is dropped executes nothing, and what it watched is watched no longer.
+    drop(client.watch("k").wait().unwrap());
+    assert_eq!(client.stats().lanes, 0);
+    assert_eq!(client.call::<i64>(cmd("GET").key("k")).wait().unwrap(), 1);
+}
+
+#[test]
+fn tasks_that_change_one_value_lose_no_change() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server);
+    runtime().block_on(async {
+        let tasks: Vec<_> = (0..8)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    let add = async |watched: &Watched| {
+                        let value: Option<i64> = watched.call(cmd("GET").key("sum")).await?;
+                        Ok(vec![cmd("SET").key("sum").arg(value.unwrap_or(0) + 1)])
+                    };
+                    for _ in 0..10 {
+                        client.update("sum", 10_000, add).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    let add = |watched: &Watched| {
+        let value: i64 = watched.call(cmd("GET").key("sum")).wait()?;
+        Ok(vec![cmd("SET").key("sum").arg(value + 1)])
+    };
+    client.update_wait("sum", 1, add).unwrap();
+    assert_eq!(client.call::<i64>(cmd("GET").key("sum")).wait().unwrap(), 81);
+}
+
+#[test]
+fn a_connection_that_watched_and_was_lost_executes_nothing() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server);
+    let kill = || {
+        let all: i64 =
+            client.call(cmd("CLIENT KILL").arg("TYPE").arg("normal").arg("SKIPME").arg("yes")).wait().unwrap();
+        assert_eq!(all, 1);
+        client.call::<()>(cmd("SET").key("k").arg("other")).wait().unwrap();
+    };
+    for reads in [false, true] {
+        client.call::<()>(cmd("SET").key("k").arg("old")).wait().unwrap();
+        let watched = client.watch("k").wait().unwrap();
+        kill();
+        if reads {
+            let error = watched.call::<String>(cmd("GET").key("k")).wait().unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error:?}");
+        }
+        let error = watched.exec([cmd("SET").key("k").arg("new")]).wait().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error:?}");
+        assert_eq!(client.call::<String>(cmd("GET").key("k")).wait().unwrap(), "other");
+        assert_eq!(client.stats().lanes, 0);
+    }
+}
+
+#[test]
+fn a_closed_client_ends_blocking_calls() {
+    let server = RedisServer::start().unwrap();
+    let (client, other) = (client(&server), client(&server));
+    std::thread::scope(|scope| {
+        let pop = scope.spawn(|| client.call::<Popped>(cmd("BLPOP").key("list").arg(0)).wait());
+        wait_for_blocked(&other, 1);
+        client.close();
+        let error = pop.join().unwrap().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Closed), "{error:?}");
+    });
+    let error = client.watch("k").wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Closed), "{error:?}");
+    wait_for_blocked(&other, 0);
+}

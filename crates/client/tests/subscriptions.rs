@@ -1,0 +1,192 @@
+//! Subscriptions: against a redis-server, and one that breaks off.
+
+use futures_core::Stream;
+use respool_client::{Client, Config, ErrorKind, Message, Notice, Subscription, cmd};
+use respool_connection::ReconnectTerms;
+use respool_testkit::{Act, Address, FakeBackend, RedisServer, wait_until};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn config(url: &str) -> Config {
+    let terms =
+        ReconnectTerms { backoff_min_us: 1_000, backoff_max_us: 5_000, dials_per_second: 1_000, dials_burst: 100 };
+    Config::from_url(url).unwrap().reconnect(terms).deadline(Some(LIMIT))
+}
+
+fn client(server: &RedisServer, protocol: u8) -> Client {
+    Client::with_config(config(&format!("redis://127.0.0.1:{}?protocol={protocol}", server.port())))
+}
+
+fn publish(client: &Client, channel: &str, payload: &str) -> i64 {
+    client.call(cmd("PUBLISH").key(channel).arg(payload)).wait().unwrap()
+}
+
+#[track_caller]
+fn next(subscription: &mut Subscription) -> Notice {
+    subscription.recv_timeout(LIMIT).unwrap().expect("the subscription goes on")
+}
+
+#[track_caller]
+fn message(subscription: &mut Subscription) -> (String, String) {
+    let Notice::Message(Message { channel, payload, .. }) = next(subscription) else { panic!("no message") };
+    let text = |bytes: bytes::Bytes| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(channel), text(payload))
+}
+
+fn pair(channel: &str, payload: &str) -> (String, String) {
+    (channel.to_owned(), payload.to_owned())
+}
+
+#[test]
+fn messages_come_in_both_dialects_and_to_all_subscriptions() {
+    let server = RedisServer::start().unwrap();
+    for protocol in [2, 3] {
+        let client = client(&server, protocol);
+        let mut channels = client.subscribe(["a", "b"]).wait().unwrap();
+        let mut again = client.subscribe("a").wait().unwrap();
+        let mut patterns = client.subscribe_patterns("a*").wait().unwrap();
+        let mut sharded = client.subscribe_sharded("a").wait().unwrap();
+        assert_eq!(publish(&client, "a", "one"), 2);
+        assert_eq!(publish(&client, "b", "two"), 1);
+        assert_eq!(client.call::<i64>(cmd("SPUBLISH").key("a").arg("three")).wait().unwrap(), 1);
+        assert_eq!(message(&mut channels), pair("a", "one"));
+        assert_eq!(message(&mut channels), pair("b", "two"));
+        assert_eq!(message(&mut again), pair("a", "one"));
+        let Notice::Message(found) = next(&mut patterns) else { panic!("no message") };
+        assert_eq!((&*found.channel, found.pattern.as_deref()), (&b"a"[..], Some(&b"a*"[..])));
+        assert_eq!(message(&mut sharded), pair("a", "three"));
+        // What no subscription wants any longer is given up.
+        drop((channels, patterns));
+        let counts = || client.call::<BTreeMap<String, i64>>(cmd("PUBSUB NUMSUB").arg(["a", "b"])).wait().unwrap();
+        let is_given_up = || Ok(counts() == BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 0)]));
+        wait_until("channels are given up", LIMIT, is_given_up).unwrap();
+        assert_eq!(publish(&client, "a", "four"), 1);
+        assert_eq!(message(&mut again), pair("a", "four"));
+        client.close();
+        assert_eq!(again.next(), None);
+    }
+}
+
+#[test]
+fn a_gap_is_told_and_messages_go_on() {
+    let mut server = RedisServer::start().unwrap();
+    for protocol in [2, 3] {
+        let client = client(&server, protocol);
+        let mut subscription = client.subscribe(["a", "b"]).wait().unwrap();
+        publish(&client, "a", "before");
+        assert_eq!(message(&mut subscription), pair("a", "before"));
+        server.restart().unwrap();
+        assert_eq!(next(&mut subscription), Notice::Gap);
+        // What may be sent twice finds out that the connection of calls is gone, too.
+        client.call::<()>(cmd("GET").key("k")).wait().unwrap();
+        assert_eq!((publish(&client, "a", "after"), publish(&client, "b", "after")), (1, 1));
+        assert_eq!(message(&mut subscription), pair("a", "after"));
+        assert_eq!(message(&mut subscription), pair("b", "after"));
+    }
+}
+
+#[test]
+fn tasks_take_messages_as_a_stream() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server, 3);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut subscription = client.subscribe("a").await.unwrap();
+        let publishing = tokio::spawn({
+            let client = client.clone();
+            async move {
+                for round in 0..100 {
+                    client.call::<()>(cmd("PUBLISH").key("a").arg(round)).await.unwrap();
+                }
+            }
+        });
+        for round in 0..100 {
+            let notice = if round % 2 == 0 {
+                subscription.recv().await
+            } else {
+                std::future::poll_fn(|cx| Pin::new(&mut subscription).poll_next(cx)).await
+            };
+            let Some(Notice::Message(message)) = notice else { panic!("{notice:?}") };
+            assert_eq!(message.payload, round.to_string());
+        }
+        publishing.await.unwrap();
+    });
+}
+
+#[test]
+fn what_the_server_refuses_ends_that_subscription_alone() {
+    let server = RedisServer::start().unwrap();
+    let admin = client(&server, 3);
+    let rule = ["ann", "on", ">word", "+@all", "~*", "resetchannels", "&a"];
+    admin.call::<()>(cmd("ACL SETUSER").arg(rule.to_vec())).wait().unwrap();
+    for protocol in [2, 3] {
+        let url = format!("redis://ann:word@127.0.0.1:{}?protocol={protocol}", server.port());
+        let client = Client::with_config(config(&url));
+        let mut allowed = client.subscribe("a").wait().unwrap();
+        let error = client.subscribe("secret").wait().unwrap_err();
+        assert!(error.server().is_some_and(|error| error.code() == "NOPERM"), "{error:?}");
+        publish(&client, "a", "one");
+        assert_eq!(message(&mut allowed), pair("a", "one"));
+    }
+    let error = admin.subscribe(Vec::<String>::new()).wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{error:?}");
+}
+
+#[test]
+fn subscriptions_come_and_go_while_others_stay() {
+    let server = RedisServer::start().unwrap();
+    let client = client(&server, 3);
+    let mut stays = client.subscribe("stays").wait().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let client = &client;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    // Each thread's own channel, and one that all subscribe to and give up.
+                    let own = format!("own:{thread}");
+                    let mut subscription = client.subscribe([&own, "shared"]).wait().unwrap();
+                    let payload = round.to_string();
+                    assert_eq!(publish(client, &own, &payload), 1);
+                    loop {
+                        let (channel, found) = message(&mut subscription);
+                        if channel == own {
+                            break assert_eq!(found, payload);
+                        }
+                    }
+                    publish(client, "shared", "x");
+                }
+            });
+        }
+    });
+    publish(&client, "stays", "last");
+    assert_eq!(message(&mut stays), pair("stays", "last"));
+}
+
+#[test]
+fn a_server_out_of_step_is_left_and_a_late_one_not_waited_for() {
+    static ROUND: AtomicUsize = AtomicUsize::new(0);
+    let node = FakeBackend::start(|request| {
+        let confirm = |name: &str| format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n{name}\r\n:1\r\n", name.len()).into_bytes();
+        match (&*request.command(), request.key()) {
+            ("SUBSCRIBE", b"silent") => Act::Skip,
+            ("SUBSCRIBE", _) if ROUND.fetch_add(1, Ordering::Relaxed) == 0 => Act::Bytes(confirm("other")),
+            ("SUBSCRIBE", key) => {
+                let mut bytes = confirm(&String::from_utf8_lossy(key));
+                bytes.extend(b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$2\r\nhi\r\n");
+                Act::Bytes(bytes)
+            }
+            _ => Act::Usual,
+        }
+    })
+    .unwrap();
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    let client = Client::with_config(config(&format!("redis://{address}")));
+    let mut subscription = client.subscribe("a").wait().unwrap();
+    assert_eq!(message(&mut subscription), pair("a", "hi"));
+    let error = client.subscribe("silent").deadline(Duration::from_millis(50)).wait().unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+}

@@ -261,6 +261,14 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             Phase::Shaking(Handshake::begin(self.identity.steps(), self.identity.pacing, self.greeting.appender(pool)));
     }
 
+    /// The dial succeeded, and nothing is said before the first request: what the node says on connecting meets that. For a
+    /// connection that lives for one request, where a handshake would be half of what is measured.
+    pub fn handle_connected_bare(&mut self, now_us: u64) {
+        self.last_heard_us = now_us;
+        self.reader.scanner.expect(self.identity.protocol);
+        self.phase = Phase::Ready;
+    }
+
     /// Takes bytes received during the handshake. What is left of `input` behind it would be unsolicited. Pushes are dropped: a
     /// client that is to hear of changes waits until the connection is ready, and relies on nothing before.
     pub fn shake(

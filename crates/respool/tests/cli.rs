@@ -70,6 +70,20 @@ fn a_bad_value_names_setting_bounds_and_what_was_said() {
 }
 
 #[test]
+fn the_load_generator_says_what_is_wrong_and_whose_fault() {
+    for (args, code, part) in [
+        (&["bench", "-t", "gte"][..], 2, "there is no test \"gte\""),
+        (&["bench", "-s", "/nonexistent/socket", "-t", "get"], 1, "could not connect to unix:/nonexistent/socket"),
+        (&["bench", "pubsub", "both"], 2, "REDIS_HOST_ADDRESS"),
+        (&["pubsub", "publish", "--address", "/nonexistent/socket"], 1, "could not connect to unix:"),
+    ] {
+        let run = run(args);
+        assert_eq!(run.code, Some(code), "{args:?}\n{}", run.stderr);
+        assert!(run.stderr.contains(part), "{part}\n{}", run.stderr);
+    }
+}
+
+#[test]
 fn the_environment_is_heard_and_blamed() {
     let run = Run::from(respool().arg("serve").env("RESPOOL_BACKLOG", "many").output().expect("the program starts"));
     assert_eq!(run.code, Some(2));

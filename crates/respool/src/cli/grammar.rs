@@ -26,12 +26,25 @@ pub fn grammar() -> Command {
         .subcommand(serve_grammar())
         .subcommand(check_grammar())
         .subcommand(settings_grammar())
+        .subcommands(bench_grammars())
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(completions_grammar())
         .subcommand(man_grammar())
         .subcommand(server_grammar())
         .subcommand(front_end_grammar("rmux", "Serve in the place of rmux: take its flags or its JSON file"))
         .subcommand(front_end_grammar("redis-sharding", "Serve in the place of redis-sharding: take its flags"))
+}
+
+/// Those of the load generator.
+#[cfg(feature = "bench")]
+fn bench_grammars() -> [Command; 2] {
+    [respool_bench::cli::grammar(), respool_bench::pubsub::cli::grammar()]
+}
+
+/// The program was built without it.
+#[cfg(not(feature = "bench"))]
+fn bench_grammars() -> [Command; 0] {
+    []
 }
 
 fn serve_grammar() -> Command {

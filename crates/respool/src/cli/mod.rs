@@ -1,5 +1,7 @@
 //! The command line: its grammar, made from the table of settings, and what each subcommand does.
 
+#[cfg(feature = "bench")]
+mod bench;
 mod grammar;
 mod redis_server;
 mod sources;
@@ -76,6 +78,10 @@ fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
         }
         Some(("check", matches)) => Ok(check(matches)?),
         Some(("settings", matches)) => Ok(settings(matches)?),
+        #[cfg(feature = "bench")]
+        Some(("bench", matches)) => Ok(bench::run(matches)?),
+        #[cfg(feature = "bench")]
+        Some(("pubsub", matches)) => Ok(bench::run_experiment(matches)?),
         Some(("completions", matches)) => Ok(completions(matches)?),
         Some(("man", matches)) => Ok(man(matches)?),
         _ => Ok(output::print(&format!("respool {}\n", env!("CARGO_PKG_VERSION")))?),

@@ -1,0 +1,190 @@
+//! What messages carry, and what can be told of a stream of them: how late each is, and which are missing or out of order.
+//!
+//! Channels are numbers, and a channel's *class* is its number modulo a hundred. All channels of a class are subscribed on the same
+//! connection, and each publishing connection numbers its messages of each class from 0. A server delivers what one connection
+//! publishes to another connection in order, so a subscriber finds every gap with a counter for each publisher and class,
+//! however many channels there are.
+
+use std::collections::HashMap;
+
+/// Classes of channels.
+pub(super) const CLASSES: u64 = 100;
+/// Bytes of a message's head: process, connection, number and time in hexadecimal.
+pub(super) const HEAD_BYTES: usize = 8 + 4 + 16 + 16;
+/// Publishing connections that a subscriber tells apart. Messages of others count, and nothing else is said of them.
+const PUBLISHERS_MAX: usize = 100_000;
+
+/// Who publishes: a process and one of its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Publisher {
+    /// A number that the process has drawn.
+    pub(super) process: u32,
+    /// The connection within it.
+    pub(super) connection: u16,
+}
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    /// Who sent it.
+    pub(super) publisher: Publisher,
+    /// How many of its class this publisher has sent before.
+    pub(super) number: u64,
+    /// When it was due, on the machine's monotonic clock.
+    pub(super) due_ns: u64,
+}
+
+/// What a payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// A message.
+    Message(Message),
+    /// A publisher has sent all of this class; `number` is how many they were.
+    End(Message),
+    /// A process has sent everything: the ancestor's marker.
+    Exit,
+    /// Something else.
+    Foreign,
+}
+
+/// The ancestor's end marker, which is published on channel 0.
+pub(super) const EXIT: &[u8] = b"exit";
+
+impl Message {
+    /// Appends it, filled up to `size` bytes.
+    pub(super) fn write(&self, out: &mut Vec<u8>, size: usize) {
+        let start = out.len();
+        hex(out, self.publisher.process.into(), 8);
+        hex(out, self.publisher.connection.into(), 4);
+        hex(out, self.number, 16);
+        hex(out, self.due_ns, 16);
+        out.resize(out.len().max(start + size), b'.');
+    }
+
+    /// Appends the marker that says that all of a class was sent.
+    pub(super) fn write_end(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"end:");
+        self.write(out, HEAD_BYTES);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let number = |from: usize, digits: usize| {
+            let text = bytes.get(from..from + digits)?;
+            text.iter().try_fold(0u64, |sum, &digit| Some(sum << 4 | u64::from(char::from(digit).to_digit(16)?)))
+        };
+        let publisher = Publisher { process: number(0, 8)? as u32, connection: number(8, 4)? as u16 };
+        Some(Self { publisher, number: number(12, 16)?, due_ns: number(28, 16)? })
+    }
+}
+
+impl Payload {
+    /// Reads what was published.
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        if bytes == EXIT {
+            return Self::Exit;
+        }
+        match bytes.strip_prefix(b"end:") {
+            Some(rest) => Message::read(rest).map_or(Self::Foreign, Self::End),
+            None => Message::read(bytes).map_or(Self::Foreign, Self::Message),
+        }
+    }
+}
+
+fn hex(out: &mut Vec<u8>, number: u64, digits: u32) {
+    (0..digits).rev().for_each(|place| out.push(b"0123456789abcdef"[(number >> (place * 4) & 0xf) as usize]));
+}
+
+/// What one subscribing connection knows of the streams of publishers.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// The number that comes next.
+    streams: HashMap<(Publisher, u8), u64>,
+    /// Messages that were skipped and have not come since.
+    pub(super) missing: u64,
+    /// Messages that came after one that was sent later, or came twice.
+    pub(super) reordered: u64,
+}
+
+impl Ledger {
+    /// A message has come. `is_complete`: this connection was subscribed before the publisher began.
+    pub(super) fn note(&mut self, message: &Message, class: u64, is_complete: bool) {
+        let key = (message.publisher, class as u8);
+        if !self.streams.contains_key(&key) {
+            if self.streams.len() >= PUBLISHERS_MAX * CLASSES as usize {
+                return;
+            }
+            let first = if is_complete { 0 } else { message.number };
+            self.streams.insert(key, first);
+        }
+        let next = self.streams.entry(key).or_default();
+        if message.number >= *next {
+            self.missing += message.number - *next;
+            *next = message.number + 1;
+        } else {
+            self.missing = self.missing.saturating_sub(1);
+            self.reordered += 1;
+        }
+    }
+
+    /// A publisher has sent so many of a class: those at the end that have not come are missing.
+    pub(super) fn note_end(&mut self, end: &Message, class: u64, is_complete: bool) {
+        let next = self.streams.remove(&(end.publisher, class as u8));
+        let next = next.unwrap_or(if is_complete { 0 } else { end.number });
+        self.missing += end.number.saturating_sub(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(connection: u16, number: u64) -> Message {
+        Message { publisher: Publisher { process: 0xdead_beef, connection }, number, due_ns: 1234 }
+    }
+
+    #[test]
+    fn payloads_are_read_as_they_were_written() {
+        let mut bytes = Vec::new();
+        message(7, 42).write(&mut bytes, 64);
+        assert_eq!((bytes.len(), Payload::read(&bytes)), (64, Payload::Message(message(7, 42))));
+        bytes.clear();
+        message(7, 42).write_end(&mut bytes);
+        assert_eq!(Payload::read(&bytes), Payload::End(message(7, 42)));
+        assert_eq!(Payload::read(b"exit"), Payload::Exit);
+        assert_eq!(Payload::read(b"update"), Payload::Foreign);
+        assert_eq!(Payload::read(b""), Payload::Foreign);
+    }
+
+    #[test]
+    fn gaps_are_missing_until_they_are_filled_late() {
+        let mut ledger = Ledger::default();
+        for number in [0, 1, 4, 2] {
+            ledger.note(&message(0, number), 3, true);
+        }
+        assert_eq!((ledger.missing, ledger.reordered), (1, 1), "3 is missing, 2 came late");
+        ledger.note_end(&message(0, 7), 3, true);
+        assert_eq!(ledger.missing, 3, "so are 5 and 6");
+    }
+
+    #[test]
+    fn streams_of_publishers_and_classes_are_apart() {
+        let mut ledger = Ledger::default();
+        for (connection, class) in [(0, 0), (1, 0), (0, 1)] {
+            ledger.note(&message(connection, 0), class, true);
+            ledger.note_end(&message(connection, 1), class, true);
+        }
+        assert_eq!((ledger.missing, ledger.reordered), (0, 0));
+        ledger.note_end(&message(9, 5), 0, true);
+        assert_eq!(ledger.missing, 5, "nothing came of a publisher that had sent five");
+    }
+
+    #[test]
+    fn what_was_sent_before_the_subscription_is_not_missing() {
+        let mut ledger = Ledger::default();
+        ledger.note(&message(0, 100), 0, false);
+        ledger.note(&message(0, 102), 0, false);
+        assert_eq!(ledger.missing, 1);
+        ledger.note_end(&message(1, 5), 0, false);
+        assert_eq!(ledger.missing, 1);
+    }
+}

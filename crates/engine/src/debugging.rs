@@ -1,6 +1,6 @@
 //! What `DEBUG` has switched, and what it needs of the host.
 
-use crate::keyspace::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// Waits for so many microseconds.
 pub(crate) type Sleep = Box<dyn FnMut(u64) + Send>;

@@ -20,6 +20,7 @@ mod reload;
 #[cfg(feature = "scripting")]
 mod script;
 mod script_memory;
+mod snapshot;
 mod store;
 #[cfg(test)]
 mod transcript;

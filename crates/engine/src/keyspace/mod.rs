@@ -15,7 +15,6 @@ mod footprint;
 mod journal;
 mod key;
 mod notify;
-mod reload;
 mod removal;
 mod room;
 mod watch;
@@ -43,7 +42,6 @@ pub use eviction::EvictionPolicy;
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, clock_of, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
-pub(crate) use reload::Snapshot;
 use watch::Watches;
 
 /// What has happened to keys so far.
@@ -627,6 +625,24 @@ impl Keyspace {
             }
             value => self.put(to, key, value, expiry),
         }
+    }
+
+    /// Whether any database holds a key.
+    pub(crate) fn holds_keys(&self) -> bool {
+        self.databases.iter().any(|database| database.table.len() > 0)
+    }
+
+    /// All keys of a database, of which each will be given its value anew.
+    pub(crate) fn keys_to_replace(&mut self, database: usize) -> Vec<Vec<u8>> {
+        self.journal.note_everything();
+        self.spoil_all(database);
+        let key_of = |record| KeyRecord::new(self.heap.pool.get(record)).key().to_vec();
+        self.databases[database].table.iter().map(key_of).collect()
+    }
+
+    /// Finds a key whatever its deadline says, and changes nothing.
+    pub(crate) fn find_expired_too(&self, database: usize, key: &[u8]) -> Option<Found> {
+        self.place_of(database, key)
     }
 
     /// Shows the keys of one database that have not expired.

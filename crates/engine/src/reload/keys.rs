@@ -3,47 +3,16 @@
 //! The round trip is made key by key and in memory, so that it needs room for one value more, and a value that cannot be read back stays
 //! what it was. What was serialised last is kept while it is small, for `DEBUG RELOAD NOSAVE`.
 
-use super::{At, Expiry, Form, Found, KeyRecord, Keyspace};
-use crate::limits::{self, STRING_BYTES_MAX};
+use crate::keyspace::{At, Expiry, Form, Found, Keyspace};
+use crate::limits::STRING_BYTES_MAX;
 use crate::rdb::{self, Loaded, Reader, Stored, Writer, payload};
-
-/// One key of a snapshot.
-struct Saved {
-    database: usize,
-    key: Vec<u8>,
-    deadline: Option<i64>,
-    payload: Vec<u8>,
-}
-
-/// All keys as they were, serialised.
-#[derive(Default)]
-pub(crate) struct Snapshot {
-    keys: Vec<Saved>,
-    bytes: usize,
-}
+use crate::snapshot::{Saved, Snapshot};
 
 /// Which databases and keys could not be read back.
 #[derive(Debug)]
 pub(crate) struct Unreadable;
 
-impl Snapshot {
-    /// Keeps a key; whether there was room for it.
-    fn keep(&mut self, saved: Saved) -> bool {
-        self.bytes += saved.key.len() + saved.payload.len() + size_of::<Saved>();
-        let has_room = self.bytes <= limits::SNAPSHOT_BYTES_KEPT;
-        if has_room {
-            self.keys.push(saved);
-        }
-        has_room
-    }
-}
-
 impl Keyspace {
-    /// Finds a key whatever its deadline says, and changes nothing.
-    pub(crate) fn find_expired_too(&self, database: usize, key: &[u8]) -> Option<Found> {
-        self.place_of(database, key)
-    }
-
     /// Bytes that a value takes when it is serialised, without its type.
     pub(crate) fn serialised_bytes(&self, found: Found) -> usize {
         self.serialised(found).len().saturating_sub(1)
@@ -58,24 +27,14 @@ impl Keyspace {
         writer.finish()
     }
 
-    /// Whether any database holds a key.
-    pub(crate) fn holds_keys(&self) -> bool {
-        self.databases.iter().any(|database| database.table.len() > 0)
-    }
-
     /// Serialises every key and reads it back; keys whose time has come are left out. Returns the snapshot if it is small enough to be
     /// kept.
     pub(crate) fn reload(&mut self, now: i64) -> Result<Option<Snapshot>, Unreadable> {
-        self.journal.note_everything();
         let mut snapshot = Some(Snapshot::default());
         for database in 0..self.databases.len() {
-            self.spoil_all(database);
             let at = At { database, now };
-            let records: Vec<_> = self.databases[database].table.iter().collect();
-            let key_of = |record| KeyRecord::new(self.heap.pool.get(record)).key().to_vec();
-            let keys: Vec<Vec<u8>> = records.into_iter().map(key_of).collect();
-            for key in keys {
-                let Some(found) = self.place_of(database, &key) else { continue };
+            for key in self.keys_to_replace(database) {
+                let Some(found) = self.find_expired_too(database, &key) else { continue };
                 let deadline = self.deadline(found);
                 if deadline.is_some_and(|deadline| deadline < now) {
                     self.remove(database, found);

@@ -1,11 +1,13 @@
 //! `DEBUG RELOAD` and `DEBUG LOADAOF`: all keys and functions are serialised and read back.
 
+mod keys;
+
 use respool_command::{Execute, SessionView, resolve};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Value};
 
 use crate::commands::Fault;
 use crate::engine::Engine;
-use crate::keyspace::Snapshot;
+use crate::snapshot::Snapshot;
 
 const UNREADABLE: &str = "ERR Error trying to load the RDB dump";
 const BAD_OPTION: &str = "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.";

@@ -12,7 +12,7 @@
 //!   worker turns to another event of the loop, and before the loop waits. A feature that goes on with what it has just
 //!   closed asks for it at once.
 
-use crate::commands::select::Selecting;
+use crate::commands::selecting::Selecting;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pubsub::subscriber::Subscriber;

@@ -4,7 +4,7 @@
 //! them the environment.
 
 use crate::auth::users::UserQuotas;
-use crate::command_log::CommandLog;
+use crate::command_log::log::CommandLog;
 use crate::config::Config;
 use crate::ended::Ended;
 use crate::internal_request::InternalRequests;
@@ -12,12 +12,12 @@ use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::READ_BYTES;
 use crate::mail::Mail;
 use crate::observe::counters::Counters;
-use crate::observe::sampling::Samples;
+use crate::observe::samples::Samples;
 use crate::pool::Lanes;
 use crate::request::client_pause::ClientPause;
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
-use crate::session::forced_disconnect::DisconnectLog;
+use crate::session::disconnect_log::DisconnectLog;
 use crate::session::table::Clients;
 use crate::workers::shared::Shared;
 use respool_access::Users;

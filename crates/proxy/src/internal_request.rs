@@ -4,28 +4,30 @@
 //! fed; what needs lanes or the worker is done when it is through, by `conclude_tasks`.
 
 use crate::blocking::node_queries::NodeQuery;
-use crate::blocking::put_back::Returning;
-use crate::commands::config_get::RedactedConfigGet;
-use crate::commands::ping::SubscriberPing;
+use crate::blocking::returns::Returning;
+use crate::commands::redaction::RedactedConfigGet;
+use crate::commands::subscriber_ping::SubscriberPing;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
-use crate::nodes::health_checks::Probe;
+use crate::nodes::moves::Moves;
+use crate::nodes::probe::Probe;
 use crate::pool::key_id::LaneKeyId;
-use crate::pool::lease::LaneReset;
-use crate::pool::replace::Moves;
+use crate::pool::lane_reset::LaneReset;
 use crate::pool::table::LaneHandle;
 use crate::pubsub::query::Publishing;
 use crate::reply::owner::Owner;
-use crate::request::unknown_command::CommandInfoQuery;
-use crate::scripts::EvalshaRetry;
-use crate::scripts::functions::Listing;
-use crate::scripts::kill::ScriptKill;
+use crate::reply::progress::{LostReply, Progress};
+use crate::scripts::evalsha_retry::EvalshaRetry;
+use crate::scripts::listing::Listing;
+use crate::scripts::script_kill::ScriptKill;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::tracking::noloop_lanes::{ListenerId, ProtocolSwitch};
-use crate::transaction::PendingWatch;
-use crate::transaction::exec::Exec;
-use crate::transaction::multi_probe::{Multi, Trial};
+use crate::transaction::exec_request::Exec;
+use crate::transaction::multi::Multi;
+use crate::transaction::pending_watch::PendingWatch;
+use crate::transaction::trial::Trial;
+use crate::workers::command_info::CommandInfoQuery;
 use respool_wire::ReplyKind;
 use std::collections::VecDeque;
 
@@ -64,28 +66,6 @@ pub(crate) enum InternalRequest {
     Listen(ListenerId),
     /// A node is to speak another dialect on a connection.
     Speak(ProtocolSwitch),
-}
-
-/// Whether a task waits for more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// Replies are still due.
-    Waits,
-    /// It is through: it gets no more replies and is concluded.
-    Through,
-    /// The same, because no node answers so: this reply is another request's, and so are those behind it.
-    OutOfStep,
-}
-
-/// Why a reply will not come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LostReply {
-    /// The request never left: it may be sent again, to any node.
-    Unsent,
-    /// It left, at least in part: its outcome is not known.
-    Unknown,
-    /// The same, and the connection is still there: the reply comes late, or never.
-    Late,
 }
 
 impl InternalRequest {

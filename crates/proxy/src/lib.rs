@@ -14,7 +14,7 @@
 //!                                                               client's outbox, one write per turn
 //! ```
 //!
-//! Read `worker` for the seam to the loop, `request::dispatch` for the way down, `reply` for the way up, `lifecycle::timers` for time.
+//! Read `worker` for the seam to the loop, `worker::dispatch` for the way down, `worker::replies` for the way up, `worker::timers` for time.
 //! ARCHITECTURE.md says what each folder owns.
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
@@ -22,15 +22,14 @@
 // The machine, and what every part of it may name.
 pub mod config;
 mod ended;
-mod engine_changes;
 mod env;
 mod error_text;
 pub mod hooks;
 mod integer;
+mod interfaces;
 mod internal_request;
 pub mod limits;
 mod mail;
-mod read_tracker;
 mod slab;
 mod worker;
 
@@ -73,4 +72,5 @@ pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use tracking::state::{LostRedirect, Redirected};
 pub use worker::Worker;
-pub use workers::shared::{Measured, NodeReach, ProcessBudget, ProcessFacts, Shared};
+pub use workers::budget::ProcessBudget;
+pub use workers::shared::{Measured, NodeReach, ProcessFacts, Shared};

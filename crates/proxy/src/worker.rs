@@ -1,13 +1,20 @@
 //! One worker: the machine that a loop drives.
 //!
-//! This file holds the state and the seam to the loop. What happens to a request is in `request::dispatch`, to a
-//! reply in `reply`, to time in `lifecycle::timers`.
+//! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in `replies`, when time
+//! has passed in `timers`.
 
+mod clients;
 mod console;
+mod dispatch;
+mod drain;
 mod internal_requests;
-mod pins;
+mod local;
+pub(crate) mod pins;
 mod queries;
+mod reload;
+mod replies;
 mod subscriptions;
+mod timers;
 mod transaction;
 
 use crate::admin::AdminState;
@@ -27,7 +34,7 @@ use crate::pool::table::LaneId;
 use crate::pubsub::Subscriptions;
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::scripts::functions::Functions;
-use crate::session::forced_disconnect::DisconnectReason;
+use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::workers::query::Queries;

@@ -18,7 +18,7 @@ const CIRCLES_MAX: [(&str, usize); 11] = [
     ("crates/connection", 1),
     ("crates/engine", 7),
     ("crates/net", 2),
-    ("crates/proxy", 74),
+    ("crates/proxy", 2),
     ("crates/respool", 1),
     ("crates/route", 2),
     ("crates/testkit", 1),

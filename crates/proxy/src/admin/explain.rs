@@ -5,7 +5,7 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
-use crate::pubsub::ChannelPlace;
+use crate::push::places::ChannelPlace;
 use crate::request::target::nodes_of_all;
 use crate::session::Flow;
 use crate::session::id::ClientId;

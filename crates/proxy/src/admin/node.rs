@@ -4,7 +4,7 @@
 //! the node that happens to answer. What would change a connection, or keys of which another node may be in charge, is not
 //! sent: it goes the usual way or not at all.
 
-use crate::commands::config_get::shows_secrets;
+use crate::auth::secret_args::shows_secrets;
 use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};

@@ -4,5 +4,7 @@ pub(crate) mod acl_command;
 pub(crate) mod permissions;
 pub(crate) mod quota;
 pub(crate) mod script_rights;
+pub(crate) mod secret_args;
 pub(crate) mod secrets;
+pub(crate) mod unmet_states;
 pub(crate) mod users;

@@ -10,7 +10,7 @@
 //!
 //! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
 
-use crate::read_tracker::ReadTracker;
+use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::auth::quota::UserQuota;
+use crate::auth::unmet_states::WantedState;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::observe::counters::Counters;
-use crate::pool::LaneKey;
-use crate::session::forced_disconnect::DisconnectReason;
-use crate::session::refused_state::WantedState;
+use crate::pool::key_id::LaneKey;
+use crate::session::disconnect_log::DisconnectReason;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 
 /// Why a client did not become another user.

@@ -11,32 +11,6 @@ use crate::env::Env;
 use crate::mail::Mail;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ServerCommand};
 use respool_connection::{Action, ServiceAction};
-use respool_wire::{Args, ArgsBuf};
-
-/// Arguments that are overwritten when they are given up.
-#[derive(Debug)]
-pub(crate) struct SecretArgs(ArgsBuf);
-
-impl SecretArgs {
-    /// A copy of these.
-    pub(crate) fn of(args: Args<'_>) -> Self {
-        let mut own = ArgsBuf::with_room(args.len(), args.iter().map(<[u8]>::len).sum());
-        args.iter().for_each(|arg| {
-            own.push(arg);
-        });
-        Self(own)
-    }
-
-    pub(crate) fn as_args(&self) -> Args<'_> {
-        self.0.as_args()
-    }
-}
-
-impl Drop for SecretArgs {
-    fn drop(&mut self) {
-        self.0.wipe();
-    }
-}
 
 /// Whether a request may hold a password.
 pub(crate) fn is_confidential(row: &Row) -> bool {

@@ -6,63 +6,14 @@
 
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, Target, Wording};
-use crate::engine_changes::EngineChanges;
 use crate::env::Env;
+use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::slab::Handle;
-use respool_command::{Asked, Command, EventClasses, Execute, Flags, Outcome, Row, SessionView, WaitId, Wanted};
+use crate::transaction::local_watch::LocalWatch;
+use respool_command::{Asked, Command, Execute, Flags, Outcome, Row, SessionView, WaitId};
 use respool_wire::{Args, Encoder, ReplyKind, Request, replies};
-use std::collections::BTreeMap;
-
-/// Requests that an embedded engine has parked.
-#[derive(Debug, Default)]
-pub(crate) struct Parking {
-    waits: BTreeMap<WaitId, Handle>,
-    /// What the engine keeps of changes.
-    wanted: Wanted,
-    /// Clients are told of changes, by invalidations or by events.
-    pub(crate) is_told: bool,
-}
-
-impl Parking {
-    /// Whether a request may be plain: it serves no parked request, and no client is told what it changes.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waits.is_empty() && !self.is_told
-    }
-
-    /// What the engine keeps of changes.
-    pub(crate) fn wanted(&self) -> Wanted {
-        self.wanted
-    }
-
-    /// Whether events are published, of which reads have some as well.
-    pub(crate) fn publishes_events(&self) -> bool {
-        self.wanted.events != EventClasses::NONE
-    }
-
-    /// From now on the engine keeps this.
-    pub(crate) fn want(&mut self, wanted: Wanted) {
-        self.wanted = wanted;
-        self.is_told = wanted != Wanted::default();
-    }
-}
-
-/// A session watches something in an embedded engine, which keeps what.
-#[derive(Debug)]
-pub(crate) struct LocalWatch {
-    /// Bytes that the engine keeps for it.
-    held_bytes: usize,
-}
-
-impl LocalWatch {
-    /// Bytes held.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.held_bytes
-    }
-}
 
 /// A request for the engine.
 pub(crate) struct EngineCall<'a> {

@@ -13,15 +13,11 @@
 //! waits for another key. Requests that take nothing (`XREAD`), or that read for a group, are always tried, and so are
 //! those with more than `TAKEN_KEYS_MAX` keys.
 
-use crate::blocking::request::BlockedRequest;
+use crate::blocking::request::{BlockedRequest, Taken};
 use crate::limits::TAKEN_KEYS_MAX;
 use respool_command::{KeyAccess, KeyPositions, Row};
 use respool_wire::Args;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-/// A key that a request takes elements from, with its database.
-pub(crate) type Taken = (u32, Arc<[u8]>);
 
 /// About the bytes that the entries of these keys take.
 pub(crate) fn bytes_of(takes: &[Taken]) -> usize {
@@ -115,7 +111,7 @@ impl Takers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocking::request::tests::blocked;
+    use crate::blocking::request::blocked;
 
     /// Whether a request is the first for one of its keys, or takes nothing: found by comparing it with all others.
     fn is_first(all: &[BlockedRequest], this: &BlockedRequest) -> bool {

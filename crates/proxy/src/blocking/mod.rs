@@ -21,22 +21,24 @@ pub(crate) mod engine;
 mod fairness;
 pub(crate) mod node_queries;
 mod overdue;
+pub(crate) mod parking;
 mod polling;
 pub(crate) mod put_back;
 pub(crate) mod queue;
 mod release;
 mod reload;
 pub(crate) mod request;
+pub(crate) mod returns;
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{
-    BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, timeout_us,
+    BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait, timeout_us,
 };
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::InternalRequests;
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
@@ -45,8 +47,8 @@ use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
-use crate::transaction::multi_probe::Multi;
-use respool_command::{Command, Execute, GenericCommand, Row};
+use crate::transaction::multi::Multi;
+use respool_command::{Execute, Row};
 use respool_wire::{ArgsBuf, ReplyKind, Request, Value, elements, encode_request};
 
 /// What there is for who is first in a queue.
@@ -63,8 +65,9 @@ fn is_zero(reply: &[u8]) -> bool {
     reply == b":0\r\n"
 }
 
-pub(crate) fn is_wait(row: &Row) -> bool {
-    row.command == Command::Generic(GenericCommand::Wait)
+/// The request that asks a node for this.
+fn node_query(purpose: NodeQueryPurpose) -> InternalRequest {
+    InternalRequest::NodeQuery(Box::new(NodeQuery::new(purpose)))
 }
 
 impl Blocking {
@@ -354,7 +357,7 @@ impl Blocking {
     /// The request waits at the node from now on.
     fn send_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle, lane: LaneHandle) {
         self.note_sent(blocked, lane);
-        let task = env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Request { blocked, lane }));
+        let task = env.tasks.begin(node_query(NodeQueryPurpose::Request { blocked, lane }));
         let place = lane.index;
         let Env { lanes, clients, now, .. } = env;
         let Some(this) = self.requests.get_mut(blocked) else { return };
@@ -383,7 +386,7 @@ impl Blocking {
         // Otherwise it stands in the queue as before.
         let Some(lane) = self.lane_to_look(env, node, class) else { return };
         let handle = env.lanes.handle(lane);
-        let task = env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Try { blocked, lane: handle }));
+        let task = env.tasks.begin(node_query(NodeQueryPurpose::Try { blocked, lane: handle }));
         let Env { lanes, clients, now, .. } = env;
         let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
@@ -664,7 +667,7 @@ impl<E: Execute> Env<E> {
     /// Asks a node for its number of a connection.
     fn ask_number(&mut self, lane: LaneHandle) {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
-        let task = self.tasks.begin(NodeQuery::task(NodeQueryPurpose::Number { lane }));
+        let task = self.tasks.begin(node_query(NodeQueryPurpose::Number { lane }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         let owner = InternalRequests::owner(task, COUNTS);
         self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);

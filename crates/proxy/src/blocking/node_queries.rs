@@ -1,10 +1,10 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
 use crate::error_text;
-use crate::internal_request::{InternalRequest, Progress};
 use crate::pool::table::LaneHandle;
+use crate::reply::progress::Progress;
 use crate::slab::Handle;
-use crate::transaction::exec::is_abort;
+use crate::transaction::exec_request::is_abort;
 use respool_wire::{ReplyKind, elements, replies};
 
 /// What the node is asked on behalf of requests that wait, and what it said.
@@ -39,8 +39,8 @@ pub(crate) const BEGIN: u16 = 2;
 pub(crate) const QUEUE: u16 = 3;
 
 impl NodeQuery {
-    pub(crate) fn task(purpose: NodeQueryPurpose) -> InternalRequest {
-        InternalRequest::NodeQuery(Box::new(Self { purpose, reply: None, is_lost: false, has_begun: false }))
+    pub(crate) fn new(purpose: NodeQueryPurpose) -> Self {
+        Self { purpose, reply: None, is_lost: false, has_begun: false }
     }
 
     pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {

@@ -12,16 +12,15 @@
 //! error, from which its client learns that its queue may be full. WAIT answers with what is known, and `XREAD $` misses
 //! nothing that was there before it was read: both may end unasked.
 
-use crate::blocking::is_wait;
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival};
+use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::slab::Handle;
-use crate::transaction::multi_probe::Multi;
+use crate::transaction::multi::Multi;
 use respool_command::Execute;
 use respool_wire::ReplyKind;
 

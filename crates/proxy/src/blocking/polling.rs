@@ -5,24 +5,16 @@
 //! on that connection, and never on one that others use: if the node ceases to take MULTI in just that moment, the request
 //! waits there for its shortest time and holds up no other.
 
-use crate::blocking::queue::Blocking;
+use crate::blocking::queue::{Blocking, Look};
 use crate::env::Env;
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
-use crate::pool::lease::ResetNeeded;
-use crate::pool::table::{LaneHandle, LaneId};
-use crate::transaction::multi_probe::{Multi, Then};
+use crate::pool::lane_reset::ResetNeeded;
+use crate::pool::table::LaneId;
+use crate::transaction::multi::Multi;
+use crate::transaction::trial::Then;
 use respool_command::Execute;
-
-/// One of these connections.
-#[derive(Debug)]
-pub(crate) struct Look {
-    pub(crate) class: LaneKeyId,
-    pub(crate) lane: LaneHandle,
-    /// If the node refused MULTI on it, it is not tried again before then; 0: that is not said yet.
-    again_us: u64,
-}
 
 impl Blocking {
     /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.

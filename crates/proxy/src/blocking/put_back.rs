@@ -16,125 +16,14 @@
 
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::BlockedRequest;
+use crate::blocking::returns::{Outcome, Return, Returning};
 use crate::env::Env;
 use crate::hooks::Event;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::{LaneKeyId, LaneKeyUse};
-use crate::pool::replace::Moves;
-use crate::session::forced_disconnect::DisconnectLog;
+use crate::reply::progress::LostReply;
 use respool_command::Execute;
-use respool_wire::{ArgsBuf, ReplyKind, encode_request};
-use std::collections::VecDeque;
-
-/// Errors of nodes that will take the request at another time.
-const NOT_NOW: [&[u8]; 9] = [
-    b"-LOADING",
-    b"-BUSY",
-    b"-TRYAGAIN",
-    b"-MASTERDOWN",
-    b"-CLUSTERDOWN",
-    b"-READONLY",
-    b"-OOM",
-    b"-MISCONF",
-    b"-NOREPLICAS",
-];
-
-/// A request that brings back what was taken.
-#[derive(Debug)]
-pub(crate) struct Return {
-    /// `NodeId::NONE` once it is not among the nodes any more.
-    node: NodeId,
-    class: LaneKeyUse,
-    request: ArgsBuf,
-    /// What the account of the process has of it.
-    bytes: usize,
-    /// The deadline of the retries.
-    until_us: u64,
-}
-
-/// One that a node has been asked for.
-#[derive(Debug)]
-pub(crate) struct Returning {
-    what: Return,
-    outcome: Outcome,
-}
-
-#[derive(Debug)]
-enum Outcome {
-    /// No answer yet.
-    Asked,
-    Back,
-    /// Not sent, or refused with an error after which a retry is right.
-    NotNow(Vec<u8>),
-    /// Refused permanently, or of unknown outcome.
-    Lost(Vec<u8>),
-}
-
-impl Returning {
-    pub(crate) fn class(&self) -> LaneKeyId {
-        self.what.class.id()
-    }
-
-    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
-        self.outcome = match kind {
-            ReplyKind::Integer => Outcome::Back,
-            ReplyKind::Error if NOT_NOW.iter().any(|name| reply.starts_with(name)) => Outcome::NotNow(reply.to_vec()),
-            ReplyKind::Error => Outcome::Lost(reply.to_vec()),
-            // No node answers so.
-            _ => {
-                self.outcome = Outcome::Lost(b"the node's answer does not fit".to_vec());
-                return Progress::OutOfStep;
-            }
-        };
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8]) -> Progress {
-        self.outcome = match loss {
-            LostReply::Unsent => Outcome::NotNow(error.to_vec()),
-            LostReply::Unknown | LostReply::Late => Outcome::Lost(error.to_vec()),
-        };
-        Progress::Through
-    }
-
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
-        self.what.move_to(moves);
-    }
-}
-
-impl Return {
-    /// Other nodes are configured. What has not been sent goes to the server that has the node's name now: with that it has its
-    /// data.
-    fn move_to(&mut self, moves: &Moves) {
-        let namesake = moves.namesake_of(self.node).filter(|_| moves.has_left(self.node));
-        self.node = namesake.unwrap_or_else(|| moves.place_of(self.node));
-    }
-}
-
-/// What waits to be brought back, of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Returns {
-    waiting: VecDeque<Return>,
-    /// Bytes of those, and of those that nodes are being asked for.
-    bytes: usize,
-    /// How many there are of both.
-    count: usize,
-    again_us: u64,
-    lines: DisconnectLog,
-}
-
-impl Returns {
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Other nodes are configured.
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
-        self.waiting.iter_mut().for_each(|one| one.move_to(moves));
-    }
-}
+use respool_wire::encode_request;
 
 impl Blocking {
     /// The client left before it could get what was taken for it. `false`: there is nothing to put back.

@@ -3,13 +3,13 @@
 //! What is done for those who wait is done in small steps, since all other clients of the worker wait for each of them to
 //! end: of ten thousand whose time is over, some are told in this turn and some in the next.
 
-use crate::blocking::engine::Parking;
 use crate::blocking::fairness::Takers;
-use crate::blocking::polling::Look;
-use crate::blocking::put_back::Returns;
+use crate::blocking::parking::Parking;
 use crate::blocking::request::{BlockedRequest, State};
+use crate::blocking::returns::Returns;
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
 use crate::nodes::id::{NodeId, PerNode};
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::slab::{Handle, Slab};
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,4 +239,13 @@ impl Blocking {
         }
         Some(gone)
     }
+}
+
+/// One of these connections.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) class: LaneKeyId,
+    pub(crate) lane: LaneHandle,
+    /// If the node refused MULTI on it, it is not tried again before then; 0: that is not said yet.
+    pub(crate) again_us: u64,
 }

@@ -3,10 +3,10 @@
 //! A request that waits at a node is taken back by CLIENT UNBLOCK over the shared lane. The node says whether it had already taken
 //! something; then its reply is on the way, and is put back if the client is gone.
 
-use crate::blocking::is_wait;
-use crate::blocking::node_queries::{COUNTS, NodeQuery, NodeQueryPurpose};
+use crate::blocking::node_queries::{COUNTS, NodeQueryPurpose};
+use crate::blocking::node_query;
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{Release, State, begins_at_arrival};
+use crate::blocking::request::{Release, State, begins_at_arrival, is_wait};
 use crate::commands::client_query::Ids;
 use crate::env::Env;
 use crate::internal_request::InternalRequests;
@@ -132,13 +132,13 @@ impl Blocking {
         if let Some(connection) = self.connection(node, lane) {
             connection.unblocks += 1;
         }
-        let task = env.tasks.begin(NodeQuery::task(NodeQueryPurpose::Unblock { blocked, lane }));
+        let task = env.tasks.begin(node_query(NodeQueryPurpose::Unblock { blocked, lane }));
         let other = env.lane_for_aftermath(node, LaneKeyId::PLAIN);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = InternalRequests::owner(task, COUNTS);
         let sent = env.lanes.send(other, owner, &env.config, env.now, &mut env.clients.pool, write);
         if let Err(error) = sent {
-            env.tasks.fail(task, COUNTS, crate::internal_request::LostReply::Unsent, &error, &mut env.clients);
+            env.tasks.fail(task, COUNTS, crate::reply::progress::LostReply::Unsent, &error, &mut env.clients);
         }
     }
 

@@ -16,13 +16,12 @@
 //! made before, so it ends with what is known of them.
 
 use crate::blocking::fairness::taken_by;
-use crate::blocking::is_wait;
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival};
+use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
-use crate::pool::replace::Moves;
+use crate::nodes::moves::Moves;
 use crate::pool::table::LaneHandle;
 use crate::session::id::ClientId;
 use crate::slab::Handle;

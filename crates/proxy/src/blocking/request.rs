@@ -1,11 +1,10 @@
 //! One request that may wait: until when, how it is sent, and what undoes it.
 
-use crate::blocking::fairness::Taken;
 use crate::integer::integer;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyUse;
 use crate::pool::table::LaneHandle;
-use crate::session::Asker;
+use crate::session::id::Asker;
 use crate::slab::Handle;
 pub(crate) use respool_command::timeout_us;
 use respool_command::{
@@ -13,6 +12,7 @@ use respool_command::{
     timeout_place,
 };
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
+use std::sync::Arc;
 
 /// Who is owed the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct Wording {
 
 impl Wording {
     /// A request that the client said so.
-    pub(crate) fn of(said: ArgsBuf, target: crate::request::target::Target) -> Self {
+    pub(crate) fn of(said: ArgsBuf, target: crate::request::Target) -> Self {
         match target.renamed {
             Some(args) => Self { args, said: Some(said) },
             None => Self { args: said, said: None },
@@ -55,7 +55,7 @@ pub(crate) struct WaitsAt {
 }
 
 impl WaitsAt {
-    pub(crate) fn of(target: &crate::request::target::Target) -> Self {
+    pub(crate) fn of(target: &crate::request::Target) -> Self {
         Self { node: target.node, stands_for: target.stands_for() }
     }
 }
@@ -248,43 +248,49 @@ fn score_text(value: &Value) -> Option<String> {
     }
 }
 
+/// A request as it is when it has just arrived.
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::session::id::ClientId;
-    use crate::slab::Slab;
-    use respool_connection::Seq;
-
-    pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
-        let args: ArgsBuf = words.iter().collect();
-        let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
-        let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
-        let session = Slab::<(), ClientId>::default().insert(());
-        BlockedRequest {
-            target: Target::Client { asker: Asker { session, seq: Seq(0) }, is_wanted: true },
-            client: 1,
-            protocol: Protocol::Resp2,
-            node: NodeId::at(0),
-            stands_for: None,
-            class: LaneKeyUse::of_plain(),
-            row,
-            args,
-            said: None,
-            takes: Vec::new(),
-            is_on_own: false,
-            turn: 0,
-            held_bytes: 0,
-            arrived_us,
-            deadline_us,
-            due_us: None,
-            is_looked: false,
-            state: State::Queued,
-            release: None,
-            released_us: None,
-            asked: 0,
-            wait: None,
-        }
+pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
+    let args: ArgsBuf = words.iter().collect();
+    let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
+    let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
+    let session = crate::slab::Slab::<(), crate::session::id::ClientId>::default().insert(());
+    BlockedRequest {
+        target: Target::Client { asker: Asker { session, seq: respool_connection::Seq(0) }, is_wanted: true },
+        client: 1,
+        protocol: Protocol::Resp2,
+        node: NodeId::at(0),
+        stands_for: None,
+        class: LaneKeyUse::of_plain(),
+        row,
+        args,
+        said: None,
+        takes: Vec::new(),
+        is_on_own: false,
+        turn: 0,
+        held_bytes: 0,
+        arrived_us,
+        deadline_us,
+        due_us: None,
+        is_looked: false,
+        state: State::Queued,
+        release: None,
+        released_us: None,
+        asked: 0,
+        wait: None,
     }
+}
+
+/// A key that a request takes elements from, with its database.
+pub(crate) type Taken = (u32, Arc<[u8]>);
+
+pub(crate) fn is_wait(row: &Row) -> bool {
+    row.command == Command::Generic(GenericCommand::Wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     fn sent(words: &[&str], after_us: u64) -> String {
         let mut out = Vec::new();

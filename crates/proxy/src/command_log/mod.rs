@@ -9,117 +9,22 @@
 //! around the worker; where it gives none, nothing is timed.
 
 mod entry;
-mod latency;
+pub(crate) mod latency;
+pub(crate) mod log;
 mod verbs;
 
 use crate::env::Env;
 use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES};
-use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use entry::{Entry, shortened};
-pub(crate) use latency::Latencies;
-use respool_command::{Execute, Flags, Lane, Row};
-use respool_wire::{Args, Request};
-use std::collections::VecDeque;
-
-/// Which of the logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Slow,
-    LargeRequest,
-    LargeReply,
-}
-
-impl Kind {
-    /// By Valkey's names.
-    fn named(word: &[u8]) -> Option<Self> {
-        match &*word.to_ascii_lowercase() {
-            b"slow" => Some(Self::Slow),
-            b"large-request" => Some(Self::LargeRequest),
-            b"large-reply" => Some(Self::LargeReply),
-            _ => None,
-        }
-    }
-}
-
-/// One log, the newest entry first.
-#[derive(Debug, Default)]
-struct Log {
-    entries: VecDeque<Entry>,
-    next_id: u64,
-}
-
-impl Log {
-    fn note(&mut self, entry: Entry, entries_max: usize) {
-        self.entries.push_front(Entry { id: self.next_id, ..entry });
-        self.next_id += 1;
-        self.entries.truncate(entries_max);
-    }
-}
-
-/// The logs of one engine.
-#[derive(Debug, Default)]
-pub(crate) struct CommandLog {
-    slow: Log,
-    large_request: Log,
-    large_reply: Log,
-    pub(crate) latencies: Latencies,
-    /// A request that goes on in later turns, by its client's number, and what it has taken so far.
-    unfinished: Option<(u64, u64)>,
-}
-
-impl CommandLog {
-    fn of(&self, kind: Kind) -> &Log {
-        match kind {
-            Kind::Slow => &self.slow,
-            Kind::LargeRequest => &self.large_request,
-            Kind::LargeReply => &self.large_reply,
-        }
-    }
-
-    fn of_mut(&mut self, kind: Kind) -> &mut Log {
-        match kind {
-            Kind::Slow => &mut self.slow,
-            Kind::LargeRequest => &mut self.large_request,
-            Kind::LargeReply => &mut self.large_reply,
-        }
-    }
-}
+use respool_command::{Execute, Flags, Row};
+use respool_wire::Args;
 
 /// What one request took.
 #[derive(Clone, Copy, Debug)]
-struct Cost {
-    us: u64,
-    reply_bytes: usize,
-}
-
-impl<E: Execute> Worker<E> {
-    /// Runs a request and notes what it took.
-    pub(crate) fn run_timed(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-        begun_us: u64,
-    ) -> Flow {
-        let before = self.env.reply_bytes_of(index);
-        let flow = self.run_untimed(index, row, request);
-        let us = self.env.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
-        let Some(session) = self.env.clients.sessions.at(index) else { return flow };
-        let id = session.id;
-        // A request that may wait, and does.
-        let is_parked = flow != Flow::Next && row.lane(request.args) == Lane::Blocking;
-        let log = &mut self.env.command_log;
-        let so_far = log.unfinished.take_if(|(client, _)| *client == id).map_or(0, |(_, us)| us);
-        if flow == Flow::Again {
-            log.unfinished = Some((id, so_far + us));
-        } else if !is_parked {
-            let reply_bytes = self.env.reply_bytes_of(index).saturating_sub(before);
-            self.env.note_cost(index, row, request.args, Cost { us: so_far + us, reply_bytes });
-        }
-        flow
-    }
+pub(crate) struct Cost {
+    pub(crate) us: u64,
+    pub(crate) reply_bytes: usize,
 }
 
 impl<E: Execute> Env<E> {
@@ -129,7 +34,7 @@ impl<E: Execute> Env<E> {
         if self.engine.is_none() { None } else { self.shared.hooks.monotonic_us() }
     }
 
-    fn reply_bytes_of(&self, index: ClientId) -> usize {
+    pub(crate) fn reply_bytes_of(&self, index: ClientId) -> usize {
         self.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
     }
 
@@ -149,7 +54,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    fn note_cost(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, cost: Cost) {
+    pub(crate) fn note_cost(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, cost: Cost) {
         let terms = self.config.seeing;
         if terms.tracks_latency {
             self.command_log.latencies.count(row, cost.us);

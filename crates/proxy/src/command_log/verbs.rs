@@ -1,7 +1,8 @@
 //! `SLOWLOG`, `COMMANDLOG` and `LATENCY` of the engine in this process.
 
 use super::latency::Event;
-use super::{Entry, Kind};
+use crate::command_log::entry::Entry;
+use crate::command_log::log::Kind;
 use crate::env::Env;
 use crate::error_text;
 use crate::session::Flow;

@@ -8,9 +8,10 @@ use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, Cl
 use crate::env::Env;
 use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
+use crate::reply::progress::ReplyMode;
+use crate::session::Flow;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, ReplyMode};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, encode_request};
 

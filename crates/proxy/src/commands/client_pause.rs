@@ -9,59 +9,15 @@ use crate::error_text;
 use crate::integer::integer;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::scripts::functions::{Functions, PausedCall};
+use crate::session::Pause;
 use crate::session::id::ClientId;
-use crate::session::{Flow, Pause, SessionFlags};
-use crate::worker::Worker;
 use crate::workers::operator_state::KeptClientPause;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
-use respool_wire::{Args, Request};
+use respool_wire::Args;
 
 impl From<KeptClientPause> for ClientPause {
     fn from(KeptClientPause { until_us, is_for_all }: KeptClientPause) -> Self {
         Self { until_us, is_for_all }
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
-    /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
-    /// requests.
-    pub(crate) fn adopt_client_pause(&mut self) {
-        let ordered = self.env.shared.standing().client_pause.map(ClientPause::from);
-        let Some(hold) = ordered.filter(|hold| hold.until_us > self.env.now.mono_us) else { return self.release() };
-        let before = self.env.client_pause.replace(hold);
-        self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
-        if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
-            self.settle_holding();
-        }
-        self.env.schedule_client_pause();
-    }
-
-    /// Ends a pause.
-    pub(crate) fn release(&mut self) {
-        if self.env.client_pause.take().is_some() {
-            self.functions.forget();
-            self.settle_holding();
-        }
-    }
-
-    /// Ends a pause whose time has come.
-    pub(crate) fn check_client_pause(&mut self) {
-        if self.env.client_pause.is_some_and(|hold| self.env.now.mono_us >= hold.until_us) {
-            self.release();
-        }
-    }
-
-    /// A request during a pause. A request that ends the pause is always read, and so is the console.
-    pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        match self.functions.hold(&mut self.env, index, row, args)? {
-            PausedCall::Runs(call) => Some(self.run(index, row, &Request::made(call.as_args()))),
-            PausedCall::Held(flow) => Some(flow),
-            PausedCall::Waits => {
-                self.env.mark_held(index);
-                Some(Flow::Again)
-            }
-        }
     }
 }
 

@@ -1,11 +1,8 @@
 //! Queries about the clients of all workers: CLIENT LIST, KILL, UNBLOCK, PAUSE, and users that have changed.
 
 use crate::blocking::request::Release;
-use crate::mail::Query;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Session};
-use crate::worker::Worker;
-use respool_command::{Execute, text as texts};
+use respool_command::text as texts;
 use respool_wire::Encoder;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,9 +18,9 @@ pub(crate) struct ClientQuery {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientAnswer {
     /// Clients by number, each described in a line.
-    lines: Vec<(u64, String)>,
+    pub(crate) lines: Vec<(u64, String)>,
     /// How many clients it was done to.
-    count: usize,
+    pub(crate) count: usize,
 }
 
 /// What is asked about clients.
@@ -174,46 +171,6 @@ impl ClientAnswer {
 
     pub(crate) fn bytes(&self) -> usize {
         self.lines.iter().map(|(_, line)| line.len()).sum()
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Does what is left to do of a request about clients.
-    pub(crate) fn take_client_step(&mut self, index: ClientId, step: ClientStep) -> Flow {
-        match step {
-            ClientStep::Done(flow) => flow,
-            ClientStep::Ask(query) => self.ask_workers(index, Query::Clients(query)),
-        }
-    }
-
-    /// Answers for the clients of this worker. `asker`: the client that asks, if it is one of them.
-    pub(crate) fn answer_client_query(&mut self, query: &ClientQuery, asker: Option<ClientHandle>) -> ClientAnswer {
-        let ClientQuery { question, filter } = query;
-        let mut answer = ClientAnswer::default();
-        match *question {
-            ClientQuestion::Users { .. } => {
-                self.env.adopt_users(&mut self.subscriptions, asker.map(|asker| asker.index));
-                self.tell_ended();
-            }
-            ClientQuestion::ClientPause => self.adopt_client_pause(),
-            ClientQuestion::Unblock(release) => {
-                answer.count =
-                    filter.ids.as_ref().map_or(0, |ids| self.blocking.unblock_clients(&mut self.env, ids, release));
-            }
-            ClientQuestion::List { request_bytes } => {
-                let matched = self.env.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
-                let describe = |index| {
-                    let is_asking = asker.is_some_and(|asker| asker.index == index);
-                    self.env.describe_client(index, is_asking.then_some(request_bytes))
-                };
-                answer.lines = matched.map(|(index, s)| (s.id, describe(index))).collect();
-            }
-            ClientQuestion::KillOne | ClientQuestion::KillSome => {
-                answer.count = self.env.kill_clients(filter, asker);
-                self.tell_ended();
-            }
-        }
-        answer
     }
 }
 

@@ -8,4 +8,7 @@ pub(crate) mod connection;
 mod info;
 pub(crate) mod node_info;
 pub(crate) mod ping;
+pub(crate) mod redaction;
 pub(crate) mod select;
+pub(crate) mod selecting;
+pub(crate) mod subscriber_ping;

@@ -7,48 +7,17 @@
 //!
 //! With several nodes there is no one to ask, and PONG says that Respool is there.
 
+use crate::commands::subscriber_ping::{SubscriberPing, write_pong};
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
+use crate::reply::progress::LostReply;
 use crate::session::id::ClientId;
-use crate::session::table::Clients;
-use crate::session::{Asker, Flow, SessionFlags};
+use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
-use respool_wire::{Args, Encoder, Protocol, ReplyKind, encode_request, replies};
-
-/// A PING that a RESP2 subscriber has sent, outstanding at the node: the reply has another form for such a client.
-#[derive(Debug)]
-pub(crate) struct SubscriberPing {
-    pub(crate) asker: Asker,
-    text: Box<[u8]>,
-}
-
-impl SubscriberPing {
-    /// Passes on the node's reply.
-    pub(crate) fn feed(&self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
-        let Asker { session, seq } = self.asker;
-        match kind.is_error() {
-            true => clients.feed(session, seq, reply, true),
-            false => {
-                clients.finish(session, seq, |out| write_pong(&mut Encoder::new(out, Protocol::Resp2), &self.text));
-            }
-        }
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
-        Progress::Through
-    }
-}
-
-fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
-    reply.array(2);
-    reply.bulk(b"pong");
-    reply.bulk(text);
-}
+use respool_wire::{Args, encode_request, replies};
 
 impl<E: Execute> Env<E> {
     /// PING of a RESP2 subscriber, forwarded to the only node like any other. One with a long text is answered here, since

@@ -12,48 +12,23 @@
 //! So a node that is down matters to its own keys alone. Where a node has fewer databases than another, its keys
 //! in the others are refused in its own words, request by request.
 
+use crate::auth::unmet_states::WantedState;
+use crate::commands::selecting::Selecting;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
+use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
+use crate::pool::key_id::{LaneKey, LaneKeyId};
 use crate::pool::table::LaneId;
-use crate::pool::{DialRefusal, LaneEnd, LaneKey};
-use crate::read_tracker::ReadTracker;
-use crate::session::id::ClientId;
-use crate::session::refused_state::WantedState;
-use crate::session::{Asker, Flow, SessionFlags};
+use crate::pool::{DialRefusal, LaneEnd};
+use crate::session::id::{Asker, ClientId};
+use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, text as texts};
 use respool_connection::{Endpoint, Fault};
 use respool_wire::{Args, replies};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How many databases nodes are known to have, in the whole process. A number that was accepted stays known, even if other
-/// nodes are configured: those that lack it say so.
-#[derive(Debug, Default)]
-pub(crate) struct Databases(AtomicU32);
-
-impl Databases {
-    /// A node has this database, and so those below.
-    pub(crate) fn note(&self, database: u32) {
-        self.0.fetch_max(database.saturating_add(1), Ordering::Relaxed);
-    }
-
-    fn has(&self, database: u32) -> bool {
-        database < self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A `SELECT` that waits for a node to say whether it has the database.
-#[derive(Debug)]
-pub(crate) struct Selecting {
-    asker: Asker,
-    is_wanted: bool,
-    /// The nodes that have been asked.
-    asked: Vec<NodeId>,
-}
 
 /// What Redis says of a database number that is no C `int`.
 const INT_OUT_OF_RANGE: &[u8] = b"ERR value is out of range, value must between -2147483648 and 2147483647";
@@ -251,6 +226,7 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workers::databases::Databases;
 
     #[test]
     fn a_database_that_was_accepted_vouches_for_those_below() {

@@ -1,10 +1,10 @@
 //! The life of a worker beside requests: timers, memory, other settings, and its end.
 
 pub(crate) mod drain;
-mod leftovers;
+pub(crate) mod eviction_vote;
 pub(crate) mod loop_lag;
 pub(crate) mod memory;
 mod queue_memory;
-mod reload;
+pub(crate) mod reload;
 pub(crate) mod table_shrink;
 mod timers;

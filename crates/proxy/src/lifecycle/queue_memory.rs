@@ -6,11 +6,10 @@
 //! the largest has to go. Tables are looked at whenever timers are.
 
 use crate::env::Env;
-use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
+use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN};
 use crate::pool::Lane;
 use crate::pool::table::LaneId;
 use crate::session::id::ClientHandle;
-use crate::worker::Worker;
 use respool_command::Execute;
 use std::collections::HashMap;
 
@@ -46,22 +45,5 @@ impl<E: Execute> Env<E> {
             }
         }
         queues
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Brings what the account has of queues that have been counted, and of tables, up to date.
-    pub(crate) fn account_tables(&mut self) {
-        for lane in self.env.lanes.all.ids() {
-            if self.env.lanes[lane].queue_accounted > 0 {
-                self.env.account_queue(lane);
-            }
-        }
-        if self.env.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
-            self.env.clients.pool.shrink();
-        }
-        let held = self.env.scatters.held_bytes() + self.queries.held_bytes();
-        self.env.shared.ledger.account(self.env.tables_accounted, held);
-        self.env.tables_accounted = held;
     }
 }

@@ -23,13 +23,10 @@ use crate::hooks::Event;
 use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
-use crate::session::id::ClientHandle;
-use crate::worker::Worker;
 use respool_command::Execute;
-use respool_connection::Phase;
 
 /// Whether a lane shows that its node is up at an address to which its name resolves.
-fn proves(lane: &Lane, node: NodeId) -> bool {
+pub(crate) fn proves(lane: &Lane, node: NodeId) -> bool {
     let is_used = !lane.is_retired && lane.purpose != LaneUse::Leaving;
     lane.node == node && is_used && !lane.is_elsewhere && lane.up.is_ready() && lane.at.is_some()
 }
@@ -60,7 +57,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
-    fn try_address(&mut self, node: NodeId) {
+    pub(crate) fn try_address(&mut self, node: NodeId) {
         for lane in self.lanes.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
             if lane.purpose == LaneUse::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
                 (lane.is_stale, lane.renew_at_us) = (true, 0);
@@ -100,92 +97,5 @@ impl<E: Execute> Env<E> {
         self.lanes.end_dial(lane);
         self.lanes.want_dial(lane, self.now);
         self.is_busy = true;
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// Leaves the former addresses of nodes that are up at another one, and dials the others.
-    pub(crate) fn follow_names(&mut self) {
-        for node in self.env.config.node_ids() {
-            if self.env.lanes.nodes[node].leads_away_us.is_none() || self.env.drain_until_us.is_some() {
-                continue;
-            }
-            if self.env.lanes.all.iter().any(|lane| proves(lane, node)) {
-                self.leave_address(node);
-            } else {
-                self.env.try_address(node);
-            }
-        }
-    }
-
-    /// A lane is ready. This ends the trial of another address, if one is under way.
-    pub(crate) fn note_address(&mut self, lane: LaneId) {
-        let this = &self.env.lanes[lane];
-        let is_gone = !self.env.config.has_node(this.node);
-        if is_gone || self.env.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
-            return;
-        }
-        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
-        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
-        if self.env.lanes.all.iter().any(is_former) {
-            if began_us < self.env.lanes.nodes[node].renamed_us {
-                // Its name was resolved before.
-                self.env.lanes[lane].is_elsewhere = true;
-                return;
-            }
-            // The name resolves to the former address again.
-            let is_back = |other: &&mut Lane| is_former(other);
-            self.env.lanes.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
-        }
-        self.leave_address(node);
-    }
-
-    /// A node is up at another address: lanes to the former one are left, as by a reload.
-    fn leave_address(&mut self, node: NodeId) {
-        let known = &mut self.env.lanes.nodes[node];
-        (known.leads_away_us, known.renamed_us) = (None, self.env.now.mono_us);
-        for lane in self.env.lanes.all.ids() {
-            let this = &self.env.lanes[lane];
-            if this.node == node
-                && !this.is_retired
-                && this.is_elsewhere
-                && matches!(this.up.phase(), Phase::Shaking(_))
-            {
-                self.env.dial_anew(lane);
-            }
-        }
-        let is_left = |lane: &Lane| lane.node == node && !lane.is_retired && lane.is_elsewhere;
-        if self.env.engine.is_some() || !self.env.lanes.all.iter().any(is_left) {
-            return;
-        }
-        // Clients that the node sends invalidations on connections of their own.
-        let is_told = |lane: &&Lane| lane.purpose == LaneUse::Listen || lane.up.identity().tracking.is_some();
-        let told =
-            self.env.lanes.all.iter().filter(|lane| is_left(lane)).filter(is_told).filter_map(|lane| lane.reader);
-        let mut told: Vec<ClientHandle> = told.collect();
-        told.sort_unstable();
-        told.dedup();
-        let connections = self.env.lanes.all.iter().filter(|lane| is_left(lane)).count();
-        let name = self.env.lanes.nodes[node].name.clone();
-        self.env.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.env.number, connections });
-        self.env.lanes.nodes[node].health.forget_refusals();
-        self.move_nodes(Some(node), false, false);
-        let is_push = |lane: &Lane| lane.purpose == LaneUse::Push && is_left(lane);
-        if let Some(lane) = self.env.lanes.all.position(is_push) {
-            // It is dialled again at once, and the node is told everything.
-            self.env.close_lane(lane);
-            self.tell_ended();
-            self.env.dial_again(lane);
-        }
-        // What was read where the name led may be other values now, wherever the node tells of changes from.
-        let Self { env: Env { config, clients, .. }, subscriptions, .. } = self;
-        subscriptions.invalidate_node(config, node, clients);
-        for client in told {
-            if self.env.clients.sessions.get(client).is_some() && self.env.has_noloop_lanes(client.index) {
-                self.subscriptions.restart_noloop(&mut self.env, client.index);
-            }
-        }
-        self.blocking.recall_blocked(&mut self.env, false);
-        self.env.is_busy = true;
     }
 }

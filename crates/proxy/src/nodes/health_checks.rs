@@ -15,46 +15,17 @@
 
 use crate::env::Env;
 use crate::hooks::Event;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
 use crate::nodes::id::NodeId;
+use crate::nodes::probe::Probe;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
-use crate::worker::Worker;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Fault, Phase};
-use respool_wire::{encode_request, replies};
-
-/// A PING on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Probe {
-    lane: LaneId,
-    sent_us: u64,
-    is_answered: bool,
-    /// It has timed out. Until the reply comes, the lane is not idle and is not lent.
-    is_late: bool,
-}
-
-impl Probe {
-    /// Takes the answer.
-    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
-        self.is_answered = reply == replies::PONG;
-        // An error says that the node has something to say for itself (`LOADING`, `NOAUTH`), and is in step.
-        if self.is_answered || reply.first() == Some(&b'-') { Progress::Through } else { Progress::OutOfStep }
-    }
-
-    /// The reply is late, or the connection has ended.
-    pub(crate) fn fail(&mut self, loss: LostReply) -> Progress {
-        self.is_late = loss == LostReply::Late;
-        if self.is_late { Progress::Waits } else { Progress::Through }
-    }
-
-    pub(crate) fn is_late(&self) -> bool {
-        self.is_late
-    }
-}
+use respool_wire::encode_request;
 
 /// How a lane has ended.
 #[derive(Clone, Copy, Debug)]
@@ -136,14 +107,14 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    fn tell_back(&mut self, node: NodeId) {
+    pub(crate) fn tell_back(&mut self, node: NodeId) {
         self.counters.nodes_returned.add(1);
         let node = self.lanes.nodes[node].name.clone();
         self.shared.hooks.tell(&Event::NodeBack { node, worker: self.number });
     }
 
     /// A node is back: its shared lanes are there before a request needs them.
-    fn dial_idle_lanes(&mut self, node: NodeId) {
+    pub(crate) fn dial_idle_lanes(&mut self, node: NodeId) {
         for lane in self.lanes.all.ids() {
             if self.lanes[lane].node == node {
                 self.dial_again(lane);
@@ -298,31 +269,6 @@ impl<E: Execute> Env<E> {
         {
             self.tell_back(node);
             self.dial_idle_lanes(node);
-        }
-    }
-}
-
-impl<E: Execute> Worker<E> {
-    /// A lane is ready: its node is there.
-    pub(crate) fn note_lane_ready(&mut self, lane: LaneId) {
-        self.env.lanes.end_dial(lane);
-        self.env.lanes[lane].ready_us = self.env.now.mono_us;
-        self.env.note_kind(lane);
-        self.env.note_entry(lane);
-        self.note_address(lane);
-        if !self.env.lanes.is_at_its_node(lane) || self.env.lanes.nodes[self.env.lanes[lane].node].is_gone {
-            return;
-        }
-        let this = &self.env.lanes[lane];
-        let (node, class, is_shared) =
-            (this.node, self.env.lanes.state_of(this.class), this.purpose == LaneUse::Shared);
-        let health = &mut self.env.lanes.nodes[node].health;
-        let is_back = health.note_ready(class);
-        let was_away = is_back || is_shared && health.take_lost();
-        self.env.begin_slowly(lane, was_away);
-        if is_back {
-            self.env.tell_back(node);
-            self.env.dial_idle_lanes(node);
         }
     }
 }

@@ -18,7 +18,7 @@
 
 use crate::config::Reconnects;
 use crate::limits::CLASSES_MAX;
-use crate::pool::LaneKey;
+use crate::pool::key_id::LaneKey;
 use respool_connection::Backoff;
 
 /// What the end of a connection, or of an attempt to make one, is evidence of.

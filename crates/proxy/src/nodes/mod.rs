@@ -2,10 +2,14 @@
 //! dialled again. Connections are in `pool`.
 
 pub(crate) mod address_change;
+pub(crate) mod entry;
 mod figures;
 pub(crate) mod health_checks;
 pub(crate) mod health_state;
 pub(crate) mod id;
 pub(crate) mod kind;
+pub(crate) mod kinds;
+pub(crate) mod moves;
+pub(crate) mod probe;
 pub(crate) mod retry_budget;
 pub(crate) mod rollover;

@@ -16,36 +16,14 @@
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::limits::RENEW_US;
+use crate::nodes::entry::Entry;
 use crate::nodes::health_checks::is_about_user;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use respool_command::Execute;
-use respool_connection::{Credentials, Fault, Now, Phase};
-use std::sync::Arc;
-
-/// Whether a node has accepted the configured credentials and address.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
-    /// Since when they are on trial; `None`: they have been accepted.
-    since_us: Option<u64>,
-    /// When the credentials were configured.
-    told_us: u64,
-    /// The refusal of the credentials has been logged.
-    is_told: bool,
-    /// The credentials before those on trial, unless the node has refused them.
-    former: Option<Option<Arc<Credentials>>>,
-}
-
-impl Entry {
-    /// The credentials of a node are replaced by others. If they were on trial themselves, the former ones stay.
-    pub(crate) fn keep_former(&mut self, credentials: Option<&Arc<Credentials>>) {
-        if self.since_us.is_none() {
-            self.former = Some(credentials.cloned());
-        }
-    }
-}
+use respool_connection::{Fault, Now, Phase};
 
 impl Lanes {
     /// Puts the new credentials of a node on trial.

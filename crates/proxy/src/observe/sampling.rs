@@ -5,31 +5,16 @@
 //! until they are answered. A request that is not sampled costs nothing.
 
 use crate::env::Env;
-use crate::limits::{RANKED_AGE_SAMPLES, RANKED_KEY_BYTES_MAX, RANKED_KEYS_MAX, SAMPLED_REQUESTS_MAX};
-use crate::observe::histogram::Histogram;
-use crate::observe::slow_log::{self, Slow, SlowLog};
-use crate::observe::terms::Terms;
-use crate::observe::top_keys::{FrequentKeys, LargestKeys};
+use crate::limits::SAMPLED_REQUESTS_MAX;
+use crate::observe::samples::{Flight, each_request, length_of};
+use crate::observe::slow_log;
+use crate::observe::slow_log::Slow;
 use crate::pool::LaneUse;
 use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
 use crate::slab::Handle;
-use respool_command::{Execute, KeyPositions, Row, resolve};
+use respool_command::{Execute, resolve};
 use respool_connection::InFlight;
-use respool_wire::{Args, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness};
-use std::sync::Arc;
-
-/// What a worker has seen.
-#[derive(Debug, Default)]
-pub(crate) struct Samples {
-    countdown: u32,
-    pub(crate) slow: SlowLog,
-    pub(crate) often: FrequentKeys,
-    pub(crate) largest: LargestKeys,
-    keys: KeyPositions,
-    /// Times at nodes, by command.
-    pub(crate) commands: Vec<(&'static Row, Arc<Histogram>)>,
-}
 
 impl<E: Execute> Env<E> {
     /// Whether the request that the next reply belongs to is worth looking at.
@@ -120,76 +105,5 @@ impl<E: Execute> Env<E> {
             at += 1;
             at < number + SAMPLED_REQUESTS_MAX
         });
-    }
-}
-
-/// A batch, and which of its requests is next.
-struct Flight {
-    batch: Vec<u8>,
-    number: usize,
-}
-
-impl Samples {
-    /// Nothing yet.
-    pub(crate) fn new(terms: Terms) -> Self {
-        let mut seen = Self::default();
-        seen.begin_countdown(terms);
-        seen
-    }
-
-    /// How many reads from nodes it is until the next sample.
-    pub(crate) fn begin_countdown(&mut self, terms: Terms) {
-        self.countdown = if terms.sample_every == 0 { u32::MAX } else { terms.sample_every };
-    }
-
-    fn latency_of(&mut self, row: &'static Row, make: impl FnOnce(&str) -> Arc<Histogram>) -> &Histogram {
-        let known = self.commands.iter().position(|(known, _)| known.command == row.command);
-        let at = known.unwrap_or_else(|| {
-            self.commands.push((row, make(row.full_name())));
-            self.commands.len() - 1
-        });
-        &self.commands[at].1
-    }
-
-    fn note_keys(&mut self, row: &'static Row, args: Args<'_>, reply_bytes: Option<usize>) {
-        if row.keys.positions(args, &mut self.keys).is_err() {
-            return;
-        }
-        let request_bytes: usize = args.iter().map(<[u8]>::len).sum();
-        let keys = self.keys.len().max(1);
-        // What comes or goes with several keys is shared out among them.
-        let bytes = (request_bytes.max(reply_bytes.unwrap_or(0)) / keys) as u64;
-        for key in self.keys.iter().filter(|key| key.access.is_key()).take(SAMPLED_REQUESTS_MAX) {
-            let key = args.get(key.index as usize).unwrap_or_default();
-            let key = key.get(..RANKED_KEY_BYTES_MAX).unwrap_or(key);
-            self.often.note(key, row.name, RANKED_KEYS_MAX);
-            self.largest.note(key, row.name, bytes, RANKED_KEYS_MAX);
-        }
-        if self.often.seen > RANKED_AGE_SAMPLES {
-            self.often.age();
-        }
-    }
-}
-
-/// Gives the requests of a batch to `each`, until it says `false`.
-fn each_request(batch: &[u8], mut each: impl FnMut(Args<'_>) -> bool) {
-    let limits = RequestLimits::authenticated(Strictness::Strict);
-    let mut decoder = RequestDecoder::new();
-    let mut rest = batch;
-    while !rest.is_empty() {
-        let Ok(Step::Request(request)) = decoder.decode(rest, &limits) else { return };
-        let consumed = request.consumed;
-        if !each(request.args) {
-            return;
-        }
-        rest = rest.get(consumed..).unwrap_or_default();
-    }
-}
-
-/// The length of the first reply, if it is there as a whole.
-fn length_of(bytes: &[u8]) -> Option<usize> {
-    match ReplyScanner::default().scan(bytes, &respool_wire::ReplyLimits::default()) {
-        Ok(Scan::Complete { consumed, .. }) => Some(consumed),
-        _ => Some(bytes.len()),
     }
 }

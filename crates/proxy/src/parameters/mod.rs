@@ -9,7 +9,7 @@ mod shutdown;
 use crate::auth::acl_command::tell_of_users;
 use crate::auth::permissions::is_local;
 use crate::commands::client_query::ClientStep;
-use crate::commands::config_get::hidden;
+use crate::commands::redaction::hidden;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;

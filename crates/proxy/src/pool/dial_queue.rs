@@ -19,102 +19,13 @@ use crate::error_text;
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
 use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::table::{LaneHandle, LaneId};
-use crate::pool::{DialRefusal, Lane, LaneEnd, LaneKey, LaneUse, Lanes, Node};
-use crate::workers::shared::ProcessBudget;
+use crate::pool::dial_turns::DialDecision;
+use crate::pool::key_id::LaneKey;
+use crate::pool::table::LaneId;
+use crate::pool::{DialRefusal, Lane, LaneEnd, LaneUse, Lanes, Node};
+use crate::workers::budget::ProcessBudget;
 use respool_command::Execute;
 use respool_connection::{Action, Now, Phase};
-use std::collections::VecDeque;
-
-/// What waits for one node.
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<LaneHandle>,
-    /// Dials under way.
-    in_flight: usize,
-    /// No lane is dialled before then.
-    look_us: u64,
-}
-
-/// The dials of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct DialQueue {
-    /// By node.
-    queues: PerNode<Queue>,
-    /// Lanes that wait, for whatever node.
-    waiting: usize,
-    /// Something has changed since it was last found that none of them can be dialled.
-    has_news: bool,
-}
-
-/// What is to be done with a lane that waits.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum DialDecision {
-    /// It is dialled now.
-    Dial(LaneId),
-    /// It is not, for this reason.
-    Refused(LaneId, DialRefusal),
-}
-
-impl DialQueue {
-    /// Whether a lane may have its turn.
-    #[inline(always)]
-    pub(crate) fn has_news(&self) -> bool {
-        self.has_news
-    }
-
-    /// Another turn of the loop: pauses may be over.
-    #[inline]
-    pub(crate) fn look_again(&mut self) {
-        self.has_news = self.waiting > 0;
-    }
-
-    /// How many wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// Whether a node is being dialled, or a lane waits for that.
-    pub(crate) fn is_tried(&self, node: NodeId) -> bool {
-        self.queues.get(node).is_some_and(|queue| queue.in_flight > 0 || !queue.waiting.is_empty())
-    }
-
-    fn at(&mut self, node: NodeId) -> &mut Queue {
-        self.queues.get_or_default(node)
-    }
-
-    fn enter(&mut self, node: NodeId, lane: LaneHandle) {
-        self.at(node).waiting.push_back(lane);
-        self.waiting += 1;
-        self.has_news = true;
-    }
-
-    fn leave(&mut self, node: NodeId, lane: LaneHandle) {
-        let queue = self.at(node);
-        let before = queue.waiting.len();
-        queue.waiting.retain(|waiting| *waiting != lane);
-        let gone = before - queue.waiting.len();
-        self.waiting -= gone;
-    }
-
-    /// A lane in the handshake has become one of a node that has gone: it does not count among the dials of its node any more.
-    pub(crate) fn leave_in_flight(&mut self, node: NodeId) {
-        let queue = self.at(node);
-        queue.in_flight = queue.in_flight.saturating_sub(1);
-        self.has_news = self.waiting > 0;
-    }
-
-    /// Nodes have other places.
-    pub(crate) fn place_anew(&mut self, moved: impl Fn(NodeId) -> NodeId) {
-        for (before, queue) in std::mem::take(&mut self.queues).into_entries() {
-            match moved(before) {
-                now if now != NodeId::NONE => *self.at(now) = Queue { look_us: 0, ..queue },
-                // A node that is dropped has no lanes.
-                _ => self.waiting -= queue.waiting.len(),
-            }
-        }
-    }
-}
 
 impl Lanes {
     /// Sees to it that a lane that is not ready becomes so. `Err`: there is no hope for now.

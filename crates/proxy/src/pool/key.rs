@@ -5,10 +5,9 @@
 
 use crate::ended::Ended;
 use crate::env::Env;
-use crate::pool::key_id::{LaneKeyId, PerKey};
-use crate::pool::session_mode::KeyOwner;
+use crate::pool::key_id::{KeyOwner, LaneKey, LaneKeyId, PerKey};
 use crate::pool::table::LaneId;
-use crate::pool::{Lane, LaneKey, LaneUse, Lanes};
+use crate::pool::{Lane, LaneUse, Lanes};
 use respool_command::Execute;
 use respool_connection::Credentials;
 use std::sync::Arc;

@@ -1,8 +1,12 @@
 //! The ids of classes of lanes, and what is kept for each of them.
 //!
-//! A class is the state that users of a lane share ([`crate::pool::LaneKey`]), under a number. Only what is kept for each class makes
+//! A class is the state that users of a lane share ([`crate::pool::key_id::LaneKey`]), under a number. Only what is kept for each class makes
 //! an id, when there is one class more. A number that is free is another class's later.
 
+use crate::auth::quota::UserQuota;
+use crate::nodes::id::{NodeId, PerNode};
+use crate::session::id::ClientHandle;
+use respool_wire::Protocol;
 use std::fmt::{Display, Formatter};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -145,5 +149,47 @@ impl<T> IndexMut<LaneKeyId> for PerKey<T> {
     #[inline(always)]
     fn index_mut(&mut self, class: LaneKeyId) -> &mut T {
         &mut self.0[class.place()]
+    }
+}
+
+/// The session state that a lane's users share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaneKey {
+    pub(crate) database: u32,
+    pub(crate) protocol: Protocol,
+    /// The node user: 0 for the credentials that each node is configured with, else one of the speakers, counted from 1.
+    pub(crate) speaker: u16,
+}
+
+/// Whose a class of lanes is.
+#[derive(Debug)]
+pub(crate) enum KeyOwner {
+    /// Shared by all clients with the same database, dialect and name at the nodes.
+    Shared,
+    /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
+    Scripts { beside: LaneKeyId },
+    /// One client's.
+    Client(Box<Owner>),
+    /// The number is free.
+    Free,
+}
+
+/// A client with lanes of its own.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) session: ClientHandle,
+    /// The class that it would be in if it shared.
+    pub(crate) base: LaneKeyId,
+    /// The nodes to which it has its own; `None`: all.
+    pub(crate) nodes: Option<Vec<NodeId>>,
+    /// Its user's bounds.
+    pub(crate) allowance: Option<Arc<UserQuota>>,
+    /// If nodes tell it of changed keys: by node, the request that has them do so; `None` where that is not known yet.
+    pub(crate) tracking: Option<PerNode<Option<Arc<[u8]>>>>,
+}
+
+impl Owner {
+    pub(crate) fn has(&self, node: NodeId) -> bool {
+        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
     }
 }

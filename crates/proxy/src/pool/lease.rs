@@ -13,58 +13,16 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
+use crate::pool::lane_reset::{LaneReset, ResetNeeded};
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
-use respool_wire::{encode_request, replies};
-
-/// What a client may have left on a connection, as the requests that undo it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ResetNeeded {
-    /// MULTI was sent and neither EXEC nor DISCARD.
-    pub(crate) is_queueing: bool,
-    /// Keys may be watched.
-    pub(crate) is_watching: bool,
-    /// Another database than the class's may be selected.
-    pub(crate) is_elsewhere: bool,
-}
-
-/// A clean-up that waits for the node to acknowledge it.
-#[derive(Debug)]
-pub(crate) struct LaneReset {
-    lane: LaneHandle,
-    awaited: u16,
-    is_clean: bool,
-}
-
-impl LaneReset {
-    pub(crate) fn new(lane: LaneHandle, awaited: u16) -> Self {
-        Self { lane, awaited, is_clean: true }
-    }
-
-    pub(crate) fn feed(&mut self, _step: u16, reply: &[u8]) -> Progress {
-        self.awaited = self.awaited.saturating_sub(1);
-        if reply != replies::OK {
-            return self.fail();
-        }
-        if self.awaited == 0 { Progress::Through } else { Progress::Waits }
-    }
-
-    /// Whether the node has refused to bring this lane back to its plain state.
-    pub(crate) fn leaves_something_on(&self, lane: LaneHandle) -> bool {
-        self.lane == lane && !self.is_clean
-    }
-
-    pub(crate) fn fail(&mut self) -> Progress {
-        self.is_clean = false;
-        Progress::Through
-    }
-}
+use respool_wire::encode_request;
 
 impl Lanes {
     /// Lends a private connection to a node, a warm one if there is one; it may still have to be dialled, and requests
@@ -236,7 +194,7 @@ impl<E: Execute> Env<E> {
                 self.tasks.fail(
                     task,
                     step as u16,
-                    crate::internal_request::LostReply::Unsent,
+                    crate::reply::progress::LostReply::Unsent,
                     &error,
                     &mut self.clients,
                 );

@@ -5,8 +5,10 @@
 //! are used again once they have ended and the loop has been told.
 
 mod dial_queue;
+pub(crate) mod dial_turns;
 mod key;
 pub(crate) mod key_id;
+pub(crate) mod lane_reset;
 pub(crate) mod large_reply;
 pub(crate) mod lease;
 mod read_pacing;
@@ -16,29 +18,27 @@ pub(crate) mod table;
 mod unshare;
 
 use crate::auth::quota::QuotaGuard;
-use crate::commands::select::Selecting;
+use crate::commands::selecting::Selecting;
 use crate::config::{Config, NodeConfig};
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::CLASSES_MAX;
+use crate::nodes::entry::Entry;
 use crate::nodes::health_state::NodeHealth;
 use crate::nodes::id::{NodeId, PerNode};
-use crate::nodes::kind::NodeMismatch;
-use crate::nodes::rollover::Entry;
+use crate::nodes::kinds::NodeMismatch;
 use crate::observe::histogram::Histogram;
-use crate::pool::dial_queue::DialQueue;
-use crate::pool::key_id::{LaneKeyId, LaneKeyUse, PerKey};
-use crate::pool::session_mode::KeyOwner;
-use crate::pool::table::{LaneGrid, LaneTable};
-use crate::pool::table::{LaneHandle, LaneId};
+use crate::pool::dial_turns::DialQueue;
+use crate::pool::key_id::{KeyOwner, LaneKey, LaneKeyId, LaneKeyUse, PerKey};
+use crate::pool::table::{LaneGrid, LaneHandle, LaneId, LaneTable};
 use crate::reply::integrity::EchoCheck;
-use crate::reply::observer::ReplyObservers;
+use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
-use crate::scripts::LoadedScripts;
-use crate::scripts::lanes::ScriptClasses;
+use crate::request::streamed_request::StreamedRequest;
+use crate::scripts::classes::ScriptClasses;
+use crate::scripts::known::LoadedScripts;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::large_request::StreamedRequest;
 use crate::slab::Handle;
-use crate::transaction::multi_probe::Multi;
+use crate::transaction::multi::Multi;
 use crate::workers::shared::Shared;
 use respool_connection::{BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Upstream, WritePolicy};
 use respool_wire::Protocol;
@@ -247,15 +247,6 @@ impl Lane {
     pub(crate) fn is_plain(&self, queue_max: usize) -> bool {
         self.up.is_ready() && self.beside.is_none() && self.up.queued_bytes() <= queue_max
     }
-}
-
-/// The session state that a lane's users share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LaneKey {
-    pub(crate) database: u32,
-    pub(crate) protocol: Protocol,
-    /// The node user: 0 for the credentials that each node is configured with, else one of the speakers, counted from 1.
-    pub(crate) speaker: u16,
 }
 
 /// All lanes of one worker.

@@ -16,58 +16,23 @@
 //! class that owns some nodes alone, because only some routes are in this mode, shares the others; then the
 //! move to an own connection waits until all before it is answered, as every move does.
 
-use crate::auth::quota::UserQuota;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
-use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::lease::ResetNeeded;
-use crate::pool::replace::Moves;
+use crate::interfaces::read_tracker::ReadTracker;
+use crate::nodes::id::NodeId;
+use crate::nodes::moves::Moves;
+use crate::pool::key_id::{KeyOwner, LaneKey, LaneKeyId, Owner};
+use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
-use crate::pool::{LaneKey, LaneUse, Lanes};
-use crate::read_tracker::ReadTracker;
+use crate::pool::{LaneUse, Lanes};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Session, SessionFlags};
-use crate::transaction::TransactionState;
+use crate::transaction::state::TransactionState;
 use respool_command::Execute;
 use respool_connection::{Action, Phase, Pushes};
 use respool_route::PoolMode;
 use respool_wire::Protocol;
-use std::sync::Arc;
-
-/// Whose a class of lanes is.
-#[derive(Debug)]
-pub(crate) enum KeyOwner {
-    /// Shared by all clients with the same database, dialect and name at the nodes.
-    Shared,
-    /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
-    Scripts { beside: LaneKeyId },
-    /// One client's.
-    Client(Box<Owner>),
-    /// The number is free.
-    Free,
-}
-
-/// A client with lanes of its own.
-#[derive(Debug)]
-pub(crate) struct Owner {
-    session: ClientHandle,
-    /// The class that it would be in if it shared.
-    pub(crate) base: LaneKeyId,
-    /// The nodes to which it has its own; `None`: all.
-    nodes: Option<Vec<NodeId>>,
-    /// Its user's bounds.
-    allowance: Option<Arc<UserQuota>>,
-    /// If nodes tell it of changed keys: by node, the request that has them do so; `None` where that is not known yet.
-    pub(crate) tracking: Option<PerNode<Option<Arc<[u8]>>>>,
-}
-
-impl Owner {
-    pub(crate) fn has(&self, node: NodeId) -> bool {
-        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
-    }
-}
 
 impl Lanes {
     /// The shared class of the same database, dialect and name.
@@ -334,7 +299,7 @@ impl<E: Execute> Env<E> {
             watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
             // A client that watched there must not execute as if it still did.
             if !watches.is_empty() {
-                pins.failure = crate::transaction::WatchFailure::Unseen;
+                pins.failure = crate::transaction::state::WatchFailure::Unseen;
             }
         }
         watches.iter().for_each(|_| self.unpin());

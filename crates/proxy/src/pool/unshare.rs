@@ -18,12 +18,13 @@
 
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequests, LostReply};
+use crate::internal_request::InternalRequests;
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
+use crate::reply::progress::LostReply;
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
 use crate::session::id::{ClientHandle, ClientId};

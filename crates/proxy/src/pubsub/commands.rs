@@ -1,21 +1,21 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
-use super::pending::{Item, PendingChange};
 use super::routing::scope_of;
 use super::subscriber::PartialSubscribe;
-use super::unsubscribing::PendingUnsubscribe;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
 use crate::nodes::id::NodeId;
-use crate::pubsub::PubsubStep;
-use crate::pubsub::Subscriptions;
+use crate::pubsub::{PubsubStep, Subscriptions};
 use crate::push::frame::{Kind, Verb};
+use crate::push::pending_changes::{Item, PendingChange};
 use crate::push::scope::Scope;
+use crate::push::unsubscribing::PendingUnsubscribe;
+use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, Pause, ReplyMode, SessionFlags};
+use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};

@@ -11,10 +11,10 @@ use crate::config::SlowSubscribers;
 use crate::env::Env;
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::push::frame::Kind;
-use crate::session::forced_disconnect::{DisconnectReason, PendingDisconnect};
+use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
-use crate::workers::shared::ProcessBudget;
+use crate::workers::budget::ProcessBudget;
 use respool_command::Execute;
 use std::sync::Arc;
 

@@ -7,20 +7,13 @@ use super::query::{PubsubAnswer, PubsubQuery};
 use super::routing::scope_of;
 use crate::env::Env;
 use crate::pubsub::Subscriptions;
+use crate::pubsub::query::PubsubStep;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_command::{Execute, PubsubCommand, Row, glob};
 use respool_wire::{Args, Encoder};
-
-/// What becomes of a request about subscriptions.
-#[derive(Debug)]
-pub(crate) enum PubsubStep {
-    Done(Flow),
-    /// All workers are asked; their answers make the reply.
-    Ask(PubsubQuery),
-}
 
 impl<E: Execute> Env<E> {
     /// PUBSUB.

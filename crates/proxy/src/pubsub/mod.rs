@@ -26,30 +26,25 @@ pub(crate) mod query;
 mod reload;
 pub(crate) mod routing;
 pub(crate) mod subscriber;
-mod unsubscribing;
 
-pub(crate) use inspect::PubsubStep;
-pub(crate) use routing::ChannelPlace;
+pub(crate) use query::PubsubStep;
 
 use crate::config::Config;
 use crate::nodes::id::PerNode;
 use crate::push::frame::Kind;
+use crate::push::lane::PushLane;
 use crate::push::node_ledger::{NodeLedger, Registries};
-use crate::push::registry::Registry;
+use crate::push::pending_changes::{FailedRequests, PendingChanges};
+use crate::push::places::is_routed;
+use crate::push::registry::{PAIR_BYTES, Registry};
+use crate::push::unsubscribing::PendingUnsubscribes;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::{Handle, Slab};
-use crate::tracking::TrackingTable;
-use crate::tracking::engine_changes::Changed;
-use crate::tracking::state::Redirected;
-use crate::workers::shared::ProcessBudget;
-use pending::{FailedRequests, PendingChanges};
-use push_lane::PushLane;
+use crate::tracking::state::{Changed, Redirected};
+use crate::tracking::table::TrackingTable;
+use crate::workers::budget::ProcessBudget;
 use std::collections::VecDeque;
 use subscriber::Subscriber;
-use unsubscribing::PendingUnsubscribes;
-
-/// Bytes that a pair of client and channel takes: a number on either side, in tables that are about two thirds full.
-pub(crate) const PAIR_BYTES: usize = 12;
 
 /// A client that has left, and what is still to be struck out of registries.
 #[derive(Debug)]
@@ -112,7 +107,7 @@ impl Subscriptions {
         let nodes = nodes_listened_to(config);
         let seed =
             |place: u64| entropy.wrapping_add(place).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entropy.rotate_left(29);
-        let is_routed = routing::is_routed(config);
+        let is_routed = is_routed(config);
         let registries = [1, 2, 3].map(|place| Registry::new(seed(place)).emptied(is_routed));
         Self {
             at_nodes: is_routed.then(|| Box::new([5, 6, 7].map(|place| Registry::new(seed(place)).emptied(true)))),
@@ -272,14 +267,5 @@ pub(crate) fn nodes_listened_to(config: &Config) -> usize {
         // A replica repeats what its primary says.
         (_, true) => config.topology.node_count(),
         (all, false) => all,
-    }
-}
-
-/// Whether a channel is every node's business: a pattern, or one by which each node speaks of its own keys.
-fn is_everywhere(kind: Kind, name: &[u8]) -> bool {
-    match kind {
-        Kind::Pattern => true,
-        Kind::Channel => name.starts_with(b"__keyspace@") || name.starts_with(b"__keyevent@"),
-        Kind::Shard => false,
     }
 }

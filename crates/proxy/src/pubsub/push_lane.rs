@@ -25,18 +25,11 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
+use crate::push::lane::PushLane;
 use crate::push::node_ledger::{OutOfStep, Refusal};
 use respool_command::Execute;
 use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
-
-/// A worker's push lane to one node.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PushLane {
-    pub(super) lane: LaneId,
-    /// When the PING was sent that has not been answered; 0 if none is out.
-    pinged_us: u64,
-}
 
 impl Subscriptions {
     /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.

@@ -2,12 +2,13 @@
 
 use crate::config::Config;
 use crate::integer::integer;
-use crate::internal_request::Progress;
 use crate::nodes::id::NodeId;
-use crate::pool::replace::Moves;
+use crate::nodes::moves::Moves;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
-use crate::session::Asker;
+use crate::reply::progress::Progress;
+use crate::session::Flow;
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_command::{PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Encoder, ReplyKind};
@@ -142,4 +143,12 @@ impl Publishing {
     pub(crate) fn move_to(&mut self, moves: &Moves) {
         self.node = moves.place_of(self.node);
     }
+}
+
+/// What becomes of a request about subscriptions.
+#[derive(Debug)]
+pub(crate) enum PubsubStep {
+    Done(Flow),
+    /// All workers are asked; their answers make the reply.
+    Ask(PubsubQuery),
 }

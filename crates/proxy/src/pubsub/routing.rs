@@ -15,18 +15,20 @@
 //! route that leads the client to the channel decides whether it is meant, what it is called, and by which it is taken.
 
 use super::delivery::Terms;
-use super::{Subscriber, Subscriptions, is_everywhere};
+use super::{Subscriber, Subscriptions};
 use crate::config::Config;
 use crate::env::Env;
 use crate::nodes::id::{NodeId, NodeRange};
-use crate::push::frame::{self, Kind, Verb};
+use crate::push::frame;
+use crate::push::frame::{Kind, Verb};
 use crate::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
+use crate::push::places::{ChannelPlace, ChannelRoute, is_about_keys, is_everywhere, is_routed};
 use crate::push::scope::{DATABASE_BYTES, Scope, behind, scope, split, user_text};
 use crate::session::Session;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
-use respool_route::{Led, Pool, Routes, Subject};
+use respool_route::{Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
 use std::borrow::Cow;
 
@@ -45,48 +47,6 @@ fn subject<'a>(scoped: &'a [u8], row: &'static Row) -> Subject<'a> {
 /// The command that subscribes: routes are asked about it.
 pub(super) fn row_of(kind: Kind) -> &'static Row {
     lookup(kind.word(Verb::Subscribe)).expect("the table has a command for each kind")
-}
-
-/// One way of a channel, or pattern, to a pool.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ChannelRoute {
-    /// The first route that leads so.
-    pub(crate) route: u16,
-    pub(crate) pool: u16,
-    /// The name at the nodes.
-    pub(crate) name: Vec<u8>,
-}
-
-impl ChannelRoute {
-    /// The nodes that it ends at.
-    pub(crate) fn nodes(&self, routes: &Routes, kind: Kind) -> NodeRange {
-        let pool = &routes.pools()[usize::from(self.pool)];
-        if is_everywhere(kind, &self.name) {
-            return NodeId::of_pool(pool);
-        }
-        NodeRange::one(NodeId::at(pool.place(pool.topology.place(&self.name))))
-    }
-
-    fn of(routes: &Routes, led: Led) -> Self {
-        Self { route: led.route, pool: routes.route(led.route).pool as u16, name: led.name }
-    }
-
-    fn told(&self) -> Vec<u8> {
-        [&scope(&[&self.pool.to_be_bytes()]), &*self.name].concat()
-    }
-}
-
-/// Whether a pattern is meant for what nodes say of their own keys: then it goes to all pools as it is.
-fn is_about_keys(pattern: &[u8]) -> bool {
-    pattern.starts_with(b"__key")
-}
-
-/// A channel that a request names, for showing where it is.
-#[derive(Debug)]
-pub(crate) struct ChannelPlace {
-    pub(crate) name: Box<[u8]>,
-    pub(crate) way: ChannelRoute,
-    pub(crate) nodes: Vec<NodeId>,
 }
 
 impl<E: Execute> Env<E> {
@@ -162,11 +122,6 @@ pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped:
         return config.topology_ids();
     }
     NodeRange::one(NodeId::of(config.topology.place(told)))
-}
-
-/// Whether routes say where channels are.
-pub(super) fn is_routed(config: &Config) -> bool {
-    !config.nodes.is_empty() && !config.routes.keep_channels()
 }
 
 /// A message of a node, and what it came by.

@@ -7,7 +7,7 @@ use crate::push::scope::Scope;
 use crate::slab::Handle;
 use crate::tracking::noloop_lanes::NoLoopLanes;
 use crate::tracking::state::{Mode, Tracking};
-use crate::workers::shared::ProcessBudget;
+use crate::workers::budget::ProcessBudget;
 use respool_connection::limits::ALLOCATION_BYTES;
 use respool_connection::{BufferPool, Downstream, Seq};
 use respool_wire::Protocol;
@@ -29,7 +29,7 @@ pub(crate) struct Subscriber {
     /// Numbers of requests that name channels whose subscription was begun by another and may still fail.
     pub(super) relying: BTreeMap<(Kind, u32), Vec<u32>>,
     /// The counts that its last acknowledgement showed, by [`count_of`].
-    pub(super) shown: [usize; 2],
+    pub(crate) shown: [usize; 2],
     /// Its requests that wait for nodes, or for such a request before them.
     pub(crate) pending: VecDeque<Handle>,
     /// The number of the first of them; those behind it count on.
@@ -140,7 +140,7 @@ pub(crate) struct PartialSubscribe {
 }
 
 /// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.
-pub(super) const fn count_of(kind: Kind) -> usize {
+pub(crate) const fn count_of(kind: Kind) -> usize {
     match kind {
         Kind::Channel | Kind::Pattern => 0,
         Kind::Shard => 1,

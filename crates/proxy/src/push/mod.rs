@@ -3,6 +3,10 @@
 
 pub(crate) mod frame;
 pub(crate) mod id_map;
+pub(crate) mod lane;
 pub(crate) mod node_ledger;
+pub(crate) mod pending_changes;
+pub(crate) mod places;
 pub(crate) mod registry;
 pub(crate) mod scope;
+pub(crate) mod unsubscribing;

@@ -241,6 +241,9 @@ impl Registry {
     }
 }
 
+/// Bytes that a pair of client and channel takes: a number on either side, in tables that are about two thirds full.
+pub(crate) const PAIR_BYTES: usize = 12;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,40 +2,25 @@
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
 use crate::env::Env;
-use crate::error_text;
-use crate::hooks;
-use crate::internal_request::{InternalRequests, LostReply};
+use crate::internal_request::InternalRequests;
 use crate::observe::counters::Counters;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
+use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
+use crate::reply::progress::LostReply;
 use crate::reply::refuse;
 use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
 use crate::slab::Handle;
-use crate::workers::shared::ProcessBudget;
+use crate::workers::budget::ProcessBudget;
+use crate::{error_text, hooks};
 use respool_command::{Execute, Shape};
 use respool_connection::{BufferPool, Event, Fault, Now};
 use respool_wire::ReplyKind;
 use std::borrow::Cow;
-
-/// What is kept beside the tickets of a lane, in step with them.
-#[derive(Debug, Default)]
-pub(crate) struct ReplyObservers {
-    /// What its replies look like, if they have to be converted.
-    pub(crate) dues: Option<ReplyShapes>,
-    /// What proves them, if that is wanted.
-    pub(crate) proof: Option<EchoCheck>,
-}
-
-impl ReplyObservers {
-    /// For a lane with this proof and nothing else; `None` if there is nothing to keep.
-    pub(crate) fn proving(proof: Option<EchoCheck>) -> Option<Box<Self>> {
-        proof.map(|proof| Box::new(Self { dues: None, proof: Some(proof) }))
-    }
-}
 
 impl Lanes {
     /// A request has been queued for a lane of which more is known: the bytes from `queued` on.

@@ -1,26 +1,20 @@
-//! The life of a request: from a client's bytes to a node, to the engine, or to an answer made here.
-//!
-//! Session state comes before anything else, so no kind of node bypasses it.
+//! What a request does to its client, whatever it asks: it is answered, refused, or put off for want of room.
 
-use crate::commands::config_get::shows_secrets;
-use crate::engine_changes::EngineChanges;
+use crate::auth::secret_args::shows_secrets;
 use crate::env::Env;
-use crate::error_text;
-use crate::limits::{CLIENT_OUTSTANDING_MAX, LOGGED_REQUEST_BYTES};
-use crate::pool::LaneKey;
+use crate::interfaces::read_tracker::ReadTracker;
+use crate::limits::CLIENT_OUTSTANDING_MAX;
+use crate::pool::key_id::LaneKey;
 use crate::pool::table::LaneId;
-use crate::read_tracker::ReadTracker;
-use crate::request::fast_path::Plain;
-use crate::session::id::ClientId;
-use crate::session::{Asker, Flow, Pause, ReplyMode};
-use crate::worker::Worker;
-use respool_command::{Execute, Flags, Lane, Outcome, Row, SessionView, resolve};
-use respool_connection::Input;
-use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
+use crate::reply::progress::ReplyMode;
+use crate::session::id::{Asker, ClientId};
+use crate::session::{Flow, Pause};
+use respool_command::{Execute, Row};
+use respool_wire::{Encoder, Protocol, RequestError};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Halt {
+pub(crate) enum Halt {
     /// All bytes were used, up to an unfinished request.
     Drained,
     /// The client must not be read for now; what is left is for later.
@@ -29,282 +23,9 @@ enum Halt {
     Stopped,
 }
 
-impl<E: Execute> Worker<E> {
-    /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
-    pub(crate) fn read_fresh(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) {
-        let (used, halt) = self.read_requests(index, decoder, bytes);
-        if halt == Halt::Paused {
-            self.env.clients.note_halted(index);
-        }
-        let rest = bytes.get(used..).unwrap_or_default();
-        let Some(session) = self.env.clients.sessions.at_mut(index) else {
-            *decoder = RequestDecoder::new();
-            return;
-        };
-        match halt {
-            Halt::Stopped => *decoder = RequestDecoder::new(),
-            Halt::Drained | Halt::Paused if rest.is_empty() => {}
-            Halt::Drained | Halt::Paused => {
-                session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
-                self.env.clients.list(index);
-                self.env.look_at_size(&mut self.subscriptions, index, halt);
-            }
-        }
-    }
-
-    /// Reads the requests in a client's own input buffer.
-    pub(crate) fn read_input(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
-        let Some(mut input) = session.input.take() else { return };
-        if is_passing {
-            match self.env.pass_on_pieces(index, input) {
-                Some(rest) => input = rest,
-                None => return,
-            }
-        }
-        let (decoder, bytes) = input.split();
-        let (used, halt) = self.read_requests(index, decoder, bytes);
-        if halt == Halt::Paused {
-            self.env.clients.note_halted(index);
-        }
-        input.consume(used);
-        if self.env.has_read_secret {
-            input.wipe_consumed();
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        if halt != Halt::Stopped && !input.is_empty() {
-            session.input = Some(input);
-            self.env.clients.list(index);
-            self.env.look_at_size(&mut self.subscriptions, index, halt);
-        }
-    }
-
-    fn read_requests(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
-        let mut used = 0;
-        let mut plain = 0;
-        // What a client may send before it has said who it is; it may say so in the midst of these bytes.
-        let mut unauthenticated = self.env.unauthenticated_limits(index);
-        let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits));
-        // Among so many bytes may be a request that the engine's log of large ones has.
-        let is_large = bytes.len() > LOGGED_REQUEST_BYTES && self.env.engine.is_some();
-        let mut way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
-        let halt = loop {
-            let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
-            match decoder.decode_within(rest, &bounds) {
-                Ok(Step::Request(request)) => {
-                    if let Some(flow) = self.do_plain(way, index, &request) {
-                        used += request.consumed;
-                        plain += 1;
-                        match flow {
-                            Flow::Next => continue,
-                            _ => break Halt::Paused,
-                        }
-                    }
-                    let consumed = request.consumed;
-                    let flow = self.handle_request(index, &request);
-                    self.tell_ended();
-                    match flow {
-                        Flow::Next => {
-                            used += consumed;
-                            if unauthenticated.is_some() {
-                                unauthenticated = self.env.unauthenticated_limits(index);
-                            }
-                            // Any request that is not plain may have changed the limits.
-                            bounds = RequestBounds::from(
-                                unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits),
-                            );
-                            way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
-                        }
-                        Flow::Pause => {
-                            used += consumed;
-                            break Halt::Paused;
-                        }
-                        Flow::Again => {
-                            self.env.note_put_back(index);
-                            break Halt::Paused;
-                        }
-                        Flow::Stop => {
-                            used += consumed;
-                            break Halt::Stopped;
-                        }
-                    }
-                }
-                Ok(Step::Empty { consumed }) => used += consumed,
-                Ok(Step::Incomplete) => break Halt::Drained,
-                Err(error) => {
-                    self.env.refuse_protocol(index, &error);
-                    used = bytes.len();
-                    break Halt::Stopped;
-                }
-            }
-        };
-        self.env.is_busy |= plain > 0;
-        self.env.counters.requests.add(plain);
-        (used, halt)
-    }
-
-    #[inline(never)]
-    fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
-        self.env.counters.requests.add(1);
-        let args = request.args;
-        let row = match resolve(args) {
-            Ok(row) => row,
-            Err(unknown) => match self.learnings.learnt_row(&mut self.env, index, unknown, request) {
-                Ok(row) => row,
-                Err(flow) => return flow,
-            },
-        };
-        if !row.accepts(args.len()) {
-            return self.env.refuse_arity(index, row, request);
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        session.last_row = Some(row);
-        if self.env.slices.script.is_some()
-            && let Some(flow) = self.env.refuse_beside_script(index, row, request)
-        {
-            return flow;
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if !session.flags.is_none()
-            && let Some(flow) = self.handle_special(index, row, request)
-        {
-            return flow;
-        }
-        self.run(index, row, request)
-    }
-
-    /// Does what a request asks, whatever state the session is in.
-    #[inline]
-    pub(crate) fn run(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        match self.env.times_from() {
-            None => self.run_untimed(index, row, request),
-            Some(begun_us) => self.run_timed(index, row, request, begun_us),
-        }
-    }
-
-    /// As [`Worker::run`], without a look at the time.
-    #[inline]
-    pub(crate) fn run_untimed(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let args = request.args;
-        match row.lane(args) {
-            Lane::Shared if self.env.engine.is_some() => self.execute(index, row, request),
-            Lane::Shared => self.forward(index, row, request),
-            Lane::Local => {
-                let flow = self.answer_locally(index, row, args);
-                self.env.keep_room(index, flow)
-            }
-            Lane::Pinned => self.transaction_command(index, row, request),
-            Lane::Admin => self.run_admin(index, row, request),
-            Lane::Script => self.run_with_script(index, row, request),
-            Lane::Push => self.handle_pubsub(index, row, request),
-            Lane::Blocking => self.block(index, row, request),
-            Lane::Dedicated => self.dedicated.handle_request(&mut self.env, index, row, request),
-        }
-    }
-
-    /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
-    #[cold]
-    fn run_admin(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.refuses_to_steer(row) {
-            return self.env.refuse(index, error_text::admin_refused(row.name).as_bytes());
-        }
-        let own = self.own_config(index, row, request.args);
-        if let Some(flow) = own.or_else(|| self.own_debug(index, row, request)) {
-            return flow;
-        }
-        if let Some(step) = self.env.set_user_setting(index, row, request.args) {
-            return self.take_client_step(index, step);
-        }
-        if let Some(flow) = self.env.show_settings(index, row, request) {
-            return flow;
-        }
-        self.pass_on(index, row, request)
-    }
-
-    /// A request about parameters. `None`: it is about something else, or there are none here.
-    #[cold]
-    fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let step = self.env.own_config(index, row, args)?;
-        self.review_events();
-        Some(self.take_client_step(index, step))
-    }
-
-    /// A request that brings or names a script.
-    #[cold]
-    fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.engine.is_none() {
-            if let Some(flow) = self.env.run_script_at_nodes(index, row, request) {
-                return flow;
-            }
-        } else if row.runs_scripts {
-            return self.blocking.run_in_engine(&mut self.env, &mut self.subscriptions, index, row, request);
-        }
-        self.pass_on(index, row, request)
-    }
-
-    /// A request that may wait. What the client sends behind it is not read before it is answered.
-    #[cold]
-    fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.engine.is_none() {
-            return self.blocking.block_at_node(&mut self.env, index, row, request);
-        }
-        let flow = self.blocking.park(&mut self.env, &mut self.subscriptions, index, row, request);
-        self.subscriptions.tell_changes(&mut self.env);
-        flow
-    }
-
-    /// The engine or the nodes answer.
-    pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.engine.is_some() {
-            return self.execute(index, row, request);
-        }
-        self.forward(index, row, request)
-    }
-
-    /// The engine in this process answers at once.
-    #[inline]
-    fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.is_own_log(row)
-            && let Some(flow) = self.env.own_logs(index, row, request.args)
-        {
-            return flow;
-        }
-        if self.env.is_own_info(row) {
-            if let Some(flow) = self.own_config(index, row, request.args) {
-                return flow;
-            }
-            return self.answer_locally(index, row, request.args);
-        }
-        if !self.blocking.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.blocking.parking.is_told) {
-            return self.blocking.execute_watched(&mut self.env, &mut self.subscriptions, index, row, request);
-        }
-        let now = self.env.engine_now();
-        let Some(engine) = &mut self.env.engine else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let is_in_transaction = session.is_amid_exec_reply();
-        let (database, client_id) = (session.database, session.id);
-        let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
-        let protocol = session.protocol;
-        if session.reply_mode != ReplyMode::On {
-            let mut unwanted = Vec::new();
-            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
-            session.reply_mode.pass();
-            self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
-            return Flow::Next;
-        }
-        self.env.clients.answer(index, |out| {
-            // What may wait does not come here, so nothing is ever parked.
-            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
-        });
-        self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
-        self.env.keep_room(index, Flow::Next)
-    }
-}
-
 impl<E: Execute> Env<E> {
     /// A request has not come as a whole: if it is large it need not be collected.
-    fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
+    pub(crate) fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
         let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {
             return;
         };
@@ -486,5 +207,14 @@ impl<E: Execute> Env<E> {
         session.details.runs_ahead = true;
         self.clients.list(index);
         None
+    }
+
+    /// A client's slice of this turn is used up.
+    #[cold]
+    pub(crate) fn end_slice(&mut self, index: ClientId) {
+        let Some(client) = self.clients.sessions.handle(index) else { return };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        session.pause.add(Pause::SLICE);
+        self.slices.clients.push(client);
     }
 }

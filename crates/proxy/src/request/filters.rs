@@ -1,6 +1,6 @@
 //! Requests of sessions in a rare state. An ordinary session pays one test for all of them and never comes here.
 //!
-//! Each state has one owner, which is asked in the order of [`SessionFlags::ORDER`]: the owner that deals with the request ends the
+//! Each state has one owner, which is asked in the order of [`crate::session::SessionFlags::ORDER`]: the owner that deals with the request ends the
 //! asking, and a request that none deals with goes on as in an ordinary session. That order alone decides what a refused
 //! request may leave behind: the rights are asked first, and everything that has an effect (tracking, queueing, routes and
 //! their counts) comes behind them. Commands that no row describes follow the same order in [`crate::request::unknown_command`].
@@ -8,67 +8,8 @@
 use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use crate::worker::Worker;
-use respool_command::{Command, Execute, Lane, Row, TransactionsCommand, UnknownCommand, text as texts};
+use respool_command::{Command, Execute, Row, TransactionsCommand, UnknownCommand, text as texts};
 use respool_wire::Request;
-
-impl<E: Execute> Worker<E> {
-    /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
-    #[cold]
-    pub(crate) fn handle_special(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        if self.env.is_amid_names(index) {
-            return None;
-        }
-        for state in SessionFlags::ORDER {
-            // Looked at anew each time: the owner that was asked before may have ended a state.
-            if self.env.clients.sessions.at(index)?.flags.has(state)
-                && let Some(flow) = self.ask(state, index, row, request)
-            {
-                return Some(flow);
-            }
-        }
-        None
-    }
-
-    /// One arm for each state whose owner deals with requests.
-    fn ask(&mut self, state: SessionFlags, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        match state {
-            SessionFlags::HOOKED => {
-                let peer = &self.env.clients.sessions.at(index)?.details.peer;
-                let refusal = self.env.shared.hooks.allows(peer, row, request.args).err()?;
-                let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
-                Some(self.env.refuse_unread(index, &words))
-            }
-            SessionFlags::TRACKING => {
-                let flow = self.subscriptions.settle_noloop(&mut self.env, index);
-                if flow.is_none() {
-                    self.subscriptions.track_request(&mut self.env, index, row, request.args);
-                }
-                flow
-            }
-            SessionFlags::HELD => self
-                .hold_for_client_pause(index, row, request.args)
-                .or_else(|| self.env.hold_for_operator(index, row, request.args)),
-            SessionFlags::SUBSCRIBED => self.env.ask_subscribed(index, row, request.args),
-            SessionFlags::UNAUTHENTICATED => self.env.ask_stranger(index, row),
-            SessionFlags::UNMET => self.env.ask_unmet(index, row, request.args),
-            SessionFlags::RESTRICTED => self.env.ask_restricted(index, row, request.args),
-            SessionFlags::LIMITED => self.env.ask_limited(index, request),
-            // Subscriptions have an order of their own, see `pubsub::pending`.
-            SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
-            SessionFlags::OVERTAKEN => self.env.settle_reload(index),
-            SessionFlags::UNSETTLED => self.env.settle_mode(index),
-            SessionFlags::SCRIPTING => {
-                self.env.leave_scripts_before(index, row, request.args);
-                None
-            }
-            SessionFlags::DEDICATED => self.dedicated.handle_any_request(&mut self.env, index, row, request),
-            SessionFlags::QUEUEING => self.while_queueing(index, row, request),
-            SessionFlags::LARGE => self.env.order_large(index, row, row.lane(request.args)),
-            _ => None,
-        }
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so

@@ -6,38 +6,19 @@
 use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::reply::owner::Owner;
+use crate::reply::progress::ReplyMode;
 use crate::request::target::nodes_of_all;
 use crate::session::id::ClientId;
-use crate::session::{Flow, ReplyMode, SessionFlags};
-use crate::worker::Worker;
+use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row};
-use respool_route::{PoolMode, RouteScratch, Routed, Routes, plan_at_once};
+use respool_route::{PoolMode, RouteScratch, Routed, Routes};
 use respool_wire::Request;
 use std::sync::Arc;
-
-impl<E: Execute> Worker<E> {
-    /// The nodes that have the keys answer.
-    #[inline]
-    pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.is_own_info(row) {
-            return match self.env.asks_for_proxy(request.args) {
-                true => self.answer_locally(index, row, request.args),
-                false => self.env.info_of_nodes(index, row, request),
-            };
-        }
-        if self.env.config.routes.are_plain()
-            && let Some(node) = plan_at_once(row, request.args, &self.env.config.topology)
-        {
-            return self.env.forward_to(index, NodeId::of(node), request);
-        }
-        self.env.forward_planned(index, row, request)
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// The same where one look at the row does not say which they are.
     #[inline(never)]
-    fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
         // Borrowed for the time of the call, which may change anything else of the worker.
         let mut scratch = self.scratch.take().unwrap_or_default();

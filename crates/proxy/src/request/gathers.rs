@@ -1,13 +1,12 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
-use crate::commands::node_info::{InfoCache, InfoKey};
 use crate::error_text;
 use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::reply::owner::Owner;
-use crate::session::Asker;
-use crate::session::id::ClientHandle;
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
+use crate::workers::info_cache::{InfoCache, InfoKey};
 use respool_route::Gather;
 use respool_wire::ReplyKind;
 use std::sync::{Arc, Mutex, PoisonError};

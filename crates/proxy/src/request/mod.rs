@@ -1,16 +1,52 @@
 //! From a decoded request to the node that answers it: the checks it passes, which node has its keys, and what is split.
 //!
-//! [`dispatch`] is the way of every request. [`fast_path`] is the same way for the common ones, without what cannot matter to
-//! them; [`filters`] is what requests of sessions in a rare state pass first.
+//! `worker::dispatch` is the way of every request. [`fast_path`] says which requests go without what cannot matter to them;
+//! [`filters`] is what becomes of those that a rare state refuses.
+
+use crate::error_text;
+use crate::nodes::id::NodeId;
+use respool_route::Place;
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
 
 pub(crate) mod client_pause;
-mod dispatch;
+pub(crate) mod dispatch;
 mod fan_out;
-mod fast_path;
+pub(crate) mod fast_path;
 mod filters;
 mod forward;
 pub(crate) mod gathers;
 pub(crate) mod held_requests;
+pub(crate) mod streamed_request;
 pub(crate) mod target;
 pub(crate) mod time_slices;
 pub(crate) mod unknown_command;
+
+/// The node that answers a request as a whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) node: NodeId,
+    /// The request as the node gets it, if its keys have other names there.
+    pub(crate) renamed: Option<ArgsBuf>,
+    /// Where its keys are.
+    pub(crate) place: Place,
+}
+
+impl Target {
+    /// The request as the node gets it.
+    pub(crate) fn args<'a>(&'a self, said: Args<'a>) -> Args<'a> {
+        self.renamed.as_ref().map_or(said, ArgsBuf::as_args)
+    }
+
+    /// The node that has the keys, if another is asked in its place.
+    pub(crate) fn stands_for(&self) -> Option<NodeId> {
+        let home = NodeId::at(usize::from(self.place.node));
+        (home != self.node).then_some(home)
+    }
+}
+
+/// The words of an error without what a reply adds to them.
+pub(crate) fn words(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut line = Vec::new();
+    write(&mut Encoder::new(&mut line, Protocol::Resp2));
+    error_text::words(&line).to_vec()
+}

@@ -10,37 +10,14 @@
 //! has the keys.
 
 use crate::env::Env;
-use crate::error_text;
 use crate::nodes::id::NodeId;
+use crate::request::{Target, words};
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
 use respool_command::{Execute, RequestPolicy, Row};
 use respool_route::{DeadNode, Place, PlanError, Pool, Reads, RouteError, RouteScratch, Routed, Routes, Subject};
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
+use respool_wire::Args;
 use std::sync::Arc;
-
-/// The node that answers a request as a whole.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) node: NodeId,
-    /// The request as the node gets it, if its keys have other names there.
-    pub(crate) renamed: Option<ArgsBuf>,
-    /// Where its keys are.
-    place: Place,
-}
-
-impl Target {
-    /// The request as the node gets it.
-    pub(crate) fn args<'a>(&'a self, said: Args<'a>) -> Args<'a> {
-        self.renamed.as_ref().map_or(said, ArgsBuf::as_args)
-    }
-
-    /// The node that has the keys, if another is asked in its place.
-    pub(crate) fn stands_for(&self) -> Option<NodeId> {
-        let home = NodeId::at(usize::from(self.place.node));
-        (home != self.node).then_some(home)
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// Decides where a client's request goes; the scratch knows the parts of a split.
@@ -206,11 +183,4 @@ pub(crate) fn nodes_of_all(routes: &Routes, route: u16, row: &Row) -> Vec<NodeId
         nodes.extend(pool.replicas.iter().flatten().map(|replica| NodeId::at(usize::from(*replica))));
     }
     nodes
-}
-
-/// The words of an error without what a reply adds to them.
-pub(crate) fn words(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-    let mut line = Vec::new();
-    write(&mut Encoder::new(&mut line, Protocol::Resp2));
-    error_text::words(&line).to_vec()
 }

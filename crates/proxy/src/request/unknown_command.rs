@@ -15,117 +15,21 @@
 
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
-use crate::limits::{
-    LEARN_AGAIN_US, LEARN_BURST, LEARN_INTERVAL_US, LEARNT_MAX, NOBODYS_MAX, WORKER_LEARN_BURST,
-    WORKER_LEARN_INTERVAL_US,
-};
-use crate::pool::LaneKey;
+use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::limits::{LEARN_BURST, LEARN_INTERVAL_US, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US};
+use crate::pool::key_id::LaneKey;
+use crate::reply::progress::LostReply;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
+use crate::workers::command_info::{Answer, CommandInfoQuery, asked_name, full_name, words_of};
+use crate::workers::learning_budget::{Bucket, Outcome};
+use crate::workers::learnt::LearntCommand;
 use respool_access::Reason;
-use respool_command::{Execute, Lane, Row, UnknownCommand, learn};
-use respool_wire::{Args, Protocol, Request, Value, encode_request};
+use respool_command::{Execute, Row, UnknownCommand, learn};
+use respool_wire::{Protocol, Request, encode_request};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
-
-/// The longest name that is asked for, in bytes: as long as rows can be called.
-const NAME_BYTES_MAX: usize = 32;
-
-/// What all workers know of names that the table does not have.
-#[derive(Debug, Default)]
-pub(crate) struct LearntCommands {
-    rows: Arc<BTreeMap<String, &'static Row>>,
-    /// Names that a node did not know, and until when that is taken for granted.
-    unknown: BTreeMap<String, u64>,
-}
-
-/// What is known of a name.
-enum LearntCommand {
-    Row(&'static Row),
-    /// A node has said that there is no such command.
-    Unknown,
-    /// Nothing yet.
-    Nothing,
-}
-
-impl LearntCommands {
-    fn find(&self, name: &str, now_us: u64) -> LearntCommand {
-        if let Some(row) = self.rows.get(name) {
-            return LearntCommand::Row(row);
-        }
-        if self.unknown.get(name).is_some_and(|until_us| now_us < *until_us) {
-            LearntCommand::Unknown
-        } else {
-            LearntCommand::Nothing
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.rows.len() >= LEARNT_MAX
-    }
-
-    fn note_row(&mut self, name: &str, row: &'static Row) {
-        // A worker that has the rows at hand keeps those that it knows.
-        let mut rows = BTreeMap::clone(&self.rows);
-        rows.entry(name.to_owned()).or_insert(row);
-        self.rows = Arc::new(rows);
-    }
-
-    /// Remembers that a node does not know a name. Of too many the one that would be asked for again first is forgotten.
-    fn note_unknown(&mut self, name: &str, now_us: u64) {
-        self.unknown.retain(|_, until_us| now_us < *until_us);
-        if self.unknown.len() >= NOBODYS_MAX
-            && let Some(first) =
-                self.unknown.iter().min_by_key(|(_, until_us)| **until_us).map(|(name, _)| name.clone())
-        {
-            self.unknown.remove(&first);
-        }
-        self.unknown.insert(name.to_owned(), now_us + LEARN_AGAIN_US);
-    }
-}
-
-/// A leaky bucket of questions.
-#[derive(Debug, Default)]
-struct Bucket {
-    /// When all questions have been paid for, on the monotonic clock.
-    paid_us: u64,
-}
-
-impl Bucket {
-    /// When the next question may be put; it counts as put.
-    fn take(&mut self, now_us: u64, burst: u64, interval_us: u64) -> u64 {
-        self.paid_us = self.paid_us.max(now_us) + interval_us;
-        self.paid_us.saturating_sub(interval_us * burst)
-    }
-
-    /// Whether one more question may be put now.
-    fn has_room(&self, now_us: u64, burst: u64, interval_us: u64) -> bool {
-        self.paid_us.max(now_us) + interval_us <= now_us + interval_us * burst
-    }
-}
-
-/// What a client has had nodes asked for.
-#[derive(Debug, Default)]
-pub(crate) struct LearningBudget {
-    bucket: Bucket,
-    /// Its turn to ask has come, or it may ask at once.
-    has_turn: bool,
-    /// The name that was asked for last on its behalf, and what came of it if that is no row. It is for the same request,
-    /// which is read again, and so never asks twice.
-    outcome: Option<(Box<str>, Outcome)>,
-}
-
-/// What came of a question, if it is no row.
-#[derive(Clone, Debug)]
-enum Outcome {
-    Unknown,
-    /// There are as many rows as there may be.
-    Full,
-    /// The nodes could not be asked, or did not answer: the words of the error.
-    Unasked(Vec<u8>),
-}
 
 /// A worker's questions about names.
 #[derive(Debug, Default)]
@@ -152,79 +56,6 @@ impl CommandInfoQueries {
     pub(crate) fn counts(&self) -> [usize; 2] {
         [self.asked.len(), self.held.len()]
     }
-}
-
-/// A question about a name, and the clients that wait for the answer.
-#[derive(Debug)]
-pub(crate) struct CommandInfoQuery {
-    name: String,
-    waiting: Vec<ClientHandle>,
-    answer: Answer,
-}
-
-#[derive(Debug)]
-enum Answer {
-    /// The node has not answered.
-    None,
-    /// It does not know the name.
-    Unknown,
-    Described(Value),
-    /// It would not say, or is gone: the words of the error.
-    Failed(Vec<u8>),
-}
-
-impl CommandInfoQuery {
-    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
-        self.answer = match reply.strip_prefix(b"-") {
-            // A server that does not know COMMAND INFO has no commands that it could tell of.
-            Some(words) if words.to_ascii_lowercase().starts_with(b"err unknown ") => Answer::Unknown,
-            Some(words) => Answer::Failed(words.trim_ascii_end().to_vec()),
-            None => Answer::Unknown,
-        };
-        if let Ok(Value::Array(mut rows)) = Value::parse(reply)
-            && rows.len() == 1
-            && let Some(described) = rows.pop()
-        {
-            self.answer = Answer::Described(described);
-        }
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
-        self.answer = Answer::Failed(words_of(error));
-        Progress::Through
-    }
-}
-
-/// An error line without what makes it one.
-fn words_of(error: &[u8]) -> Vec<u8> {
-    error.strip_prefix(b"-").unwrap_or(error).trim_ascii_end().to_vec()
-}
-
-/// The name under which something unknown is asked for: `NAME`, or `CONTAINER SUB`. `None`: no node is asked for that.
-fn asked_name(unknown: UnknownCommand, args: Args<'_>) -> Option<String> {
-    let word = |at: usize| {
-        let word = args.get(at)?;
-        let is_sane = !word.is_empty() && word.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'|');
-        is_sane.then(|| String::from_utf8_lossy(word).to_ascii_uppercase())
-    };
-    let name = match unknown {
-        UnknownCommand::Command => word(0)?,
-        // What is about sessions or the proxy itself is never a node's.
-        UnknownCommand::Subcommand(container) => {
-            let is_local = container.subcommands.iter().any(|row| row.lane(args) == Lane::Local);
-            if is_local {
-                return None;
-            }
-            format!("{} {}", container.name, word(1)?)
-        }
-    };
-    (name.len() <= NAME_BYTES_MAX).then_some(name)
-}
-
-/// A name as servers write it.
-fn full_name(name: &str) -> String {
-    name.to_ascii_lowercase().replace(' ', "|")
 }
 
 impl CommandInfoQueries {
@@ -417,6 +248,10 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::LEARN_AGAIN_US;
+    use crate::limits::LEARNT_MAX;
+    use crate::limits::NOBODYS_MAX;
+    use crate::workers::learnt::LearntCommands;
     use respool_command::{lookup, resolve};
     use respool_wire::ArgsBuf;
 

@@ -13,32 +13,13 @@
 
 use crate::blocking::engine::EngineCall;
 use crate::blocking::queue::Blocking;
-use crate::engine_changes::EngineChanges;
 use crate::env::Env;
-use crate::session::id::{ClientHandle, ClientId};
+use crate::interfaces::engine_changes::EngineChanges;
+use crate::scripts::late_script::LateScript;
+use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use respool_command::{Command, Execute, Flags, Group, Outcome, Row, ScriptingCommand, SessionView, text as texts};
+use respool_command::{Execute, Flags, Group, Outcome, Row, SessionView};
 use respool_wire::{Args, Encoder, Protocol, Request};
-
-/// A script that has become late.
-#[derive(Debug)]
-pub(crate) struct LateScript {
-    client: ClientHandle,
-    /// The client's number, which the engine knows it by.
-    id: u64,
-    row: &'static Row,
-    database: u32,
-}
-
-impl LateScript {
-    /// The reply to others.
-    fn busy(&self) -> &'static str {
-        match self.row.command {
-            Command::Scripting(ScriptingCommand::Fcall | ScriptingCommand::FcallRo) => texts::BUSY_FUNCTION,
-            _ => texts::BUSY_SCRIPT,
-        }
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// A script takes long: requests that are answered without the engine are refused as the engine refuses its own. A transaction is

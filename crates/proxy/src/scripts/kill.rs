@@ -7,42 +7,16 @@
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
-use crate::pool::LaneKey;
-use crate::pool::lease::ResetNeeded;
-use crate::pool::table::LaneHandle;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::session::table::Clients;
-use crate::session::{Asker, Flow, Pause};
+use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::pool::key_id::LaneKey;
+use crate::pool::lane_reset::ResetNeeded;
+use crate::reply::progress::LostReply;
+use crate::scripts::script_kill::ScriptKill;
+use crate::session::id::ClientId;
+use crate::session::{Flow, Pause};
 use respool_command::{Execute, Row};
 use respool_route::Gather;
-use respool_wire::{ReplyKind, Request, encode_request};
-
-/// An order to stop that nodes have not all answered.
-#[derive(Debug)]
-pub(crate) struct ScriptKill {
-    /// `None` if no reply is wanted.
-    asker: Option<Asker>,
-    /// The client whose order it is.
-    client: ClientHandle,
-    gather: Gather,
-    lanes: Vec<LaneHandle>,
-}
-
-impl ScriptKill {
-    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
-        self.gather.accept(usize::from(step), kind, reply);
-        if !self.gather.is_complete() {
-            return Progress::Waits;
-        }
-        let gather = &mut self.gather;
-        match self.asker {
-            Some(asker) => clients.finish(asker.session, asker.seq, |out| gather.finish(out)),
-            None => gather.finish(&mut Vec::new()),
-        }
-        Progress::Through
-    }
-}
+use respool_wire::{Request, encode_request};
 
 impl<E: Execute> Env<E> {
     /// Orders every node to stop the script or function that it runs. It does not wait for earlier requests of the client,

@@ -23,29 +23,12 @@
 
 use crate::env::Env;
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
-use crate::pool::key_id::{LaneKeyId, PerKey};
-use crate::pool::session_mode::KeyOwner;
+use crate::pool::key_id::{KeyOwner, LaneKeyId};
 use crate::pool::{Lane, LaneUse, Lanes};
 use crate::session::id::ClientId;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{Execute, Lane as Kind, Row};
 use respool_wire::Args;
-
-/// How many classes for scripts are beside one class.
-const WAYS: usize = 2;
-
-/// Classes for scripts by the class beside which they are.
-#[derive(Debug, Default)]
-pub(crate) struct ScriptClasses {
-    beside: PerKey<[Option<LaneKeyId>; WAYS]>,
-}
-
-impl ScriptClasses {
-    /// There are none beside a class any more.
-    pub(crate) fn forget(&mut self, class: LaneKeyId) {
-        self.beside.get_mut(class).into_iter().for_each(|ways| *ways = Default::default());
-    }
-}
 
 impl Lanes {
     /// The class beside which one is for scripts; any other is itself.

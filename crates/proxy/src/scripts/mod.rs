@@ -9,115 +9,28 @@
 //! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
+pub(crate) mod classes;
 pub(crate) mod engine;
+pub(crate) mod evalsha_retry;
 pub(crate) mod functions;
 pub(crate) mod kill;
+pub(crate) mod known;
 pub(crate) mod lanes;
+pub(crate) mod late_script;
+pub(crate) mod listing;
+pub(crate) mod script_kill;
 
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests, Progress};
-use crate::limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, SCRIPTS_GIVEN_MAX};
-use crate::nodes::id::NodeId;
-use crate::pool::replace::Moves;
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::reply::owner::Owner;
-use crate::session::id::ClientId;
-use crate::session::table::Clients;
-use crate::session::{Asker, Flow, ReplyMode};
+use crate::reply::progress::ReplyMode;
+use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
+use crate::scripts::known::Scripts;
+use crate::session::Flow;
+use crate::session::id::{Asker, ClientId};
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
-use respool_wire::{Args, ArgsBuf, Request, encode_request, request_bulk, request_head};
-use sha1::{Digest, Sha1};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use respool_wire::{Args, Request, encode_request};
 use std::sync::{Arc, MutexGuard, PoisonError};
-
-/// The hash that names a script.
-pub(crate) type Hash = [u8; 20];
-
-/// Scripts by their hashes, the oldest forgotten first.
-#[derive(Debug, Default)]
-pub(crate) struct Scripts {
-    by_hash: BTreeMap<Hash, Arc<[u8]>>,
-    in_order: VecDeque<Hash>,
-    bytes: usize,
-    /// How often nodes have been known to forget what connections have given them.
-    flushes: u64,
-}
-
-/// The scripts that one connection has given its node for transactions, where it is too late to bring one back.
-#[derive(Debug, Default)]
-pub(crate) struct LoadedScripts {
-    hashes: BTreeSet<Hash>,
-    flushes: u64,
-}
-
-/// A script that a transaction names by its hash.
-#[derive(Clone, Debug)]
-pub(crate) struct NamedScript {
-    hash: Hash,
-    pub(crate) script: Arc<[u8]>,
-}
-
-impl NamedScript {
-    pub(crate) fn hash(&self) -> Hash {
-        self.hash
-    }
-}
-
-impl LoadedScripts {
-    /// Whether a script has to be given first; it counts as given then.
-    pub(crate) fn lacks(&mut self, named: &NamedScript, scripts: &Scripts) -> bool {
-        if self.flushes != scripts.flushes || self.hashes.len() >= SCRIPTS_GIVEN_MAX {
-            *self = Self { flushes: scripts.flushes, ..Self::default() };
-        }
-        self.hashes.insert(named.hash)
-    }
-}
-
-impl Scripts {
-    /// Remembers a script.
-    pub(crate) fn note(&mut self, script: &[u8]) {
-        if script.len() > SCRIPT_BYTES_MAX {
-            return;
-        }
-        let hash: Hash = Sha1::digest(script).into();
-        if self.by_hash.contains_key(&hash) {
-            return;
-        }
-        self.by_hash.insert(hash, script.into());
-        self.in_order.push_back(hash);
-        self.bytes += Self::cost(script);
-        while self.bytes > SCRIPTS_BYTES_MAX {
-            let Some(oldest) = self.in_order.pop_front() else { break };
-            self.bytes -= self.by_hash.remove(&oldest).map_or(0, |script| Self::cost(&script));
-        }
-    }
-
-    /// The bytes that remembering a script takes, about.
-    fn cost(script: &[u8]) -> usize {
-        script.len() + 128
-    }
-
-    /// The script of a hash, written as a request does.
-    pub(crate) fn find(&self, hash: &[u8]) -> Option<Arc<[u8]>> {
-        self.by_hash.get(&parsed(hash)?).cloned()
-    }
-
-    /// The script that a request of a transaction names, if it names one that is known.
-    pub(crate) fn named(&self, row: &Row, args: Args<'_>) -> Option<NamedScript> {
-        use ScriptingCommand as S;
-        let is_by_hash = matches!(row.command, Command::Scripting(S::Evalsha | S::EvalshaRo));
-        let hash = is_by_hash.then(|| parsed(args.get(1)?)).flatten()?;
-        Some(NamedScript { hash, script: self.by_hash.get(&hash)?.clone() })
-    }
-
-    /// A node lacks a script that it was given: others may lack theirs.
-    pub(crate) fn note_flushed(&mut self) {
-        self.flushes += 1;
-    }
-
-    fn forget_all(&mut self) {
-        *self = Self { flushes: self.flushes + 1, ..Self::default() };
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// How replies to SCRIPT EXISTS are joined, script by script: a remembered script exists if one node has it, since it
@@ -130,84 +43,6 @@ impl<E: Execute> Env<E> {
         let join = |hash: &[u8]| if scripts.find(hash).is_some() { ResponsePolicy::Or } else { ResponsePolicy::And };
         args.from(2).iter().map(join).collect()
     }
-}
-
-/// Forty hexadecimal digits in any case.
-fn parsed(text: &[u8]) -> Option<Hash> {
-    let text = std::str::from_utf8(text).ok().filter(|text| text.len() == 40 && text.is_ascii())?;
-    let mut hash = Hash::default();
-    for (at, byte) in hash.iter_mut().enumerate() {
-        let digits = text.get(2 * at..2 * at + 2)?;
-        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return None;
-        }
-        *byte = u8::from_str_radix(digits, 16).ok()?;
-    }
-    Some(hash)
-}
-
-/// A script that is run by its hash.
-#[derive(Debug)]
-pub(crate) struct EvalshaRetry {
-    pub(crate) asker: Asker,
-    place: EvalshaRetryPlace,
-    row: &'static Row,
-    args: ArgsBuf,
-    /// Its keys have other names than the client's.
-    is_renamed: bool,
-    script: Arc<[u8]>,
-    /// What the account has of it.
-    accounted: usize,
-    /// What the node said: that it does not know the script.
-    refusal: Vec<u8>,
-}
-
-/// Where a script is run that its node did not know.
-#[derive(Clone, Copy, Debug)]
-enum EvalshaRetryPlace {
-    /// At this node.
-    At(NodeId),
-    /// Where its keys are by then.
-    AtItsKeys,
-    /// Nowhere: what its keys are called is not known any more.
-    Nowhere,
-}
-
-impl EvalshaRetry {
-    /// Other nodes are configured. What the node does not know is sent to the node of that name, or, where keys are placed or
-    /// named in another way now (`has_other_ways`), to where they are.
-    pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
-        self.place = match self.place {
-            EvalshaRetryPlace::At(node) if !has_other_ways => {
-                moves.namesake_of(node).map_or(EvalshaRetryPlace::Nowhere, EvalshaRetryPlace::At)
-            }
-            _ if self.is_renamed => EvalshaRetryPlace::Nowhere,
-            _ => EvalshaRetryPlace::AtItsKeys,
-        };
-    }
-
-    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
-        if reply.starts_with(b"-NOSCRIPT") {
-            self.refusal = reply.to_vec();
-        } else {
-            clients.feed(self.asker.session, self.asker.seq, reply, true);
-        }
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
-        Progress::Through
-    }
-}
-
-/// Writes the request that runs a script itself in place of one that names it.
-fn with_script(row: &Row, args: Args<'_>, script: &[u8], out: &mut Vec<u8>) {
-    let is_readonly = row.command == Command::Scripting(ScriptingCommand::EvalshaRo);
-    request_head(out, args.len());
-    request_bulk(out, if is_readonly { b"EVAL_RO" } else { b"EVAL" });
-    request_bulk(out, script);
-    args.from(2).iter().for_each(|argument| request_bulk(out, argument));
 }
 
 impl<E: Execute> Env<E> {
@@ -270,7 +105,7 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
         if let Err(error) = sent {
             self.counters.node_errors.add(1);
-            tasks.fail(task, 0, crate::internal_request::LostReply::Unsent, &error, clients);
+            tasks.fail(task, 0, crate::reply::progress::LostReply::Unsent, &error, clients);
         }
         Some(self.keep_pace_of_all(index, Some(lane)))
     }
@@ -340,7 +175,13 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::SCRIPT_BYTES_MAX;
+    use crate::limits::SCRIPTS_BYTES_MAX;
+    use crate::scripts::known::Hash;
     use respool_command::lookup;
+    use respool_wire::ArgsBuf;
+    use sha1::Digest;
+    use sha1::Sha1;
 
     #[test]
     fn scripts_are_found_by_their_hash_in_any_case() {

@@ -22,7 +22,6 @@ use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
 use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
 use crate::slab::Handle;
-use crate::worker::Worker;
 use respool_command::Execute;
 
 impl Session {
@@ -41,42 +40,9 @@ impl Session {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// All that a client has sent has been read. What it has asked before it closed its side is still answered.
-    pub(crate) fn note_ended(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        session.details.has_ended = true;
-        if !session.is_waiting() {
-            session.pause.add(Pause::CLOSING);
-            session.input = None;
-            self.env.clients.list(index);
-            self.env.abandon_pieces(index);
-            self.subscriptions.abandon_names(&mut self.env, index);
-        }
-        self.note_hung_up(index);
-        self.dedicated.handle_half_closed(&mut self.env, index);
-    }
-
-    /// A client has closed its side. What it waits for may never come.
-    #[cold]
-    pub(crate) fn note_hung_up(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        session.details.has_hung_up = true;
-        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
-        let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
-        for blocked in blocked {
-            let release = self.blocking.release_of(&self.env, blocked);
-            self.blocking.release_blocked(&mut self.env, blocked, release);
-        }
-        if is_held {
-            self.env.drop_rest(index);
-        }
-    }
-}
-
 impl Blocking {
     /// Whether a request of a client that closes its side has had the time to be answered if it could be.
-    fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
+    pub(crate) fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
         let arrived_us = self.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
         // A stall of the event loop is no time in which it could have been answered.
         let arrived_us = env.lag.attended_us(arrived_us);

@@ -45,3 +45,10 @@ impl Display for ClientId {
         Display::fmt(&self.0, f)
     }
 }
+
+/// Who asked, for answers that take their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) session: ClientHandle,
+    pub(crate) seq: respool_connection::Seq,
+}

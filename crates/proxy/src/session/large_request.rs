@@ -17,30 +17,20 @@
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
 use crate::env::Env;
+use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::nodes::id::NodeId;
 use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
-use crate::read_tracker::ReadTracker;
 use crate::reply::owner::Owner;
-use crate::session::forced_disconnect::DisconnectReason;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Pause, ReplyMode, SessionFlags};
+use crate::reply::progress::ReplyMode;
+use crate::request::streamed_request::StreamedRequest;
+use crate::session::disconnect_log::DisconnectReason;
+use crate::session::id::ClientId;
+use crate::session::{Pause, SessionFlags};
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
-use respool_connection::{Input, Seq};
+use respool_connection::Input;
 use respool_wire::{Args, Begun, RequestError, RequestTail, Strictness, request_bulk, request_head};
-
-/// What a lane knows of the request that is being passed on over it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamedRequest {
-    client: ClientHandle,
-    /// The place of its reply among the client's.
-    seq: Seq,
-    /// What waited when it was looked at last, in bytes.
-    seen_bytes: usize,
-    /// When that last changed.
-    moved_us: u64,
-}
 
 /// The states in which a session's large requests are passed on in pieces.
 const FIT: [SessionFlags; 5] = [

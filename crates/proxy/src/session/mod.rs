@@ -4,6 +4,7 @@
 //! shared connection to a node.
 
 pub(crate) mod dedicated_mark;
+pub(crate) mod disconnect_log;
 pub(crate) mod forced_disconnect;
 mod half_close;
 pub(crate) mod held_time;
@@ -16,42 +17,22 @@ mod states;
 pub(crate) mod table;
 
 use crate::auth::quota::UserQuota;
+use crate::auth::unmet_states::UnmetStates;
 use crate::pool::key_id::LaneKeyId;
-use crate::pool::large_reply::Large;
 use crate::pubsub::subscriber::Subscriber;
-use crate::request::unknown_command::LearningBudget;
+use crate::reply::large::Large;
+use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::held_time::HeldTime;
-use crate::session::id::ClientHandle;
-use crate::session::refused_state::UnmetStates;
 use crate::session::reply_window::Credit;
-use crate::transaction::TransactionState;
-use crate::workers::shared::ProcessBudget;
+use crate::transaction::state::TransactionState;
+use crate::workers::budget::ProcessBudget;
+use crate::workers::learning_budget::LearningBudget;
 use respool_access::User;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};
 use respool_wire::Protocol;
 use std::sync::Arc;
-
-/// Whether replies are wanted (`CLIENT REPLY`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ReplyMode {
-    #[default]
-    On,
-    /// None is, until `CLIENT REPLY ON`.
-    Off,
-    /// `CLIENT REPLY SKIP` was just read: the next request's reply is not wanted.
-    SkipNext,
-}
-
-impl ReplyMode {
-    /// A reply that was not wanted has been left out.
-    pub(crate) fn pass(&mut self) {
-        if *self == Self::SkipNext {
-            *self = Self::On;
-        }
-    }
-}
 
 /// Why a client is not being read. Several reasons may hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -386,13 +367,6 @@ pub(crate) enum Flow {
     Again,
     /// Not at all: what else the client sent is ignored.
     Stop,
-}
-
-/// Who asked, for answers that take their time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
-    pub(crate) session: ClientHandle,
-    pub(crate) seq: respool_connection::Seq,
 }
 
 #[cfg(test)]

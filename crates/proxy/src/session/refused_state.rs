@@ -12,32 +12,15 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
+use crate::auth::unmet_states::{UnmetStates, WantedState};
 use crate::env::Env;
 use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use crate::transaction::WatchFailure;
+use crate::transaction::state::WatchFailure;
 use respool_access::is_for_everybody;
 use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};
 use respool_wire::Args;
-
-/// One of those.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WantedState {
-    Database = 1,
-    User = 2,
-    Dialect = 4,
-}
-
-/// Those that a session has and that are not met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UnmetStates(u8);
-
-impl UnmetStates {
-    pub(crate) fn has(self, wish: WantedState) -> bool {
-        self.0 & wish as u8 != 0
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// What a client asked for cannot be granted, for reasons that a server would not have.

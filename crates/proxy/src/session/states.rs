@@ -33,18 +33,8 @@
 use crate::ended::Ended;
 use crate::env::Env;
 use crate::session::Session;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::worker::Worker;
+use crate::session::id::ClientHandle;
 use respool_command::Execute;
-
-impl<E: Execute> Worker<E> {
-    /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
-    pub(crate) fn leave_states(&mut self, index: ClientId) {
-        self.env.leave_transaction(index);
-        self.dedicated.leave(&mut self.env, index);
-        self.subscriptions.reset_subscriptions(&mut self.env, index);
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// The client has gone: everything that it held is given back, cleaned or closed. Its own lanes come first, so that what it

@@ -4,25 +4,15 @@
 //! changes, behind the reply to the whole. The engine's keyspace events come the same way, and are published at once
 //! (`pubsub/keyspace_events.rs`).
 
-use crate::engine_changes::EngineChanges;
 use crate::env::Env;
+use crate::interfaces::engine_changes::EngineChanges;
 use crate::pubsub::Subscriptions;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
+use crate::tracking::state::Changed;
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeMap;
-
-/// What one request has changed, or time.
-#[derive(Debug)]
-pub(crate) struct Changed {
-    /// Whose request it was.
-    by: Option<ClientHandle>,
-    /// It is part of a transaction, which may have read the keys since.
-    is_in_transaction: bool,
-    /// `None`: all keys.
-    keys: Option<Vec<Box<[u8]>>>,
-}
 
 impl Subscriptions {
     /// Whether a client does not want to hear of a change, because it is its own.

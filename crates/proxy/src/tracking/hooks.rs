@@ -1,10 +1,9 @@
-//! What other features tell subscriptions and tracking, see [`crate::read_tracker`].
+//! What other features tell subscriptions and tracking, see [`crate::interfaces::read_tracker`].
 
 use crate::env::Env;
-use crate::pool::LaneKey;
-use crate::pool::key_id::LaneKeyId;
+use crate::interfaces::read_tracker::ReadTracker;
+use crate::pool::key_id::{LaneKey, LaneKeyId};
 use crate::pubsub::Subscriptions;
-use crate::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use respool_access::User;
 use respool_command::{Execute, Row};

@@ -2,9 +2,9 @@
 
 use crate::config::Config;
 use crate::integer::integer;
-use crate::internal_request::Progress;
 use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::table::LaneHandle;
+use crate::reply::progress::Progress;
 use crate::session::id::ClientHandle;
 use crate::slab::Handle;
 use respool_wire::{ReplyKind, encode_request};

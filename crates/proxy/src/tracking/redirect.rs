@@ -2,7 +2,7 @@
 
 use super::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::env::Env;
-use crate::session::Asker;
+use crate::session::id::Asker;
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, Protocol};
 

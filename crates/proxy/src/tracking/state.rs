@@ -184,3 +184,14 @@ impl Default for TableLimit {
         Self(AtomicUsize::new(UNSAID))
     }
 }
+
+/// What one request has changed, or time.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    /// Whose request it was.
+    pub(crate) by: Option<ClientHandle>,
+    /// It is part of a transaction, which may have read the keys since.
+    pub(crate) is_in_transaction: bool,
+    /// `None`: all keys.
+    pub(crate) keys: Option<Vec<Box<[u8]>>>,
+}

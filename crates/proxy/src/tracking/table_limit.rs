@@ -4,13 +4,13 @@
 //! a client. An evicted key is invalidated for its readers as if it had changed. If the bound is lowered by a million, keys
 //! are evicted in slices, with requests of other clients between them.
 
-use super::TrackingTable;
 use super::state::UNSAID;
 use crate::env::Env;
 use crate::integer::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
+use crate::tracking::table::TrackingTable;
 use respool_command::Execute;
 use respool_wire::Args;
 use std::sync::atomic::Ordering;

@@ -7,265 +7,35 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
+use crate::auth::unmet_states::WantedState;
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::TRIALS_MAX;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
-use crate::pool::lease::ResetNeeded;
-use crate::pool::replace::Moves;
+use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::owner::Owner;
+use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::held_requests::Held;
-use crate::scripts::NamedScript;
-use crate::session::id::ClientId;
-use crate::session::refused_state::WantedState;
-use crate::session::table::Clients;
-use crate::session::{Asker, Flow, Pause, ReplyMode, SessionFlags};
-use crate::transaction::multi_probe::{Multi, Then};
+use crate::scripts::known::NamedScript;
+use crate::session::id::{Asker, ClientId};
+use crate::session::{Flow, Pause, SessionFlags};
+use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
+use crate::transaction::multi::Multi;
 use crate::transaction::queue::QueuedCommands;
-use crate::transaction::{TransactionState, WatchFailure, WatchedLane, say};
+use crate::transaction::say;
+use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
+use crate::transaction::trial::Then;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
-use respool_wire::{Encoder, Protocol, elements, replies};
+use respool_wire::elements;
 use std::sync::PoisonError;
-
-/// The requests that a task of this kind has in a lane.
-const BEGIN: u16 = 0;
-const QUEUE: u16 = 1;
-const EXEC: u16 = 2;
-
-/// A block on its way.
-#[derive(Debug)]
-pub(crate) struct Exec {
-    pub(crate) asker: Asker,
-    is_wanted: bool,
-    /// The client's shared class. The transaction runs there if the client has disconnected before the transaction is sent.
-    class: LaneKeyId,
-    queued: QueuedCommands,
-    /// The private connection that it runs on, if it does.
-    private: Option<LaneHandle>,
-    /// The connection that it was sent on.
-    sent_on: Option<LaneHandle>,
-    node: NodeId,
-    /// The reply has to be read: some requests are ours, or a database was selected.
-    is_read: bool,
-    /// What the node said where it should have said OK or QUEUED.
-    refusal: Option<Vec<u8>>,
-    reply: Option<Vec<u8>>,
-    /// MULTI was not refused.
-    has_begun: bool,
-    /// The state of its connection is not known, or there is none.
-    is_lost: bool,
-    /// The node refused MULTI before anything else was sent.
-    is_refused: bool,
-    /// The client has its reply.
-    is_answered: bool,
-    /// The nodes have changed before anything of it was sent, and it can be sent nowhere now.
-    is_overtaken: bool,
-    /// Its time was over; what the node says nevertheless is only looked at.
-    is_late: bool,
-    /// Keys are watched on its connection.
-    is_watching: bool,
-    /// How often MULTI has been tried for it.
-    trials: u8,
-    /// The node did not know a script that it had been given: others have flushed them.
-    lacks_script: bool,
-    /// How often the block has been sent elsewhere because it was not there.
-    moves: u8,
-}
-
-/// A block is sent after its keys that often. A cluster that goes on moving them while it is asked is at odds with itself.
-const MOVES_MAX: u8 = 5;
-
-impl Exec {
-    /// The class in which it runs if its client has disconnected.
-    pub(crate) fn class(&self) -> LaneKeyId {
-        self.class
-    }
-
-    /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
-        let has_left =
-            self.sent_on.map_or_else(|| moves.has_left(self.node), |lane| moves.has_left_on(self.node, lane));
-        match has_left {
-            true => self.moves = MOVES_MAX,
-            false => self.node = moves.namesake_of(self.node).unwrap_or(NodeId::NONE),
-        }
-    }
-
-    /// Other nodes are configured, and nothing of the block has been sent. It goes to the node of the same name, unless keys are
-    /// placed or named in another way now (`has_other_ways`), or it was to run on a connection to the server that was left.
-    pub(crate) fn follow(&mut self, moves: &Moves, has_other_ways: bool) {
-        let is_bound = has_other_ways || self.private.is_some_and(|lane| moves.has_left_on(self.node, lane));
-        match moves.namesake_of(self.node).filter(|_| !is_bound) {
-            Some(node) => self.node = node,
-            None => self.is_overtaken = true,
-        }
-    }
-
-    /// Whether it runs on this private connection.
-    pub(crate) fn runs_on(&self, lane: LaneHandle) -> bool {
-        self.private == Some(lane)
-    }
-
-    /// Whether it runs on this private connection, and has not been answered.
-    pub(crate) fn waits_on(&self, lane: LaneHandle) -> bool {
-        self.runs_on(lane) && !self.is_answered
-    }
-
-    /// It has the connection to itself from now on that it was to share with its client's other requests.
-    pub(crate) fn take_for_itself(&mut self, lane: LaneHandle) {
-        self.private = Some(lane);
-    }
-
-    /// The same, if it was sent on this connection and has not been answered. Returns whether it was.
-    pub(crate) fn bind_to(&mut self, lane: LaneHandle) -> bool {
-        let is_on_it = self.sent_on == Some(lane) && !self.is_answered;
-        if is_on_it {
-            self.take_for_itself(lane);
-        }
-        is_on_it
-    }
-
-    pub(crate) fn is_overtaken(&self) -> bool {
-        self.is_overtaken
-    }
-
-    pub(crate) fn is_answered(&self) -> bool {
-        self.is_answered
-    }
-
-    pub(crate) fn is_late(&self) -> bool {
-        self.is_late
-    }
-
-    /// Bytes held.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.queued.held_bytes()
-    }
-
-    pub(crate) fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
-        let awaited = match step {
-            BEGIN => replies::OK,
-            QUEUE => replies::QUEUED,
-            _ => return self.finish(reply, clients),
-        };
-        if reply != awaited {
-            if !is_error(reply) {
-                return self.doubt(clients);
-            }
-            self.refusal.get_or_insert_with(|| reply.to_vec());
-            self.has_begun &= step != BEGIN;
-        }
-        Progress::Waits
-    }
-
-    /// No node answers a transaction so. The client, and all behind it, would get replies of others.
-    fn doubt(&mut self, clients: &mut Clients) -> Progress {
-        self.is_lost = true;
-        self.answer(&error_text::exec_in_doubt(), clients);
-        Progress::OutOfStep
-    }
-
-    fn finish(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
-        let replies = elements(reply).map(|replies| replies.declared());
-        let is_over = match replies {
-            // One reply for each request that was queued, and none was refused.
-            Some(count) => self.refusal.is_none() && count == self.queued.for_node as u64,
-            None if self.has_begun => is_null(reply) || is_abort(reply),
-            None => reply.starts_with(WITHOUT_MULTI),
-        };
-        if !is_over && self.has_begun && is_error(reply) {
-            // EXEC itself was refused, as old servers do while a script runs, and the transaction is still open: others on
-            // the connection would go on with it. Nothing has run, and nothing will once the connection is closed.
-            self.is_lost = true;
-            self.answer(&aborted(self.refusal.as_deref().unwrap_or(reply)), clients);
-            return Progress::OutOfStep;
-        }
-        if !is_over {
-            return self.doubt(clients);
-        }
-        if self.is_answered {
-            return Progress::Through;
-        }
-        let has_run = replies.is_some();
-        self.lacks_script = !self.queued.scripts.is_empty()
-            && elements(reply).is_some_and(|mut replies| replies.any(|reply| reply.starts_with(b"-NOSCRIPT")));
-        if !self.has_begun {
-            // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
-            self.is_lost = true;
-            let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(error_text::exec_in_doubt);
-            self.answer(&aborted(&refusal), clients);
-        } else if self.is_read && has_run || self.moved_to().is_some() {
-            self.reply = Some(reply.to_vec());
-        } else if let Some(refusal) = self.refusal.as_deref().filter(|r| r.starts_with(b"-")) {
-            // The client saw its requests queued, so to it EXEC is the first that is refused, and for this reason.
-            let line = aborted(refusal);
-            self.answer(&line, clients);
-        } else {
-            self.answer(reply, clients);
-        }
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
-        self.is_lost = true;
-        self.answer(error, clients);
-        // Others share the connection, and a transaction that is not over would go on with their requests.
-        self.is_late = loss == LostReply::Late && self.private.is_none();
-        if self.is_late { Progress::Waits } else { Progress::Through }
-    }
-
-    /// The node refuses MULTI. Nothing else has been sent.
-    pub(crate) fn refuse(&mut self, words: &[u8], clients: &mut Clients) {
-        self.is_refused = true;
-        self.answer(&aborted(words), clients);
-    }
-
-    fn answer(&mut self, reply: &[u8], clients: &mut Clients) {
-        if std::mem::replace(&mut self.is_answered, true) {
-            return;
-        }
-        clients.feed(self.asker.session, self.asker.seq, if self.is_wanted { reply } else { &[] }, true);
-    }
-
-    /// Where the node says the keys are, if that is why it refused to queue them.
-    fn moved_to(&self) -> Option<&str> {
-        let line = self.refusal.as_deref()?.strip_prefix(b"-MOVED ")?;
-        std::str::from_utf8(line).ok()?.trim_end().split(' ').nth(1)
-    }
-}
 
 /// The node that a block runs at, if anything binds it to one.
 fn node_of(queued: &QueuedCommands, watches: &[WatchedLane]) -> Option<NodeId> {
     queued.node.or(watches.first().map(|watch| watch.node)).or(queued.keyless_node)
-}
-
-/// What a node says to EXEC if it has taken no MULTI.
-const WITHOUT_MULTI: &[u8] = b"-ERR EXEC without MULTI";
-
-/// What a client is told whose transaction a node has refused in these words. None of it has run.
-fn aborted(refusal: &[u8]) -> Vec<u8> {
-    let (mut words, mut line) = (Vec::new(), Vec::new());
-    texts::exec_refused(refusal, &mut words);
-    Encoder::new(&mut line, Protocol::Resp2).error(&words);
-    line
-}
-
-/// Whether a node says that it has thrown a transaction away.
-pub(crate) fn is_abort(reply: &[u8]) -> bool {
-    reply.starts_with(b"-EXECABORT")
-}
-
-pub(crate) fn is_error(reply: &[u8]) -> bool {
-    matches!(reply.first(), Some(b'-' | b'!'))
-}
-
-/// A transaction whose watched keys have changed.
-fn is_null(reply: &[u8]) -> bool {
-    matches!(reply, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n")
 }
 
 /// How a block goes to its node.

@@ -1,25 +1,15 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
-use crate::auth::secrets::SecretArgs;
 use crate::env::Env;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
+use crate::reply::progress::ReplyMode;
 use crate::session::id::ClientId;
-use crate::session::{Pause, ReplyMode, SessionFlags};
+use crate::session::{Pause, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
-use respool_command::{Execute, Row};
+use crate::transaction::reply_parts::{ExecReply, Part};
+use respool_command::Execute;
 use respool_wire::{elements, replies};
 use std::collections::VecDeque;
-
-/// One part of the reply to an EXEC that is put together here.
-#[derive(Debug)]
-pub(crate) enum Part {
-    /// The node's replies.
-    Remote(Vec<u8>),
-    /// The node has selected a database.
-    Select(u32),
-    /// The proxy executes this, and replies.
-    Local(&'static Row, SecretArgs),
-}
 
 /// What comes next of the reply to an EXEC.
 pub(crate) enum NextPart {
@@ -31,14 +21,6 @@ pub(crate) enum NextPart {
     None,
     /// The client is not there.
     Gone,
-}
-
-/// The elements of an EXEC reply that are left; some are executed here. The client is not read before they are done.
-#[derive(Debug)]
-pub(crate) struct ExecReply {
-    parts: VecDeque<Part>,
-    /// What the client wants of replies afterwards, if none of these is wanted.
-    restored: Option<ReplyMode>,
 }
 
 impl<E: Execute> Env<E> {

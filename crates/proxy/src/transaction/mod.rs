@@ -21,137 +21,39 @@
 
 pub(crate) mod exec;
 pub(crate) mod exec_reply;
+pub(crate) mod exec_request;
+pub(crate) mod local_watch;
+pub(crate) mod multi;
 pub(crate) mod multi_probe;
+pub(crate) mod pending_watch;
 mod queue;
+pub(crate) mod reply_parts;
+pub(crate) mod state;
+pub(crate) mod trial;
 
 use crate::auth::secrets::is_confidential;
-use crate::blocking::engine::LocalWatch;
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests, LostReply, Progress};
+use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::id::NodeId;
+use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
-use crate::pool::lease::ResetNeeded;
-use crate::pool::replace::Moves;
+use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::LaneHandle;
 use crate::pool::{LaneUse, Lanes};
-use crate::session::dedicated_mark::DedicatedMark;
-use crate::session::id::ClientId;
-use crate::session::{Asker, Flow, Pause, ReplyMode, Session, SessionFlags};
+use crate::reply::progress::{LostReply, ReplyMode};
+use crate::session::id::{Asker, ClientId};
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
-use crate::transaction::exec_reply::ExecReply;
-use crate::transaction::multi_probe::{Multi, Then};
+use crate::transaction::multi::Multi;
+use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
+use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
+use crate::transaction::trial::Then;
 use respool_command::{Command, Execute, Row};
 use respool_route::{PlanError, RouteError, RouteScratch};
 use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
 use std::sync::Arc;
-
-/// A private connection on which keys are watched.
-#[derive(Debug)]
-pub(crate) struct WatchedLane {
-    pub(crate) node: NodeId,
-    pub(crate) lane: LaneHandle,
-    pub(crate) since_us: u64,
-}
-
-/// What a session holds. Boxed, and only there while it holds something.
-#[derive(Debug, Default)]
-pub(crate) struct TransactionState {
-    pub(crate) queued: Option<QueuedCommands>,
-    pub(crate) since_us: u64,
-    pub(crate) watches: Vec<WatchedLane>,
-    /// What it watches in the engine of this process.
-    pub(crate) local_watch: Option<LocalWatch>,
-    /// Whether what the client thinks that it watches is not watched.
-    pub(crate) failure: WatchFailure,
-    /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
-    pub(crate) is_touched: bool,
-    /// Requests that wait: one, or one for each node.
-    pub(crate) blocked: Vec<Handle>,
-    /// Bytes of those requests.
-    pub(crate) waiting_bytes: usize,
-    /// What is left to do of an EXEC whose node has answered.
-    pub(crate) exec_reply: Option<ExecReply>,
-    /// It has connections for good.
-    pub(crate) dedicated: Option<DedicatedMark>,
-}
-
-impl TransactionState {
-    pub(crate) fn held_bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.waiting_bytes
-            + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
-            + self.local_watch.as_ref().map_or(0, LocalWatch::held_bytes)
-            + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queued.is_none()
-            && self.watches.is_empty()
-            && self.exec_reply.is_none()
-            && self.dedicated.is_none()
-            && self.local_watch.is_none()
-            && self.blocked.is_empty()
-            && !self.is_touched
-            && self.failure == WatchFailure::None
-    }
-}
-
-/// What went wrong with the watching of keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum WatchFailure {
-    /// Nothing.
-    #[default]
-    None,
-    /// A WATCH has just been answered with an error, and it is to be seen whether its client has sent something behind it.
-    Fresh,
-    /// The client may think that it watches: it has sent more before it could read that WATCH had failed, or the watching has
-    /// ended since. EXEC must not succeed as if the keys had been watched.
-    Unseen,
-}
-
-impl WatchFailure {
-    /// A WATCH has failed. What was watched before it may be lost with it.
-    fn note(&mut self, has_watched: bool) {
-        *self = if has_watched || *self == Self::Unseen { Self::Unseen } else { Self::Fresh };
-    }
-}
-
-/// A WATCH that waits for its nodes.
-#[derive(Debug)]
-pub(crate) struct PendingWatch {
-    asker: Asker,
-    is_wanted: bool,
-    awaited: usize,
-    error: Option<Vec<u8>>,
-    /// Its client watched something before.
-    has_watched: bool,
-}
-
-impl PendingWatch {
-    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::session::table::Clients) -> Progress {
-        // No node answers WATCH with anything else: what comes on this connection is no reply to what is asked on it.
-        let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
-        if reply != replies::OK {
-            if let Some(session) = clients.sessions.get_mut(self.asker.session) {
-                session.pins_mut().failure.note(self.has_watched);
-            }
-            self.error.get_or_insert_with(|| if is_doubtful { error_text::pin_lost() } else { reply.to_vec() });
-        }
-        self.awaited -= 1;
-        if self.awaited > 0 && !is_doubtful {
-            return Progress::Waits;
-        }
-        let reply = match &self.error {
-            _ if !self.is_wanted => &[][..],
-            Some(error) => error,
-            None => replies::OK,
-        };
-        clients.feed(self.asker.session, self.asker.seq, reply, true);
-        if is_doubtful { Progress::OutOfStep } else { Progress::Through }
-    }
-}
 
 impl Session {
     /// What the session holds, made if it holds nothing yet.

@@ -3,14 +3,13 @@
 //! Those that a node will run are kept as they will be sent, one behind the other; those that are ours are kept as
 //! arguments, in their places between them.
 
-use crate::auth::secrets::SecretArgs;
-use crate::commands::config_get::shows_secrets;
+use crate::auth::secret_args::{SecretArgs, shows_secrets};
 use crate::config::LaneLimits;
 use crate::error_text;
 use crate::nodes::id::NodeId;
-use crate::pool::replace::Moves;
-use crate::request::target::words;
-use crate::scripts::{Hash, NamedScript};
+use crate::nodes::moves::Moves;
+use crate::request::words;
+use crate::scripts::known::{Hash, NamedScript};
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
 };
@@ -414,7 +413,7 @@ mod tests {
     #[test]
     fn a_script_that_is_named_often_is_kept_once() {
         let mut bench = Bench::new(1);
-        let mut scripts = crate::scripts::Scripts::default();
+        let mut scripts = crate::scripts::known::Scripts::default();
         let row = respool_command::lookup(b"EVALSHA").expect("it has a row");
         scripts.note(b"return 1");
         scripts.note(b"return 2");

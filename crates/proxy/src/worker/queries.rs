@@ -2,8 +2,8 @@
 
 use crate::env::Env;
 use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
-use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Asker, Flow, Pause};
+use crate::session::id::{Asker, ClientHandle, ClientId};
+use crate::session::{Flow, Pause};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use crate::workers::query::Finished;

@@ -1,11 +1,11 @@
 //! Subscriptions and tracking: what of them concerns all workers, and what an engine in this process is told of them.
 
-use crate::engine_changes::EngineChanges;
+use crate::interfaces::engine_changes::EngineChanges;
 use crate::mail::Query;
 use crate::pubsub::PubsubStep;
 use crate::pubsub::query::Publishing;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Asker, Flow};
+use crate::session::Flow;
+use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::tracking::TrackingStep;
 use crate::tracking::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::worker::Worker;

@@ -1,10 +1,11 @@
 //! Transactions: what of them is for the engine of this process, for other features, or for the proxy itself.
 
-use crate::engine_changes::EngineChanges;
+use crate::auth::unmet_states::WantedState;
+use crate::interfaces::engine_changes::EngineChanges;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::session::refused_state::WantedState;
-use crate::transaction::exec_reply::{NextPart, Part};
+use crate::transaction::exec_reply::NextPart;
+use crate::transaction::reply_parts::Part;
 use crate::worker::Worker;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
 use respool_wire::{Request, replies};

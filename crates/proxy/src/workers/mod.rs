@@ -1,5 +1,11 @@
 //! What the workers of one process have in common, and what they tell each other.
 
+pub(crate) mod budget;
+pub(crate) mod command_info;
+pub(crate) mod databases;
+pub(crate) mod info_cache;
+pub(crate) mod learning_budget;
+pub(crate) mod learnt;
 pub(crate) mod node_stats;
 pub(crate) mod operator_state;
 pub(crate) mod query;

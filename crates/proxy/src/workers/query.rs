@@ -10,7 +10,7 @@
 //! them all. This is only the table of the queries that wait.
 
 use crate::limits::QUERY_US_MAX;
-use crate::session::Asker;
+use crate::session::id::Asker;
 use crate::slab::{Handle, Slab};
 use std::sync::Arc;
 

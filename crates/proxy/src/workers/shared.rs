@@ -1,20 +1,18 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
 use crate::auth::users::Access;
-use crate::commands::node_info::InfoCache;
-use crate::commands::select::Databases;
 use crate::hooks::Hooks;
-use crate::lifecycle::memory::EvictionVote;
-use crate::nodes::kind::{NodeKinds, NodeMismatch};
-use crate::nodes::retry_budget::Governor;
+use crate::nodes::kinds::{NodeKinds, NodeMismatch};
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
-use crate::request::unknown_command::LearntCommands;
-use crate::scripts::Scripts;
+use crate::scripts::known::Scripts;
+use crate::workers::budget::ProcessBudget;
+use crate::workers::databases::Databases;
+use crate::workers::info_cache::InfoCache;
+use crate::workers::learnt::LearntCommands;
 use crate::workers::node_stats::WorkerNodeStats;
 use crate::workers::operator_state::OperatorState;
 use crate::workers::quiescence::Quiescence;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared by all workers of one proxy.
@@ -82,34 +80,6 @@ pub struct Measured {
     pub name: String,
     /// How long it took.
     pub histogram: Arc<Histogram>,
-}
-
-/// What a process counts as one: clients, bytes, dials.
-#[derive(Debug)]
-pub struct ProcessBudget {
-    next_client: AtomicU64,
-    clients: AtomicUsize,
-    held_bytes: AtomicUsize,
-    dedicated: AtomicUsize,
-    pub(crate) auction: EvictionVote,
-    /// Another process takes over, or has done so: it would not hear of what is changed here.
-    has_successor: AtomicBool,
-    /// How often nodes that could not be connected to are tried again.
-    pub(crate) governor: Governor,
-}
-
-impl Default for ProcessBudget {
-    fn default() -> Self {
-        Self {
-            next_client: AtomicU64::new(1),
-            clients: AtomicUsize::new(0),
-            held_bytes: AtomicUsize::new(0),
-            dedicated: AtomicUsize::new(0),
-            auction: EvictionVote::default(),
-            has_successor: AtomicBool::new(false),
-            governor: Governor::default(),
-        }
-    }
 }
 
 /// Facts for `INFO` that a pure crate cannot find out.
@@ -209,68 +179,6 @@ impl Shared {
     /// The sum of one counter over all workers.
     pub fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
         self.counters.iter().map(|c| pick(c)).sum()
-    }
-}
-
-impl ProcessBudget {
-    /// Another process takes over what is known here of users and orders, or does so no more. From then on clients may change
-    /// nothing of it: what is read afterwards is all there is.
-    pub fn note_successor(&self, has_successor: bool) {
-        self.has_successor.store(has_successor, Ordering::SeqCst);
-    }
-
-    /// Whether another process would not hear of a change. Asked under the lock of what is changed.
-    pub(crate) fn has_successor(&self) -> bool {
-        self.has_successor.load(Ordering::SeqCst)
-    }
-
-    /// A number that no other client of this process has had.
-    pub(crate) fn next_client_id(&self) -> u64 {
-        self.next_client.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Counts a client in, unless there are `max` already.
-    pub(crate) fn admit(&self, max: usize) -> bool {
-        if self.clients.fetch_add(1, Ordering::Relaxed) < max {
-            return true;
-        }
-        self.clients.fetch_sub(1, Ordering::Relaxed);
-        false
-    }
-
-    /// A worker has so many connections that serve one client for good.
-    pub(crate) fn account_dedicated(&self, before: usize, after: usize) {
-        self.dedicated.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
-    }
-
-    /// Whether some client may be shown what nodes are asked.
-    #[inline]
-    pub(crate) fn is_watched(&self) -> bool {
-        self.dedicated.load(Ordering::Relaxed) > 0
-    }
-
-    /// Counts a client out.
-    pub(crate) fn leave(&self) {
-        self.clients.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Clients of the whole process.
-    pub fn clients(&self) -> usize {
-        self.clients.load(Ordering::Relaxed)
-    }
-
-    /// A worker holds so many bytes more or fewer.
-    pub(crate) fn account(&self, before: usize, after: usize) {
-        if after >= before {
-            self.held_bytes.fetch_add(after - before, Ordering::Relaxed);
-        } else {
-            self.held_bytes.fetch_sub(before - after, Ordering::Relaxed);
-        }
-    }
-
-    /// Bytes held by all workers.
-    pub fn held_bytes(&self) -> usize {
-        self.held_bytes.load(Ordering::Relaxed)
     }
 }
 

@@ -7,7 +7,6 @@ use respool_testkit::{Address, Client, PATIENCE, request, wait_until};
 use super::{proxy, redis_servers};
 
 /// Longer than a script runs before others are served: five seconds.
-
 const ENDLESS: [&str; 3] = ["EVAL", "while true do pcall(function() while true do end end) end", "0"];
 
 fn patient(server: &Address) -> io::Result<Client> {

@@ -25,7 +25,7 @@ use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_ACKNOWLEDGEMENTS_BYTES_MAX, ME
 use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
 use crate::pool::table::LaneHandle;
-use crate::session::forced_disconnect::DisconnectReason;
+use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause};
 use respool_command::{Command, Execute, Row, ServerCommand as S, text as texts};

@@ -16,44 +16,44 @@ use std::collections::BTreeSet;
 
 /// One channel of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PendingUnsubscribe {
-    pub(super) kind: Kind,
+pub(crate) struct PendingUnsubscribe {
+    pub(crate) kind: Kind,
     /// The channel's number as nodes are told of it.
-    pub(super) told: u32,
+    pub(crate) told: u32,
     /// The client's number.
-    pub(super) subscriber: u32,
+    pub(crate) subscriber: u32,
     /// The channel's number as the client calls it.
-    pub(super) id: u32,
+    pub(crate) id: u32,
 }
 
 /// All such channels of a worker's clients.
 #[derive(Debug, Default)]
-pub(super) struct PendingUnsubscribes(BTreeSet<PendingUnsubscribe>);
+pub(crate) struct PendingUnsubscribes(BTreeSet<PendingUnsubscribe>);
 
 impl PendingUnsubscribes {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Returns whether it was not there before.
-    pub(super) fn begin(&mut self, departure: PendingUnsubscribe) -> bool {
+    pub(crate) fn begin(&mut self, departure: PendingUnsubscribe) -> bool {
         self.0.insert(departure)
     }
 
-    pub(super) fn end(&mut self, departure: PendingUnsubscribe) -> bool {
+    pub(crate) fn end(&mut self, departure: PendingUnsubscribe) -> bool {
         self.0.remove(&departure)
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// The clients that are still to get the messages of a channel.
-    pub(super) fn of(&self, kind: Kind, told: u32) -> impl Iterator<Item = PendingUnsubscribe> + '_ {
+    pub(crate) fn of(&self, kind: Kind, told: u32) -> impl Iterator<Item = PendingUnsubscribe> + '_ {
         let at = |subscriber, id| PendingUnsubscribe { kind, told, subscriber, id };
         self.0.range(at(0, 0)..=at(u32::MAX, u32::MAX)).copied()
     }

@@ -4,8 +4,7 @@
 //! that happens know nothing of tracking but this.
 
 use crate::env::Env;
-use crate::pool::LaneKey;
-use crate::pool::key_id::LaneKeyId;
+use crate::pool::key_id::{LaneKey, LaneKeyId};
 use crate::session::id::ClientId;
 use respool_access::User;
 use respool_command::{Execute, Row};

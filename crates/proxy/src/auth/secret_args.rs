@@ -1,0 +1,34 @@
+//! Arguments that are overwritten when they are not needed any more.
+
+use respool_command::{Command, Row, ServerCommand};
+use respool_wire::{Args, ArgsBuf};
+
+/// Arguments that are overwritten when they are given up.
+#[derive(Debug)]
+pub(crate) struct SecretArgs(ArgsBuf);
+
+impl SecretArgs {
+    /// A copy of these.
+    pub(crate) fn of(args: Args<'_>) -> Self {
+        let mut own = ArgsBuf::with_room(args.len(), args.iter().map(<[u8]>::len).sum());
+        args.iter().for_each(|arg| {
+            own.push(arg);
+        });
+        Self(own)
+    }
+
+    pub(crate) fn as_args(&self) -> Args<'_> {
+        self.0.as_args()
+    }
+}
+
+impl Drop for SecretArgs {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
+/// Whether a row shows what may hold secrets. Every client may ask for it, and is shown less.
+pub(crate) fn shows_secrets(row: &Row) -> bool {
+    matches!(row.command, Command::Server(ServerCommand::ConfigGet | ServerCommand::ModuleList))
+}

@@ -1,0 +1,19 @@
+//! What a client wanted its session to be, and what it is not: a user, a database, a dialect.
+
+/// One of those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WantedState {
+    Database = 1,
+    User = 2,
+    Dialect = 4,
+}
+
+/// Those that a session has and that are not met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UnmetStates(pub(crate) u8);
+
+impl UnmetStates {
+    pub(crate) fn has(self, wish: WantedState) -> bool {
+        self.0 & wish as u8 != 0
+    }
+}

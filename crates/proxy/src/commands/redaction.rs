@@ -1,0 +1,105 @@
+//! What clients are not shown of the settings of nodes.
+
+use crate::error_text;
+use crate::reply::progress::Progress;
+use crate::session::id::Asker;
+use crate::session::table::Clients;
+use respool_command::{is_open_setting, is_secret_setting};
+use respool_wire::elements;
+
+/// What stands in the place of a value that is not shown. It is no hash and no password.
+const HIDDEN: &[u8] = b"(hidden)";
+
+/// What may be shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VisibleSettings {
+    /// Whether clients need a password here; `None`: it is a node's own that is asked for.
+    pub(crate) has_password: Option<bool>,
+    /// The client may steer nodes.
+    pub(crate) is_admin: bool,
+    /// Modules are shown, no settings.
+    pub(crate) are_modules: bool,
+}
+
+/// A request for what may hold secrets, on its way.
+#[derive(Debug)]
+pub(crate) struct RedactedConfigGet {
+    pub(crate) asker: Asker,
+    pub(crate) terms: VisibleSettings,
+}
+
+impl RedactedConfigGet {
+    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
+        clients.feed(self.asker.session, self.asker.seq, &hidden(reply, self.terms), true);
+        Progress::Through
+    }
+
+    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, error);
+        Progress::Through
+    }
+}
+
+/// The content of a bulk string.
+fn content(bulk: &[u8]) -> Option<&[u8]> {
+    let head = bulk.strip_prefix(b"$")?.iter().position(|byte| *byte == b'\n')? + 2;
+    bulk.get(head..)?.strip_suffix(b"\r\n")
+}
+
+/// The line with which an aggregate begins. `None`: an attribute stands before it, which no server says here; what belongs to
+/// it and what to the aggregate cannot be told by the first line.
+pub(crate) fn head(reply: &[u8]) -> Option<&[u8]> {
+    let end = reply.iter().position(|byte| *byte == b'\n')? + 1;
+    reply.get(..end).filter(|line| !line.starts_with(b"|"))
+}
+
+/// A reply without secrets. What is no list as it should be is not shown at all.
+pub(crate) fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
+    let is_nothing = matches!(reply.first(), Some(b'-' | b'_')) || reply == b"*-1\r\n" || reply == b"$-1\r\n";
+    if is_nothing {
+        return reply.to_vec();
+    }
+    let mut out = Vec::new();
+    let shown = match terms.are_modules {
+        true => show_modules(reply, terms, &mut out),
+        false => show_pairs(reply, terms, &mut out),
+    };
+    shown.map_or_else(|| error_text::NOT_SHOWN.to_vec(), |()| out)
+}
+
+fn show_modules(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(head(reply)?);
+    for module in elements(reply)? {
+        out.extend_from_slice(head(module)?);
+        let mut fields = elements(module)?;
+        while let Some(name) = fields.next() {
+            let value = fields.next()?;
+            let is_open =
+                terms.is_admin || content(name).is_some_and(|name| matches!(name, b"name" | b"ver" | b"path"));
+            out.extend_from_slice(name);
+            out.extend_from_slice(if is_open { value } else { b"*0\r\n" });
+        }
+    }
+    Some(())
+}
+
+fn show_pairs(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(head(reply)?);
+    let mut fields = elements(reply)?;
+    while let Some(name) = fields.next() {
+        let value = fields.next()?;
+        let setting = content(name).unwrap_or_default();
+        out.extend_from_slice(name);
+        let own = terms.has_password.filter(|_| setting.eq_ignore_ascii_case(b"requirepass"));
+        let is_shown =
+            is_open_setting(setting) || terms.is_admin && content(name).is_some() && !is_secret_setting(setting);
+        // A client that may not steer nodes is not told either whether the rest is set.
+        let is_set = own.unwrap_or_else(|| !terms.is_admin || content(value).is_none_or(|value| !value.is_empty()));
+        if is_shown {
+            out.extend_from_slice(value);
+        } else {
+            respool_wire::request_bulk(out, if is_set { HIDDEN } else { b"" });
+        }
+    }
+    Some(())
+}

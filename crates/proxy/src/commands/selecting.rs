@@ -1,0 +1,13 @@
+//! A SELECT that waits for a node to say whether it has the database.
+
+use crate::nodes::id::NodeId;
+use crate::session::id::Asker;
+
+/// A `SELECT` that waits for a node to say whether it has the database.
+#[derive(Debug)]
+pub(crate) struct Selecting {
+    pub(crate) asker: Asker,
+    pub(crate) is_wanted: bool,
+    /// The nodes that have been asked.
+    pub(crate) asked: Vec<NodeId>,
+}

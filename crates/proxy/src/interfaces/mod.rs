@@ -1,0 +1,4 @@
+//! What one feature tells another without naming it: traits that the feature that is told implements.
+
+pub(crate) mod engine_changes;
+pub(crate) mod read_tracker;

@@ -1,0 +1,48 @@
+//! A private connection is brought back to its plain state.
+
+use crate::pool::table::LaneHandle;
+use crate::reply::progress::Progress;
+use respool_wire::replies;
+
+/// What a client may have left on a connection, as the requests that undo it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ResetNeeded {
+    /// MULTI was sent and neither EXEC nor DISCARD.
+    pub(crate) is_queueing: bool,
+    /// Keys may be watched.
+    pub(crate) is_watching: bool,
+    /// Another database than the class's may be selected.
+    pub(crate) is_elsewhere: bool,
+}
+
+/// A clean-up that waits for the node to acknowledge it.
+#[derive(Debug)]
+pub(crate) struct LaneReset {
+    pub(crate) lane: LaneHandle,
+    pub(crate) awaited: u16,
+    pub(crate) is_clean: bool,
+}
+
+impl LaneReset {
+    pub(crate) fn new(lane: LaneHandle, awaited: u16) -> Self {
+        Self { lane, awaited, is_clean: true }
+    }
+
+    pub(crate) fn feed(&mut self, _step: u16, reply: &[u8]) -> Progress {
+        self.awaited = self.awaited.saturating_sub(1);
+        if reply != replies::OK {
+            return self.fail();
+        }
+        if self.awaited == 0 { Progress::Through } else { Progress::Waits }
+    }
+
+    /// Whether the node has refused to bring this lane back to its plain state.
+    pub(crate) fn leaves_something_on(&self, lane: LaneHandle) -> bool {
+        self.lane == lane && !self.is_clean
+    }
+
+    pub(crate) fn fail(&mut self) -> Progress {
+        self.is_clean = false;
+        Progress::Through
+    }
+}

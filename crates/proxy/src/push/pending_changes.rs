@@ -1,0 +1,183 @@
+//! Changes of subscriptions that wait for nodes to say so.
+
+use crate::pubsub::subscriber::{Subscriber, count_of};
+use crate::push::frame::{Kind, Verb, acknowledge};
+use crate::push::node_ledger::Registries;
+use crate::push::unsubscribing::PendingUnsubscribe;
+use crate::session::id::ClientHandle;
+use crate::slab::{Handle, Slab};
+use crate::tracking::state::TrackingOptions;
+use respool_connection::Seq;
+use respool_wire::{Encoder, Protocol};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// One channel that a request names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    /// Its number, held until the request is answered.
+    pub(crate) id: u32,
+    /// The request changes something: it is not subscribed to already, or was.
+    pub(crate) is_change: bool,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct PendingChange {
+    pub(crate) session: ClientHandle,
+    pub(crate) seq: Seq,
+    pub(crate) kind: Kind,
+    pub(crate) verb: Verb,
+    pub(crate) items: Vec<Item>,
+    /// Nodes that have not done their part, each as often as it was told, and whether names are still to be read.
+    pub(crate) missing: usize,
+    pub(crate) asked_us: u64,
+    /// The error reply that it gets instead.
+    pub(crate) failure: Option<Vec<u8>>,
+    /// It is no subscription: the client wants to hear of changed keys.
+    pub(crate) tracking: Option<TrackingOptions>,
+    /// The channels that it gives up, whose messages are passed on until it is answered.
+    pub(crate) departures: Vec<PendingUnsubscribe>,
+    /// The client is about to give everything up in another way, and is told nothing of this.
+    pub(crate) is_silent: bool,
+    /// Its reply is wanted. Acknowledgements of channels are pushes, which come all the same.
+    pub(crate) is_wanted: bool,
+}
+
+/// All requests that wait.
+#[derive(Debug, Default)]
+pub(crate) struct PendingChanges {
+    pub(crate) all: Slab<PendingChange>,
+    /// Those that nodes have to do something for, by when they were made.
+    by_time: BTreeSet<(u64, Handle)>,
+    /// Those that are about changed keys.
+    pub(crate) of_tracking: BTreeSet<Handle>,
+}
+
+impl PendingChanges {
+    pub(crate) fn insert(&mut self, pending: PendingChange) -> Handle {
+        let (asked_us, is_waiting, is_tracking) = (pending.asked_us, pending.missing > 0, pending.tracking.is_some());
+        let handle = self.all.insert(pending);
+        if is_waiting {
+            self.by_time.insert((asked_us, handle));
+        }
+        if is_tracking {
+            self.of_tracking.insert(handle);
+        }
+        handle
+    }
+
+    /// Makes tables smaller of which most is unused.
+    pub(crate) fn shrink(&mut self) {
+        self.all.shrink();
+    }
+
+    /// Whether a request is there and has not failed.
+    pub(crate) fn is_hopeful(&self, handle: Handle) -> bool {
+        self.all.get(handle).is_some_and(|pending| pending.failure.is_none())
+    }
+
+    /// Adds channels to a request, for which `missing` nodes have to acknowledge. Their time begins now.
+    pub(crate) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize, now_us: u64) {
+        if let Some(pending) = self.all.get_mut(handle) {
+            pending.items.extend(items);
+            pending.missing += missing;
+            if self.by_time.remove(&(pending.asked_us, handle)) {
+                pending.asked_us = now_us;
+                self.by_time.insert((now_us, handle));
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, handle: Handle) -> Option<PendingChange> {
+        self.all.get_mut(handle)?;
+        let pending = self.all.remove(handle.index)?;
+        self.by_time.remove(&(pending.asked_us, handle));
+        self.of_tracking.remove(&handle);
+        Some(pending)
+    }
+
+    /// One that has waited since `due_us` or longer. It is not told of again.
+    pub(crate) fn pop_due(&mut self, due_us: u64) -> Option<Handle> {
+        let (_, handle) = self.by_time.first().filter(|(asked_us, _)| *asked_us <= due_us)?;
+        let handle = *handle;
+        self.by_time.pop_first();
+        Some(handle)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingChange> {
+        self.all.iter_mut().map(|(_, pending)| pending)
+    }
+}
+
+/// Requests that are to fail, each with its error reply.
+#[derive(Debug, Default)]
+pub(crate) struct FailedRequests(pub(crate) VecDeque<(Handle, Arc<[u8]>)>);
+
+impl FailedRequests {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl PendingChange {
+    /// A request to track, at place `seq`, that `nodes` nodes have to do their part of.
+    pub(crate) fn for_tracking(
+        session: ClientHandle,
+        seq: Seq,
+        wanted: TrackingOptions,
+        nodes: usize,
+        now_us: u64,
+    ) -> Self {
+        Self {
+            session,
+            seq,
+            kind: Kind::Channel,
+            verb: Verb::Subscribe,
+            items: Vec::new(),
+            missing: nodes,
+            asked_us: now_us,
+            failure: None,
+            is_wanted: wanted.is_reply_wanted,
+            tracking: Some(wanted),
+            departures: Vec::new(),
+            is_silent: false,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.missing == 0 || self.failure.is_some()
+    }
+
+    /// What the client is told.
+    pub(crate) fn answer(&self, registries: &Registries, subscriber: &mut Subscriber, protocol: Protocol) -> Vec<u8> {
+        if let Some(error) = &self.failure {
+            return if self.is_wanted { error.clone() } else { Vec::new() };
+        }
+        if self.is_silent {
+            return Vec::new();
+        }
+        let mut bytes = Vec::new();
+        let mut out = Encoder::new(&mut bytes, protocol);
+        let count = &mut subscriber.shown[count_of(self.kind)];
+        for item in &self.items {
+            match self.verb {
+                Verb::Subscribe => *count += usize::from(item.is_change),
+                Verb::Unsubscribe => *count -= usize::from(item.is_change),
+            }
+            acknowledge(&mut out, self.kind, self.verb, Some(registries[self.kind as usize].name(item.id)), *count);
+        }
+        if self.items.is_empty() {
+            acknowledge(&mut out, self.kind, self.verb, None, *count);
+        }
+        bytes
+    }
+}

@@ -1,0 +1,34 @@
+//! SCRIPT KILL on its way to all nodes.
+
+use crate::pool::table::LaneHandle;
+use crate::reply::progress::Progress;
+use crate::session::id::{Asker, ClientHandle};
+use crate::session::table::Clients;
+use respool_route::Gather;
+use respool_wire::ReplyKind;
+
+/// An order to stop that nodes have not all answered.
+#[derive(Debug)]
+pub(crate) struct ScriptKill {
+    /// `None` if no reply is wanted.
+    pub(crate) asker: Option<Asker>,
+    /// The client whose order it is.
+    pub(crate) client: ClientHandle,
+    pub(crate) gather: Gather,
+    pub(crate) lanes: Vec<LaneHandle>,
+}
+
+impl ScriptKill {
+    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+        self.gather.accept(usize::from(step), kind, reply);
+        if !self.gather.is_complete() {
+            return Progress::Waits;
+        }
+        let gather = &mut self.gather;
+        match self.asker {
+            Some(asker) => clients.finish(asker.session, asker.seq, |out| gather.finish(out)),
+            None => gather.finish(&mut Vec::new()),
+        }
+        Progress::Through
+    }
+}

@@ -1,0 +1,28 @@
+//! What is known of MULTI on a connection.
+
+/// What is known of MULTI on a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Multi {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It is being tried.
+    Tried,
+    /// The node takes it.
+    Taken,
+    /// The node refused it, in these words.
+    Refused(Box<[u8]>),
+}
+
+impl Multi {
+    pub(crate) fn is_taken(&self) -> bool {
+        *self == Self::Taken
+    }
+
+    /// It may be tried again, although it was refused before.
+    pub(crate) fn doubt(&mut self) {
+        if matches!(self, Self::Refused(_)) {
+            *self = Self::Unknown;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a session holds beyond the shared lanes.
+
+use crate::nodes::id::NodeId;
+use crate::pool::table::LaneHandle;
+use crate::session::dedicated_mark::DedicatedMark;
+use crate::slab::Handle;
+use crate::transaction::local_watch::LocalWatch;
+use crate::transaction::queue::QueuedCommands;
+use crate::transaction::reply_parts::ExecReply;
+
+/// A private connection on which keys are watched.
+#[derive(Debug)]
+pub(crate) struct WatchedLane {
+    pub(crate) node: NodeId,
+    pub(crate) lane: LaneHandle,
+    pub(crate) since_us: u64,
+}
+
+/// What a session holds. Boxed, and only there while it holds something.
+#[derive(Debug, Default)]
+pub(crate) struct TransactionState {
+    pub(crate) queued: Option<QueuedCommands>,
+    pub(crate) since_us: u64,
+    pub(crate) watches: Vec<WatchedLane>,
+    /// What it watches in the engine of this process.
+    pub(crate) local_watch: Option<LocalWatch>,
+    /// Whether what the client thinks that it watches is not watched.
+    pub(crate) failure: WatchFailure,
+    /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
+    pub(crate) is_touched: bool,
+    /// Requests that wait: one, or one for each node.
+    pub(crate) blocked: Vec<Handle>,
+    /// Bytes of those requests.
+    pub(crate) waiting_bytes: usize,
+    /// What is left to do of an EXEC whose node has answered.
+    pub(crate) exec_reply: Option<ExecReply>,
+    /// It has connections for good.
+    pub(crate) dedicated: Option<DedicatedMark>,
+}
+
+impl TransactionState {
+    pub(crate) fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.waiting_bytes
+            + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
+            + self.local_watch.as_ref().map_or(0, LocalWatch::held_bytes)
+            + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queued.is_none()
+            && self.watches.is_empty()
+            && self.exec_reply.is_none()
+            && self.dedicated.is_none()
+            && self.local_watch.is_none()
+            && self.blocked.is_empty()
+            && !self.is_touched
+            && self.failure == WatchFailure::None
+    }
+}
+
+/// What went wrong with the watching of keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum WatchFailure {
+    /// Nothing.
+    #[default]
+    None,
+    /// A WATCH has just been answered with an error, and it is to be seen whether its client has sent something behind it.
+    Fresh,
+    /// The client may think that it watches: it has sent more before it could read that WATCH had failed, or the watching has
+    /// ended since. EXEC must not succeed as if the keys had been watched.
+    Unseen,
+}
+
+impl WatchFailure {
+    /// A WATCH has failed. What was watched before it may be lost with it.
+    pub(crate) fn note(&mut self, has_watched: bool) {
+        *self = if has_watched || *self == Self::Unseen { Self::Unseen } else { Self::Fresh };
+    }
+}

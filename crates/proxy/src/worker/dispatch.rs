@@ -1,0 +1,463 @@
+//! The way of a request: which feature deals with it.
+//!
+//! Everything that a client sends comes through `read_requests`. Plain requests leave it by [`crate::request::fast_path`]; the
+//! others are first for the states that their session is in, and then for the feature of their lane.
+
+use crate::command_log::Cost;
+use crate::env::Env;
+use crate::error_text;
+use crate::interfaces::engine_changes::EngineChanges;
+use crate::limits::{LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES};
+use crate::nodes::id::NodeId;
+use crate::reply::progress::ReplyMode;
+use crate::request::dispatch::Halt;
+use crate::request::fast_path::Plain;
+use crate::session::id::ClientId;
+use crate::session::{Flow, Pause, SessionFlags};
+use crate::worker::Worker;
+use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, lookup, resolve};
+use respool_connection::Input;
+use respool_route::plan_at_once;
+use respool_wire::{Args, Encoder, Request, RequestBounds, RequestDecoder, Step};
+
+impl<E: Execute> Worker<E> {
+    /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
+    pub(crate) fn read_fresh(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) {
+        let (used, halt) = self.read_requests(index, decoder, bytes);
+        if halt == Halt::Paused {
+            self.env.clients.note_halted(index);
+        }
+        let rest = bytes.get(used..).unwrap_or_default();
+        let Some(session) = self.env.clients.sessions.at_mut(index) else {
+            *decoder = RequestDecoder::new();
+            return;
+        };
+        match halt {
+            Halt::Stopped => *decoder = RequestDecoder::new(),
+            Halt::Drained | Halt::Paused if rest.is_empty() => {}
+            Halt::Drained | Halt::Paused => {
+                session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
+                self.env.clients.list(index);
+                self.env.look_at_size(&mut self.subscriptions, index, halt);
+            }
+        }
+    }
+
+    /// Reads the requests in a client's own input buffer.
+    pub(crate) fn read_input(&mut self, index: ClientId) {
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
+        let Some(mut input) = session.input.take() else { return };
+        if is_passing {
+            match self.env.pass_on_pieces(index, input) {
+                Some(rest) => input = rest,
+                None => return,
+            }
+        }
+        let (decoder, bytes) = input.split();
+        let (used, halt) = self.read_requests(index, decoder, bytes);
+        if halt == Halt::Paused {
+            self.env.clients.note_halted(index);
+        }
+        input.consume(used);
+        if self.env.has_read_secret {
+            input.wipe_consumed();
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
+        if halt != Halt::Stopped && !input.is_empty() {
+            session.input = Some(input);
+            self.env.clients.list(index);
+            self.env.look_at_size(&mut self.subscriptions, index, halt);
+        }
+    }
+
+    fn read_requests(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
+        let mut used = 0;
+        let mut plain = 0;
+        // What a client may send before it has said who it is; it may say so in the midst of these bytes.
+        let mut unauthenticated = self.env.unauthenticated_limits(index);
+        let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits));
+        // Among so many bytes may be a request that the engine's log of large ones has.
+        let is_large = bytes.len() > LOGGED_REQUEST_BYTES && self.env.engine.is_some();
+        let mut way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
+        let halt = loop {
+            let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
+            match decoder.decode_within(rest, &bounds) {
+                Ok(Step::Request(request)) => {
+                    if let Some(flow) = self.do_plain(way, index, &request) {
+                        used += request.consumed;
+                        plain += 1;
+                        match flow {
+                            Flow::Next => continue,
+                            _ => break Halt::Paused,
+                        }
+                    }
+                    let consumed = request.consumed;
+                    let flow = self.handle_request(index, &request);
+                    self.tell_ended();
+                    match flow {
+                        Flow::Next => {
+                            used += consumed;
+                            if unauthenticated.is_some() {
+                                unauthenticated = self.env.unauthenticated_limits(index);
+                            }
+                            // Any request that is not plain may have changed the limits.
+                            bounds = RequestBounds::from(
+                                unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits),
+                            );
+                            way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
+                        }
+                        Flow::Pause => {
+                            used += consumed;
+                            break Halt::Paused;
+                        }
+                        Flow::Again => {
+                            self.env.note_put_back(index);
+                            break Halt::Paused;
+                        }
+                        Flow::Stop => {
+                            used += consumed;
+                            break Halt::Stopped;
+                        }
+                    }
+                }
+                Ok(Step::Empty { consumed }) => used += consumed,
+                Ok(Step::Incomplete) => break Halt::Drained,
+                Err(error) => {
+                    self.env.refuse_protocol(index, &error);
+                    used = bytes.len();
+                    break Halt::Stopped;
+                }
+            }
+        };
+        self.env.is_busy |= plain > 0;
+        self.env.counters.requests.add(plain);
+        (used, halt)
+    }
+
+    #[inline(never)]
+    pub(crate) fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
+        self.env.counters.requests.add(1);
+        let args = request.args;
+        let row = match resolve(args) {
+            Ok(row) => row,
+            Err(unknown) => match self.learnings.learnt_row(&mut self.env, index, unknown, request) {
+                Ok(row) => row,
+                Err(flow) => return flow,
+            },
+        };
+        if !row.accepts(args.len()) {
+            return self.env.refuse_arity(index, row, request);
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        session.last_row = Some(row);
+        if self.env.slices.script.is_some()
+            && let Some(flow) = self.env.refuse_beside_script(index, row, request)
+        {
+            return flow;
+        }
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        if !session.flags.is_none()
+            && let Some(flow) = self.handle_special(index, row, request)
+        {
+            return flow;
+        }
+        self.run(index, row, request)
+    }
+
+    /// Does what a request asks, whatever state the session is in.
+    #[inline]
+    pub(crate) fn run(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        match self.env.times_from() {
+            None => self.run_untimed(index, row, request),
+            Some(begun_us) => self.run_timed(index, row, request, begun_us),
+        }
+    }
+
+    /// As [`Worker::run`], without a look at the time.
+    #[inline]
+    pub(crate) fn run_untimed(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        let args = request.args;
+        match row.lane(args) {
+            Lane::Shared if self.env.engine.is_some() => self.execute(index, row, request),
+            Lane::Shared => self.forward(index, row, request),
+            Lane::Local => {
+                let flow = self.answer_locally(index, row, args);
+                self.env.keep_room(index, flow)
+            }
+            Lane::Pinned => self.transaction_command(index, row, request),
+            Lane::Admin => self.run_admin(index, row, request),
+            Lane::Script => self.run_with_script(index, row, request),
+            Lane::Push => self.handle_pubsub(index, row, request),
+            Lane::Blocking => self.block(index, row, request),
+            Lane::Dedicated => self.dedicated.handle_request(&mut self.env, index, row, request),
+        }
+    }
+
+    /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
+    #[cold]
+    fn run_admin(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.refuses_to_steer(row) {
+            return self.env.refuse(index, error_text::admin_refused(row.name).as_bytes());
+        }
+        let own = self.own_config(index, row, request.args);
+        if let Some(flow) = own.or_else(|| self.own_debug(index, row, request)) {
+            return flow;
+        }
+        if let Some(step) = self.env.set_user_setting(index, row, request.args) {
+            return self.take_client_step(index, step);
+        }
+        if let Some(flow) = self.env.show_settings(index, row, request) {
+            return flow;
+        }
+        self.pass_on(index, row, request)
+    }
+
+    /// A request about parameters. `None`: it is about something else, or there are none here.
+    #[cold]
+    fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let step = self.env.own_config(index, row, args)?;
+        self.review_events();
+        Some(self.take_client_step(index, step))
+    }
+
+    /// A request that brings or names a script.
+    #[cold]
+    fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_none() {
+            if let Some(flow) = self.env.run_script_at_nodes(index, row, request) {
+                return flow;
+            }
+        } else if row.runs_scripts {
+            return self.blocking.run_in_engine(&mut self.env, &mut self.subscriptions, index, row, request);
+        }
+        self.pass_on(index, row, request)
+    }
+
+    /// A request that may wait. What the client sends behind it is not read before it is answered.
+    #[cold]
+    fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_none() {
+            return self.blocking.block_at_node(&mut self.env, index, row, request);
+        }
+        let flow = self.blocking.park(&mut self.env, &mut self.subscriptions, index, row, request);
+        self.subscriptions.tell_changes(&mut self.env);
+        flow
+    }
+
+    /// The engine or the nodes answer.
+    pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_some() {
+            return self.execute(index, row, request);
+        }
+        self.forward(index, row, request)
+    }
+
+    /// The engine in this process answers at once.
+    #[inline]
+    fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.is_own_log(row)
+            && let Some(flow) = self.env.own_logs(index, row, request.args)
+        {
+            return flow;
+        }
+        if self.env.is_own_info(row) {
+            if let Some(flow) = self.own_config(index, row, request.args) {
+                return flow;
+            }
+            return self.answer_locally(index, row, request.args);
+        }
+        if !self.blocking.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.blocking.parking.is_told) {
+            return self.blocking.execute_watched(&mut self.env, &mut self.subscriptions, index, row, request);
+        }
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let is_in_transaction = session.is_amid_exec_reply();
+        let (database, client_id) = (session.database, session.id);
+        let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
+        let protocol = session.protocol;
+        if session.reply_mode != ReplyMode::On {
+            let mut unwanted = Vec::new();
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
+            session.reply_mode.pass();
+            self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
+            return Flow::Next;
+        }
+        self.env.clients.answer(index, |out| {
+            // What may wait does not come here, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
+        });
+        self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
+        self.env.keep_room(index, Flow::Next)
+    }
+
+    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
+    #[inline(always)]
+    pub(crate) fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
+        match way {
+            Plain::Neither => None,
+            Plain::Nodes => self.env.forward_plain(index, request),
+            Plain::Engine => self.execute_plain(index, request),
+        }
+    }
+
+    #[inline(always)]
+    fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
+        let args = request.args;
+        let row = lookup(args.name()).filter(|row| row.is_quick && row.accepts(args.len()))?;
+        let is_watched = !self.blocking.parking.is_empty();
+        if is_watched && (row.flags.has(Flags::WRITE) || self.blocking.parking.publishes_events()) {
+            return None;
+        }
+        let Env { clients, engine, config, now, .. } = &mut self.env;
+        let engine = engine.as_mut()?;
+        let session = clients.sessions.at_mut(index)?;
+        session.last_row = Some(row);
+        let mut view = SessionView {
+            database: session.database,
+            now: Millis(now.unix_us / 1000),
+            client_id: session.id,
+            ..SessionView::default()
+        };
+        let protocol = session.protocol;
+        let mut reply_bytes = 0;
+        session.down.answer(&mut clients.pool, |out| {
+            let before = out.len();
+            // What may wait is not plain, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(out, protocol));
+            reply_bytes = out.len() - before;
+        });
+        if !session.is_listed {
+            session.is_listed = true;
+            clients.listed.push(index);
+        }
+        let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
+        if reply_bytes > LOGGED_REPLY_BYTES {
+            self.env.note_large_reply(index, row, args, reply_bytes);
+        }
+        if is_watched {
+            // A stream that has expired.
+            self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
+        }
+        if has_much { Some(self.env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
+    }
+
+    /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
+    #[cold]
+    pub(crate) fn handle_special(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
+        if self.env.is_amid_names(index) {
+            return None;
+        }
+        for state in SessionFlags::ORDER {
+            // Looked at anew each time: the owner that was asked before may have ended a state.
+            if self.env.clients.sessions.at(index)?.flags.has(state)
+                && let Some(flow) = self.ask(state, index, row, request)
+            {
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    /// One arm for each state whose owner deals with requests.
+    pub(crate) fn ask(
+        &mut self,
+        state: SessionFlags,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Option<Flow> {
+        match state {
+            SessionFlags::HOOKED => {
+                let peer = &self.env.clients.sessions.at(index)?.details.peer;
+                let refusal = self.env.shared.hooks.allows(peer, row, request.args).err()?;
+                let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
+                Some(self.env.refuse_unread(index, &words))
+            }
+            SessionFlags::TRACKING => {
+                let flow = self.subscriptions.settle_noloop(&mut self.env, index);
+                if flow.is_none() {
+                    self.subscriptions.track_request(&mut self.env, index, row, request.args);
+                }
+                flow
+            }
+            SessionFlags::HELD => self
+                .hold_for_client_pause(index, row, request.args)
+                .or_else(|| self.env.hold_for_operator(index, row, request.args)),
+            SessionFlags::SUBSCRIBED => self.env.ask_subscribed(index, row, request.args),
+            SessionFlags::UNAUTHENTICATED => self.env.ask_stranger(index, row),
+            SessionFlags::UNMET => self.env.ask_unmet(index, row, request.args),
+            SessionFlags::RESTRICTED => self.env.ask_restricted(index, row, request.args),
+            SessionFlags::LIMITED => self.env.ask_limited(index, request),
+            // Subscriptions have an order of their own, see `pubsub::pending`.
+            SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
+            SessionFlags::OVERTAKEN => self.env.settle_reload(index),
+            SessionFlags::UNSETTLED => self.env.settle_mode(index),
+            SessionFlags::SCRIPTING => {
+                self.env.leave_scripts_before(index, row, request.args);
+                None
+            }
+            SessionFlags::DEDICATED => self.dedicated.handle_any_request(&mut self.env, index, row, request),
+            SessionFlags::QUEUEING => self.while_queueing(index, row, request),
+            SessionFlags::LARGE => self.env.order_large(index, row, row.lane(request.args)),
+            _ => None,
+        }
+    }
+
+    /// The nodes that have the keys answer.
+    #[inline]
+    pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.is_own_info(row) {
+            return match self.env.asks_for_proxy(request.args) {
+                true => self.answer_locally(index, row, request.args),
+                false => self.env.info_of_nodes(index, row, request),
+            };
+        }
+        if self.env.config.routes.are_plain()
+            && let Some(node) = plan_at_once(row, request.args, &self.env.config.topology)
+        {
+            return self.env.forward_to(index, NodeId::of(node), request);
+        }
+        self.env.forward_planned(index, row, request)
+    }
+
+    /// The turn is over: the clients in the list continue.
+    #[inline]
+    pub(crate) fn begin_slices(&mut self) {
+        if self.env.slices.script.is_some() {
+            self.env.slices.is_orphaned = self.blocking.run_orphaned_script(&mut self.env, &mut self.subscriptions);
+        }
+        for client in std::mem::take(&mut self.env.slices.clients) {
+            if self.env.clients.sessions.get(client).is_some() {
+                self.env.clients.unpause(client.index, Pause::SLICE);
+            }
+        }
+    }
+
+    /// Runs a request and notes what it took.
+    pub(crate) fn run_timed(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+        begun_us: u64,
+    ) -> Flow {
+        let before = self.env.reply_bytes_of(index);
+        let flow = self.run_untimed(index, row, request);
+        let us = self.env.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
+        let Some(session) = self.env.clients.sessions.at(index) else { return flow };
+        let id = session.id;
+        // A request that may wait, and does.
+        let is_parked = flow != Flow::Next && row.lane(request.args) == Lane::Blocking;
+        let log = &mut self.env.command_log;
+        let so_far = log.unfinished.take_if(|(client, _)| *client == id).map_or(0, |(_, us)| us);
+        if flow == Flow::Again {
+            log.unfinished = Some((id, so_far + us));
+        } else if !is_parked {
+            let reply_bytes = self.env.reply_bytes_of(index).saturating_sub(before);
+            self.env.note_cost(index, row, request.args, Cost { us: so_far + us, reply_bytes });
+        }
+        flow
+    }
+}

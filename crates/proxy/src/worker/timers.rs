@@ -1,0 +1,210 @@
+//! What is due, in its order, for every feature.
+
+use crate::interfaces::engine_changes::EngineChanges;
+use crate::lifecycle::eviction_vote::SIZE_BITS;
+use crate::lifecycle::memory::MemoryPressure;
+use crate::limits::{
+    CRON_IDLE_US, CRON_US_MIN, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US,
+    SPARE_BUFFERS_BYTES_MAX, TIDY_US,
+};
+use crate::session::disconnect_log::DisconnectReason;
+use crate::session::id::ClientId;
+use crate::session::{Pause, Session};
+use crate::worker::Worker;
+use respool_command::{Execute, Millis};
+
+impl<E: Execute> Worker<E> {
+    /// Called at the end of every turn; does something only when its time has come.
+    #[inline]
+    pub(crate) fn run_timers(&mut self) {
+        self.env.lanes.dialling.look_again();
+        if self.env.lag.puts_off() {
+            return self.env.lag.put_off(self.env.now.mono_us + self.env.busy_interval_us());
+        }
+        if self.env.engine_at_us > 0 && self.env.now.mono_us >= self.env.engine_at_us || self.env.cron_at_us == 0 {
+            self.tick_engine();
+        }
+        if self.subscriptions.subscriptions_are_due(&self.env) {
+            self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));
+        }
+        if self.blocking.next_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
+            self.come_due(|this| this.blocking.handle_blocked_deadlines(&mut this.env));
+        }
+        if self.blocking.has_stood_in(&self.env) {
+            self.come_due(|this| this.blocking.recall_from_stand_ins(&mut this.env));
+        }
+        if self.env.scatters.words_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
+            self.come_due(|this| this.env.end_waits_for_words());
+        }
+        let is_due = self.env.now.mono_us >= self.env.cron_at_us;
+        if is_due
+            || self.env.is_cron_slow
+                && self.env.is_busy
+                && self.env.cron_at_us > self.env.now.mono_us + self.env.busy_interval_us()
+        {
+            self.come_due(|this| this.run_cron(is_due));
+        }
+    }
+
+    /// Runs what is due. What replies of this turn lead to comes first: a request that is outstanding, or a connection that is free.
+    #[cold]
+    fn come_due(&mut self, run: impl FnOnce(&mut Self)) {
+        self.conclude_tasks();
+        run(self);
+        self.tell_ended();
+    }
+
+    /// The next turn is not late, however much time passes before it: for tests, whose time moves in steps.
+    #[doc(hidden)]
+    pub fn skip_time(&mut self) {
+        self.env.lag.plan(u64::MAX);
+    }
+
+    fn run_cron(&mut self, is_due: bool) {
+        self.check_client_pause();
+        if is_due {
+            self.env.dial_ahead();
+            self.env.note_figures();
+            self.env.is_busy = self.env.check_lanes();
+            self.tell_ended();
+            self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);
+            self.env.is_busy |= self.blocking.check_queues(&mut self.env);
+            self.env.is_busy |= self.blocking.check_returns(&mut self.env);
+            self.env.is_busy |= self.env.check_health();
+            self.env.is_busy |= self.env.mind_nodes();
+            self.env.is_busy |= self.expire_queries();
+            self.env.is_busy |= self.env.check_held();
+            self.env.is_busy |= self.learnings.check_learnings(&mut self.env);
+            self.env.is_busy |= self.subscriptions.expire_subscriptions(&mut self.env);
+            self.follow_names();
+            self.env.is_busy |= self.env.renew_lanes();
+            self.tell_ended();
+            self.env.try_entries();
+            self.env.leave_unused();
+            self.env.check_clients();
+            self.env.is_busy |= self.env.check_permits();
+            self.account_tables();
+            self.tidy_tables();
+            self.env.is_busy |= self.relieve_pressure();
+            self.env.is_busy |= self.admin.mind_settling(&mut self.env);
+            self.check_drain();
+            self.env.counters.dials_waiting.set(self.env.lanes.dialling.waiting() as u64);
+        }
+        let mut interval = if self.env.is_busy { self.env.busy_interval_us() } else { CRON_IDLE_US };
+        if !self.env.is_busy {
+            self.env.clients.pool.shrink();
+        }
+        if let Some(probe_us) = self.env.next_probe_us() {
+            interval = interval.min(probe_us.saturating_sub(self.env.now.mono_us).max(self.env.busy_interval_us()));
+        }
+        if let Some(try_us) = self.env.next_try_us() {
+            interval = interval.min(try_us - self.env.now.mono_us).max(CRON_US_MIN);
+        }
+        self.env.cron_at_us = self.env.now.mono_us + interval;
+        self.env.is_cron_slow = interval > self.env.busy_interval_us();
+        self.env.lag.plan(self.env.cron_at_us + self.env.busy_interval_us());
+        self.env.schedule_client_pause();
+    }
+
+    #[cold]
+    fn tick_engine(&mut self) {
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else {
+            self.env.engine_at_us = 0;
+            return;
+        };
+        let begun_us = self.env.shared.hooks.monotonic_us();
+        self.env.engine_at_us = match engine.tick(now) {
+            Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
+            None => 0,
+        };
+        let ended_us = self.env.shared.hooks.monotonic_us();
+        if let Some((begun_us, ended_us)) = begun_us.zip(ended_us) {
+            self.env.note_latency("expire-cycle", ended_us.saturating_sub(begun_us));
+        }
+        self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
+        if self.blocking.parking.is_told {
+            self.collect_changes(None);
+            self.subscriptions.tell_changes(&mut self.env);
+        }
+    }
+
+    /// Reads clients again that had to wait for memory, or disconnects the largest. Returns whether there is too little.
+    pub(crate) fn relieve_pressure(&mut self) -> bool {
+        let budget = self.env.config.budgets.process;
+        if self.env.shared.ledger.held_bytes() > budget {
+            // Spare buffers go first.
+            self.env.clients.pool.empty();
+            self.env.shared.last_words().forget();
+            self.account_tables();
+        }
+        let held = self.env.shared.ledger.held_bytes();
+        let now_us = self.env.now.mono_us;
+        if held <= budget {
+            self.pressure = MemoryPressure::default();
+            let waiting = self.env.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
+            let waiting: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
+            waiting.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::PRESSURE));
+            return false;
+        }
+        if self.pressure.since_us == 0 {
+            self.pressure.since_us = now_us;
+        }
+        let is_excessive = held - budget > budget / PRESSURE_EXCESS_DIVISOR;
+        if is_excessive || now_us - self.pressure.since_us >= PRESSURE_PATIENCE_US {
+            self.disconnect_largest();
+        }
+        true
+    }
+
+    fn disconnect_largest(&mut self) {
+        let queues = self.env.queues_of_clients();
+        let queue_of = |index| self.env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
+        let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
+        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
+        let may_go = |(_, session): &(ClientId, &Session)| !session.details.is_no_evict;
+        let largest = self.env.clients.sessions.iter().filter(may_go).map(held_by).max();
+        let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
+        // The monotonic clock is the same for all workers.
+        let interval = self.env.now.mono_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
+        if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
+            self.pressure.last = None;
+            if before + 1 == interval && self.env.shared.ledger.auction.is_highest(before, bid) {
+                self.env.cut_off(index, DisconnectReason::Memory);
+                return;
+            }
+        }
+        if self.pressure.last.is_none() {
+            self.env.shared.ledger.auction.bid(interval, bytes);
+            self.pressure.last = Some((interval, bytes));
+        }
+    }
+
+    /// Brings what the account has of queues that have been counted, and of tables, up to date.
+    pub(crate) fn account_tables(&mut self) {
+        for lane in self.env.lanes.all.ids() {
+            if self.env.lanes[lane].queue_accounted > 0 {
+                self.env.account_queue(lane);
+            }
+        }
+        if self.env.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
+            self.env.clients.pool.shrink();
+        }
+        let held = self.env.scatters.held_bytes() + self.queries.held_bytes();
+        self.env.shared.ledger.account(self.env.tables_accounted, held);
+        self.env.tables_accounted = held;
+    }
+
+    /// Makes tables smaller of which most is unused, if their time has come.
+    pub(crate) fn tidy_tables(&mut self) {
+        if self.env.now.mono_us < self.tidying.at_us {
+            return;
+        }
+        self.tidying.at_us = self.env.now.mono_us + TIDY_US;
+        self.env.clients.shrink();
+        self.env.scatters.shrink();
+        self.env.tasks.shrink();
+        self.blocking.requests.shrink();
+        self.subscriptions.shrink();
+    }
+}

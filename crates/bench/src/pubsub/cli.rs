@@ -27,8 +27,10 @@ Examples:
 /// The grammar of `respool bench pubsub`, or of `respool pubsub`.
 #[must_use]
 pub fn grammar() -> Command {
-    let mode = |name: &'static str, about: &'static str| flags(Command::new(name).about(about));
-    Command::new("pubsub")
+    let mode = |name: &'static str, about: &'static str| Command::new(name).about(about);
+    // In front of the mode, as the ancestor has them, or behind it.
+    flags(Command::new("pubsub"))
+        .mut_args(|flag| flag.global(true))
         .about("Measure publish/subscribe: many channels, exact rates, latencies, lost and reordered messages")
         .long_about(format!(
             "The experiment with many channels: processes publish to channels that are numbers, and processes hear them. The \
@@ -190,6 +192,8 @@ mod tests {
         assert_eq!(target.nodes[0].endpoint.to_string(), "h:7");
         let (plan, ..) = parse("subscribe -n 10 -p 3", Some("h")).unwrap();
         assert!(plan.subscribes && !plan.publishes && plan.publishers == 3);
+        let (plan, ..) = parse("-n=10 -p 4 -r 7 subscribe", Some("h")).unwrap();
+        assert_eq!((plan.publishes, plan.publishers, plan.channels, plan.rate), (false, 4, 10, 7.0));
         let (plan, ..) = parse("publish -s 5 -c", Some("h")).unwrap();
         assert!(plan.subscribes && plan.publishes && plan.resets && (plan.processes, plan.publishers) == (5, 5));
     }

@@ -9,6 +9,9 @@ pub(crate) const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Records of forgotten values that one request frees; the rest waits for ticks. Small values are freed at once.
 pub(crate) const REAPED_AT_ONCE: usize = 1024;
 
+/// A value of more records or nodes counts as one that is freed a part at a time, as in Redis.
+pub(crate) const LARGE_EFFORT: usize = 64;
+
 /// Records of forgotten values that one tick frees: about a millisecond.
 pub(crate) const REAPED_PER_TICK: usize = 16 * 1024;
 

@@ -80,9 +80,14 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
         human(used),
         keyspace.eviction_policy().name()
     );
+    let counters = keyspace.counters;
+    memory += &format!(
+        "lazyfree_pending_objects:{}\r\nlazyfreed_objects:{}\r\n",
+        keyspace.waiting_to_be_freed(),
+        counters.freed_slowly
+    );
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
-    let counters = keyspace.counters;
     section(
         "Store",
         format!(
@@ -140,6 +145,28 @@ mod tests {
         let told = script.say("INFO keyspace");
         assert!(told.contains("db0:keys=2,expires=1,avg_ttl=0"), "{told}");
         assert!(!told.contains("db1:") && !told.contains("Store"), "{told}");
+    }
+
+    #[test]
+    fn large_values_count_as_freed_slowly() {
+        let mut script = Script::new();
+        let counted = |script: &mut Script| {
+            let told = script.say("INFO memory");
+            let figure = told.split(' ').find_map(|line| line.strip_prefix("lazyfreed_objects:"));
+            figure.expect("the line is there").to_owned()
+        };
+        for number in 0..200 {
+            script.say(&format!("SADD large m{number}"));
+            script.say(&format!("XADD stream {number}-1 f {}", "x".repeat(3000)));
+        }
+        script.say("SADD small a b");
+        script.say("XADD short 1-1 f v");
+        script.say("UNLINK small short");
+        assert_eq!(counted(&mut script), "0");
+        script.say("UNLINK large stream");
+        assert_eq!(counted(&mut script), "2");
+        script.say("CONFIG RESETSTAT");
+        assert_eq!(counted(&mut script), "0");
     }
 
     #[test]

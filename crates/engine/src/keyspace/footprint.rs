@@ -13,6 +13,11 @@ impl Keyspace {
         self.heap.pool.used_bytes() + self.objects.used_bytes() + self.table_bytes + self.graves.memory_bytes()
     }
 
+    /// How many structures wait to be freed.
+    pub(crate) fn waiting_to_be_freed(&self) -> usize {
+        self.graves.len()
+    }
+
     /// What `maxmemory` bounds: [`Keyspace::used_bytes`], and what scripts hold.
     #[inline]
     pub(crate) fn bounded_bytes(&self) -> usize {

@@ -57,6 +57,8 @@ pub struct Counters {
     pub expired_fields: u64,
     /// Keys removed to make room.
     pub evicted_keys: u64,
+    /// Large values that were, or are to be, freed a part at a time.
+    pub freed_slowly: u64,
 }
 
 /// Which database, and what time it is: what every access to a key needs.

@@ -20,7 +20,9 @@ impl Keyspace {
 
     /// Frees a value that no key holds. A large one is freed little by little, so that no request pays for all of it.
     pub(crate) fn discard(&mut self, object: Object) {
+        let is_large = object.free_effort() > limits::LARGE_EFFORT;
         if let Some(remains) = object.into_remains() {
+            self.counters.freed_slowly += u64::from(is_large);
             self.graves.push(remains);
             self.reap(limits::REAPED_AT_ONCE);
         }
@@ -48,8 +50,10 @@ impl Keyspace {
             Value::Integer(_) | Value::Short(_) | Value::Raw(_) => {}
             Value::Long(handle) => self.heap.pool.free(handle),
             Value::Object(_, number) => {
-                let remains = self.objects.take(number).and_then(Object::into_remains);
-                if let Some(remains) = remains {
+                let Some(object) = self.objects.take(number) else { return };
+                let is_large = object.free_effort() > limits::LARGE_EFFORT;
+                if let Some(remains) = object.into_remains() {
+                    self.counters.freed_slowly += u64::from(is_large);
                     self.graves.push(remains);
                 }
             }

@@ -60,6 +60,11 @@ impl<R: Drain> Graves<R> {
         self.all.is_empty()
     }
 
+    /// How many structures wait.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// Frees the rest of a value later.
     pub(crate) fn push(&mut self, remains: R) {
         self.add(Grave::Value(remains));

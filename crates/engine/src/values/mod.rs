@@ -60,6 +60,22 @@ impl Object {
         }
     }
 
+    /// About how many records or nodes have to be freed with it, as Redis counts them.
+    pub(crate) fn free_effort(&self) -> usize {
+        match self {
+            Self::List(list) => list.chunks().len(),
+            Self::Hash(Hash::Packed(_)) | Self::Set(Set::Integers(_)) => 1,
+            Self::Hash(hash) => hash.records(),
+            Self::Set(set) => set.len(),
+            Self::SortedSet(sorted) if sorted.is_packed() => 1,
+            Self::SortedSet(sorted) => sorted.len(),
+            Self::Stream(stream) => {
+                let pending = stream.groups.values().next().map_or(0, |group| 1 + group.pending_len());
+                stream.log.nodes() + stream.groups.len() * pending
+            }
+        }
+    }
+
     /// The same value once more.
     pub(crate) fn duplicate(&self, heap: &mut Heap) -> Self {
         match self {

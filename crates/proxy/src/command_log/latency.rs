@@ -24,8 +24,8 @@ pub(super) struct Event {
 #[derive(Debug, Default)]
 pub(crate) struct Latencies {
     pub(super) events: BTreeMap<&'static str, Event>,
-    /// By full name. There are no more than rows in the table.
-    commands: BTreeMap<&'static str, Box<Histogram>>,
+    /// By the row's address. There are no more than rows in the table.
+    commands: BTreeMap<usize, (&'static Row, Box<Histogram>)>,
 }
 
 impl Latencies {
@@ -33,7 +33,8 @@ impl Latencies {
     pub(super) fn count(&mut self, row: &'static Row, us: u64) {
         // Names that nodes have taught are without bound.
         if row.command != Command::Learnt {
-            self.commands.entry(row.full_name()).or_default().record(us);
+            let place = std::ptr::from_ref(row).addr();
+            self.commands.entry(place).or_insert_with(|| (row, Box::default())).1.record(us);
         }
     }
 
@@ -62,11 +63,8 @@ impl Latencies {
                 [Some(name), container].into_iter().flatten().any(|name| name.as_bytes().eq_ignore_ascii_case(wanted))
             })
         };
-        self.commands
-            .iter()
-            .filter(|(name, _)| is_wanted(name))
-            .map(|(name, histogram)| (*name, &**histogram))
-            .collect()
+        let all = self.commands.values().map(|(row, histogram)| (row.full_name(), &**histogram));
+        all.filter(|(name, _)| is_wanted(name)).collect()
     }
 }
 

@@ -15,7 +15,6 @@ const PARAMETER: &[u8] = b"enable-debug-command";
 
 impl<E: Execute> Env<E> {
     /// Whether a request is `DEBUG` of the engine and its client may not use it.
-    #[cold]
     pub(crate) fn refuses_debug(&self, index: ClientId, row: &Row) -> bool {
         self.is_own_debug(row) && !self.allows_debug(index)
     }
@@ -25,6 +24,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// Without parameters there is none that allows it.
+    #[cold]
     fn allows_debug(&self, index: ClientId) -> bool {
         let mut patterns = ArgsBuf::new();
         patterns.push(PARAMETER);

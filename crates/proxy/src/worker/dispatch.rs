@@ -451,7 +451,9 @@ impl<E: Execute> Worker<E> {
         // A request that may wait, and does.
         let is_parked = flow != Flow::Next && row.lane(request.args) == Lane::Blocking;
         let log = &mut self.env.command_log;
-        let so_far = log.unfinished.take_if(|(client, _)| *client == id).map_or(0, |(_, us)| us);
+        // What goes on in later turns may be part of an EXEC, which has a time of its own.
+        let is_exec = row.flags.has(Flags::SKIP_SLOWLOG);
+        let so_far = log.unfinished.take_if(|(client, _)| *client == id && !is_exec).map_or(0, |(_, us)| us);
         if flow == Flow::Again {
             log.unfinished = Some((id, so_far + us));
         } else if !is_parked {

@@ -11,7 +11,8 @@ use respool_testkit::{Address, Client, PATIENCE, RedisServer, Respool, Rng, Temp
 use rustix::process::{Pid, Signal, kill_process};
 
 const CLIENTS: u32 = 8;
-/// How long clients ask, and until enough has been answered. All keys are new ones after so many requests, so that what is unknown does not pile up.
+/// How long clients ask, and until enough has been answered. All keys are new ones after so many requests, so that what is
+/// unknown does not pile up.
 const LENGTH: Duration = Duration::from_secs(6);
 const REQUESTS_PER_EPOCH: u32 = 120;
 /// Keys of an epoch: registers, counters and lists, which one tag keeps on one node.

@@ -23,8 +23,10 @@ fn server(words: &str, args: &[&str]) -> (Authority, Running) {
     let listener = authority.listener("server", words);
     let all = ["--listen", &listener, "--listen", "127.0.0.1:0"];
     // A client may be slow here, unless the test is about that.
-    let patient = ["--tls-handshake-timeout", "60s"];
-    let patient = if args.contains(&patient[0]) { &[][..] } else { &patient };
+    let patient: &[&str] = match args.contains(&"--tls-handshake-timeout") {
+        true => &[],
+        false => &["--tls-handshake-timeout", "60s"],
+    };
     (authority, serve(&[&all[..], patient, args].concat()))
 }
 

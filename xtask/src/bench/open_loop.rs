@@ -355,6 +355,11 @@ impl Line {
         self.send()
     }
 
+    /// Requests that are not answered yet.
+    pub(crate) fn under_way(&self) -> usize {
+        self.due.len()
+    }
+
     /// Sends several requests in one write.
     pub(crate) fn ask_all(&mut self, due: Instant, requests: impl Iterator<Item = Vec<u8>>) -> io::Result<()> {
         for request in requests {

@@ -5,6 +5,7 @@
 //! the processor from the other.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -25,6 +26,8 @@ const CONNECTIONS: usize = 50;
 const NEW_KEYS: usize = 10_000_000;
 const NEW_KEYS_PER_SECOND: usize = 200_000;
 const NEW_KEYS_AT_ONCE: usize = 50;
+/// New keys that are under way at once: a server that is slower than they come gets them later, and none is left out.
+const NEW_KEYS_UNDER_WAY: usize = 5_000;
 /// Keys that expire in one round.
 const EXPIRING_KEYS: usize = 1_000_000;
 /// From when all of them are there until they expire, at least, and how long is measured from just before that.
@@ -37,8 +40,8 @@ const EXPIRY_FILL: Duration = Duration::from_secs(20);
 struct Load {
     rate: u32,
     length: Duration,
-    /// New keys, from this number on.
-    insert_from: Option<usize>,
+    /// The numbers of new keys. It goes on until the last of them is sent.
+    new_keys: Range<usize>,
 }
 
 pub(super) fn measure(options: &Options, respool: &Path, add: &mut dyn FnMut(Row)) -> io::Result<()> {
@@ -78,7 +81,7 @@ fn key(number: usize) -> String {
 fn while_keys_come(server: &RedisServer, rate: u32, round: usize, rounds: u16) -> io::Result<Histogram<u64>> {
     let keys = NEW_KEYS / usize::from(rounds);
     let length = Duration::from_secs_f64(keys as f64 / NEW_KEYS_PER_SECOND as f64);
-    run(&server.tcp(), &Load { rate, length, insert_from: Some(round * keys) }, round as u64)
+    run(&server.tcp(), &Load { rate, length, new_keys: round * keys..(round + 1) * keys }, round as u64)
 }
 
 fn while_keys_expire(server: &RedisServer, rate: u32) -> io::Result<Histogram<u64>> {
@@ -90,7 +93,7 @@ fn while_keys_expire(server: &RedisServer, rate: u32) -> io::Result<Histogram<u6
     let lead = EXPIRY_FILL.checked_sub(started.elapsed()).filter(|lead| *lead >= EXPIRY_LEAD);
     let Some(lead) = lead else { return Err(io::Error::other("the keys expire before all of them are there")) };
     std::thread::sleep(lead - EXPIRY_LEAD / 2);
-    run(&server.tcp(), &Load { rate, length: EXPIRY_LENGTH, insert_from: None }, 7)
+    run(&server.tcp(), &Load { rate, length: EXPIRY_LENGTH, new_keys: 0..0 }, 7)
 }
 
 /// Sends what comes, on a core of its own, and gives the latencies of the GETs.
@@ -113,26 +116,29 @@ fn generate(address: &Address, load: &Load, seed: u64) -> io::Result<Histogram<u
     let lines = (0..CONNECTIONS).map(|_| Line::connect(address, b"$3\r\nxxx\r\n"));
     let mut lines: Vec<Line> = lines.collect::<io::Result<_>>()?;
     let mut inserts = Line::connect(address, b"+OK\r\n")?;
-    let mut new_key = load.insert_from;
+    let mut new_keys = load.new_keys.clone();
     let mut rng = Rng::part(seed, u64::from(load.rate));
     let begin = Instant::now();
-    let end = begin + load.length;
+    let mut end = begin + load.length;
     let (mut due, mut insert_due) = (begin, begin);
     let (mut sent, mut answered) = (0_u64, 0_u64);
     let insert_pause = Duration::from_secs_f64(NEW_KEYS_AT_ONCE as f64 / NEW_KEYS_PER_SECOND as f64);
     loop {
         let now = Instant::now();
+        if !new_keys.is_empty() {
+            end = end.max(now);
+        }
         while due <= now && due < end {
             let place = rng.below(lines.len());
             lines[place].ask(due, &request(&["GET", &key(rng.below(KEYS))]))?;
             sent += 1;
             due += pause(&mut rng, load.rate);
         }
-        while let Some(first) = new_key.filter(|_| insert_due <= now && insert_due < end) {
-            let numbers = first..first + NEW_KEYS_AT_ONCE;
+        while insert_due <= now && !new_keys.is_empty() && inserts.under_way() < NEW_KEYS_UNDER_WAY {
+            let numbers = new_keys.start..new_keys.end.min(new_keys.start + NEW_KEYS_AT_ONCE);
+            new_keys.start = numbers.end;
+            sent += numbers.len() as u64;
             inserts.ask_all(insert_due, numbers.map(|n| request(&["SET", &format!("new:{n:010}"), "v"])))?;
-            sent += NEW_KEYS_AT_ONCE as u64;
-            new_key = Some(first + NEW_KEYS_AT_ONCE);
             insert_due += insert_pause;
         }
         if now >= end && answered == sent {

@@ -4,6 +4,7 @@ use crate::call::{Batch, Call, Transaction};
 use crate::core::Core;
 use crate::lanes::{Side, Watch, Watched};
 use crate::pubsub::{Kind, Subscribe};
+use crate::script::{Invocation, Script};
 use crate::{Command, Config, Error, ErrorKind, FromReply, Reply, ServerError, ToArgs, cmd};
 use std::fmt;
 use std::sync::Arc;
@@ -107,6 +108,11 @@ impl Client {
     /// Several requests that are executed together or not at all.
     pub fn transaction(&self, commands: impl IntoIterator<Item = Command>) -> Transaction<'_> {
         Transaction::new(&self.core, &self.side, commands.into_iter().collect())
+    }
+
+    /// A call of a script, which is sent by its digest, and whole to a server that does not know it.
+    pub fn script<'c>(&'c self, script: &'c Script) -> Invocation<'c> {
+        Invocation::new(self, script)
     }
 
     /// Watches keys on a connection of its own, for a transaction that depends on what is read.

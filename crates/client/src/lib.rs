@@ -59,6 +59,8 @@ pub mod limits;
 mod pubsub;
 mod reply;
 mod run;
+mod scan;
+mod script;
 #[cfg(feature = "serde")]
 mod serde;
 mod to_args;
@@ -79,6 +81,8 @@ pub use pubsub::{Message, Notice, Overflow, Subscribe, Subscription};
 pub use reply::{Elements, Reply};
 #[cfg(feature = "derive")]
 pub use respool_client_derive::{FromReply, ToArgs};
+pub use scan::Scanner;
+pub use script::{Invocation, Script};
 #[cfg(feature = "serde")]
 pub use serde::{Json, Structured};
 pub use to_args::ToArgs;

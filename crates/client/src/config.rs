@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::events::{Event, Observed, Observer};
-use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, REQUESTS_MAX};
+use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
 use std::sync::Arc;
@@ -31,6 +31,7 @@ pub struct Config {
     pub(crate) overload: Overload,
     pub(crate) reconnect: ReconnectTerms,
     pub(crate) lanes_max: usize,
+    pub(crate) release_limit: Duration,
     pub(crate) observer: Observed,
 }
 
@@ -80,6 +81,7 @@ impl Config {
             overload: Overload::Wait,
             reconnect: ReconnectTerms::default(),
             lanes_max: LANES_MAX,
+            release_limit: RELEASE_LIMIT,
             observer: Observed::default(),
         })
     }
@@ -142,6 +144,14 @@ impl Config {
     #[must_use]
     pub fn lanes(mut self, lanes_max: usize) -> Self {
         self.lanes_max = lanes_max.max(1);
+        self
+    }
+
+    /// How long a server may take to let go of a blocking request whose time is over, and to answer it then. [`RELEASE_LIMIT`] unless set.
+    /// A call may be late by that. After it the connection is closed, and what the server has taken may be lost.
+    #[must_use]
+    pub fn release_limit(mut self, limit: Duration) -> Self {
+        self.release_limit = limit;
         self
     }
 

@@ -15,7 +15,6 @@ use super::shelf::{Lease, Wanting};
 use crate::core::{Core, Ended};
 use crate::events::Event;
 use crate::fitness::{blocks_for, is_retry_safe};
-use crate::limits::RELEASE_LIMIT;
 use crate::run::Progress;
 use crate::{Command, Error, ErrorKind, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
@@ -92,7 +91,7 @@ impl LaneCall {
     /// The request is to go. Whether that can be done.
     fn begin_release(&mut self) -> bool {
         let Some(core) = self.core() else { return false };
-        let Some(number) = self.progress.split_first(&core, RELEASE_LIMIT) else { return false };
+        let Some(number) = self.progress.split_first(&core, core.config.release_limit) else { return false };
         self.release = Release::Number(Box::new(number));
         true
     }
@@ -104,7 +103,7 @@ impl LaneCall {
             return Err(Self::late(Outcome::MaybeExecuted));
         };
         let command = cmd("CLIENT UNBLOCK").arg(number);
-        self.release = Release::Asked(Box::new((Progress::new(Some(RELEASE_LIMIT)), command)));
+        self.release = Release::Asked(Box::new((Progress::new(Some(self.side.core.config.release_limit)), command)));
         Ok(())
     }
 
@@ -115,7 +114,7 @@ impl LaneCall {
         self.release = Release::Done;
         self.progress.keeps_place = false;
         let Some(core) = self.core().filter(|_| is_answered) else { return Err(Self::late(Outcome::MaybeExecuted)) };
-        self.progress.extend(&core, RELEASE_LIMIT);
+        self.progress.extend(&core, core.config.release_limit);
         Ok(())
     }
 
@@ -377,5 +376,24 @@ impl Future for Apart {
         }
         let result = std::task::ready!(this.call.poll(cx));
         Poll::Ready(this.finish(result))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn a_call_may_wait_on_the_server_for_longer_than_calls_take() {
+        let config = Config::from_url("localhost").unwrap().deadline(Some(Duration::from_secs(5)));
+        let side = Side::new(&Core::new(config.clone()), &config);
+        let limit =
+            |command: Command, explicit| LaneCall::new(&side, vec![command], explicit, Kind::Blocking).progress.limit;
+        let pop = |timeout: u32| cmd("BLPOP").key("list").arg(timeout);
+        let seconds = |count| Some(Duration::from_secs(count));
+        assert_eq!(limit(pop(60), None), seconds(65));
+        assert_eq!(limit(pop(0), None), None);
+        assert_eq!(limit(pop(60), seconds(7)), seconds(7));
     }
 }

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// Bytes that one read takes.
 const READ_BYTES: usize = 64 * 1024;
 
+/// The longest time that is counted.
+const LONGEST: Duration = Duration::from_secs(3600);
+
 /// How long the thread waits at most before it looks whether the client is still there.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -69,7 +72,7 @@ pub(super) fn run(weak: &Weak<Hub>) {
                 drop(hub);
                 std::thread::sleep(left.max(Duration::from_millis(1)));
             }
-            DialAdvice::Nothing => {}
+            DialAdvice::Nothing => std::thread::sleep(Duration::from_millis(1)),
         }
     }
 }
@@ -90,7 +93,7 @@ impl Greeted for Pump {
 
 impl Pump {
     fn connect(hub: &Arc<Hub>, lookup: &Lookup, began: Instant) -> Result<(Self, Link), String> {
-        let until = Instant::now() + hub.config.connect_limit;
+        let until = Instant::now() + hub.config.connect_limit.min(LONGEST);
         let link = Link::connect(&hub.config, lookup, until).map_err(|error| error.to_string())?;
         let mut pump = Self {
             hub: Arc::clone(hub),

@@ -65,7 +65,7 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
     }
 
     /// The next item of the page; `Err` with the cursor of the next page, or `None` when there is none.
-    fn from_page(&mut self) -> Result<P::Item, Option<u64>> {
+    fn next_of_page(&mut self) -> Result<P::Item, Option<u64>> {
         match self.page.as_mut().and_then(Iterator::next) {
             Some(item) => Ok(item),
             None => Err(self.cursor),
@@ -94,7 +94,7 @@ impl<P: FromReply + IntoIterator> Stream for Scanner<'_, P> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            let cursor = match this.from_page() {
+            let cursor = match this.next_of_page() {
                 Ok(item) => return Poll::Ready(Some(Ok(item))),
                 Err(None) => return Poll::Ready(None),
                 Err(Some(cursor)) => cursor,
@@ -123,7 +123,7 @@ impl<P: FromReply + IntoIterator> Iterator for Scanner<'_, P> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let cursor = match self.from_page() {
+            let cursor = match self.next_of_page() {
                 Ok(item) => return Some(Ok(item)),
                 Err(cursor) => cursor?,
             };

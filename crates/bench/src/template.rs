@@ -33,7 +33,7 @@ enum Part {
 /// What was drawn for one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
-    /// The first number that replaced [`RANDOM`].
+    /// The last number that replaced [`RANDOM`]: the one that a value behind it proves.
     pub key: u64,
 }
 
@@ -89,21 +89,20 @@ impl Template {
     /// Appends one request. `writer` is its number, `tag` replaces [`TAG`] and is as long.
     #[inline]
     pub fn write(&self, out: &mut Vec<u8>, keys: &mut Keys, writer: u64, tag: [u8; 5]) -> Drawn {
-        let mut key = None;
+        let mut key = 0;
         for part in &self.parts {
             match part {
                 Part::Bytes(bytes) => out.extend_from_slice(bytes),
                 Part::Random => {
-                    let drawn = keys.next_key();
-                    key.get_or_insert(drawn);
-                    out.extend_from_slice(&digits(drawn));
+                    key = keys.next_key();
+                    out.extend_from_slice(&digits(key));
                 }
                 Part::Tag => out.extend_from_slice(&tag),
                 Part::Value => {
                     let size = self.sizes.draw(keys);
                     out.extend_from_slice(respool_wire::Head::argument(size).as_bytes());
                     if self.is_verified {
-                        write_proof(out, key.unwrap_or(0), writer as u32, size);
+                        write_proof(out, key, writer as u32, size);
                     } else {
                         out.resize(out.len() + size, b'x');
                     }
@@ -111,7 +110,7 @@ impl Template {
                 }
             }
         }
-        Drawn { key: key.unwrap_or(0) }
+        Drawn { key }
     }
 }
 
@@ -161,6 +160,25 @@ mod tests {
     fn without_keys_the_word_stays_as_it_is() {
         let template = Template::new(&["GET", "key:__rand_int__"], false, &Sizes::one(3), false);
         assert_eq!(written(&template, &mut keys())[1], b"key:__rand_int__");
+    }
+
+    #[test]
+    fn each_value_proves_the_key_in_front_of_it() {
+        let words = ["MSET", "k:__rand_int__", VALUE, "k:__rand_int__", VALUE];
+        let template = Template::new(&words, true, &Sizes::one(40), true);
+        let words = written(&template, &mut keys());
+        assert_eq!((&words[1][..], &words[3][..]), (&b"k:000000000000"[..], &b"k:000000000001"[..]));
+        assert!(is_proof(&words[2], 0, &mut Vec::new()));
+        assert!(is_proof(&words[4], 1, &mut Vec::new()));
+    }
+
+    #[test]
+    fn a_key_of_two_numbers_is_proven_and_read_alike() {
+        let set = Template::new(&["SET", "__rand_int__:__rand_int__", VALUE], true, &Sizes::one(40), true);
+        let get = Template::new(&["GET", "__rand_int__:__rand_int__"], true, &Sizes::one(40), true);
+        let value = written(&set, &mut keys()).swap_remove(2);
+        let read = get.write(&mut Vec::new(), &mut keys(), 9, *b"{abc}");
+        assert!(is_proof(&value, read.key, &mut Vec::new()));
     }
 
     #[test]

@@ -83,6 +83,16 @@ fn every_value_of_a_real_server_proves_its_key() {
 }
 
 #[test]
+fn every_value_of_one_mset_proves_its_own_key() {
+    let server = RedisServer::start().unwrap();
+    let mix = Work::of_mix("mset=1,get=9", &shape(true)).unwrap();
+    let measured = measure(&plan(4_000), mix, &server.tcp()).unwrap();
+    let wrongs = &measured.tally.wrongs;
+    assert_eq!((wrongs.mismatches, wrongs.errors), (0, 0), "{wrongs:?}");
+    assert!(measured.tally.latencies[1].count() > wrongs.misses, "some keys were there: {wrongs:?}");
+}
+
+#[test]
 fn a_reply_for_another_key_is_found() {
     let last: Mutex<Vec<u8>> = Mutex::new(b"$-1\r\n".to_vec());
     // Every GET is answered with the value of the SET before it.

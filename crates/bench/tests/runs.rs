@@ -171,16 +171,34 @@ fn an_error_ends_a_run_unless_it_is_to_go_on() {
 
 #[test]
 fn a_lost_connection_is_made_again_where_the_run_goes_on() {
-    let seen = Mutex::new(0);
-    let server = FakeBackend::start(move |request| {
-        let mut seen = seen.lock().unwrap();
-        *seen += u32::from(request.command() == "GET");
-        if *seen == 50 && request.command() == "GET" { Act::Close } else { Act::Usual }
-    })
-    .unwrap();
-    let lossy = Plan { connections: 2, ..plan(200) };
-    let error = measure(&lossy, test("get"), &server.address()).unwrap_err();
-    assert!(error.starts_with("lost the connection to 127.0.0.1:"), "{error}");
+    for goes_on in [true, false] {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let server = FakeBackend::start(move |request| {
+            if request.command() != "GET" {
+                return Act::Usual;
+            }
+            let mut seen = seen.lock().unwrap();
+            seen.push(request.connection);
+            if seen.len() == 50 { Act::Close } else { Act::Usual }
+        })
+        .unwrap();
+        // There is only this connection: the run can only go on with another in its place.
+        let lossy = Plan { connections: 1, goes_on, ..plan(200) };
+        let measured = measure(&lossy, test("get"), &server.address());
+        if !goes_on {
+            let error = measured.unwrap_err();
+            assert!(error.starts_with("lost the connection to 127.0.0.1:"), "{error}");
+            continue;
+        }
+        let tally = measured.unwrap().tally;
+        let wrongs = &tally.wrongs;
+        assert_eq!((wrongs.lost_connections, wrongs.unanswered, wrongs.errors), (1, 1, 0), "{wrongs:?}");
+        assert_eq!((tally.sent, tally.replies, tally.all().count()), (200, 199, 199));
+        let asked = asked.lock().unwrap();
+        let on = |connection: usize| asked.iter().filter(|&&other| other == connection).count();
+        assert_eq!((on(0), on(1)), (50, 150));
+    }
 }
 
 #[test]

@@ -110,7 +110,7 @@ impl Asking {
         (read_ns, began_ns): (u64, u64),
         now_us: u64,
     ) -> Result<(), String> {
-        let written_ns = connection.written_ns;
+        let written_ns = connection.written_ns.unwrap_or(read_ns);
         loop {
             match connection.upstream.next_event(&mut input, limits, now_us) {
                 Ok(None) => return Ok(()),

@@ -7,8 +7,8 @@ pub(super) struct Connection {
     pub(super) upstream: Upstream<Sent>,
     /// Its node.
     pub(super) node: usize,
-    /// When its last write began.
-    pub(super) written_ns: u64,
+    /// When the first piece of its batch was written, in a closed loop.
+    pub(super) written_ns: Option<u64>,
     /// It is among those that may have something to write.
     pub(super) is_listed: bool,
     /// It was there once.
@@ -22,7 +22,7 @@ impl Connection {
         Self {
             upstream: Upstream::new(identity.clone(), WritePolicy::EachTurn),
             node,
-            written_ns: 0,
+            written_ns: None,
             is_listed: false,
             was_ready: false,
             is_to_be_dialled: false,

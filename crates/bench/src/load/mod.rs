@@ -178,6 +178,7 @@ impl Load {
         }
         let batch = self.pacer.take_batch(&self.shared, now_ns);
         let connection = &mut self.connections[place];
+        connection.written_ns = None;
         let tags = &self.target.nodes[connection.node].tags;
         for _ in 0..batch {
             self.asking.ask(connection, tags, 0, self.now.mono_us, &mut self.pool);
@@ -188,8 +189,7 @@ impl Load {
     }
 
     /// Sends what is due by now.
-    fn send_due(&mut self) {
-        let now_ns = monotonic_ns();
+    fn send_due(&mut self, now_ns: u64) {
         while let Some(due_ns) = self.pacer.take_due(&self.shared, now_ns) {
             let place = self.pacer.next_place(self.connections.len());
             let is_full = self.asking.outstanding() >= crate::limits::OUTSTANDING_MAX;
@@ -382,7 +382,7 @@ impl Machine for Load {
     fn end_turn(&mut self) {
         self.look();
         if self.has_begun && self.pacer.is_open() && !self.is_over {
-            self.send_due();
+            self.send_due(monotonic_ns());
         }
         self.asking.publish(&self.shared);
     }
@@ -398,7 +398,8 @@ impl Machine for Load {
             let connection = &mut self.connections[place as usize];
             connection.is_listed = false;
             if connection.upstream.wants_write(self.now.mono_us) {
-                connection.written_ns = monotonic_ns();
+                // Only of a batch's first piece: the socket may take it in several, with long pauses between them.
+                connection.written_ns.get_or_insert_with(monotonic_ns);
                 return Some(ConnId::upstream(place));
             }
         }
@@ -441,3 +442,6 @@ impl Service for Load {
 fn conn_of(place: usize) -> ConnId {
     ConnId::upstream(place as u32)
 }
+
+#[cfg(test)]
+mod tests;

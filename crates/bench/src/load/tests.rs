@@ -1,0 +1,78 @@
+//! The load without sockets: a test is the loop, and says what comes and when it is looked at.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use respool_connection::Endpoint;
+
+use super::*;
+use crate::keys::Spread;
+use crate::target::Session;
+use crate::values::Sizes;
+use crate::work::{Shape, Test};
+
+const CONN: ConnId = ConnId::upstream(0);
+
+fn plan() -> Plan {
+    Plan { connections: 1, requests: Some(64), ..Plan::default() }
+}
+
+/// Thread `number` of a run of GETs.
+fn load(plan: Plan, shared: &Arc<Shared>, number: usize) -> (Load, Receiver<Ended>) {
+    let shape =
+        Shape { keys: Some(10), spread: Spread::Sequence, sizes: Sizes::one(3), is_verified: false, is_tagged: false };
+    let work = Work::of_test(Test::named("get").unwrap(), &shape);
+    let endpoint = Endpoint::Tcp { host: "server".to_owned(), port: 6379 };
+    let target = Target::one("server", endpoint, Session::default().identity());
+    let (report, ended) = channel();
+    let load = Load::new(Arc::new(plan), Arc::new(work), Arc::new(target), Arc::clone(shared), number, report);
+    (load, ended)
+}
+
+/// A run whose only connection is there.
+fn begun(plan: Plan) -> (Load, Receiver<Ended>) {
+    let shared = Arc::new(Shared::new(&plan));
+    let (mut load, ended) = load(plan, &shared, 0);
+    load.begin_turn(Now::default());
+    load.look();
+    assert!(matches!(load.poll_action(), Some(Action::Dial { .. })));
+    connect(&mut load);
+    load.look();
+    assert!(load.has_begun);
+    (load, ended)
+}
+
+fn connect(load: &mut Load) {
+    load.handle_connected(CONN);
+    if !load.connections[0].upstream.is_ready() {
+        write(load, usize::MAX);
+        read(load, b"+PONG\r\n");
+    }
+    assert!(load.connections[0].upstream.is_ready());
+}
+
+/// Writes so many bytes of what waits.
+fn write(load: &mut Load, most: usize) {
+    assert_eq!(load.poll_output(), Some(CONN));
+    let bytes = load.output(CONN).len().min(most);
+    load.handle_written(CONN, bytes);
+}
+
+fn read(load: &mut Load, bytes: &[u8]) {
+    load.buffer[..bytes.len()].copy_from_slice(bytes);
+    load.handle_read(CONN, bytes.len());
+}
+
+#[test]
+fn latency_of_a_batch_counts_from_its_first_byte() {
+    let (mut load, _ended) = begun(Plan { pipeline: 16, ..plan() });
+    write(&mut load, 100);
+    let written_ns = monotonic_ns();
+    while monotonic_ns() < written_ns + 5_000_000 {}
+    load.handle_writable(CONN);
+    write(&mut load, usize::MAX);
+    read(&mut load, &b"$-1\r\n".repeat(16));
+    let shortest_ms = load.asking.tally.all().min_ms();
+    assert!(shortest_ms >= 4.9, "the socket took the rest 5 ms later: {shortest_ms} ms");
+    write(&mut load, 100);
+    assert!(load.connections[0].written_ns >= Some(written_ns + 5_000_000), "the next batch has a time of its own");
+}

@@ -39,7 +39,8 @@ pub const LATENCY_NS_MAX: u64 = 100_000_000_000;
 /// How long replies are waited for when nothing is sent any more.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A run in which nothing has been answered for so long has failed.
+/// A run in which nothing has been answered for so long has failed, if a reply is owed, or if a closed loop has no connection to
+/// ask on.
 pub const STALL: Duration = Duration::from_secs(60);
 
 /// How long all connections together may take to be there before a run begins.

@@ -197,6 +197,10 @@ impl Load {
                 self.asking.tally.wrongs.unsent += 1;
                 continue;
             }
+            if self.asking.outstanding() == 0 {
+                // The server had nothing to answer since the last reply.
+                self.heard_ns = self.turn_ns;
+            }
             let connection = &mut self.connections[place];
             let tags = &self.target.nodes[connection.node].tags;
             self.asking.ask(connection, tags, due_ns, self.now.mono_us, &mut self.pool);
@@ -295,16 +299,25 @@ impl Load {
             self.heard_ns = self.turn_ns;
         }
         let is_waiting = self.asking.outstanding() > 0;
-        if is_waiting && self.turn_ns.saturating_sub(self.heard_ns) > STALL.as_nanos() as u64 {
+        let has_ended = self.pacer.has_ended(&self.shared, self.turn_ns);
+        let is_stalled = self.turn_ns.saturating_sub(self.heard_ns) > STALL.as_nanos() as u64;
+        if is_stalled && (is_waiting || (!has_ended && self.is_cut_off())) {
             return self.fail(format!("nothing was answered for {STALL:?}"));
         }
-        if self.pacer.has_ended(&self.shared, self.turn_ns) {
+        if has_ended {
             let since_ns = *self.ending_ns.get_or_insert(self.turn_ns);
             if !is_waiting || self.turn_ns.saturating_sub(since_ns) > PATIENCE.as_nanos() as u64 {
                 let tally = self.asking.take_tally();
                 self.finish(Ok(tally));
             }
         }
+    }
+
+    /// Whether a closed loop cannot go on: nothing is asked before a connection is there again. An open loop goes on without,
+    /// and counts what it could not send.
+    fn is_cut_off(&self) -> bool {
+        let is_ready = |connection: &Connection| connection.upstream.is_ready();
+        !self.pacer.is_open() && !self.connections.is_empty() && !self.connections.iter().any(is_ready)
     }
 
     fn redial(&mut self) {
@@ -380,11 +393,12 @@ impl Machine for Load {
     }
 
     fn end_turn(&mut self) {
+        // Before the look: replies of this turn are heard in it, however long ago the turn before was.
+        self.asking.publish(&self.shared);
         self.look();
         if self.has_begun && self.pacer.is_open() && !self.is_over {
             self.send_due(monotonic_ns());
         }
-        self.asking.publish(&self.shared);
     }
 
     fn poll_action(&mut self) -> Option<Action<ServiceAction<()>>> {

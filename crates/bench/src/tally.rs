@@ -90,7 +90,7 @@ pub struct Wrongs {
     pub lost_connections: u64,
     /// Requests that were sent and never answered.
     pub unanswered: u64,
-    /// Requests of an open loop that were due and not sent: too many were not answered.
+    /// Requests of an open loop that were due and not sent: too many were not answered, or their connection was not there.
     pub unsent: u64,
 }
 

@@ -137,3 +137,15 @@ fn what_came_while_the_thread_was_stopped_is_heard() {
     load.end_turn();
     assert!(ended.try_recv().is_err());
 }
+
+#[test]
+fn what_is_due_while_a_connection_is_down_is_not_sent() {
+    let pace = Pace::Open { rate: 1000.0, spacing: Spacing::Even };
+    let (mut load, ended) = begun(Plan { pace, goes_on: true, ..plan() });
+    let began_ns = load.heard_ns;
+    load.handle_broken(CONN, "reset");
+    load.send_due(began_ns + 3_500_000);
+    let tally = &load.asking.tally;
+    assert_eq!((tally.sent, tally.wrongs.unsent, tally.wrongs.lost_connections), (0, 3, 1));
+    assert!(ended.try_recv().is_err());
+}

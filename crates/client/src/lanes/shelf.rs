@@ -109,10 +109,12 @@ impl Shelf {
             let mut note = |at: Instant| next = Some(next.map_or(at, |next| next.min(at)));
             let mut late = Vec::new();
             for queued in &mut state.queue {
-                match queued.until {
-                    Some(until) if until <= now => late.push(std::mem::take(&mut queued.waiter)),
-                    Some(until) => note(until),
-                    None => {}
+                match (queued.until, &queued.waiter) {
+                    // It was woken, and leaves by itself.
+                    (Some(until), Waiter::None) if until <= now => {}
+                    (Some(until), _) if until <= now => late.push(std::mem::take(&mut queued.waiter)),
+                    (Some(until), _) => note(until),
+                    (None, _) => {}
                 }
             }
             let mut old = Vec::new();
@@ -269,5 +271,25 @@ impl Drop for Lease {
         drop(state);
         drop(closed);
         next.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_caller_that_was_woken_keeps_no_thread_busy() {
+        let shelf = Shelf::new(Config::from_url("localhost").unwrap());
+        let mut state = shelf.lock();
+        state.has_thread = true;
+        state.queue.push_back(Queued { number: 1, until: Some(Instant::now()), waiter: Waiter::None });
+        drop(state);
+        let (ended, ends) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            shelf.look_after();
+            ended.send(shelf.lock().has_thread)
+        });
+        assert_eq!(ends.recv_timeout(Duration::from_secs(20)), Ok(false));
     }
 }

@@ -187,7 +187,6 @@ impl Core {
             state.open_lobby(&mut wakes);
         }
         drop(guard);
-        wakes.run();
         if let Some(endpoint) = self.config.told_endpoint() {
             let endpoint = &*endpoint;
             self.config.tell(&match &failure {
@@ -195,6 +194,9 @@ impl Core {
                 Some(why) => crate::Event::NotConnected { endpoint, why },
             });
         }
+        // Behind the observer, which is told of a connection before the calls that waited for it end. Not within the lock: it may make
+        // calls itself.
+        wakes.run();
         goes_on
     }
 }

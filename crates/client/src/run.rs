@@ -193,6 +193,11 @@ impl Progress {
     /// The caller gives up.
     fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
         if self.keeps_place && self.step == Step::Sent {
+            if matches!(state.leader, Leader::Thread(leader) | Leader::Task(leader) if leader == self.last) {
+                // It does not wait at this place meanwhile, so it does not read either.
+                wakes.push_trash(state.slots.take_waiter(self.last));
+                state.appoint(wakes);
+            }
             return Error::new(ErrorKind::Timeout, Outcome::MaybeExecuted);
         }
         let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { self.unsent() };

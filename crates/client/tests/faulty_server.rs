@@ -488,6 +488,42 @@ fn a_call_that_found_room_is_not_woken_for_room_again() {
 }
 
 #[test]
+fn a_late_number_of_a_connection_lets_its_request_go() {
+    let (release, releases) = channel::<()>();
+    let (release, releases) = (std::sync::Mutex::new(release), std::sync::Mutex::new(releases));
+    let address = server(move |mut peer| {
+        while let Some(request) = peer.request() {
+            match (&*request[0], &*request[1]) {
+                ("CLIENT", "ID") => {
+                    // Longer than the call has time.
+                    thread::sleep(Duration::from_millis(300));
+                    peer.send(b":7\r\n");
+                }
+                ("CLIENT", "UNBLOCK") => {
+                    assert_eq!(request[2], "7");
+                    release.lock().unwrap().send(()).unwrap();
+                    peer.send(b":1\r\n");
+                }
+                (_, "warm") => _ = peer.send(b"_\r\n"),
+                _ => {
+                    releases.lock().unwrap().recv().unwrap();
+                    peer.send(b"_\r\n");
+                }
+            }
+        }
+    });
+    let client = Client::with_config(config(&address).release_limit(Duration::from_secs(20)));
+    // The connection is there before a call has little time.
+    client.call::<Option<String>>(cmd("BLPOP").key("warm").arg(0)).wait().unwrap();
+    let pop = || client.call::<Option<String>>(cmd("BLPOP").key("list").arg(0)).deadline(Duration::from_millis(100));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for error in [pop().wait().unwrap_err(), runtime.block_on(async { pop().await }).unwrap_err()] {
+        assert!(error.is_timeout() && error.outcome() == Outcome::Replied, "{error:?}");
+    }
+    assert_eq!((client.stats().lanes, client.stats().lanes_free), (1, 1));
+}
+
+#[test]
 fn a_request_that_ends_connections_is_sent_three_times() {
     let address = server(|mut peer| _ = peer.request());
     on_both_faces(|get| {

@@ -7,7 +7,7 @@
 //!
 //! The same for threads and tasks. What differs is how they wait.
 
-use crate::core::{Core, Ended, Face, Leader, SlotId, State, Submitted, Wait, Waiter, Wakes};
+use crate::core::{Core, Ended, Face, Leader, Peer, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::events::Done;
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
@@ -52,6 +52,10 @@ pub(crate) struct Progress {
     pub(crate) ended_before: Vec<Ended>,
     /// It keeps its place when its time is over, so that it can be waited for again.
     pub(crate) keeps_place: bool,
+    /// It is not made again when its connection is lost: its caller does not want it any longer.
+    pub(crate) is_last_time: bool,
+    /// It is sent to this server alone.
+    pub(crate) only_to: Option<Peer>,
 }
 
 /// What a call does next.
@@ -81,6 +85,8 @@ impl Progress {
             ended: None,
             ended_before: Vec::new(),
             keeps_place: false,
+            is_last_time: false,
+            only_to: None,
         }
     }
 
@@ -94,12 +100,14 @@ impl Progress {
         self.is_sent() && core.lock().slots.has_ended(self.last)
     }
 
-    /// Its first request, if that is not its last and it was sent: waited for apart from the others, and for so long.
+    /// Its first request, if that is not its last and it was sent: waited for apart from the others, and for so long. Neither is made
+    /// again from then on.
     pub(crate) fn split_first(&mut self, core: &Arc<Core>, limit: Duration) -> Option<Self> {
         if !self.is_sent() || self.before.is_empty() {
             return None;
         }
         let mut first = Self::new(Some(limit));
+        (first.is_last_time, self.is_last_time) = (true, true);
         (first.step, first.last, first.has_waited) = (Step::Sent, self.before.remove(0), true);
         first.extend(core, limit);
         Some(first)
@@ -126,6 +134,11 @@ impl Progress {
         face: Face,
         wakes: &mut Wakes,
     ) -> Submitted {
+        if let (Some(wanted), Some(link)) = (self.only_to, &state.link)
+            && link.peer() != wanted
+        {
+            return Submitted::Refused(ErrorKind::Lost("the connection leads to another server".into()));
+        }
         let now_us = core.now_us();
         let limit = self.limit;
         let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(micros(limit)));
@@ -167,6 +180,9 @@ impl Progress {
 
     /// Whether requests that were lost may be sent again: none was sent, or a second execution changes nothing.
     fn may_repeat(&mut self, last: &Ended, commands: &[Command]) -> bool {
+        if self.is_last_time {
+            return false;
+        }
         let has = |ended: &Ended, wanted| matches!(ended, Ended::Failed(_, outcome) if *outcome == wanted);
         let all = || self.ended_before.iter().chain([last]);
         if all().all(|ended| has(ended, Outcome::NotSent)) {
@@ -523,4 +539,18 @@ impl Drop for Run<'_> {
 
 fn micros(limit: Duration) -> u64 {
     u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_whose_caller_has_left_is_not_made_again() {
+        let unsent = Ended::Failed(ErrorKind::Lost("closed".into()), Outcome::NotSent);
+        let mut progress = Progress::new(None);
+        assert!(progress.may_repeat(&unsent, &[]));
+        progress.is_last_time = true;
+        assert!(!progress.may_repeat(&unsent, &[]));
+    }
 }

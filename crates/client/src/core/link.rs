@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sendmsg};
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,10 +39,20 @@ fn again<T>(mut ask: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: Socket,
+    peer: Peer,
     /// How long the kernel lets a read wait, in microseconds; 0 without end.
     read_timeout_us: AtomicU64,
     /// A runtime watches it.
     is_nonblocking: AtomicBool,
+}
+
+/// Where a connection leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// A host may have several addresses, each of another server.
+    Tcp(SocketAddr),
+    /// The path is always that of the settings.
+    Unix,
 }
 
 #[derive(Debug)]
@@ -82,7 +92,15 @@ impl Link {
             Endpoint::Unix { path } => Socket::Unix(UnixStream::connect(path)?),
             other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
         };
-        Ok(Self { socket, read_timeout_us: AtomicU64::new(0), is_nonblocking: AtomicBool::new(false) })
+        let peer = match &socket {
+            Socket::Tcp(socket) => Peer::Tcp(socket.peer_addr()?),
+            Socket::Unix(_) => Peer::Unix,
+        };
+        Ok(Self { socket, peer, read_timeout_us: AtomicU64::new(0), is_nonblocking: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer
     }
 
     /// Another handle of the socket, for a runtime. Reads do not wait in the kernel any longer.

@@ -29,7 +29,7 @@ mod wakes;
 mod write;
 
 pub(crate) use dial::{Greeted, shake_hands};
-pub(crate) use link::{Link, Wait};
+pub(crate) use link::{Link, Peer, Wait};
 pub(crate) use lookup::Lookup;
 use read::ReadHalf;
 pub(crate) use slots::{Ended, SlotId, Waiter};
@@ -193,6 +193,11 @@ impl Core {
     /// Whether a connection that is lost stays so: it had a state that the next one would not have.
     pub(crate) fn pin(&self, is_pinned: bool) {
         self.lock().is_pinned = is_pinned;
+    }
+
+    /// Where the connection leads to, if there is one.
+    pub(crate) fn peer(&self) -> Option<Peer> {
+        self.lock().link.as_ref().map(|link| link.peer())
     }
 
     /// Requests that wait for replies, those whose callers have left among them, and places that are taken.

@@ -102,8 +102,13 @@ impl LaneCall {
         let Some(Ended::Reply(Reply::Integer(number))) = number.ok().and_then(|()| first.ended.take()) else {
             return Err(Self::late(Outcome::MaybeExecuted));
         };
-        let command = cmd("CLIENT UNBLOCK").arg(number);
-        self.release = Release::Asked(Box::new((Progress::new(Some(self.side.core.config.release_limit)), command)));
+        // On another server the number is that of another client.
+        let Some(peer) = self.core().and_then(|core| core.peer()) else {
+            return Err(Self::late(Outcome::MaybeExecuted));
+        };
+        let mut release = Progress::new(Some(self.side.core.config.release_limit));
+        release.only_to = Some(peer);
+        self.release = Release::Asked(Box::new((release, cmd("CLIENT UNBLOCK").arg(number))));
         Ok(())
     }
 
@@ -265,6 +270,7 @@ impl LaneCall {
 
     /// Its caller has left. What was taken for it is not lost without a word.
     fn rescue(mut self) {
+        self.progress.is_last_time = true;
         let has_reply = self.core().is_some_and(|core| self.progress.has_reply(&core));
         let is_new = matches!(self.release, Release::No);
         if is_new && !has_reply && !self.begin_release() {
@@ -383,6 +389,41 @@ impl Future for Apart {
 mod tests {
     use super::*;
     use crate::Config;
+    use respool_testkit::{Act, Address, FakeBackend};
+    use std::sync::atomic::AtomicUsize;
+
+    fn config(node: &FakeBackend) -> Config {
+        let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+        Config::from_url(&address.to_string()).unwrap().release_limit(Duration::from_secs(60))
+    }
+
+    #[test]
+    fn a_server_is_asked_to_let_go_of_its_own_requests_alone() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let shared = FakeBackend::start(|request| {
+            if &*request.command() == "CLIENT" && request.key() == b"UNBLOCK" {
+                ASKED.fetch_add(1, Ordering::Relaxed);
+                return Act::Bytes(b":1\r\n".to_vec());
+            }
+            Act::Usual
+        })
+        .unwrap();
+        let other = FakeBackend::start(|request| match (&*request.command(), request.key()) {
+            ("CLIENT", b"ID") => Act::Bytes(b":7\r\n".to_vec()),
+            ("BLPOP", b"warm") => Act::Bytes(b"_\r\n".to_vec()),
+            ("BLPOP", _) => Act::Skip,
+            _ => Act::Usual,
+        })
+        .unwrap();
+        let mut side = Arc::into_inner(Side::new(&Core::new(config(&other)), &config(&other))).unwrap();
+        side.core = Core::new(config(&shared));
+        let side = Arc::new(side);
+        let pop = |key: &str, limit| LaneCall::new(&side, vec![cmd("BLPOP").key(key).arg(0)], limit, Kind::Blocking);
+        pop("warm", None).wait().unwrap();
+        let error = pop("list", Some(Duration::from_millis(50))).wait().unwrap_err();
+        assert!(error.is_timeout() && error.outcome() == Outcome::MaybeExecuted, "{error:?}");
+        assert_eq!((ASKED.load(Ordering::Relaxed), side.shelf.counts()), (0, (0, 0)));
+    }
 
     #[test]
     fn a_call_may_wait_on_the_server_for_longer_than_calls_take() {

@@ -112,7 +112,7 @@ fn reply(ended: Ended) -> Result<Reply, Error> {
 }
 
 /// A reply made into what was asked for.
-fn convert<T: FromReply>(reply: Reply) -> Result<T, Error> {
+pub(crate) fn convert<T: FromReply>(reply: Reply) -> Result<T, Error> {
     match reply {
         Reply::Error(error) if !T::TAKES_ERRORS => Err(Error::new(ErrorKind::Server(error), Outcome::Replied)),
         reply => T::from_reply(reply).map_err(|error| Error::new(ErrorKind::Decode(error), Outcome::Replied)),

@@ -1,6 +1,7 @@
 //! Scripts that are sent by their digest, and whole where the server does not know them.
 
-use crate::{Client, Command, Error, FromReply, ToArgs, cmd};
+use crate::call::convert;
+use crate::{Client, Command, Error, FromReply, Reply, ServerError, ToArgs, cmd};
 use bytes::Bytes;
 use sha1::{Digest, Sha1};
 use std::fmt::Write as _;
@@ -105,9 +106,16 @@ impl<'c> Invocation<'c> {
     ///
     /// As those of [`Client::call`].
     pub async fn call<T: FromReply>(self) -> Result<T, Error> {
-        match self.client.call(self.by_digest()).await {
-            Err(error) if is_unknown(&error) => self.client.call(self.whole()).await,
-            result => result,
+        if !T::TAKES_ERRORS {
+            return match self.client.call(self.by_digest()).await {
+                Err(error) if error.server().is_some_and(is_unknown) => self.client.call(self.whole()).await,
+                result => result,
+            };
+        }
+        // The error would be a value.
+        match self.client.call::<Reply>(self.by_digest()).await {
+            Ok(Reply::Error(error)) if is_unknown(&error) => self.client.call(self.whole()).await,
+            result => self.convert(result),
         }
     }
 
@@ -117,17 +125,28 @@ impl<'c> Invocation<'c> {
     ///
     /// As those of [`Client::call`].
     pub fn wait<T: FromReply>(self) -> Result<T, Error> {
-        match self.client.call(self.by_digest()).wait() {
-            Err(error) if is_unknown(&error) => self.client.call(self.whole()).wait(),
-            result => result,
+        if !T::TAKES_ERRORS {
+            return match self.client.call(self.by_digest()).wait() {
+                Err(error) if error.server().is_some_and(is_unknown) => self.client.call(self.whole()).wait(),
+                result => result,
+            };
         }
+        match self.client.call::<Reply>(self.by_digest()).wait() {
+            Ok(Reply::Error(error)) if is_unknown(&error) => self.client.call(self.whole()).wait(),
+            result => self.convert(result),
+        }
+    }
+
+    /// Makes the reply into what was asked for.
+    fn convert<T: FromReply>(&self, reply: Result<Reply, Error>) -> Result<T, Error> {
+        reply.and_then(convert).map_err(|error| error.of(self.by_digest().name()))
     }
 }
 
 /// Whether the server does not know the script. A script that ends with an error of that code has other words for it, and is not called
 /// again.
-fn is_unknown(error: &Error) -> bool {
-    error.server().is_some_and(|error| error.text().starts_with("NOSCRIPT No matching script"))
+fn is_unknown(error: &ServerError) -> bool {
+    error.text().starts_with("NOSCRIPT No matching script")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Scripts by their digest, scans, and what observers are told, against a redis-server.
 
 use futures_core::Stream;
-use respool_client::{Client, Config, Done, Event, Observer, Outcome, Script, cmd};
+use respool_client::{Client, Config, Done, Event, Observer, Outcome, Reply, Script, ServerError, cmd};
 use respool_testkit::RedisServer;
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -35,6 +35,11 @@ fn a_script_is_sent_whole_once_to_a_server_that_does_not_know_it() {
     let read = Script::new("return {#KEYS, KEYS[2], ARGV[1]}");
     let found: (i64, String, String) = client.script(&read).key(["a", "b"]).arg("x").readonly().wait().unwrap();
     assert_eq!(found, (2, "b".to_owned(), "x".to_owned()));
+    // Also where an error of the server's is a value.
+    let reply = client.script(&Script::new("return 7")).wait::<Reply>().unwrap();
+    assert!(matches!(reply, Reply::Integer(7)), "{reply:?}");
+    let value = runtime().block_on(async { client.script(&Script::new("return 8")).call::<Result<i64, _>>().await });
+    assert_eq!(value.unwrap(), Ok::<_, ServerError>(8));
     // An error of the script's own is no reason to call it again.
     let fail = Script::new("redis.call('INCR', 'calls') return redis.error_reply('NOSCRIPT of my own')");
     assert!(client.script(&fail).wait::<i64>().is_err());

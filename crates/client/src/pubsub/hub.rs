@@ -46,12 +46,20 @@ impl Kind {
 
 type Key = (Kind, Bytes);
 
-/// A request of the pump's that is not answered, or not written.
+/// What the server is to be told of a topic.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct Work {
     pub(super) key: Key,
     /// The number of the topic that is subscribed to; `None` if it is not wanted any longer.
     pub(super) topic: Option<u64>,
+}
+
+/// A request of the pump's that is not answered.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    Topic(Work),
+    /// Any answer shows that the server lives, a refusal as well.
+    Ping,
 }
 
 #[derive(Debug)]
@@ -67,7 +75,7 @@ pub(super) struct State {
     topics: HashMap<Key, Topic>,
     numbers: u64,
     /// What the server is to be told.
-    pub(super) work: VecDeque<Asked>,
+    pub(super) work: VecDeque<Work>,
     /// What it was told and has not answered.
     pub(super) asked: VecDeque<Asked>,
     /// Subscriptions that are not confirmed, and when their callers give up.
@@ -144,7 +152,7 @@ impl Hub {
             if is_new {
                 state.numbers = number;
                 state.topics.insert(key.clone(), Topic { number, listeners: Vec::new(), is_held: false });
-                state.work.push_back(Asked { key: key.clone(), topic: Some(number) });
+                state.work.push_back(Work { key: key.clone(), topic: Some(number) });
             }
             if let Some(topic) = state.topics.get_mut(&key)
                 && !topic.listeners.iter().any(|listener| Arc::ptr_eq(listener, &mailbox))
@@ -171,7 +179,7 @@ impl Hub {
             topic.listeners.retain(|listener| !Arc::ptr_eq(listener, mailbox));
             let is_wanted = !topic.listeners.is_empty();
             if !is_wanted {
-                work.push_back(Asked { key: key.clone(), topic: None });
+                work.push_back(Work { key: key.clone(), topic: None });
             }
             is_wanted
         });
@@ -229,7 +237,7 @@ impl Hub {
         state.asked.clear();
         state.work.clear();
         for (key, topic) in &mut state.topics {
-            state.work.push_back(Asked { key: key.clone(), topic: Some(topic.number) });
+            state.work.push_back(Work { key: key.clone(), topic: Some(topic.number) });
             if std::mem::take(&mut topic.is_held) {
                 topic.listeners.iter().for_each(|listener| listener.lose(1));
             }
@@ -263,8 +271,10 @@ impl Hub {
     pub(super) fn take(&self, reply: Reply, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
         let elements = match reply {
             Reply::Error(error) => return self.take_refusal(&error, waiters),
-            // The answer to PING.
-            Reply::Status(_) => return Ok(()),
+            Reply::Status(_) => {
+                self.take_pong();
+                return Ok(());
+            }
             reply => reply.into_elements().map_err(|_| "a reply that nothing asked for")?,
         };
         let mut words = elements.map(|element| match element {
@@ -289,10 +299,22 @@ impl Hub {
             b"subscribe" | b"psubscribe" | b"ssubscribe" => return self.take_confirmation(next(), true, waiters),
             b"unsubscribe" | b"punsubscribe" => return self.take_confirmation(next(), false, waiters),
             b"sunsubscribe" => return self.take_shard_end(next(), waiters),
-            // Of RESP2's PING, and pushes of other kinds.
+            // As RESP2 answers PING among subscriptions.
+            b"pong" => _ = self.take_pong(),
+            // Pushes of other kinds.
             _ => {}
         }
         Ok(())
+    }
+
+    /// The server has answered, perhaps PING: whether it was that.
+    fn take_pong(&self) -> bool {
+        let mut state = self.lock();
+        let is_pong = matches!(state.asked.front(), Some(Asked::Ping));
+        if is_pong {
+            state.asked.pop_front();
+        }
+        is_pong
     }
 
     fn publish(&self, key: &Key, message: Message, waiters: &mut Vec<Waiter>) {
@@ -311,7 +333,9 @@ impl Hub {
     ) -> Result<(), &'static str> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let Some(asked) = state.asked.pop_front() else { return Err("a confirmation that nothing asked for") };
+        let Some(Asked::Topic(asked)) = state.asked.pop_front() else {
+            return Err("a confirmation that nothing asked for");
+        };
         if asked.topic.is_some() != is_subscribed || name.is_none_or(|name| name != asked.key.1) {
             return Err("confirmations out of order");
         }
@@ -328,9 +352,8 @@ impl Hub {
     fn take_shard_end(&self, name: Option<Bytes>, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let is_answer = state.asked.front().is_some_and(|asked| {
-            asked.topic.is_none() && asked.key.0 == Kind::Shard && Some(&asked.key.1) == name.as_ref()
-        });
+        let is_answer = matches!(state.asked.front(), Some(Asked::Topic(asked))
+            if asked.topic.is_none() && asked.key.0 == Kind::Shard && Some(&asked.key.1) == name.as_ref());
         if is_answer {
             drop(guard);
             return self.take_confirmation(name, false, waiters);
@@ -341,7 +364,7 @@ impl Hub {
             && std::mem::take(&mut topic.is_held)
         {
             topic.listeners.iter().for_each(|listener| listener.lose(1));
-            state.work.push_back(Asked { topic: Some(topic.number), key });
+            state.work.push_back(Work { topic: Some(topic.number), key });
         }
         Ok(())
     }
@@ -350,7 +373,11 @@ impl Hub {
     fn take_refusal(&self, error: &ServerError, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let Some(asked) = state.asked.pop_front() else { return Err("an error that nothing asked for") };
+        let asked = match state.asked.pop_front() {
+            Some(Asked::Topic(asked)) => asked,
+            Some(Asked::Ping) => return Ok(()),
+            None => return Err("an error that nothing asked for"),
+        };
         let is_current = state.topics.get(&asked.key).is_some_and(|topic| Some(topic.number) == asked.topic);
         let topic = if is_current { state.topics.remove(&asked.key) } else { None };
         drop(guard);
@@ -359,5 +386,61 @@ impl Hub {
             waiters.push(listener.end(Some(error.of(asked.key.0.subscribe()))));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> (Arc<Hub>, Arc<Mailbox>) {
+        let hub = Hub::new(Config::from_url("localhost").unwrap());
+        // Nothing is begun that would talk to a server.
+        hub.lock().has_pump = true;
+        let bounds = Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest };
+        let names = [Bytes::from_static(b"a")];
+        let mailbox = hub.add(Kind::Channel, &names, bounds, Instant::now() + std::time::Duration::from_secs(60));
+        (hub, mailbox)
+    }
+
+    /// The next request is sent.
+    fn ask(hub: &Hub, is_ping: bool) {
+        let mut state = hub.lock();
+        let asked = if is_ping { Asked::Ping } else { Asked::Topic(state.work.pop_front().unwrap()) };
+        state.asked.push_back(asked);
+    }
+
+    fn take(hub: &Hub, bytes: &[u8]) -> Result<(), &'static str> {
+        hub.take(Reply::copied(bytes).unwrap(), &mut Vec::new())
+    }
+
+    const CONFIRMED: &[u8] = b">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n";
+
+    fn is_confirmed(mailbox: &Mailbox) -> Option<bool> {
+        mailbox.confirmed_or_wait(|| Waiter::None).map(|result| result.is_ok())
+    }
+
+    #[test]
+    fn any_answer_to_a_ping_is_one() {
+        for answer in [&b"-NOPERM no ping\r\n"[..], b"+PONG\r\n", b"*2\r\n$4\r\npong\r\n$0\r\n\r\n"] {
+            let (hub, mailbox) = hub();
+            ask(&hub, true);
+            ask(&hub, false);
+            assert_eq!(take(&hub, answer), Ok(()));
+            assert_eq!(is_confirmed(&mailbox), None);
+            assert_eq!(take(&hub, CONFIRMED), Ok(()));
+            assert_eq!(is_confirmed(&mailbox), Some(true));
+            assert!(take(&hub, b"-ERR unasked\r\n").is_err());
+        }
+    }
+
+    #[test]
+    fn a_confirmed_subscription_stays_so_when_its_connection_is_lost() {
+        let (hub, mailbox) = hub();
+        ask(&hub, false);
+        take(&hub, CONFIRMED).unwrap();
+        hub.begin_anew();
+        hub.end_late(Instant::now() + std::time::Duration::from_secs(120));
+        assert_eq!(is_confirmed(&mailbox), Some(true));
     }
 }

@@ -67,6 +67,8 @@ struct State {
     waiter: Waiter,
     /// Topics that the server has not confirmed.
     unconfirmed: usize,
+    /// All of them were confirmed once: its caller has a subscription.
+    was_confirmed: bool,
     is_gap_due: bool,
     is_ended: bool,
     refusal: Option<Error>,
@@ -163,11 +165,11 @@ impl Mailbox {
         if let Some(error) = state.refusal.take() {
             return Some(Err(error));
         }
+        if state.was_confirmed {
+            return Some(Ok(()));
+        }
         if state.is_ended {
             return Some(Err(Error::new(crate::ErrorKind::Closed, Outcome::NotSent)));
-        }
-        if state.unconfirmed == 0 {
-            return Some(Ok(()));
         }
         let old = std::mem::replace(&mut state.waiter, waiter());
         drop(state);
@@ -177,7 +179,9 @@ impl Mailbox {
 
     /// So many topics are to be confirmed.
     pub(super) fn expect(&self, topics: usize) {
-        self.lock().unconfirmed += topics;
+        let mut state = self.lock();
+        state.unconfirmed += topics;
+        state.was_confirmed = state.unconfirmed == 0;
     }
 
     /// The server has confirmed a topic.
@@ -187,6 +191,7 @@ impl Mailbox {
         if state.unconfirmed > 0 {
             return Waiter::None;
         }
+        state.was_confirmed = true;
         if std::mem::take(&mut state.is_gap_due) && state.queue.back() != Some(&Notice::Gap) {
             state.queue.push_back(Notice::Gap);
         }
@@ -211,7 +216,7 @@ impl Mailbox {
     /// Whether its caller still waits for a confirmation.
     pub(super) fn is_pending(&self) -> bool {
         let state = self.lock();
-        state.unconfirmed > 0 && !state.is_ended
+        !state.was_confirmed && !state.is_ended
     }
 }
 

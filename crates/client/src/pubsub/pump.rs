@@ -1,6 +1,6 @@
 //! The thread that talks to the server for all subscriptions of a client. It lives while there are any.
 
-use super::hub::{Asked, Hub};
+use super::hub::{Asked, Hub, Work};
 use crate::Reply;
 use crate::core::{Greeted, Link, Lookup, SlotId, Wait, Waiter, shake_hands};
 use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
@@ -151,6 +151,7 @@ impl Pump {
             }
             if silent >= PING_AFTER && !std::mem::replace(&mut has_pinged, true) {
                 encode_request(&mut self.out, [&b"PING"[..]].into_iter());
+                self.hub.lock().asked.push_back(Asked::Ping);
                 continue;
             }
             let until = next.map_or(PING_AFTER, |next| next.saturating_duration_since(now)).min(PING_AFTER);
@@ -197,11 +198,11 @@ impl Pump {
     }
 
     /// Asks for what is wanted.
-    fn tell(&mut self, work: &mut VecDeque<Asked>, asked: &mut VecDeque<Asked>, room: usize) {
+    fn tell(&mut self, work: &mut VecDeque<Work>, asked: &mut VecDeque<Asked>, room: usize) {
         for ask in work.drain(..room.min(work.len())) {
             let verb = if ask.topic.is_some() { ask.key.0.subscribe() } else { ask.key.0.unsubscribe() };
             encode_request(&mut self.out, [verb, &ask.key.1[..]].into_iter());
-            asked.push_back(ask);
+            asked.push_back(Asked::Topic(ask));
         }
     }
 }

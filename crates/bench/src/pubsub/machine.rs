@@ -423,8 +423,9 @@ impl Experiment {
     fn finish(&mut self) {
         let mut counted = std::mem::take(&mut self.counted);
         for connection in &self.connections {
-            counted.missing += connection.ledger.missing;
+            counted.missing = counted.missing.saturating_add(connection.ledger.missing);
             counted.reordered += connection.ledger.reordered;
+            counted.duplicates += connection.ledger.duplicates;
         }
         counted.exits = self.exits;
         self.end(Ok(counted));

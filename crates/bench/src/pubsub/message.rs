@@ -5,7 +5,8 @@
 //! publishes to another connection in order, so a subscriber finds every gap with a counter for each publisher and class,
 //! however many channels there are.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Classes of channels.
 pub(super) const CLASSES: u64 = 100;
@@ -13,9 +14,11 @@ pub(super) const CLASSES: u64 = 100;
 pub(super) const HEAD_BYTES: usize = 8 + 4 + 16 + 16;
 /// Publishing connections that a subscriber tells apart. Messages of others count, and nothing else is said of them.
 const PUBLISHERS_MAX: usize = 100_000;
+/// Gaps in the streams of one connection that are known at a time.
+const GAPS_MAX: usize = 100_000;
 
 /// Who publishes: a process and one of its connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Publisher {
     /// A number that the process has drawn.
     pub(super) process: u32,
@@ -94,43 +97,89 @@ fn hex(out: &mut Vec<u8>, number: u64, digits: u32) {
     (0..digits).rev().for_each(|place| out.push(b"0123456789abcdef"[(number >> (place * 4) & 0xf) as usize]));
 }
 
+/// A publisher and a class.
+type Key = (Publisher, u8);
+
+/// What has come of one publisher's messages of a class.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// The number that was expected first. Messages before it were sent before this connection could hear them.
+    first: u64,
+    /// The number that comes next.
+    next: u64,
+}
+
 /// What one subscribing connection knows of the streams of publishers.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// The number that comes next.
-    streams: HashMap<(Publisher, u8), u64>,
+    /// They stay when they have ended: what comes behind its end is late, or comes twice.
+    streams: HashMap<Key, Stream>,
+    /// Numbers that were skipped and have not come since: by the first of them, the one behind the last of them.
+    gaps: BTreeMap<(Key, u64), u64>,
     /// Messages that were skipped and have not come since.
     pub(super) missing: u64,
-    /// Messages that came after one that was sent later, or came twice.
+    /// Messages that came after one that was sent later.
     pub(super) reordered: u64,
+    /// Messages that had come before.
+    pub(super) duplicates: u64,
 }
 
 impl Ledger {
     /// A message has come. `is_complete`: this connection was subscribed before the publisher began.
     pub(super) fn note(&mut self, message: &Message, class: u64, is_complete: bool) {
         let key = (message.publisher, class as u8);
-        if !self.streams.contains_key(&key) {
-            if self.streams.len() >= PUBLISHERS_MAX * CLASSES as usize {
-                return;
-            }
-            let first = if is_complete { 0 } else { message.number };
-            self.streams.insert(key, first);
-        }
-        let next = self.streams.entry(key).or_default();
-        if message.number >= *next {
-            self.missing += message.number - *next;
-            *next = message.number + 1;
-        } else {
-            self.missing = self.missing.saturating_sub(1);
+        let number = message.number;
+        let Some(stream) = self.stream(key, if is_complete { 0 } else { number }) else { return };
+        let Stream { first, next } = *stream;
+        if number >= next {
+            stream.next = number.saturating_add(1);
+            self.skip(key, next..number);
+        } else if number < first || self.fill(key, number) {
             self.reordered += 1;
+        } else {
+            self.duplicates += 1;
         }
     }
 
     /// A publisher has sent so many of a class: those at the end that have not come are missing.
     pub(super) fn note_end(&mut self, end: &Message, class: u64, is_complete: bool) {
-        let next = self.streams.remove(&(end.publisher, class as u8));
-        let next = next.unwrap_or(if is_complete { 0 } else { end.number });
-        self.missing += end.number.saturating_sub(next);
+        let key = (end.publisher, class as u8);
+        let Some(stream) = self.stream(key, if is_complete { 0 } else { end.number }) else { return };
+        let next = stream.next;
+        stream.next = next.max(end.number);
+        self.skip(key, next..end.number);
+    }
+
+    /// The stream, which begins with `first` if nothing has come of it; nothing where there are too many.
+    fn stream(&mut self, key: Key, first: u64) -> Option<&mut Stream> {
+        if self.streams.len() >= PUBLISHERS_MAX * CLASSES as usize && !self.streams.contains_key(&key) {
+            return None;
+        }
+        Some(self.streams.entry(key).or_insert(Stream { first, next: first }))
+    }
+
+    /// These numbers have not come.
+    fn skip(&mut self, key: Key, gap: Range<u64>) {
+        self.missing = self.missing.saturating_add(gap.end.saturating_sub(gap.start));
+        self.remember(key, gap);
+    }
+
+    /// Where there are too many gaps already, what comes late of this one counts as having come twice, and stays missing.
+    fn remember(&mut self, key: Key, gap: Range<u64>) {
+        if !gap.is_empty() && self.gaps.len() < GAPS_MAX {
+            self.gaps.insert((key, gap.start), gap.end);
+        }
+    }
+
+    /// A number has come late. Says whether it was missing.
+    fn fill(&mut self, key: Key, number: u64) -> bool {
+        let before = self.gaps.range((key, 0)..=(key, number)).next_back();
+        let Some((&(_, start), &end)) = before.filter(|(_, end)| number < **end) else { return false };
+        self.gaps.remove(&(key, start));
+        self.remember(key, start..number);
+        self.remember(key, number + 1..end);
+        self.missing = self.missing.saturating_sub(1);
+        true
     }
 }
 
@@ -167,6 +216,60 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_comes_twice_hides_no_loss() {
+        let mut ledger = Ledger::default();
+        for number in [0, 1, 3, 3, 0, 1] {
+            ledger.note(&message(0, number), 3, true);
+        }
+        assert_eq!((ledger.missing, ledger.reordered, ledger.duplicates), (1, 0, 3), "2 has not come");
+    }
+
+    #[test]
+    fn what_comes_behind_its_end_is_not_missing() {
+        let mut ledger = Ledger::default();
+        ledger.note(&message(0, 0), 3, true);
+        ledger.note_end(&message(0, 3), 3, true);
+        assert_eq!(ledger.missing, 2);
+        ledger.note(&message(0, 2), 3, true);
+        assert_eq!(ledger.missing, 1);
+        ledger.note_end(&message(0, 3), 3, true);
+        assert_eq!((ledger.missing, ledger.reordered, ledger.duplicates), (1, 1, 0), "an end that comes twice");
+        ledger.note(&message(0, 2), 3, true);
+        assert_eq!((ledger.missing, ledger.reordered, ledger.duplicates), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_gap_is_filled_in_any_order_and_once() {
+        let mut ledger = Ledger::default();
+        for number in [0, 6, 3, 1, 5, 3, 4, 2, 2] {
+            ledger.note(&message(0, number), 3, true);
+            ledger.note(&message(1, number), 3, true);
+        }
+        assert_eq!((ledger.missing, ledger.reordered, ledger.duplicates), (0, 10, 4));
+        assert!(ledger.gaps.is_empty());
+    }
+
+    #[test]
+    fn a_gap_that_is_not_remembered_stays_missing() {
+        let mut ledger = Ledger::default();
+        (0..GAPS_MAX as u64 + 1).for_each(|number| ledger.note(&message(0, number * 2 + 1), 3, true));
+        assert_eq!((ledger.missing, ledger.gaps.len()), (GAPS_MAX as u64 + 1, GAPS_MAX));
+        ledger.note(&message(0, GAPS_MAX as u64 * 2), 3, true);
+        assert_eq!((ledger.missing, ledger.duplicates), (GAPS_MAX as u64 + 1, 1));
+    }
+
+    #[test]
+    fn no_number_of_a_foreign_payload_is_too_large() {
+        let mut ledger = Ledger::default();
+        for number in [u64::MAX, u64::MAX, u64::MAX - 1, 0] {
+            ledger.note(&message(0, number), 3, true);
+            ledger.note_end(&message(1, number), 3, true);
+            ledger.note(&message(2, number), 3, false);
+        }
+        assert!(ledger.missing > 0);
+    }
+
+    #[test]
     fn streams_of_publishers_and_classes_are_apart() {
         let mut ledger = Ledger::default();
         for (connection, class) in [(0, 0), (1, 0), (0, 1)] {
@@ -185,6 +288,7 @@ mod tests {
         ledger.note(&message(0, 102), 0, false);
         assert_eq!(ledger.missing, 1);
         ledger.note_end(&message(1, 5), 0, false);
-        assert_eq!(ledger.missing, 1);
+        ledger.note(&message(0, 99), 0, false);
+        assert_eq!((ledger.missing, ledger.reordered, ledger.duplicates), (1, 1, 0), "99 was not missing");
     }
 }

@@ -42,8 +42,10 @@ pub struct Counted {
     pub foreign: u64,
     /// Messages that never came.
     pub missing: u64,
-    /// Messages that came behind later ones, or twice.
+    /// Messages that came behind later ones.
     pub reordered: u64,
+    /// Messages that came more than once, each time but the first.
+    pub duplicates: u64,
     /// End markers of processes.
     pub exits: u64,
     /// From when a message was due until it came: of this process' own, and of others' on the same machine.
@@ -121,7 +123,8 @@ pub struct Output {
 /// Runs one process of an experiment and prints what it has counted. `is_stopped` ends the publishing.
 ///
 /// # Errors
-/// In words: what could not be reached or was refused, or that messages were lost.
+/// In words: what could not be reached or was refused, or that a connection was lost. Messages that are missing are no error: they
+/// are counted.
 pub fn experiment(
     plan: &Plan,
     target: &Target,
@@ -198,7 +201,11 @@ fn page(plan: &Plan, counted: &Counted, processor_s: f64) -> String {
     if plan.subscribes {
         let rate = counted.received_per_second();
         let _ = writeln!(out, "received {} messages, {rate:.2} per second", counted.received);
-        let _ = writeln!(out, "  {} missing, {} out of order", counted.missing, counted.reordered);
+        let _ = writeln!(
+            out,
+            "  {} missing, {} out of order, {} twice",
+            counted.missing, counted.reordered, counted.duplicates
+        );
         if counted.foreign > 0 {
             let _ = writeln!(out, "  {} of other programs", counted.foreign);
         }
@@ -238,6 +245,7 @@ fn document(plan: &Plan, counted: &Counted, processor_s: f64) -> Value {
         "received_per_s": counted.received_per_second(),
         "missing": counted.missing,
         "out_of_order": counted.reordered,
+        "duplicates": counted.duplicates,
         "ended_processes": counted.exits,
         "own_latency_ms": latency(&counted.own_latencies),
         "others_latency_ms": latency(&counted.other_latencies),

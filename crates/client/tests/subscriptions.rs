@@ -190,3 +190,15 @@ fn a_server_out_of_step_is_left_and_a_late_one_not_waited_for() {
     let error = client.subscribe("silent").deadline(Duration::from_millis(50)).wait().unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
 }
+
+#[test]
+fn a_subscription_does_not_wait_for_an_attempt_to_connect() {
+    // Connections are taken by the kernel, and no handshake is answered.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let limit = Duration::from_secs(120);
+    let client = Client::with_config(config(&listener.local_addr().unwrap().to_string()).connect_limit(limit));
+    let (ended, ends) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(client.subscribe("a").deadline(Duration::from_millis(50)).wait().map(drop)));
+    let error = ends.recv_timeout(LIMIT).expect("it ends").unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+}

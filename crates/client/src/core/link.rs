@@ -8,11 +8,15 @@ use crate::Config;
 use respool_connection::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send, sendmsg};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, sendmsg,
+    socket_with,
+};
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -78,6 +82,25 @@ fn connect_tcp(lookup: &Lookup, host: &str, port: u16, until: Instant) -> io::Re
     Err(failure)
 }
 
+/// How long it is waited before a socket whose queue of connections is full is tried again: the kernel does not tell when it has room.
+const UNIX_PAUSE: Duration = Duration::from_millis(5);
+
+fn connect_unix(path: &Path, until: Instant) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(left(until)?.min(UNIX_PAUSE)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let socket = UnixStream::from(socket);
+    socket.set_nonblocking(false)?;
+    Ok(socket)
+}
+
 /// The time that is left to connect.
 pub(super) fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
@@ -89,7 +112,7 @@ impl Link {
     pub(crate) fn connect(config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
         let socket = match &config.endpoint {
             Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
-            Endpoint::Unix { path } => Socket::Unix(UnixStream::connect(path)?),
+            Endpoint::Unix { path } => Socket::Unix(connect_unix(path.as_ref(), until)?),
             other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
         };
         let peer = match &socket {
@@ -248,5 +271,25 @@ impl AsFd for Link {
             Socket::Tcp(socket) => socket.as_fd(),
             Socket::Unix(socket) => socket.as_fd(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_whose_queue_is_full_costs_an_attempt_its_time() {
+        let path =
+            std::env::temp_dir().join(format!("respool-full-{}-{:x}", std::process::id(), super::super::chance()));
+        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let limit = || Instant::now() + Duration::from_millis(50);
+        let queued: Vec<UnixStream> = std::iter::from_fn(|| connect_unix(&path, limit()).ok()).take(100).collect();
+        assert!((1..100).contains(&queued.len()), "{}", queued.len());
+        let error = connect_unix(&path, limit()).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

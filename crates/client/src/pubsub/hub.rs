@@ -260,11 +260,15 @@ impl Hub {
         drop(state);
         for mailbox in late {
             if mailbox.is_pending() {
-                let kind = why.clone().map_or(ErrorKind::Timeout, ErrorKind::Lost);
-                mailbox.end(Some(Error::new(kind, Outcome::MaybeExecuted).of(b"SUBSCRIBE"))).wake();
+                mailbox.end(Some(lateness(why.clone()))).wake();
             }
         }
         next
+    }
+
+    /// Why a subscription fails whose time is over.
+    pub(super) fn why_late(&self) -> Error {
+        lateness(self.lock().last_failure.clone())
     }
 
     /// Something has come from the server. An error ends the connection.
@@ -387,6 +391,11 @@ impl Hub {
         }
         Ok(())
     }
+}
+
+fn lateness(failure: Option<Arc<str>>) -> Error {
+    let kind = failure.map_or(ErrorKind::Timeout, ErrorKind::Lost);
+    Error::new(kind, Outcome::MaybeExecuted).of(b"SUBSCRIBE")
 }
 
 #[cfg(test)]

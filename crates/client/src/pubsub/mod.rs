@@ -32,6 +32,7 @@ pub struct Subscribe {
     names: Vec<Bytes>,
     bounds: Bounds,
     limit: Option<Duration>,
+    until: Option<Instant>,
     subscription: Option<Subscription>,
 }
 
@@ -41,7 +42,15 @@ impl Subscribe {
         names.write_args(&mut command);
         let bounds =
             Bounds { messages: SUBSCRIPTION_MESSAGES, bytes: SUBSCRIPTION_BYTES, overflow: Overflow::DropOldest };
-        Self { hub: Arc::clone(hub), kind, names: command.all_arguments(), bounds, limit, subscription: None }
+        Self {
+            hub: Arc::clone(hub),
+            kind,
+            names: command.all_arguments(),
+            bounds,
+            limit,
+            until: None,
+            subscription: None,
+        }
     }
 
     /// How many messages, and how many bytes of them, may wait to be taken, and what happens to more.
@@ -51,7 +60,8 @@ impl Subscribe {
         self
     }
 
-    /// How long it may take until the server has confirmed it.
+    /// How long it may take until the server has confirmed it. While a connection is being made a task is told when that attempt is
+    /// over, which takes [`Config::connect_limit`](crate::Config::connect_limit) at most; a thread is told at once.
     pub fn deadline(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
@@ -62,10 +72,10 @@ impl Subscribe {
             let why = "there is nothing to subscribe to";
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(self.kind.subscribe()));
         }
-        let Self { hub, kind, names, bounds, limit, subscription } = self;
+        let Self { hub, kind, names, bounds, limit, until, subscription } = self;
         let subscription = subscription.get_or_insert_with(|| {
             let limit = limit.unwrap_or(Duration::from_secs(1 << 30));
-            let until = Instant::now() + limit.min(Duration::from_secs(1 << 30));
+            let until = *until.insert(Instant::now() + limit.min(Duration::from_secs(1 << 30)));
             let mailbox = hub.add(*kind, names, *bounds, until);
             Subscription { hub: Arc::clone(hub), mailbox }
         });
@@ -88,7 +98,12 @@ impl Subscribe {
             if let Some(result) = self.check(|| Waiter::Thread(std::thread::current())) {
                 return result;
             }
-            std::thread::park();
+            // What ends late ones may be about to connect, for as long as that may take.
+            let left = self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Err(self.hub.why_late());
+            }
+            std::thread::park_timeout(left);
         }
     }
 }

@@ -148,7 +148,7 @@ impl Config {
     }
 
     /// How long a server may take to let go of a blocking request whose time is over, and to answer it then. [`RELEASE_LIMIT`] unless set.
-    /// A call may be late by that. After it the connection is closed, and what the server has taken may be lost.
+    /// It is the limit of each of the three answers that are waited for, so a call may be late by three times as much. After it the connection is closed, and what the server has taken may be lost.
     #[must_use]
     pub fn release_limit(mut self, limit: Duration) -> Self {
         self.release_limit = limit;

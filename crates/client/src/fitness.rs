@@ -16,10 +16,15 @@ pub(crate) enum Fitness {
     Unfit(&'static str),
 }
 
+/// Why a request is not sent alone that is about what its connection has written.
+const COUNTS_OWN_WRITES: &str = "counts the writes of its own connection: send it behind them in a batch that is apart";
+
 /// How a request can be sent.
 #[inline]
 pub(crate) fn fitness(command: &Command) -> Fitness {
     match lookup(command.name()) {
+        // Of servers later than the table: it waits as WAIT does.
+        None if command.name().eq_ignore_ascii_case(b"WAITAOF") => Fitness::Unfit(COUNTS_OWN_WRITES),
         None => Fitness::Shared,
         Some(row) if row.is_plain => Fitness::Shared,
         Some(row) => fitness_of(row, command),
@@ -39,9 +44,8 @@ pub(crate) fn unfit(command: &Command) -> Option<&'static str> {
 
 /// Why a request cannot be sent among others on a connection of their own.
 pub(crate) fn unfit_apart(command: &Command) -> Option<&'static str> {
-    let row = lookup(command.name()).map(|row| row_of(row, command));
     match fitness(command) {
-        Fitness::Unfit(_) if row.is_some_and(counts_own_writes) => None,
+        Fitness::Unfit(why) if why == COUNTS_OWN_WRITES => None,
         Fitness::Unfit(why) => Some(why),
         Fitness::Shared | Fitness::Blocking => None,
     }
@@ -52,9 +56,7 @@ fn fitness_of(row: &'static Row, command: &Command) -> Fitness {
     let name = row.full_name();
     match lane(row, command) {
         Lane::Pinned => Fitness::Unfit("needs a connection of its own: use a transaction, or watch"),
-        Lane::Blocking if counts_own_writes(row) => {
-            Fitness::Unfit("counts the writes of its own connection: send it behind them in a batch that is apart")
-        }
+        Lane::Blocking if counts_own_writes(row) => Fitness::Unfit(COUNTS_OWN_WRITES),
         Lane::Blocking => Fitness::Blocking,
         Lane::Push if !name.ends_with("publish") => {
             Fitness::Unfit("changes what is pushed on a connection that others use: use a subscription")
@@ -164,6 +166,8 @@ mod tests {
         }
         assert!(matches!(of("WAIT 1 100"), (Fitness::Unfit(_), Some(_))));
         assert_eq!(unfit_apart(&cmd("WAIT").arg(1).arg(100)), None);
+        let wait_for_file = || cmd("waitaof").arg(1).arg(0).arg(100);
+        assert!(unfit(&wait_for_file()).is_some() && unfit_apart(&wait_for_file()).is_none());
         assert!(unfit_apart(&cmd("MULTI")).is_some());
     }
 

@@ -89,7 +89,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// A call on this connection.
+    /// A call on this connection. One that waits on the server has another, and sees nothing of what is watched here.
     pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
         Call::new(&self.lease.core, &self.side, command)
     }

@@ -27,7 +27,7 @@ pub enum Notice {
     /// The connection was lost, and all channels of the subscription are subscribed to again. Messages that were published since the
     /// last one before it are missing. What is read from the server from now on is as new as the messages that follow.
     Gap,
-    /// So many messages were dropped here, because they were not taken in time.
+    /// So many messages were dropped here, because they were not taken in time. A gap among them counts as one.
     Lagged(u64),
 }
 

@@ -461,6 +461,9 @@ impl<E: Execute> Machine for Worker<E> {
     fn end_turn(&mut self) {
         self.env.lanes.is_filling = false;
         if self.env.engine.is_some() {
+            if self.env.slices.script.is_some() {
+                self.go_on_with_script();
+            }
             // What a request that was refused, or a client that ended itself, has made ready.
             self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
         }

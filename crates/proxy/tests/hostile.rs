@@ -34,6 +34,8 @@ mod following_all;
 mod holding;
 #[path = "hostile/kinds.rs"]
 mod kinds;
+#[path = "hostile/late_scripts.rs"]
+mod late_scripts;
 #[path = "hostile/many.rs"]
 mod many;
 #[path = "hostile/multi.rs"]

@@ -46,8 +46,6 @@ pub(crate) struct CommandLog {
     pub(crate) large_request: Log,
     pub(crate) large_reply: Log,
     pub(crate) latencies: Latencies,
-    /// A request that goes on in later turns, by its client's number, and what it has taken so far.
-    pub(crate) unfinished: Option<(u64, u64)>,
 }
 
 impl CommandLog {

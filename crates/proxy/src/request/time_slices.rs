@@ -10,16 +10,14 @@ use crate::session::id::ClientHandle;
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
     pub(crate) clients: Vec<ClientHandle>,
-    /// The script that the engine of this process has left.
+    /// The script that the engine of this process has left. It goes on in the next turn, whatever has become of its client.
     pub(crate) script: Option<LateScript>,
-    /// Its client has left too: it goes on in the next turn all the same.
-    pub(crate) is_orphaned: bool,
 }
 
 impl Slices {
-    /// Whether no client does.
+    /// Whether nothing continues.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.clients.is_empty() && !self.is_orphaned
+        self.clients.is_empty() && self.script.is_none()
     }
 }

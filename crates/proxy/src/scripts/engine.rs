@@ -2,21 +2,23 @@
 //!
 //! ```text
 //!   EVAL --> engine -- done ----------------------------> reply
-//!              '-- late --> the request stays unread; others are served, and answered BUSY
+//!              '-- late --> its reply has a place; others are served, and answered BUSY
 //!                            ^        |  next turn
 //!                            '--------+--> engine goes on --> reply
 //! ```
 //!
 //! The engine runs a script for as long as a redis-server would before it serves others. Then it leaves it and is asked again in
-//! every turn, in the request's own name: what it answers belongs to the client that waits, and to none if that has left. The script
-//! goes on in either case, as in Redis.
+//! every turn, whether the client may be read or not, until the script has ended. The request has been dealt with by then: it is not
+//! judged anew, and nothing behind it is read before its reply has come. The reply belongs to the client that waits, and to none if
+//! that has left. The script goes on in either case, as in Redis.
 
 use crate::blocking::engine::EngineCall;
 use crate::blocking::queue::Blocking;
+use crate::command_log::Cost;
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::scripts::late_script::LateScript;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Flags, Group, Outcome, Row, SessionView};
 use respool_wire::{Args, Encoder, Protocol, Request};
@@ -32,10 +34,10 @@ impl<E: Execute> Env<E> {
         request: &Request<'_>,
     ) -> Option<Flow> {
         let late = self.slices.script.as_ref()?;
-        let (client, busy) = (late.client, late.busy());
+        let busy = late.busy();
         let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
         let is_allowed = row.flags.has(Flags::ALLOW_BUSY) || row.group == Group::Proxy;
-        if is_allowed || is_stranger || self.clients.sessions.handle(index) == Some(client) {
+        if is_allowed || is_stranger {
             return None;
         }
         if let Some(flow) = self.is_early(index, request) {
@@ -46,7 +48,7 @@ impl<E: Execute> Env<E> {
 }
 
 impl Blocking {
-    /// A request that runs a script here, or goes on with the one that it has begun.
+    /// A request that runs a script here. If that becomes late, its reply comes in a later turn.
     pub(crate) fn run_in_engine(
         &mut self,
         env: &mut Env<impl Execute>,
@@ -59,23 +61,19 @@ impl Blocking {
         let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);
         let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
-        let is_late = env.slices.script.as_ref().is_some_and(|late| late.client == client);
-        let view = SessionView { has_waited: is_late, is_in_transaction, ..env.view(database, id) };
-        if !is_late {
-            let rights = env.script_rights(index);
-            if let Some(engine) = &mut env.engine {
-                engine.set_script_rights(rights);
-            }
+        let view = SessionView { is_in_transaction, ..env.view(database, id) };
+        let rights = env.script_rights(index);
+        if let Some(engine) = &mut env.engine {
+            engine.set_script_rights(rights);
         }
         let mut reply = Vec::new();
         let call = EngineCall { view, by: Some(client), row, args: request.args };
         if self.run_engine_as(env, changes, call, &mut reply) == Some(Outcome::Unfinished) {
-            env.slices.script = Some(LateScript { client, id, row, database });
-            env.end_slice(index);
-            return Flow::Again;
-        }
-        if is_late {
-            env.slices.script = None;
+            let is_wanted = env.passes_reply(index);
+            let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
+            let args = request.args.iter().collect();
+            env.slices.script = Some(LateScript { asker, is_wanted, id, row, database, args, us: 0 });
+            return Flow::Pause;
         }
         env.answer(index, |out| out.raw(&reply));
         changes.track_script(env, index);
@@ -83,27 +81,49 @@ impl Blocking {
         env.keep_room(index, Flow::Next)
     }
 
-    /// Goes on with a late script whose client has left. Whether there is one.
+    /// Goes on with a late script, and gives its client the reply if it has ended. Gives that client, if it is there.
     #[cold]
-    pub(crate) fn run_orphaned_script(
+    pub(crate) fn go_on_with_script(
         &mut self,
         env: &mut Env<impl Execute>,
         changes: &mut impl EngineChanges,
-    ) -> bool {
-        let Some(late) = &env.slices.script else { return false };
-        if env.clients.sessions.get(late.client).is_some() {
-            return false;
-        }
-        let (row, mut view) = (late.row, env.view(late.database, late.id));
-        view.has_waited = true;
+    ) -> Option<ClientHandle> {
+        let late = env.slices.script.as_ref()?;
+        let (client, row) = (late.asker.session, late.row);
+        let session = env.clients.sessions.get(client);
+        let by = session.map(|_| client);
+        let protocol = session.map_or(Protocol::Resp2, |session| session.protocol);
+        let is_in_transaction =
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
+        let view = SessionView { has_waited: true, is_in_transaction, ..env.view(late.database, late.id) };
+        let begun_us = env.times_from();
         let mut reply = Vec::new();
-        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
-        let call = EngineCall { view, by: None, row, args: Args::new(&[], &[]) };
-        let Some(outcome) = self.execute_as(env, changes, call, &mut encoder) else { return false };
-        if outcome == Outcome::Done {
-            env.slices.script = None;
-            self.note_script_run(env, changes, None);
+        // The engine has the request.
+        let call = EngineCall { view, by, row, args: Args::new(&[], &[]) };
+        let outcome = self.execute_as(env, changes, call, &mut Encoder::new(&mut reply, protocol))?;
+        let ended_us = begun_us.and_then(|_| env.shared.hooks.monotonic_us());
+        let us = ended_us.zip(begun_us).map_or(0, |(ended_us, begun_us)| ended_us.saturating_sub(begun_us));
+        if outcome == Outcome::Unfinished {
+            if let Some(late) = &mut env.slices.script {
+                late.us += us;
+            }
+            return None;
         }
-        outcome == Outcome::Unfinished
+        let late = env.slices.script.take()?;
+        if env.clients.sessions.get(client).is_none() {
+            self.note_script_run(env, changes, None);
+            return None;
+        }
+        let index = client.index;
+        env.counters.requests_local.add(1);
+        env.clients.feed(client, late.asker.seq, if late.is_wanted { &reply } else { &[] }, true);
+        changes.track_script(env, index);
+        self.note_script_run(env, changes, Some(index));
+        if begun_us.is_some() {
+            let reply_bytes = if late.is_wanted { reply.len() } else { 0 };
+            env.note_cost(index, row, late.args.as_args(), Cost { us: late.us + us, reply_bytes });
+        }
+        let _: Flow = env.keep_room(index, Flow::Next);
+        Some(client)
     }
 }

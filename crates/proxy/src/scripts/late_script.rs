@@ -1,19 +1,32 @@
 //! A script of the engine in this process that has become late.
 
-use crate::session::id::ClientHandle;
+use crate::session::id::{Asker, ClientHandle};
 use respool_command::{Command, Row, ScriptingCommand, text as texts};
+use respool_wire::ArgsBuf;
 
 /// A script that has become late.
 #[derive(Debug)]
 pub(crate) struct LateScript {
-    pub(crate) client: ClientHandle,
+    /// The place of its reply, and the client that waits for it.
+    pub(crate) asker: Asker,
+    /// Whether the client wants that reply.
+    pub(crate) is_wanted: bool,
     /// The client's number, which the engine knows it by.
     pub(crate) id: u64,
     pub(crate) row: &'static Row,
     pub(crate) database: u32,
+    /// The request, for the slow log.
+    pub(crate) args: ArgsBuf,
+    /// What it has taken so far.
+    pub(crate) us: u64,
 }
 
 impl LateScript {
+    /// Whether a client waits for it.
+    pub(crate) fn is_of(&self, client: ClientHandle) -> bool {
+        self.asker.session == client
+    }
+
     /// The reply to others.
     pub(crate) fn busy(&self) -> &'static str {
         match self.row.command {

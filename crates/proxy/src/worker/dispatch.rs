@@ -425,14 +425,27 @@ impl<E: Execute> Worker<E> {
     /// The turn is over: the clients in the list continue.
     #[inline]
     pub(crate) fn begin_slices(&mut self) {
-        if self.env.slices.script.is_some() {
-            self.env.slices.is_orphaned = self.blocking.run_orphaned_script(&mut self.env, &mut self.subscriptions);
-        }
         for client in std::mem::take(&mut self.env.slices.clients) {
             if self.env.clients.sessions.get(client).is_some() {
                 self.env.clients.unpause(client.index, Pause::SLICE);
             }
         }
+    }
+
+    /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
+    #[cold]
+    pub(crate) fn go_on_with_script(&mut self) {
+        let Some(client) = self.blocking.go_on_with_script(&mut self.env, &mut self.subscriptions) else { return };
+        let Some(session) = self.env.clients.sessions.get(client) else { return };
+        if !session.is_amid_exec_reply() {
+            return;
+        }
+        if session.down.is_settled() {
+            self.env.clients.unpause(client.index, Pause::BARRIER);
+        }
+        // A transaction is not interrupted: a client that may not be read does not keep the rest of its own.
+        let _: Flow = self.continue_exec_reply(client.index);
+        self.env.clients.list(client.index);
     }
 
     /// Runs a request and notes what it took.
@@ -446,19 +459,19 @@ impl<E: Execute> Worker<E> {
         let before = self.env.reply_bytes_of(index);
         let flow = self.run_untimed(index, row, request);
         let us = self.env.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
-        let Some(session) = self.env.clients.sessions.at(index) else { return flow };
-        let id = session.id;
+        let Some(client) = self.env.clients.sessions.handle(index) else { return flow };
+        if row.runs_scripts
+            && let Some(late) = self.env.slices.script.as_mut().filter(|late| late.is_of(client))
+        {
+            // Noted once it has ended.
+            late.us += us;
+            return flow;
+        }
         // A request that may wait, and does.
         let is_parked = flow != Flow::Next && row.lane(request.args) == Lane::Blocking;
-        let log = &mut self.env.command_log;
-        // What goes on in later turns may be part of an EXEC, which has a time of its own.
-        let is_exec = row.flags.has(Flags::SKIP_SLOWLOG);
-        let so_far = log.unfinished.take_if(|(client, _)| *client == id && !is_exec).map_or(0, |(_, us)| us);
-        if flow == Flow::Again {
-            log.unfinished = Some((id, so_far + us));
-        } else if !is_parked {
+        if flow != Flow::Again && !is_parked {
             let reply_bytes = self.env.reply_bytes_of(index).saturating_sub(before);
-            self.env.note_cost(index, row, request.args, Cost { us: so_far + us, reply_bytes });
+            self.env.note_cost(index, row, request.args, Cost { us, reply_bytes });
         }
         flow
     }

@@ -64,8 +64,13 @@ impl Bench<NoEngine> {
 impl<E: Execute> Bench<E> {
     /// A server with this engine and no nodes.
     pub(crate) fn server(config: Config, engine: E) -> Self {
+        Self::server_with(config, engine, Arc::default(), Hooks::default())
+    }
+
+    /// The same with these users, that asks the program around it.
+    pub(crate) fn server_with(config: Config, engine: E, access: Arc<Access>, hooks: Hooks) -> Self {
         let config = Config { nodes: Vec::new(), ..config };
-        Self::new(config, 1, Arc::default(), Hooks::default(), Some(engine))
+        Self::new(config, 1, access, hooks, Some(engine))
     }
 
     fn new(config: Config, workers: usize, access: Arc<Access>, hooks: Hooks, engine: Option<E>) -> Self {

@@ -1,0 +1,228 @@
+//! Scripts that an engine in this process leaves for others: whatever becomes of their client meanwhile, they go on, and their reply
+//! answers their own request and no other.
+
+use crate::bench::{Bench, request};
+use crate::support::config;
+use respool_command::{Categories, Execute, Millis, Outcome, Row, SessionView};
+use respool_connection::{ConnId, Machine, Service};
+use respool_proxy::hooks::Hooks;
+use respool_proxy::{Access, Mail};
+use respool_wire::{Args, Encoder};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// One script runs at a time. One that is called `late` does so until it is let go, and answers with its argument.
+#[derive(Debug, Default)]
+struct Slow {
+    running: Option<(u64, Vec<u8>)>,
+    is_let_go: Arc<AtomicBool>,
+    /// How often a script has gone on.
+    slices: Arc<AtomicUsize>,
+}
+
+impl Execute for Slow {
+    fn execute(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        view: &mut SessionView,
+        reply: &mut Encoder<'_>,
+    ) -> Outcome {
+        if let Some((owner, said)) = &self.running {
+            if !view.has_waited || view.client_id != *owner {
+                reply.error(b"BUSY one runs");
+                return Outcome::Done;
+            }
+            self.slices.fetch_add(1, Ordering::Relaxed);
+            if !self.is_let_go.load(Ordering::Relaxed) {
+                return Outcome::Unfinished;
+            }
+            reply.bulk(said);
+            self.running = None;
+            return Outcome::Done;
+        }
+        match row.name {
+            "EVAL" if args.at(1) == b"late" => {
+                self.running = Some((view.client_id, args.at(3).to_vec()));
+                return Outcome::Unfinished;
+            }
+            "EVAL" => reply.bulk(args.at(3)),
+            "GET" => reply.bulk(b"v"),
+            other => unreachable!("{other} is not asked"),
+        }
+        Outcome::Done
+    }
+
+    fn tick(&mut self, _: Millis) -> Option<Millis> {
+        None
+    }
+}
+
+struct Server {
+    bench: Bench<Slow>,
+    access: Arc<Access>,
+    operator: ConnId,
+    /// The client of the late script, which is user `bob`.
+    client: ConnId,
+    is_let_go: Arc<AtomicBool>,
+    slices: Arc<AtomicUsize>,
+}
+
+/// Busy with the script of a client, which has sent these requests in one write.
+fn busy(hooks: Hooks, sent: &[&[&str]]) -> Server {
+    let access = Arc::new(Access::default());
+    set_rules(&access, b"+eval");
+    let engine = Slow::default();
+    let (is_let_go, slices) = (Arc::clone(&engine.is_let_go), Arc::clone(&engine.slices));
+    let mut bench = Bench::server_with(settings(), engine, Arc::clone(&access), hooks);
+    let [operator, client] = [bench.accept(), bench.accept()];
+    assert_eq!(bench.answer(client, &["AUTH", "bob", "secret"]), "+OK\r\n");
+    let sent: Vec<u8> = sent.iter().flat_map(|words| request(words)).collect();
+    bench.send(client, &sent);
+    Server { bench, access, operator, client, is_let_go, slices }
+}
+
+fn set_rules(access: &Access, last: &[u8]) {
+    let rules: [&[u8]; 6] = [b"on", b">secret", b"~*", b"-@all", b"+get", last];
+    let with_exec: Vec<&[u8]> = rules.into_iter().chain([b"+multi".as_slice(), b"+exec"]).collect();
+    access.change(|users| users.with_rules(b"bob", &with_exec).map(|users| (users, ()))).unwrap();
+}
+
+const FIRST: &[&str] = &["EVAL", "late", "0", "1"];
+const SECOND: &[&str] = &["EVAL", "soon", "0", "2"];
+
+impl Server {
+    /// The script ends; what its client is answered.
+    fn let_go(&mut self) -> String {
+        self.is_let_go.store(true, Ordering::Relaxed);
+        self.bench.turn(|_| ());
+        self.bench.heard(self.client)
+    }
+
+    fn reload(&mut self) {
+        let same = Arc::new(settings());
+        self.bench.turn(|worker| worker.handle_mail(Mail::Reload(same)));
+    }
+
+    /// Whether the script goes on in a turn.
+    fn goes_on(&mut self) -> bool {
+        let before = self.slices.load(Ordering::Relaxed);
+        self.bench.turn(|_| ());
+        self.slices.load(Ordering::Relaxed) > before
+    }
+}
+
+fn settings() -> respool_proxy::Config {
+    let mut settings = config(1, 1);
+    settings.nodes = Vec::new();
+    settings.timeouts.pause_us = 50_000;
+    settings
+}
+
+#[test]
+fn rights_lost_amid_a_late_script_are_for_the_next_request() {
+    let mut server = busy(Hooks::default(), &[FIRST, SECOND]);
+    set_rules(&server.access, b"-eval");
+    server.reload();
+    server.bench.turn(|_| ());
+    assert_eq!(server.bench.heard(server.client), "", "nothing is answered before it has ended");
+    let heard = server.let_go();
+    assert!(heard.starts_with("$1\r\n1\r\n-NOPERM "), "{heard}");
+}
+
+#[test]
+fn a_late_script_is_answered_in_its_own_place_only() {
+    let mut server = busy(Hooks::default(), &[FIRST]);
+    set_rules(&server.access, b"-eval");
+    server.reload();
+    set_rules(&server.access, b"+eval");
+    server.reload();
+    server.bench.ask(server.client, SECOND);
+    let mut heard = server.let_go();
+    // What was sent meanwhile may be read only now.
+    server.bench.ask(server.client, SECOND);
+    heard.push_str(&server.bench.heard(server.client));
+    assert!(heard.starts_with("$1\r\n1\r\n$1\r\n2\r\n"), "{heard}");
+}
+
+#[test]
+fn a_hook_is_asked_once_about_a_script_that_is_late() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let judge = move |_: &_, _: &'static Row, _: Args<'_>| match counted.fetch_add(1, Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err("ERR not now".to_owned()),
+    };
+    let hooks = Hooks::default().on_request(Categories::named(b"scripting").expect("it is one"), judge);
+    let mut server = busy(hooks, &[FIRST]);
+    assert!(server.goes_on());
+    assert_eq!((server.let_go().as_str(), asked.load(Ordering::Relaxed)), ("$1\r\n1\r\n", 1));
+}
+
+#[test]
+fn an_operator_who_pauses_does_not_hold_a_script_that_is_late() {
+    let mut server = busy(Hooks::default(), &[FIRST]);
+    assert_eq!(server.bench.answer(server.operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    server.bench.pass(500_000);
+    assert_eq!(server.bench.heard(server.client), "");
+    assert_eq!(server.let_go(), "$1\r\n1\r\n");
+}
+
+#[test]
+fn a_late_script_goes_on_while_its_client_is_not_read() {
+    let mut server = busy(Hooks::default(), &[FIRST, SECOND]);
+    server.bench.ask(server.operator, &["PROXY", "SUSPEND"]);
+    assert!(server.goes_on());
+    assert_eq!(server.let_go(), "$1\r\n1\r\n", "what stands behind it is not read");
+    server.bench.pass(200_000);
+    assert_eq!(server.bench.answer(server.operator, &["PROXY", "RESUME"]), "+OK\r\n+OK\r\n");
+    assert_eq!(server.bench.heard(server.client), "$1\r\n2\r\n");
+}
+
+#[test]
+fn an_exec_with_a_late_script_ends_at_once_behind_it() {
+    let mut server =
+        busy(Hooks::default(), &[&["MULTI"], &["GET", "k"], FIRST, FIRST, &["GET", "k"], &["EXEC"], &["GET", "k"]]);
+    let queued = "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*4\r\n$1\r\nv\r\n";
+    assert_eq!(server.bench.heard(server.client), queued);
+    server.bench.ask(server.operator, &["PROXY", "SUSPEND"]);
+    assert!(server.goes_on());
+    set_rules(&server.access, b"-eval");
+    server.reload();
+    let mut heard = server.let_go();
+    server.bench.turn(|_| ());
+    heard.push_str(&server.bench.heard(server.client));
+    assert_eq!(heard, "$1\r\n1\r\n$1\r\n1\r\n$1\r\nv\r\n");
+    server.bench.pass(200_000);
+    assert_eq!(server.bench.answer(server.operator, &["PROXY", "RESUME"]), "+OK\r\n+OK\r\n");
+    assert_eq!(server.bench.heard(server.client), "$1\r\nv\r\n");
+}
+
+#[test]
+fn a_late_script_whose_reply_is_not_wanted_is_waited_for() {
+    let access = Arc::new(Access::default());
+    let engine = Slow::default();
+    let is_let_go = Arc::clone(&engine.is_let_go);
+    let mut bench = Bench::server_with(config(1, 1), engine, access, Hooks::default());
+    let [other, client] = [bench.accept(), bench.accept()];
+    bench.send(client, &[request(&["CLIENT", "REPLY", "SKIP"]), request(FIRST), request(SECOND)].concat());
+    assert!(bench.answer(other, &["GET", "k"]).starts_with("-BUSY "));
+    assert_eq!(bench.heard(client), "");
+    is_let_go.store(true, Ordering::Relaxed);
+    bench.turn(|_| ());
+    assert_eq!(
+        (bench.heard(client).as_str(), bench.answer(other, &["GET", "k"]).as_str()),
+        ("$1\r\n2\r\n", "$1\r\nv\r\n")
+    );
+}
+
+#[test]
+fn a_late_script_ends_without_its_client() {
+    let mut server = busy(Hooks::default(), &[FIRST]);
+    let client = server.client;
+    server.bench.turn(|worker| worker.handle_broken(client, "gone"));
+    assert!(server.goes_on());
+    assert!(server.bench.answer(server.operator, &["GET", "k"]).starts_with("-BUSY "));
+    server.let_go();
+    assert_eq!(server.bench.answer(server.operator, &["GET", "k"]), "$1\r\nv\r\n");
+}

@@ -327,11 +327,11 @@ fn populate(call: &mut Call<'_, '_>) -> Answer {
     };
     let count = positive(call, 2)?;
     let size = if call.args.len() == 5 { positive(call, 4)? } else { 0 };
-    let bytes = count.checked_mul(size.max(1));
+    let prefix = if call.args.len() > 3 { call.arg(3) } else { b"key" };
+    let bytes = size.max(1).checked_add(prefix.len() as u64).and_then(|each| count.checked_mul(each));
     if count > limits::POPULATED_KEYS_MAX || bytes.is_none_or(|bytes| bytes > limits::POPULATED_BYTES_MAX) {
         return Err(TOO_MANY_KEYS.into());
     }
-    let prefix = if call.args.len() > 3 { call.arg(3) } else { b"key" };
     for number in 0..count {
         let key = [prefix, format!(":{number}").as_bytes()].concat();
         if call.keyspace.find(call.at, &key).is_some() {
@@ -576,5 +576,7 @@ mod tests {
         assert_eq!(script.say("MGET key:0 key:1 key:2 key:3"), "*4 $7 value:0 $4 mine $7 value:2 $-1");
         assert_eq!(script.say("DEBUG POPULATE 1 p 3"), "+OK");
         assert_eq!(script.say("GET p:0"), "$3 val");
+        let long = "p".repeat(1 << 20);
+        assert!(script.say(&format!("DEBUG POPULATE 1000000 {long}")).starts_with('-'), "names take room, too");
     }
 }

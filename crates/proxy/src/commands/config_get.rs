@@ -3,7 +3,7 @@
 //! Every client may ask. A client that may not steer nodes is shown the settings that are known to be harmless, and of all
 //! others that they exist; one that may is shown everything but passwords. A node's passwords are between it and the proxy,
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
-//! is not shown is [`HIDDEN`].
+//! is not shown is hidden by the same words.
 
 use crate::auth::secret_args::shows_secrets;
 use crate::commands::redaction::{RedactedConfigGet, VisibleSettings, hidden};

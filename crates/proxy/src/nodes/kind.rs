@@ -139,7 +139,7 @@ impl<E: Execute> Env<E> {
 }
 
 impl Shared {
-    /// See [`NodeKinds::keep`].
+    /// See [`NodeKinds::keep`](crate::nodes::kinds::NodeKinds::keep).
     pub(crate) fn keep_kinds(&self, is_known: impl Fn(&str) -> bool) {
         self.kinds.keep(is_known);
     }

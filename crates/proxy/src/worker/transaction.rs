@@ -52,9 +52,7 @@ impl<E: Execute> Worker<E> {
             }
             _ if self.lacks_room_to_queue(row) => {
                 self.env.spoil_transaction(index);
-                let flow = self.env.refuse(index, texts::OOM.as_bytes());
-                self.subscriptions.tell_changes(&mut self.env);
-                Some(flow)
+                Some(self.env.refuse(index, texts::OOM.as_bytes()))
             }
             _ if self.env.refuses_debug(index, row) => {
                 Some(self.env.refuse_unread(index, crate::error_text::DEBUG_NOT_ALLOWED.as_bytes()))
@@ -67,11 +65,16 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Whether the engine in this process has no room for a request that is to be queued, as Redis checks before it queues any command.
-    /// A command that no transaction may have is refused for that reason first.
+    /// A command that no transaction may have is refused for that reason first, and UNWATCH gives room back. Clients hear of what has made
+    /// room.
     fn lacks_room_to_queue(&mut self, row: &Row) -> bool {
-        self.env.engine.is_some()
-            && !row.flags.has(Flags::NO_MULTI)
-            && !self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions)
+        let is_asked = !row.flags.has(Flags::NO_MULTI) && row.command != Command::Transactions(T::Unwatch);
+        if self.env.engine.is_none() || !is_asked {
+            return false;
+        }
+        let has_room = self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions);
+        self.subscriptions.tell_changes(&mut self.env);
+        !has_room
     }
 
     /// EXEC of a session that is queueing.

@@ -107,6 +107,7 @@ fn a_full_server_queues_nothing_for_a_transaction() -> io::Result<()> {
         assert_eq!(client.ask(request)?, "+OK\r\n");
     }
     assert_eq!(client.ask("SHUTDOWN")?, "-ERR Command not allowed inside a transaction\r\n");
+    assert_eq!(client.ask("UNWATCH")?, "+QUEUED\r\n");
     assert_eq!(client.ask("PING")?, OOM);
     assert_eq!(client.ask("RESET")?, "+RESET\r\n");
     Ok(())

@@ -59,7 +59,7 @@ fn is_passing(words: &str) -> bool {
 
 /// One end of a handshake.
 pub(crate) trait Greeted {
-    /// What is to be written: a password may be among it.
+    /// The unwritten bytes of the handshake. They may hold a password.
     fn greeting(&mut self) -> Vec<u8>;
 
     /// So many bytes of it were written.

@@ -46,7 +46,7 @@ impl Kind {
 
 type Key = (Kind, Bytes);
 
-/// What the server is to be told of a topic.
+/// A SUBSCRIBE or UNSUBSCRIBE of one topic that has not been sent.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) key: Key,
@@ -74,7 +74,7 @@ struct Topic {
 pub(super) struct State {
     topics: HashMap<Key, Topic>,
     numbers: u64,
-    /// What the server is to be told.
+    /// Requests that have not been sent.
     pub(super) work: VecDeque<Work>,
     /// What it was told and has not answered.
     pub(super) asked: VecDeque<Asked>,
@@ -230,7 +230,7 @@ impl Hub {
         state.is_closed || state.topics.is_empty() && state.work.is_empty() && state.asked.is_empty()
     }
 
-    /// There is a connection, or the one that was is gone: everything is to be asked again.
+    /// A connection was made or lost: all topics are subscribed again.
     pub(super) fn begin_anew(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;

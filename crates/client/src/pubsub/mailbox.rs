@@ -177,7 +177,7 @@ impl Mailbox {
         None
     }
 
-    /// So many topics are to be confirmed.
+    /// Adds `topics` subscriptions that wait for the confirmation of the server.
     pub(super) fn expect(&self, topics: usize) {
         let mut state = self.lock();
         state.unconfirmed += topics;

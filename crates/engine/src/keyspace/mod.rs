@@ -57,7 +57,7 @@ pub struct Counters {
     pub expired_fields: u64,
     /// Keys removed to make room.
     pub evicted_keys: u64,
-    /// Large values that were, or are to be, freed a part at a time.
+    /// Large values that were queued to be freed in parts.
     pub freed_slowly: u64,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct DialQueue {
     pub(crate) has_news: bool,
 }
 
-/// What is to be done with a lane that waits.
+/// The decision about a lane in the dial queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DialDecision {
     /// It is dialled now.

@@ -36,7 +36,7 @@ impl DisconnectReason {
     }
 }
 
-/// A client that is to be disconnected as soon as nothing is borrowed.
+/// A pending disconnect: it is carried out as soon as nothing is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingDisconnect {
     pub(crate) client: ClientHandle,

@@ -116,7 +116,7 @@ impl TrackingTable {
         self.forgotten.len()
     }
 
-    /// Who has read keys by this number; `None`: it is to be struck out.
+    /// The client with this reader number; `None` if it has left, and its entries are removed.
     pub(crate) fn reader(&self, number: u32) -> Option<ClientHandle> {
         self.readers.at(number).copied()
     }

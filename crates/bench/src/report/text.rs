@@ -38,17 +38,21 @@ pub fn csv_row(row: &Row, has_targets: bool, precision: usize) -> String {
     rows
 }
 
-fn csv_line(row: &Row, title: &str, rate: f64, latencies: &Latencies, has_targets: bool, precision: usize) -> String {
-    let times = [
+/// Mean, least, p50, p95, p99 and greatest latency in milliseconds, the columns of redis-benchmark.
+fn figures_ms(latencies: &Latencies) -> [f64; 6] {
+    [
         latencies.mean_ms(),
         latencies.min_ms(),
         latencies.percentile_ms(50.0),
         latencies.percentile_ms(95.0),
         latencies.percentile_ms(99.0),
         latencies.max_ms(),
-    ];
+    ]
+}
+
+fn csv_line(row: &Row, title: &str, rate: f64, latencies: &Latencies, has_targets: bool, precision: usize) -> String {
     let target = has_targets.then(|| row.all.target.clone());
-    let figures = times.map(|ms| format!("{ms:.precision$}"));
+    let figures = figures_ms(latencies).map(|ms| format!("{ms:.precision$}"));
     row_of(target.into_iter().chain([title.to_owned(), format!("{rate:.2}")]).chain(figures))
 }
 
@@ -119,15 +123,7 @@ pub fn page(row: &Row, plan: &Plan, facts: &[String], has_targets: bool, precisi
 }
 
 fn summary(latencies: &Latencies, precision: usize) -> String {
-    let figures = [
-        latencies.mean_ms(),
-        latencies.min_ms(),
-        latencies.percentile_ms(50.0),
-        latencies.percentile_ms(95.0),
-        latencies.percentile_ms(99.0),
-        latencies.max_ms(),
-    ];
-    let cells: Vec<String> = figures.iter().map(|ms| format!("{ms:>9.precision$}")).collect();
+    let cells: Vec<String> = figures_ms(latencies).iter().map(|ms| format!("{ms:>9.precision$}")).collect();
     format!("    {}\n", cells.join(" "))
 }
 

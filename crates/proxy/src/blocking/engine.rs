@@ -198,7 +198,7 @@ impl Blocking {
                 let by = if let Target::Client { asker, .. } = this.target { Some(asker.session) } else { None };
                 let args = this.said.as_ref().unwrap_or(&this.args);
                 if let Some(by) = by {
-                    env.note_served(by.index, this.row, args.as_args(), reply.len());
+                    env.note_served(by, this.row, args.as_args(), reply.len());
                 }
                 if self.parking.is_told {
                     changes.collect_changes(env, self.parking.wanted(), by);

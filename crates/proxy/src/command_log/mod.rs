@@ -15,7 +15,7 @@ mod verbs;
 
 use crate::env::Env;
 use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES};
-use crate::session::id::ClientId;
+use crate::session::id::{ClientHandle, ClientId};
 use entry::{Entry, shortened};
 use respool_command::{Execute, Flags, Row};
 use respool_wire::Args;
@@ -28,7 +28,7 @@ pub(crate) struct Cost {
 }
 
 impl<E: Execute> Env<E> {
-    /// The time at which a request begins, if it is to be timed.
+    /// The start time of a request in microseconds; `None` if requests are not timed.
     #[inline]
     pub(crate) fn times_from(&self) -> Option<u64> {
         if self.engine.is_none() { None } else { self.shared.hooks.monotonic_us() }
@@ -39,9 +39,10 @@ impl<E: Execute> Env<E> {
     }
 
     /// A request that was parked has been served.
-    pub(crate) fn note_served(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, reply_bytes: usize) {
-        if self.times_from().is_some() {
-            self.note_cost(index, row, args, Cost { us: 0, reply_bytes });
+    pub(crate) fn note_served(&mut self, by: ClientHandle, row: &'static Row, args: Args<'_>, reply_bytes: usize) {
+        // The client may have left in this turn, and its place may be another's.
+        if self.times_from().is_some() && self.clients.sessions.get(by).is_some() {
+            self.note_cost(by.index, row, args, Cost { us: 0, reply_bytes });
         }
     }
 

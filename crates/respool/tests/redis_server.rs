@@ -287,6 +287,7 @@ fn latencies_are_told_by_command_and_event() {
         ask(&mut client, words);
     }
     let shown = ask(&mut client, &["LATENCY", "HISTOGRAM", "set", "nosuch", "CLIENT"]);
+    assert_eq!(ask(&mut client, &["LATENCY", "HISTOGRAM", "set", "nosuch", "CLIENT", "SET", "set"]).len(), shown.len());
     assert!(shown.starts_with("*4\r\n$3\r\nset\r\n*4\r\n$5\r\ncalls\r\n:2\r\n$14\r\nhistogram_usec\r\n*"), "{shown}");
     assert!(shown.contains("$9\r\nclient|id\r\n*4\r\n$5\r\ncalls\r\n:1\r\n"), "{shown}");
     assert_eq!(ask(&mut client, &["LATENCY", "LATEST"]), "*0\r\n");

@@ -9,6 +9,7 @@ use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_command::{Command, Execute, Row, ServerCommand, text as texts};
 use respool_wire::{Args, Encoder};
+use std::collections::BTreeSet;
 
 /// How many entries are shown by default.
 const SHOWN: usize = 10;
@@ -107,7 +108,10 @@ impl<E: Execute> Env<E> {
         if wanted.is_empty() {
             shown = latencies.histograms(None);
         }
-        wanted.iter().for_each(|name| shown.extend(latencies.histograms(Some(name))));
+        // A name that is repeated is shown once: each costs a copy of its histograms.
+        let mut seen = BTreeSet::new();
+        let names = wanted.iter().filter(|name| seen.insert(name.to_ascii_lowercase()));
+        names.for_each(|name| shown.extend(latencies.histograms(Some(name))));
         let shown: Vec<Counts> = shown
             .into_iter()
             .map(|(name, histogram)| {

@@ -1,9 +1,10 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
-use crate::core::{Core, Ended};
+use crate::core::Ended;
 use crate::fitness::{Fitness, fitness, unfit, unfit_apart};
 use crate::lanes::{Apart, Kind as LaneKind, LaneCall, Side};
 use crate::run::Run;
+use crate::topology::Via;
 use crate::{Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
 use std::marker::PhantomData;
@@ -28,7 +29,8 @@ pub struct Call<'c, T> {
 }
 
 impl<'c, T: FromReply> Call<'c, T> {
-    pub(crate) fn new(core: &'c Arc<Core>, side: &'c Arc<Side>, command: Command) -> Self {
+    pub(crate) fn new(via: Via<'c>, command: Command) -> Self {
+        let Via::Node(core, side) = via;
         let fitness = fitness(&command);
         Self { run: Run::new(core), side, command, fitness, is_limited: false, apart: None, output: PhantomData }
     }
@@ -146,7 +148,8 @@ pub struct Batch<'c> {
 }
 
 impl<'c> Batch<'c> {
-    pub(crate) fn new(core: &'c Arc<Core>, side: &'c Arc<Side>, commands: Vec<Command>) -> Self {
+    pub(crate) fn new(via: Via<'c>, commands: Vec<Command>) -> Self {
+        let Via::Node(core, side) = via;
         let refusal = unfit_error(&commands);
         Self { run: Run::new(core), side, is_limited: false, refusal, commands }
     }
@@ -242,8 +245,8 @@ fn too_many(commands: &[Command]) -> Option<Error> {
 pub struct Transaction<'c>(Batch<'c>);
 
 impl<'c> Transaction<'c> {
-    pub(crate) fn new(core: &'c Arc<Core>, side: &'c Arc<Side>, commands: Vec<Command>) -> Self {
-        let mut batch = Batch::new(core, side, commands);
+    pub(crate) fn new(via: Via<'c>, commands: Vec<Command>) -> Self {
+        let mut batch = Batch::new(via, commands);
         batch.commands.insert(0, cmd("MULTI"));
         batch.commands.push(cmd("EXEC"));
         Self(batch)

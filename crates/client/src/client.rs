@@ -1,14 +1,12 @@
 //! The client: a handle that threads and tasks share.
 
 use crate::call::{Batch, Call, Transaction};
-use crate::core::Core;
-use crate::lanes::{Side, Watch, Watched};
+use crate::lanes::{Watch, Watched};
 use crate::pubsub::{Kind, Subscribe};
 use crate::script::{Invocation, Script};
+use crate::topology::Topology;
 use crate::{Command, Config, Error, ErrorKind, FromReply, Reply, ServerError, ToArgs, cmd};
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A client of one server. Copies share one connection, which is made with the first call and made anew when it is lost.
 ///
@@ -28,8 +26,7 @@ use std::sync::atomic::Ordering;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    core: Arc<Core>,
-    side: Arc<Side>,
+    topology: Topology,
 }
 
 /// What a client has done, and what waits.
@@ -65,8 +62,7 @@ impl Client {
 
     /// A client with these settings.
     pub fn with_config(config: Config) -> Self {
-        let core = Core::new(config.clone());
-        Self { side: Side::new(&core, &config), core }
+        Self { topology: Topology::new(config) }
     }
 
     /// A client of the server at `url` that is connected.
@@ -97,17 +93,17 @@ impl Client {
     /// A command that waits on the server, as `BLPOP`, has a connection of its own while it waits. Its time is that for which it waits
     /// there and that of a call, unless it is set. See [`Event::Orphan`](crate::Event::Orphan) for calls that are dropped.
     pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
-        Call::new(&self.core, &self.side, command)
+        Call::new(self.topology.via(), command)
     }
 
     /// Several requests that follow each other with none of another caller between them.
     pub fn batch(&self, commands: impl IntoIterator<Item = Command>) -> Batch<'_> {
-        Batch::new(&self.core, &self.side, commands.into_iter().collect())
+        Batch::new(self.topology.via(), commands.into_iter().collect())
     }
 
     /// Several requests that are executed together or not at all.
     pub fn transaction(&self, commands: impl IntoIterator<Item = Command>) -> Transaction<'_> {
-        Transaction::new(&self.core, &self.side, commands.into_iter().collect())
+        Transaction::new(self.topology.via(), commands.into_iter().collect())
     }
 
     /// A call of a script, which is sent by its digest, and whole to a server that does not know it.
@@ -117,7 +113,7 @@ impl Client {
 
     /// Watches keys on a connection of its own, for a transaction that depends on what is read.
     pub fn watch(&self, keys: impl ToArgs) -> Watch {
-        Watch::new(&self.side, keys)
+        Watch::new(self.topology.side(), keys)
     }
 
     /// A transaction that depends on what is read, in a task: `make` reads on the connection that watches `keys`, and gives the requests to
@@ -182,41 +178,27 @@ impl Client {
 
     /// Subscribes to channels.
     pub fn subscribe(&self, channels: impl ToArgs) -> Subscribe {
-        Subscribe::new(&self.side.hub, Kind::Channel, channels, self.core.config.deadline)
+        Subscribe::new(&self.topology.side().hub, Kind::Channel, channels, self.topology.deadline())
     }
 
     /// Subscribes to all channels that fit patterns.
     pub fn subscribe_patterns(&self, patterns: impl ToArgs) -> Subscribe {
-        Subscribe::new(&self.side.hub, Kind::Pattern, patterns, self.core.config.deadline)
+        Subscribe::new(&self.topology.side().hub, Kind::Pattern, patterns, self.topology.deadline())
     }
 
     /// Subscribes to sharded channels.
     pub fn subscribe_sharded(&self, channels: impl ToArgs) -> Subscribe {
-        Subscribe::new(&self.side.hub, Kind::Shard, channels, self.core.config.deadline)
+        Subscribe::new(&self.topology.side().hub, Kind::Shard, channels, self.topology.deadline())
     }
 
     /// Ends all connections, calls and subscriptions, of all copies, for good.
     pub fn close(&self) {
-        self.core.close();
-        self.side.close();
+        self.topology.close();
     }
 
     /// What it has done.
     pub fn stats(&self) -> Stats {
-        let (in_flight, callers) = self.core.in_flight();
-        let counts = self.core.counts();
-        let (lanes, lanes_free) = self.side.shelf.counts();
-        Stats {
-            in_flight,
-            callers,
-            requests: counts.requests,
-            writes: counts.writes,
-            reads: counts.reads,
-            connections: counts.connections,
-            lanes,
-            lanes_free,
-            orphans: self.side.orphans.load(Ordering::Relaxed),
-        }
+        self.topology.stats()
     }
 }
 

@@ -64,6 +64,7 @@ mod script;
 #[cfg(feature = "serde")]
 mod serde;
 mod to_args;
+mod topology;
 mod url;
 
 // Derived code names this crate, also within it.

@@ -9,6 +9,7 @@ use super::shelf::Lease;
 use crate::call::{finish_transaction, unfit_error};
 use crate::core::Ended;
 use crate::run::Progress;
+use crate::topology::Via;
 use crate::{Call, Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
 use std::fmt;
 use std::future::Future;
@@ -91,7 +92,7 @@ pub struct Watched {
 impl Watched {
     /// A call on this connection. One that waits on the server has another, and sees nothing of what is watched here.
     pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
-        Call::new(&self.lease.core, &self.side, command)
+        Call::new(Via::Node(&self.lease.core, &self.side), command)
     }
 
     /// Executes requests if no watched key has changed, and gives the connection back. Otherwise the error's kind is

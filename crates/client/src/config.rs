@@ -33,16 +33,19 @@ pub struct Config {
     pub(crate) lanes_max: usize,
     pub(crate) release_limit: Duration,
     pub(crate) observer: Observed,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: crate::Tls,
 }
 
 impl Config {
     /// Settings from an address:
     ///
     /// * `redis://[[user]:password@]host[:port][/database]`, or `host[:port]` alone; `valkey://` is the same
-    /// * `rediss://...` over TLS, with the feature `tls`
+    /// * `rediss://...` over TLS, with the feature `tls`; `valkeys://` is the same
     /// * `unix://[[user]:password@]/path/to/socket`
     ///
-    /// Behind a `?` there may be `db`, `user`, `password`, `protocol` (2 or 3; 3 unless said) and `name`, which the server shows.
+    /// Behind a `?` there may be `db`, `user`, `password`, `protocol` (2 or 3; 3 unless said) and `name`, which the server shows;
+    /// with TLS also `ca_file`, `cert_file` and `key_file`, `server_name`, and `tls=insecure`, which takes any certificate: see `Tls`.
     /// Letters that mean something in an address are written as `%40`, also in names and passwords. No error repeats a part of the
     /// address, since a password may be in it.
     ///
@@ -54,7 +57,12 @@ impl Config {
     /// assert!(Config::from_url("http://localhost").is_err());
     /// ```
     pub fn from_url(url: &str) -> Result<Self, Error> {
-        let Address { endpoint, credentials, database, protocol, name } = Address::parse(url)?;
+        let Address { endpoint, credentials, database, protocol, name, tls } = Address::parse(url)?;
+        #[cfg(feature = "tls")]
+        let tls = tls_of(tls)?;
+        #[cfg(not(feature = "tls"))]
+        let _ = tls;
+        #[cfg(not(feature = "tls"))]
         if matches!(endpoint, Endpoint::Tls { .. }) {
             return Err(Error::config("this client was built without the feature `tls`"));
         }
@@ -83,7 +91,24 @@ impl Config {
             lanes_max: LANES_MAX,
             release_limit: RELEASE_LIMIT,
             observer: Observed::default(),
+            #[cfg(feature = "tls")]
+            tls,
         })
+    }
+
+    /// What connections over TLS demand and show, instead of what the address says of that.
+    ///
+    /// # Errors
+    ///
+    /// The address is not one of TLS, or a text of the settings cannot be used.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: crate::Tls) -> Result<Self, Error> {
+        if !matches!(self.endpoint, Endpoint::Tls { .. }) {
+            return Err(Error::config("the address is not one of TLS: rediss:// is"));
+        }
+        tls.config().map_err(Error::config)?;
+        self.tls = tls;
+        Ok(self)
     }
 
     /// How long a call may take, from when it is made; `None` without end. 5 s unless set.
@@ -173,4 +198,20 @@ impl Config {
     pub(crate) fn told_endpoint(&self) -> Option<String> {
         self.observer.0.as_ref().map(|_| self.endpoint.to_string())
     }
+}
+
+/// What an address says of TLS.
+#[cfg(feature = "tls")]
+fn tls_of(words: crate::url::TlsWords) -> Result<crate::Tls, Error> {
+    let mut tls = crate::Tls::new();
+    if let Some(path) = words.ca_file {
+        tls = tls.ca_file(path)?;
+    }
+    if let (Some(certificate), Some(key)) = (words.cert_file, words.key_file) {
+        tls = tls.certificate_files(certificate, key)?;
+    }
+    if let Some(name) = words.server_name {
+        tls = tls.server_name(&name);
+    }
+    Ok(if words.is_insecure == Some(true) { tls.insecure() } else { tls })
 }

@@ -63,6 +63,8 @@ mod scan;
 mod script;
 #[cfg(feature = "serde")]
 mod serde;
+#[cfg(feature = "tls")]
+mod tls;
 mod to_args;
 mod topology;
 mod url;
@@ -86,4 +88,6 @@ pub use scan::Scanner;
 pub use script::{Invocation, Script};
 #[cfg(feature = "serde")]
 pub use serde::{Json, Structured};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 pub use to_args::ToArgs;

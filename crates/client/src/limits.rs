@@ -12,6 +12,14 @@ pub const KEPT_BYTES_MIN: usize = respool_connection::limits::SEGMENT_BYTES_MIN;
 /// Bytes that one read of a socket takes at most.
 pub const READ_BYTES: usize = 64 * 1024;
 
+/// Bytes that a read over TLS leaves room for: one record with all around it.
+#[cfg(feature = "tls")]
+pub(crate) const TLS_RECORD_BYTES: usize = 18 * 1024;
+
+/// Bytes that are encrypted ahead of the kernel: four records.
+#[cfg(feature = "tls")]
+pub(crate) const TLS_FLIGHT_BYTES: usize = 64 * 1024;
+
 /// Requests that may wait for replies on one connection, by default. Those whose callers have left count until they are answered.
 pub const REQUESTS_MAX: usize = 100_000;
 

@@ -15,6 +15,19 @@ pub(crate) struct Address {
     pub(crate) database: u32,
     pub(crate) protocol: Protocol,
     pub(crate) name: Option<String>,
+    #[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "TLS needs it"))]
+    pub(crate) tls: TlsWords,
+}
+
+/// What an address says of TLS.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "TLS needs it"))]
+pub(crate) struct TlsWords {
+    pub(crate) ca_file: Option<String>,
+    pub(crate) cert_file: Option<String>,
+    pub(crate) key_file: Option<String>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) is_insecure: Option<bool>,
 }
 
 /// The port of a server that does not say another.
@@ -51,6 +64,7 @@ struct Parts {
     password: Option<Zeroizing<String>>,
     protocol: Option<Protocol>,
     name: Option<String>,
+    tls: TlsWords,
 }
 
 impl Address {
@@ -76,6 +90,15 @@ impl Address {
         }
         let mut parts = Parts::default();
         parts.read_query(query)?;
+        if parts.tls != TlsWords::default() && scheme != Scheme::Tls {
+            return Err(wrong("it says something of TLS, and its scheme is not rediss or valkeys"));
+        }
+        if parts.tls.cert_file.is_some() != parts.tls.key_file.is_some() {
+            return Err(wrong("cert_file and key_file go together"));
+        }
+        if parts.tls.ca_file.is_some() && parts.tls.is_insecure.is_some() {
+            return Err(wrong("it names authorities, and takes any certificate"));
+        }
         let (user, place) = authority.rsplit_once('@').map_or((None, authority), |(user, place)| (Some(user), place));
         if let Some(user) = user {
             parts.read_user(user)?;
@@ -113,6 +136,7 @@ impl Address {
             database: parts.database.unwrap_or(0),
             protocol: parts.protocol.unwrap_or(Protocol::Resp3),
             name: parts.name,
+            tls: parts.tls,
         })
     }
 }
@@ -147,8 +171,15 @@ impl Parts {
                     };
                     set(&mut self.protocol, protocol, "the protocol")?;
                 }
+                "ca_file" => set(&mut self.tls.ca_file, decode(value)?, "the file of authorities")?,
+                "cert_file" => set(&mut self.tls.cert_file, decode(value)?, "the file of the certificate")?,
+                "key_file" => set(&mut self.tls.key_file, decode(value)?, "the file of the private key")?,
+                "server_name" => set(&mut self.tls.server_name, decode(value)?, "the server's name")?,
+                "tls" if value == "insecure" => set(&mut self.tls.is_insecure, true, "tls")?,
+                "tls" => return Err(wrong("tls can be insecure and nothing else; rediss alone is secure")),
                 _ => {
-                    let known = "behind its ? there may be db, user, password, protocol and name, and there is another";
+                    let known = "behind its ? there may be db, user, password, protocol, name, ca_file, cert_file, \
+                                 key_file, server_name and tls, and there is another";
                     return Err(wrong(known));
                 }
             }
@@ -292,7 +323,12 @@ mod tests {
             "unix:///a%+1",
             "unix://run/a",
             "unix://",
-            "redis://a?tls=1",
+            "redis://a?tls=insecure",
+            "redis://a?ca_file=/x",
+            "rediss://a?tls=1",
+            "rediss://a?cert_file=/x",
+            "rediss://a?key_file=/x",
+            "rediss://a?tls=insecure&ca_file=/x",
             "redis://a?db",
             "redis://a?protocol=4",
             "redis://a/1?db=2",

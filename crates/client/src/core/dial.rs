@@ -6,6 +6,7 @@
 use super::link::{FOREVER, left};
 use super::{Core, Link, ReadHalf, State, Wait, Wakes};
 use crate::ErrorKind;
+use crate::limits::READ_BYTES;
 use respool_connection::{DialAdvice, Fault, Outbox, Segments, Shake};
 use respool_wire::ReplyLimits;
 use std::io;
@@ -38,6 +39,10 @@ impl std::fmt::Display for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
+        #[cfg(feature = "tls")]
+        if error.get_ref().is_some_and(|inner| inner.is::<super::Disagreement>()) {
+            return Self::Refused(error.to_string());
+        }
         Self::Lost(error.to_string())
     }
 }
@@ -92,7 +97,7 @@ impl Greeted for &Core {
 
 /// Shakes hands within one limit: a server that answers a byte now and then is given up like a silent one.
 pub(crate) fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Result<(), Failure> {
-    let mut buffer = vec![0; 4096];
+    let mut buffer = vec![0; READ_BYTES];
     loop {
         let greeting = Zeroizing::new(greeted.greeting());
         let mut rest = &greeting[..];

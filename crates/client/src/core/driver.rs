@@ -27,41 +27,57 @@ const READS_MAX: usize = 4;
 
 /// Whether something can be read, as a runtime tells a task. A copy of the socket, which nothing is read from.
 #[derive(Debug)]
-pub(crate) enum Watched {
+enum Watch {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+/// A socket that a runtime watches.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    socket: Watch,
+    link: Arc<Link>,
 }
 
 pub(crate) type Readiness = Arc<Watched>;
 
 impl Watched {
     /// Lets the runtime of this task watch the socket.
-    fn new(link: &Link) -> io::Result<Self> {
-        Ok(match link.copy_for_tasks()? {
-            Socket::Tcp(socket) => Self::Tcp(TcpStream::from_std(socket)?),
-            Socket::Unix(socket) => Self::Unix(UnixStream::from_std(socket)?),
-        })
+    fn new(link: &Arc<Link>) -> io::Result<Self> {
+        let socket = match link.copy_for_tasks()? {
+            Socket::Tcp(socket) => Watch::Tcp(TcpStream::from_std(socket)?),
+            Socket::Unix(socket) => Watch::Unix(UnixStream::from_std(socket)?),
+        };
+        Ok(Self { socket, link: Arc::clone(link) })
     }
 
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Tcp(socket) => socket.poll_read_ready(cx),
-            Self::Unix(socket) => socket.poll_read_ready(cx),
+        if self.link.holds_more() {
+            // The runtime sees the socket alone, not what was decrypted.
+            return Poll::Ready(Ok(()));
+        }
+        match &self.socket {
+            Watch::Tcp(socket) => socket.poll_read_ready(cx),
+            Watch::Unix(socket) => socket.poll_read_ready(cx),
         }
     }
 
     /// Reads what there is. If that was all, the runtime wakes the task when there is more.
     fn recv(&self, link: &Link, buffer: &mut [u8]) -> io::Result<usize> {
+        if link.holds_more() {
+            return link.recv(buffer, Wait::Not);
+        }
         let would_block = || io::Error::from(io::ErrorKind::WouldBlock);
         let mut read = Err(would_block());
         let mut recv = || {
             read = link.recv(buffer, Wait::Not);
-            if matches!(read, Ok(bytes) if bytes == buffer.len()) { Ok(()) } else { Err(would_block()) }
+            let is_full = matches!(read, Ok(bytes) if bytes == buffer.len());
+            if is_full || link.holds_more() { Ok(()) } else { Err(would_block()) }
         };
         // What it returns says only whether there may be more.
-        let _ = match self {
-            Self::Tcp(socket) => socket.try_io(Interest::READABLE, &mut recv),
-            Self::Unix(socket) => socket.try_io(Interest::READABLE, &mut recv),
+        let _ = match &self.socket {
+            Watch::Tcp(socket) => socket.try_io(Interest::READABLE, &mut recv),
+            Watch::Unix(socket) => socket.try_io(Interest::READABLE, &mut recv),
         };
         read
     }

@@ -4,6 +4,8 @@
 //! the first task waits for it, so that a program of threads alone needs one system call to read.
 
 use super::lookup::Lookup;
+#[cfg(feature = "tls")]
+use super::session::Session;
 use crate::Config;
 use respool_connection::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,10 +41,42 @@ fn again<T>(mut ask: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     }
 }
 
+/// Takes what has come, and waits for nothing.
+#[cfg(feature = "tls")]
+pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    again(|| recv(socket, &mut *buffer, RecvFlags::DONTWAIT)).map(|(bytes, _)| bytes)
+}
+
+/// Gives the kernel as much as it takes at once.
+pub(super) fn send_one(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    again(|| send(socket, bytes, SEND_FLAGS))
+}
+
+/// As [`send_one`], of several slices.
+pub(super) fn send_many(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    again(|| sendmsg(socket, slices, &mut rustix::net::SendAncillaryBuffer::default(), SEND_FLAGS))
+}
+
+/// Waits until something can be read or written. Whether it can.
+pub(super) fn wait_for(socket: BorrowedFd<'_>, what: PollFlags, limit: Duration) -> io::Result<bool> {
+    let until = Instant::now() + limit.min(FOREVER);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::from_borrowed_fd(socket, what)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other? > 0),
+        }
+    }
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: Socket,
+    /// What encrypts, if it is encrypted.
+    #[cfg(feature = "tls")]
+    session: Option<Session>,
     peer: Peer,
     /// How long the kernel lets a read wait, in microseconds; 0 without end.
     read_timeout_us: AtomicU64,
@@ -113,13 +147,29 @@ impl Link {
         let socket = match &config.endpoint {
             Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
             Endpoint::Unix { path } => Socket::Unix(connect_unix(path.as_ref(), until)?),
+            #[cfg(feature = "tls")]
+            Endpoint::Tls { host, port, .. } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
             other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
+        };
+        #[cfg(feature = "tls")]
+        let session = match &config.endpoint {
+            Endpoint::Tls { server_name, .. } => {
+                Some(Session::connect(&config.tls, server_name, socket.as_fd(), until)?)
+            }
+            _ => None,
         };
         let peer = match &socket {
             Socket::Tcp(socket) => Peer::Tcp(socket.peer_addr()?),
             Socket::Unix(_) => Peer::Unix,
         };
-        Ok(Self { socket, peer, read_timeout_us: AtomicU64::new(0), is_nonblocking: AtomicBool::new(false) })
+        Ok(Self {
+            socket,
+            #[cfg(feature = "tls")]
+            session,
+            peer,
+            read_timeout_us: AtomicU64::new(0),
+            is_nonblocking: AtomicBool::new(false),
+        })
     }
 
     pub(crate) fn peer(&self) -> Peer {
@@ -142,8 +192,26 @@ impl Link {
         })
     }
 
+    /// Whether a read may find something although the socket has nothing new.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn holds_more(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.session.as_ref().is_some_and(Session::holds_more);
+        #[cfg(not(feature = "tls"))]
+        false
+    }
+
     /// Reads what there is, or waits until there is something, at most for `wait`.
     pub(crate) fn recv(&self, buffer: &mut [u8], wait: Wait) -> io::Result<usize> {
+        #[cfg(feature = "tls")]
+        if let Some(session) = &self.session {
+            let limit = match wait {
+                Wait::Not => None,
+                Wait::Forever => Some(Duration::MAX),
+                Wait::For { left, .. } => Some(left),
+            };
+            return session.recv(self.as_fd(), buffer, limit);
+        }
         let flags = match wait {
             Wait::Not => RecvFlags::DONTWAIT,
             Wait::Forever if self.is_nonblocking.load(Ordering::Acquire) => {
@@ -173,21 +241,25 @@ impl Link {
 
     /// Writes as much as the kernel takes at once.
     pub(crate) fn send<'a>(&self, mut slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        #[cfg(feature = "tls")]
+        if let Some(session) = &self.session {
+            return session.send(self.as_fd(), slices);
+        }
         let Some(first) = slices.next() else { return Ok(0) };
         match slices.next() {
-            None => again(|| send(self, first, SEND_FLAGS)),
-            Some(second) => self.send_many([first, second].into_iter().chain(slices)),
+            None => send_one(self.as_fd(), first),
+            Some(second) => self.send_slices([first, second].into_iter().chain(slices)),
         }
     }
 
-    fn send_many<'a>(&self, slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+    fn send_slices<'a>(&self, slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         let mut some = [IoSlice::new(&[]); SLICES_MAX];
         let mut count = 0;
         for (place, slice) in some.iter_mut().zip(slices) {
             *place = IoSlice::new(slice);
             count += 1;
         }
-        again(|| sendmsg(self, &some[..count], &mut rustix::net::SendAncillaryBuffer::default(), SEND_FLAGS))
+        send_many(self.as_fd(), &some[..count])
     }
 
     /// Waits until something can be read. Whether it can.
@@ -201,19 +273,14 @@ impl Link {
     }
 
     fn wait(&self, what: PollFlags, limit: Duration) -> io::Result<bool> {
-        let until = Instant::now() + limit.min(FOREVER);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(self, what)], Some(&left)) {
-                Err(Errno::INTR) => {}
-                other => return Ok(other? > 0),
-            }
-        }
+        wait_for(self.as_fd(), what, limit)
     }
 
     /// Whether everything that was taken to be sent is with the kernel.
     pub(crate) fn is_flushed(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.session.as_ref().is_none_or(Session::is_flushed);
+        #[cfg(not(feature = "tls"))]
         true
     }
 
@@ -231,6 +298,10 @@ impl Link {
 
     /// Ends both directions: a thread that waits in [`Self::recv`] returns.
     pub(crate) fn shut(&self) {
+        #[cfg(feature = "tls")]
+        if let Some(session) = &self.session {
+            session.say_goodbye(self.as_fd());
+        }
         let _ = match &self.socket {
             Socket::Tcp(socket) => socket.shutdown(Shutdown::Both),
             Socket::Unix(socket) => socket.shutdown(Shutdown::Both),
@@ -240,6 +311,10 @@ impl Link {
     /// Whether a connection on which nothing is owed cannot be used any longer: the peer has closed its side, or has sent something that
     /// is no push.
     pub(crate) fn is_spoilt(&self) -> bool {
+        #[cfg(feature = "tls")]
+        if let Some(session) = &self.session {
+            return session.is_spoilt(self.as_fd());
+        }
         let mut first = [0_u8; 1];
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         match recv(self, &mut first[..], flags) {
@@ -265,12 +340,18 @@ pub(crate) enum Wait {
     },
 }
 
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
-        }
+        self.socket.as_fd()
     }
 }
 

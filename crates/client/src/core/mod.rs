@@ -21,6 +21,8 @@ mod driver;
 mod link;
 mod lookup;
 mod read;
+#[cfg(feature = "tls")]
+mod session;
 mod slots;
 mod submit;
 #[cfg(test)]
@@ -32,6 +34,8 @@ pub(crate) use dial::{Greeted, shake_hands};
 pub(crate) use link::{Link, Peer, Wait};
 pub(crate) use lookup::Lookup;
 use read::ReadHalf;
+#[cfg(feature = "tls")]
+pub(crate) use session::Disagreement;
 pub(crate) use slots::{Ended, SlotId, Waiter};
 pub(crate) use submit::{Face, Submitted};
 pub(crate) use wakes::Wakes;

@@ -48,7 +48,7 @@ impl Core {
                     return self.lock();
                 }
             }
-            if !batch.is_empty() {
+            if !batch.is_empty() || !link.is_flushed() {
                 // A thread writes the rest, so that no caller has to stay for it.
                 let tail = Tail { core: Arc::downgrade(self), link, epoch, batch };
                 let spawned = std::thread::Builder::new().name("respool-write".to_owned()).spawn(move || tail.write());
@@ -102,7 +102,7 @@ impl Tail {
                     return;
                 }
             }
-            if self.batch.is_empty() {
+            if self.batch.is_empty() && self.link.is_flushed() {
                 state.write_half = Some(self.batch);
                 drop(core.write(state));
                 return;

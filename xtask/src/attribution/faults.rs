@@ -34,6 +34,8 @@ pub(super) struct Faults {
     pub(super) watch: Watch,
     /// Errors that no fault explains, about a server that answered no request at that time.
     by_silence: AtomicU64,
+    /// Errors that no fault explains, after the kernel had lost packets.
+    by_packet_loss: AtomicU64,
 }
 
 impl Faults {
@@ -107,6 +109,11 @@ impl Faults {
         self.by_silence.load(Ordering::Relaxed)
     }
 
+    /// How many errors no fault explains but packets that the kernel has lost.
+    pub(super) fn by_packet_loss(&self) -> u64 {
+        self.by_packet_loss.load(Ordering::Relaxed)
+    }
+
     /// What an error says about a request for these nodes that was sent then: how the request ended, or why the error cannot be
     /// its own.
     pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, String> {
@@ -124,6 +131,8 @@ impl Faults {
             // It explains the error.
         } else if since.checked_sub(GRACE).is_some_and(|felt| self.watch.were_paused(about, felt)) {
             self.by_silence.fetch_add(1, Ordering::Relaxed);
+        } else if is_late(&text) && since.checked_sub(GRACE).is_some_and(|felt| self.watch.packet_loss.has_been(felt)) {
+            self.by_packet_loss.fetch_add(1, Ordering::Relaxed);
         } else {
             return Err(format!(
                 "an error although nothing was done to the node ({})",
@@ -133,6 +142,13 @@ impl Faults {
         let is_not_done = text.contains("was not sent") || text.contains("was not executed");
         Ok(if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) })
     }
+}
+
+/// Whether an error says that something took too long, as it does when a packet is lost. No connection ends by that.
+fn is_late(error: &str) -> bool {
+    ["did not answer within", "could not be reached in time", "could not be asked in time"]
+        .iter()
+        .any(|late| error.contains(late))
 }
 
 /// Errors that name no node, and what they say about the request.
@@ -154,6 +170,7 @@ const KNOWN: [(&str, Fate); 12] = [
 
 #[cfg(test)]
 mod tests {
+    use super::super::packet_loss::PacketLoss;
     use super::*;
 
     #[test]
@@ -213,5 +230,21 @@ mod tests {
             let later = end + GRACE + Duration::from_millis(1);
             assert!(faults.judge(late, Nodes::ALL, later).is_err(), "it was over long before");
         }
+    }
+
+    #[test]
+    fn a_lost_packet_explains_a_late_node_and_nothing_else() {
+        let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
+        let gone = b"-ERR node node1 is not available: refused; the command was not sent\r\n";
+        let at = Instant::now();
+        let mut faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
+        faults.watch.packet_loss = PacketLoss::of(at);
+        assert_eq!(faults.judge(late, Nodes::ALL, at + GRACE), Ok(Fate::Unknown));
+        assert!(faults.judge(gone, Nodes::ALL, at).is_err(), "no connection ends by it");
+        assert_eq!(faults.by_packet_loss(), 1);
+        assert!(
+            faults.judge(late, Nodes::ALL, at + GRACE + Duration::from_millis(1)).is_err(),
+            "it was over long before"
+        );
     }
 }

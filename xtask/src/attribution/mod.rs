@@ -15,6 +15,7 @@ mod layout;
 mod ledger;
 mod log;
 mod model;
+mod packet_loss;
 mod states;
 mod tally;
 mod watch;
@@ -153,6 +154,11 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     println!(
         "{} errors about servers that answered no request for a while, to which nothing was done",
         faults.by_silence()
+    );
+    println!(
+        "{} errors after the kernel had lost packets, {} in all, to which nothing was done",
+        faults.by_packet_loss(),
+        faults.watch.packet_loss.packets()
     );
     let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?);
     println!(

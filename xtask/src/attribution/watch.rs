@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use respool_testkit::{Address, Client, RedisServer};
 
 use super::layout::Nodes;
+use super::packet_loss::{self, PacketLoss};
 
 /// Requests are so far apart.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -43,6 +44,7 @@ struct Subject {
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     subjects: Vec<Subject>,
+    pub(super) packet_loss: PacketLoss,
     is_over: AtomicBool,
 }
 
@@ -61,7 +63,7 @@ impl Watch {
                 silences: Mutex::default(),
             })
         };
-        Watch { subjects: servers.enumerate().flat_map(subjects).collect(), is_over: AtomicBool::new(false) }
+        Watch { subjects: servers.enumerate().flat_map(subjects).collect(), ..Watch::default() }
     }
 
     /// Watches until [`Watch::end`].
@@ -69,6 +71,12 @@ impl Watch {
         for subject in &self.subjects {
             scope.spawn(|| subject.watch(&self.is_over));
         }
+        scope.spawn(|| {
+            while !self.is_over.load(Ordering::Relaxed) {
+                self.packet_loss.sample();
+                thread::sleep(packet_loss::INTERVAL);
+            }
+        });
     }
 
     pub(super) fn end(&self) {
@@ -87,7 +95,8 @@ impl Watch {
             let (longest, overslept) = (subject.longest(since), subject.overslept(since));
             format!("{} for {} ms, this process for {} ms", subject.name, longest.as_millis(), overslept.as_millis())
         });
-        each.collect::<Vec<_>>().join(", ")
+        let each: Vec<_> = each.collect();
+        format!("{}; {} packets lost in all", each.join(", "), self.packet_loss.packets())
     }
 }
 
@@ -145,6 +154,6 @@ impl Watch {
     pub(super) fn of_silence(nodes: Nodes, begin: Instant, end: Instant) -> Watch {
         let silences = Mutex::new(Silences { over: vec![(begin, end)], ..Silences::default() });
         let subject = Subject { name: "server".into(), nodes, address: Address::loopback(1), silences };
-        Watch { subjects: vec![subject], is_over: AtomicBool::new(true) }
+        Watch { subjects: vec![subject], ..Watch::default() }
     }
 }

@@ -484,7 +484,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.env.lanes.write_first(before);
         self.subscriptions.evict_tracked(&mut self.env);
         self.tell_what_is_new();
-        self.begin_slices();
+        self.env.begin_slices();
         self.tell_ended();
         if !self.env.clients.unflushed.is_empty() && self.env.patient_until_us().is_none() {
             self.env.clients.release_unflushed();

@@ -44,7 +44,7 @@ const ALLOWED: [(&str, &str, &str); 28] = [
     ("respool/src/logging/redis_format.rs", "SystemTime::now()", "lines of the log say when"),
     ("proxy/src/env.rs", "Millis(self.now.unix_us / 1000)", "keys of the engine expire by the wall clock, as in Redis"),
     (
-        "proxy/src/worker/dispatch.rs",
+        "proxy/src/blocking/engine/execute.rs",
         "now: Millis(now.unix_us / 1000)",
         "keys of the engine expire by the wall clock, as in Redis",
     ),

@@ -15,9 +15,10 @@ mod verbs;
 
 use crate::env::Env;
 use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES};
+use crate::session::Flow;
 use crate::session::id::{ClientHandle, ClientId};
 use entry::{Entry, shortened};
-use respool_command::{Execute, Flags, Row};
+use respool_command::{Execute, Flags, Lane, Row};
 use respool_wire::Args;
 
 /// What one request took.
@@ -25,6 +26,15 @@ use respool_wire::Args;
 pub(crate) struct Cost {
     pub(crate) us: u64,
     pub(crate) reply_bytes: usize,
+}
+
+/// A request that has been run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimedRun {
+    pub(crate) begun_us: u64,
+    /// Bytes of replies that waited for its client before.
+    pub(crate) before: usize,
+    pub(crate) flow: Flow,
 }
 
 impl<E: Execute> Env<E> {
@@ -36,6 +46,26 @@ impl<E: Execute> Env<E> {
 
     pub(crate) fn reply_bytes_of(&self, index: ClientId) -> usize {
         self.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
+    }
+
+    /// A request has been run, unless it is to be read again or is parked.
+    pub(crate) fn note_run(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, run: TimedRun) {
+        let TimedRun { begun_us, before, flow } = run;
+        let us = self.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
+        let Some(client) = self.clients.sessions.handle(index) else { return };
+        if row.runs_scripts
+            && let Some(late) = self.slices.script.as_mut().filter(|late| late.is_of(client))
+        {
+            // Noted once it has ended.
+            late.us += us;
+            return;
+        }
+        // A request that may wait, and does.
+        let is_parked = flow != Flow::Next && row.lane(args) == Lane::Blocking;
+        if flow != Flow::Again && !is_parked {
+            let reply_bytes = self.reply_bytes_of(index).saturating_sub(before);
+            self.note_cost(index, row, args, Cost { us, reply_bytes });
+        }
     }
 
     /// A request that was parked has been served.

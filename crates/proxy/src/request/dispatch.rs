@@ -217,4 +217,14 @@ impl<E: Execute> Env<E> {
         session.pause.add(Pause::SLICE);
         self.slices.clients.push(client);
     }
+
+    /// The turn is over: the clients whose slices were used up continue.
+    #[inline]
+    pub(crate) fn begin_slices(&mut self) {
+        for client in std::mem::take(&mut self.slices.clients) {
+            if self.clients.sessions.get(client).is_some() {
+                self.clients.unpause(client.index, Pause::SLICE);
+            }
+        }
+    }
 }

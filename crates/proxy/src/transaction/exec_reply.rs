@@ -1,6 +1,8 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
+use crate::auth::unmet_states::WantedState;
 use crate::env::Env;
+use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
 use crate::session::id::ClientId;
@@ -87,6 +89,18 @@ impl<E: Execute> Env<E> {
     pub(crate) fn pass_on_part(&mut self, index: ClientId, bytes: &[u8]) {
         if self.clients.sessions.at(index).is_some_and(|session| session.reply_mode == ReplyMode::On) {
             self.clients.answer(index, |out| out.extend_from_slice(bytes));
+        }
+    }
+
+    /// A SELECT of the transaction was executed.
+    pub(crate) fn select_in_reply(&mut self, reads: &mut impl ReadTracker, index: ClientId, database: u32) {
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        let protocol = session.protocol;
+        self.shared.databases.note(database);
+        if self.reclass(reads, index, database, protocol) {
+            self.note_met(index, &[WantedState::Database]);
+        } else {
+            self.note_unmet(index, WantedState::Database);
         }
     }
 

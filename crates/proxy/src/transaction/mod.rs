@@ -50,10 +50,23 @@ use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
 use crate::transaction::trial::Then;
-use respool_command::{Command, Execute, Row};
+use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand, text as texts};
 use respool_route::{PlanError, RouteError, RouteScratch};
 use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
 use std::sync::Arc;
+
+/// What a request of a session that is queueing does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Queueing {
+    /// It ends the transaction and is done as any other.
+    Leaves,
+    /// It is answered.
+    Refused(Flow),
+    /// It is EXEC.
+    Executes,
+    /// It is queued, if there is room.
+    Queued,
+}
 
 impl Session {
     /// What the session holds, made if it holds nothing yet.
@@ -298,7 +311,7 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 
-    pub(crate) fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
         // Copied, because the block that is changed belongs to the same session. Without routes the user does not matter.
         let user = if routes.are_plain() { String::new() } else { self.user_of(index).to_owned() };
@@ -329,6 +342,38 @@ impl<E: Execute> Env<E> {
             }
             Err(words) => self.refuse(index, &words),
         }
+    }
+
+    /// What a request of a session that is queueing does.
+    pub(crate) fn while_queueing(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Queueing {
+        use TransactionsCommand as T;
+        match row.command {
+            Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => Queueing::Leaves,
+            Command::Transactions(T::Multi) => Queueing::Refused(self.refuse(index, texts::NESTED_MULTI.as_bytes())),
+            Command::Transactions(T::Watch) => {
+                Queueing::Refused(self.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes()))
+            }
+            Command::Transactions(T::Discard) => {
+                self.discard_queued(index);
+                self.leave_watches(index);
+                self.answer(index, |reply| reply.raw(replies::OK));
+                Queueing::Refused(Flow::Next)
+            }
+            Command::Transactions(T::Exec) => Queueing::Executes,
+            _ if row.is_admin(args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {
+                Queueing::Refused(self.refuse_unread(index, error_text::admin_refused(row.name).as_bytes()))
+            }
+            _ => Queueing::Queued,
+        }
+    }
+
+    /// Queues a request, unless it is one that its client may not use.
+    pub(crate) fn queue_allowed(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.refuses_debug(index, row) {
+            return self.refuse_unread(index, error_text::DEBUG_NOT_ALLOWED.as_bytes());
+        }
+        self.note_script(row, request.args);
+        self.queue(index, row, request)
     }
 
     /// A request that should have been queued was refused: EXEC will run nothing.

@@ -3,22 +3,20 @@
 //! Everything that a client sends comes through `read_requests`. Plain requests leave it by [`crate::request::fast_path`]; the
 //! others are first for the states that their session is in, and then for the feature of their lane.
 
-use crate::command_log::Cost;
-use crate::env::Env;
+use crate::command_log::TimedRun;
 use crate::error_text;
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::limits::{LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES};
+use crate::limits::LOGGED_REQUEST_BYTES;
 use crate::nodes::id::NodeId;
-use crate::reply::progress::ReplyMode;
 use crate::request::dispatch::Halt;
 use crate::request::fast_path::Plain;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
-use respool_command::{Execute, Flags, Lane, Millis, Outcome, Row, SessionView, lookup, resolve};
+use respool_command::{Execute, Lane, Row, resolve};
 use respool_connection::Input;
 use respool_route::plan_at_once;
-use respool_wire::{Args, Encoder, Request, RequestBounds, RequestDecoder, Step};
+use respool_wire::{Args, Request, RequestBounds, RequestDecoder, Step};
 
 impl<E: Execute> Worker<E> {
     /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
@@ -267,29 +265,7 @@ impl<E: Execute> Worker<E> {
             }
             return self.answer_locally(index, row, request.args);
         }
-        if !self.blocking.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.blocking.parking.is_told) {
-            return self.blocking.execute_watched(&mut self.env, &mut self.subscriptions, index, row, request);
-        }
-        let now = self.env.engine_now();
-        let Some(engine) = &mut self.env.engine else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let is_in_transaction = session.is_amid_exec_reply();
-        let (database, client_id) = (session.database, session.id);
-        let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
-        let protocol = session.protocol;
-        if session.reply_mode != ReplyMode::On {
-            let mut unwanted = Vec::new();
-            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
-            session.reply_mode.pass();
-            self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
-            return Flow::Next;
-        }
-        self.env.clients.answer(index, |out| {
-            // What may wait does not come here, so nothing is ever parked.
-            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
-        });
-        self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
-        self.env.keep_room(index, Flow::Next)
+        self.blocking.execute(&mut self.env, &mut self.subscriptions, index, row, request)
     }
 
     /// Does a request if it is plain. `None`: it is not, and nothing has been done.
@@ -298,49 +274,8 @@ impl<E: Execute> Worker<E> {
         match way {
             Plain::Neither => None,
             Plain::Nodes => self.env.forward_plain(index, request),
-            Plain::Engine => self.execute_plain(index, request),
+            Plain::Engine => self.blocking.execute_plain(&mut self.env, &mut self.subscriptions, index, request),
         }
-    }
-
-    #[inline(always)]
-    fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
-        let args = request.args;
-        let row = lookup(args.name()).filter(|row| row.is_quick && row.accepts(args.len()))?;
-        let is_watched = !self.blocking.parking.is_empty();
-        if is_watched && (row.flags.has(Flags::WRITE) || self.blocking.parking.publishes_events()) {
-            return None;
-        }
-        let Env { clients, engine, config, now, .. } = &mut self.env;
-        let engine = engine.as_mut()?;
-        let session = clients.sessions.at_mut(index)?;
-        session.last_row = Some(row);
-        let mut view = SessionView {
-            database: session.database,
-            now: Millis(now.unix_us / 1000),
-            client_id: session.id,
-            ..SessionView::default()
-        };
-        let protocol = session.protocol;
-        let mut reply_bytes = 0;
-        session.down.answer(&mut clients.pool, |out| {
-            let before = out.len();
-            // What may wait is not plain, so nothing is ever parked.
-            let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(out, protocol));
-            reply_bytes = out.len() - before;
-        });
-        if !session.is_listed {
-            session.is_listed = true;
-            clients.listed.push(index);
-        }
-        let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
-        if reply_bytes > LOGGED_REPLY_BYTES {
-            self.env.note_large_reply(index, row, args, reply_bytes);
-        }
-        if is_watched {
-            // A stream that has expired.
-            self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
-        }
-        if has_much { Some(self.env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
     }
 
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
@@ -422,16 +357,6 @@ impl<E: Execute> Worker<E> {
         self.env.forward_planned(index, row, request)
     }
 
-    /// The turn is over: the clients in the list continue.
-    #[inline]
-    pub(crate) fn begin_slices(&mut self) {
-        for client in std::mem::take(&mut self.env.slices.clients) {
-            if self.env.clients.sessions.get(client).is_some() {
-                self.env.clients.unpause(client.index, Pause::SLICE);
-            }
-        }
-    }
-
     /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
     #[cold]
     pub(crate) fn go_on_with_script(&mut self) {
@@ -458,21 +383,7 @@ impl<E: Execute> Worker<E> {
     ) -> Flow {
         let before = self.env.reply_bytes_of(index);
         let flow = self.run_untimed(index, row, request);
-        let us = self.env.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
-        let Some(client) = self.env.clients.sessions.handle(index) else { return flow };
-        if row.runs_scripts
-            && let Some(late) = self.env.slices.script.as_mut().filter(|late| late.is_of(client))
-        {
-            // Noted once it has ended.
-            late.us += us;
-            return flow;
-        }
-        // A request that may wait, and does.
-        let is_parked = flow != Flow::Next && row.lane(request.args) == Lane::Blocking;
-        if flow != Flow::Again && !is_parked {
-            let reply_bytes = self.env.reply_bytes_of(index).saturating_sub(before);
-            self.env.note_cost(index, row, request.args, Cost { us, reply_bytes });
-        }
+        self.env.note_run(index, row, request.args, TimedRun { begun_us, before, flow });
         flow
     }
 }

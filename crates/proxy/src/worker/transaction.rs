@@ -1,13 +1,13 @@
 //! Transactions: what of them is for the engine of this process, for other features, or for the proxy itself.
 
-use crate::auth::unmet_states::WantedState;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::session::Flow;
 use crate::session::id::ClientId;
+use crate::transaction::Queueing;
 use crate::transaction::exec_reply::NextPart;
 use crate::transaction::reply_parts::Part;
 use crate::worker::Worker;
-use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand as T, text as texts};
+use respool_command::{Command, Execute, Row, TransactionsCommand as T, text as texts};
 use respool_wire::{Request, replies};
 
 impl<E: Execute> Worker<E> {
@@ -33,76 +33,25 @@ impl<E: Execute> Worker<E> {
 
     /// A request of a session that is queueing. `None`: it is not queued but done as any other.
     pub(crate) fn while_queueing(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        match row.command {
-            Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => None,
-            Command::Transactions(T::Multi) => Some(self.env.refuse(index, texts::NESTED_MULTI.as_bytes())),
-            Command::Transactions(T::Watch) => Some(self.env.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes())),
-            Command::Transactions(T::Discard) => {
-                self.env.discard_queued(index);
-                self.env.leave_watches(index);
-                self.env.answer(index, |reply| reply.raw(replies::OK));
-                Some(Flow::Next)
-            }
-            Command::Transactions(T::Exec) => {
+        match self.env.while_queueing(index, row, request.args) {
+            Queueing::Leaves => None,
+            Queueing::Refused(flow) => Some(flow),
+            Queueing::Executes => {
                 let held = self.hold_for_client_pause(index, row, request.args);
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
-            _ if row.is_admin(request.args) && !row.flags.has(Flags::NO_MULTI) && self.env.refuses_to_steer(row) => {
-                Some(self.env.refuse_unread(index, crate::error_text::admin_refused(row.name).as_bytes()))
-            }
-            _ if self.lacks_room_to_queue(row) => {
-                self.env.spoil_transaction(index);
-                Some(self.env.refuse(index, texts::OOM.as_bytes()))
-            }
-            _ if self.env.refuses_debug(index, row) => {
-                Some(self.env.refuse_unread(index, crate::error_text::DEBUG_NOT_ALLOWED.as_bytes()))
-            }
-            _ => {
-                self.env.note_script(row, request.args);
-                Some(self.env.queue(index, row, request))
+            Queueing::Queued => {
+                let refused = self.blocking.refuse_to_queue(&mut self.env, &mut self.subscriptions, index, row);
+                Some(refused.unwrap_or_else(|| self.env.queue_allowed(index, row, request)))
             }
         }
-    }
-
-    /// Whether the engine in this process has no room for a request that is to be queued, as Redis checks before it queues any command.
-    /// A command that no transaction may have is refused for that reason first, and UNWATCH gives room back. Clients hear of what has made
-    /// room.
-    fn lacks_room_to_queue(&mut self, row: &Row) -> bool {
-        let is_asked = !row.flags.has(Flags::NO_MULTI) && row.command != Command::Transactions(T::Unwatch);
-        if self.env.engine.is_none() || !is_asked {
-            return false;
-        }
-        let has_room = self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions);
-        self.subscriptions.tell_changes(&mut self.env);
-        !has_room
     }
 
     /// EXEC of a session that is queueing.
     fn exec(&mut self, index: ClientId) -> Flow {
-        let refused = self.env.refuse_exec(index).or_else(|| self.refuse_exec_here(index));
+        let refused = self.env.refuse_exec(index);
+        let refused = refused.or_else(|| self.blocking.refuse_exec(&mut self.env, &mut self.subscriptions, index));
         refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| self.continue_exec_reply(index))
-    }
-
-    /// The same where it is the engine of this process that says so.
-    fn refuse_exec_here(&mut self, index: ClientId) -> Option<Flow> {
-        self.env.engine.as_ref()?;
-        // Keys that make room may be watched ones.
-        let has_room = self.blocking.make_engine_room(&mut self.env, &mut self.subscriptions);
-        let flow = if !has_room && self.env.queued_adds_data(index) {
-            self.env.discard_queued(index);
-            self.env.leave_watches(index);
-            self.env.refuse(index, texts::EXECABORT_OOM.as_bytes())
-        } else {
-            let id = self.env.take_local_watch(index)?;
-            if !self.blocking.has_watched_in_vain(&mut self.env, &mut self.subscriptions, id) {
-                return None;
-            }
-            self.env.discard_queued(index);
-            self.env.answer(index, |reply| reply.null_array());
-            Flow::Next
-        };
-        self.subscriptions.tell_changes(&mut self.env);
-        Some(flow)
     }
 
     /// Goes on with a client's reply to EXEC, as far as that goes.
@@ -145,16 +94,7 @@ impl<E: Execute> Worker<E> {
     fn do_part(&mut self, index: ClientId, part: &Part) -> Flow {
         match part {
             Part::Remote(bytes) => self.env.pass_on_part(index, bytes),
-            Part::Select(database) => {
-                let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
-                let protocol = session.protocol;
-                self.env.shared.databases.note(*database);
-                if self.env.reclass(&mut self.subscriptions, index, *database, protocol) {
-                    self.env.note_met(index, &[WantedState::Database]);
-                } else {
-                    self.env.note_unmet(index, WantedState::Database);
-                }
-            }
+            Part::Select(database) => self.env.select_in_reply(&mut self.subscriptions, index, *database),
             Part::Local(row, args) => {
                 let unmet = self.env.ask_unmet(index, row, args.as_args());
                 return unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())));

@@ -4,16 +4,18 @@
 //! cannot know: which client a parked request belongs to, its timeout, and when a request or transaction has ended, so that
 //! the clients that it made ready are served.
 
+mod execute;
+mod transactions;
+
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, Target, Wording};
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, Pause, SessionFlags};
-use crate::transaction::local_watch::LocalWatch;
+use crate::session::{Flow, SessionFlags};
 use respool_command::{Asked, Command, Execute, Flags, Outcome, Row, SessionView, WaitId};
-use respool_wire::{Args, Encoder, ReplyKind, Request, replies};
+use respool_wire::{Args, Encoder, ReplyKind, Request};
 
 /// A request for the engine.
 pub(crate) struct EngineCall<'a> {
@@ -211,56 +213,6 @@ impl Blocking {
         }
     }
 
-    /// WATCH, for the engine in this process.
-    pub(crate) fn watch_engine(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        index: ClientId,
-        args: Args<'_>,
-    ) -> Flow {
-        let now = env.engine_now();
-        let Env { engine: Some(engine), clients, .. } = &mut *env else { return Flow::Stop };
-        let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let held_bytes = engine.watch(session.id, session.database, now, args.from(1));
-        session.flags.add(SessionFlags::PINNED);
-        session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
-        self.collect_expired(env, changes);
-        env.answer(index, |out| out.raw(replies::OK));
-        changes.tell_changes(env);
-        env.keep_memory(index)
-    }
-
-    /// The engine has looked at keys for no request, and may have removed expired ones.
-    fn collect_expired(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
-        if self.parking.is_told {
-            changes.collect_changes(env, self.parking.wanted(), None);
-        }
-    }
-
-    /// Has the engine make room for a transaction; whether there is some.
-    pub(crate) fn make_engine_room(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) -> bool {
-        let now = env.engine_now();
-        let has_room = env.engine.as_mut().is_none_or(|engine| engine.make_room(now));
-        self.collect_expired(env, changes);
-        has_room
-    }
-
-    /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
-    pub(crate) fn has_watched_in_vain(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        id: u64,
-    ) -> bool {
-        let now = env.engine_now();
-        let Some(engine) = &mut env.engine else { return false };
-        let is_dirty = engine.is_dirty(id, now);
-        engine.unwatch(id);
-        self.collect_expired(env, changes);
-        is_dirty
-    }
-
     /// A parked request is finished: the engine forgets it, if it has not been served.
     pub(crate) fn leave_parking(&mut self, env: &mut Env<impl Execute>, wait: WaitId) {
         self.parking.waits.remove(&wait);
@@ -295,18 +247,6 @@ impl<E: Execute> Env<E> {
     /// How many keys requests wait for in the engine in this process.
     pub(crate) fn awaited_keys(&self) -> usize {
         self.engine.as_ref().map_or(0, Execute::awaited_keys)
-    }
-
-    /// What a client watches is in no outbox: it is read on only as long as the process has room for it.
-    fn keep_memory(&mut self, index: ClientId) -> Flow {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        session.account(&self.shared.ledger);
-        if self.shared.ledger.held_bytes() <= self.config.budgets.process {
-            return Flow::Next;
-        }
-        session.pause.add(Pause::PRESSURE);
-        self.is_busy = true;
-        Flow::Pause
     }
 
     pub(crate) fn view(&self, database: u32, client_id: u64) -> SessionView {

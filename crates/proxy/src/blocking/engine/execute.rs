@@ -1,0 +1,96 @@
+//! Requests that the engine in this process answers at once, and what they mean to those that wait for it.
+
+use crate::blocking::queue::Blocking;
+use crate::env::Env;
+use crate::interfaces::engine_changes::EngineChanges;
+use crate::limits::LOGGED_REPLY_BYTES;
+use crate::reply::progress::ReplyMode;
+use crate::session::Flow;
+use crate::session::id::ClientId;
+use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, lookup};
+use respool_wire::{Encoder, Request};
+
+impl Blocking {
+    /// The engine in this process answers at once.
+    #[inline]
+    pub(crate) fn execute(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Flow {
+        if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
+            return self.execute_watched(env, changes, index, row, request);
+        }
+        let now = env.engine_now();
+        let Some(engine) = &mut env.engine else { return Flow::Stop };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let is_in_transaction = session.is_amid_exec_reply();
+        let (database, client_id) = (session.database, session.id);
+        let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
+        let protocol = session.protocol;
+        if session.reply_mode != ReplyMode::On {
+            let mut unwanted = Vec::new();
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
+            session.reply_mode.pass();
+            self.serve_after(env, changes, index);
+            return Flow::Next;
+        }
+        env.clients.answer(index, |out| {
+            // What may wait does not come here, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
+        });
+        self.serve_after(env, changes, index);
+        env.keep_room(index, Flow::Next)
+    }
+
+    /// A request that may be plain. `None`: it is not, and nothing has been done.
+    #[inline(always)]
+    pub(crate) fn execute_plain(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        index: ClientId,
+        request: &Request<'_>,
+    ) -> Option<Flow> {
+        let args = request.args;
+        let row = lookup(args.name()).filter(|row| row.is_quick && row.accepts(args.len()))?;
+        let is_watched = !self.parking.is_empty();
+        if is_watched && (row.flags.has(Flags::WRITE) || self.parking.publishes_events()) {
+            return None;
+        }
+        let Env { clients, engine, config, now, .. } = &mut *env;
+        let engine = engine.as_mut()?;
+        let session = clients.sessions.at_mut(index)?;
+        session.last_row = Some(row);
+        let mut view = SessionView {
+            database: session.database,
+            now: Millis(now.unix_us / 1000),
+            client_id: session.id,
+            ..SessionView::default()
+        };
+        let protocol = session.protocol;
+        let mut reply_bytes = 0;
+        session.down.answer(&mut clients.pool, |out| {
+            let before = out.len();
+            // What may wait is not plain, so nothing is ever parked.
+            let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(out, protocol));
+            reply_bytes = out.len() - before;
+        });
+        if !session.is_listed {
+            session.is_listed = true;
+            clients.listed.push(index);
+        }
+        let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
+        if reply_bytes > LOGGED_REPLY_BYTES {
+            env.note_large_reply(index, row, args, reply_bytes);
+        }
+        if is_watched {
+            // A stream that has expired.
+            self.serve_ready(env, changes);
+        }
+        if has_much { Some(env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
+    }
+}

@@ -21,7 +21,7 @@ use crate::session::disconnect_log::DisconnectLog;
 use crate::session::table::Clients;
 use crate::workers::shared::Shared;
 use respool_access::Users;
-use respool_command::{KeyPositions, Millis, Row};
+use respool_command::{Execute, KeyPositions, Millis, Row};
 use respool_connection::{Action, Now, ServiceAction};
 use respool_route::RouteScratch;
 use respool_wire::RequestDecoder;
@@ -158,5 +158,23 @@ impl<E> Env<E> {
         env.lanes.asks = env.number == 0 && env.config.dials_ahead;
         env.shared.name_nodes(env.config.nodes.iter().map(|node| node.name.clone()));
         env
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Overwrites what was read. It is not needed between two turns.
+    pub(crate) fn wipe_reads(&mut self) {
+        self.has_read_secret = false;
+        respool_wire::wipe(&mut self.read_buffer);
+        self.decoder.iter_mut().for_each(|decoder| decoder.wipe());
+    }
+
+    /// Whether there is anything for `go_on`.
+    #[inline(always)]
+    pub(crate) fn has_come_up(&self) -> bool {
+        !(self.tasks.through.is_empty()
+            && self.clients.doomed.is_empty()
+            && self.clients.resuming.is_empty()
+            && !self.lanes.dialling.has_news())
     }
 }

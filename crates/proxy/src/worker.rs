@@ -23,23 +23,19 @@ use crate::dedicated::Dedicated;
 use crate::ended::Ended;
 use crate::env::{Env, WorkerSetup};
 use crate::error_text;
-use crate::hooks::Event;
 use crate::lifecycle::drain::DrainProgress;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
-use crate::limits::{CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
 use crate::mail::{Mail, Query};
 use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
 use crate::pubsub::Subscriptions;
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::scripts::functions::Functions;
-use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::ClientId;
-use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::session::{Flow, SessionFlags};
 use crate::workers::query::Queries;
 use respool_command::Execute;
-use respool_connection::limits::HELD_AGE_US_MAX;
 use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
 
 /// The state of one worker.
@@ -213,119 +209,6 @@ impl<E: Execute> Worker<E> {
     }
 }
 
-impl<E: Execute> Env<E> {
-    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
-    /// Returns whether it is to be written.
-    fn review_client(&mut self, index: ClientId) -> bool {
-        let budgets = self.config.budgets;
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.is_listed = false;
-        if session.subscriber.is_some() {
-            self.refill_outbox(index);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let waiting = session.reply_bytes();
-        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
-            self.claim_lanes_of(index);
-        }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
-            self.cut_off(index, DisconnectReason::Output);
-            return false;
-        }
-        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
-            session.pause.add(Pause::OUTPUT);
-            self.counters.pauses.add(1);
-        }
-        if !session.pause.is_none() {
-            self.relieve_client(index);
-        }
-        let is_to_write = self.is_to_be_written(index);
-        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
-        if !is_to_write && let Some(session) = self.clients.sessions.at_mut(index) {
-            session.account(&self.shared.ledger);
-        }
-        is_to_write
-    }
-
-    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
-    fn relieve_client(&mut self, index: ClientId) {
-        let budgets = self.config.budgets;
-        let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
-            // Of a client that is closed for no fault of its own something may still be unread.
-            let may_be_unread = self.drain_until_us.is_some() || session.details.has_hung_up;
-            match may_be_unread && !session.details.has_ended {
-                true => self.finish_client(index),
-                false => self.close_client(index),
-            }
-            return;
-        }
-        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
-        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
-        self.resume_lanes_of(index);
-        if is_light {
-            self.clients.unpause(index, Pause::OUTPUT);
-            if let Some(session) = self.clients.sessions.at_mut(index) {
-                session.details.owed_at_once = 0;
-            }
-        }
-        self.let_ask_again(index);
-        if is_settled {
-            if has_pins {
-                self.settle_watch_failure(index);
-            }
-            self.clients.unpause(index, Pause::BARRIER);
-        }
-    }
-
-    /// Overwrites what was read. It is not needed between two turns.
-    pub(crate) fn wipe_reads(&mut self) {
-        self.has_read_secret = false;
-        respool_wire::wipe(&mut self.read_buffer);
-        self.decoder.iter_mut().for_each(|decoder| decoder.wipe());
-    }
-
-    fn turn_away(&mut self, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
-        self.counters.clients_refused.add(1);
-        let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
-        self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
-        refusal
-    }
-
-    /// Has the loop close the connection of a lane, once. What the loop tells of it until then is not listened to: the
-    /// lane has ended, and a second order to close could meet the next connection in its place.
-    pub(crate) fn close_upstream(&mut self, lane: LaneId) {
-        if !std::mem::replace(&mut self.lanes[lane].is_closing, true) {
-            self.actions.push_back(Action::Close { conn: lane.conn() });
-        }
-    }
-
-    fn is_closing(&self, conn: ConnId) -> bool {
-        conn.is_upstream() && self.lanes.all.get(LaneId::of(conn)).is_none_or(|lane| lane.is_closing)
-    }
-
-    #[inline(always)]
-    fn is_to_be_written(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        if session.down.output().is_empty() || session.is_blocked {
-            return false;
-        }
-        // Only a client that is still owed replies can be held back.
-        let may_be_held = session.down.outstanding() > 0 || session.held_since_us > 0;
-        !(may_be_held && self.is_patient() && self.holds_back(index))
-    }
-
-    /// Whether there is anything for `go_on`.
-    #[inline(always)]
-    fn has_come_up(&self) -> bool {
-        !(self.tasks.through.is_empty()
-            && self.clients.doomed.is_empty()
-            && self.clients.resuming.is_empty()
-            && !self.lanes.dialling.has_news())
-    }
-}
-
 impl<E: Execute> Machine for Worker<E> {
     type ServiceAction = ServiceAction<Mail>;
 
@@ -346,26 +229,9 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline]
     fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
         if conn.is_upstream() {
-            let lane = &self.env.lanes[LaneId::of(conn)];
-            return (!lane.is_unread && !lane.is_closing).then_some(&mut self.env.read_buffer);
+            return self.env.room_of_lane(LaneId::of(conn));
         }
-        let is_pressed = self.env.shared.ledger.held_bytes() > self.env.config.budgets.process;
-        let session = self.env.clients.sessions.at_mut(ClientId::of(conn))?;
-        if is_pressed {
-            session.pause.add(Pause::PRESSURE);
-            self.env.is_busy = true;
-        }
-        if !session.pause.is_none() {
-            return session.room_ahead();
-        }
-        if session.is_resuming {
-            // What it has sent before is looked at first, and is not forgotten for its end.
-            return None;
-        }
-        match &mut session.input {
-            Some(input) => Some(input.room()),
-            None => Some(&mut self.env.read_buffer),
-        }
+        self.env.room_of_client(ClientId::of(conn))
     }
 
     #[inline]
@@ -418,14 +284,8 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_address(&mut self, conn: ConnId, address: &str) {
-        if self.env.is_closing(conn) {
-            return;
-        }
-        if let Some(lane) = self.env.lanes.all.get_mut(LaneId::of(conn)).filter(|_| conn.is_upstream()) {
-            lane.at = Some(address.into());
-            let known = &mut self.env.lanes.nodes[lane.node].address;
-            known.clear();
-            known.push_str(address);
+        if !self.env.is_closing(conn) && conn.is_upstream() {
+            self.env.note_lane_address(LaneId::of(conn), address);
         }
     }
 
@@ -436,17 +296,9 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_connected(&mut self, conn: ConnId) {
-        if self.env.is_closing(conn) {
-            return;
+        if !self.env.is_closing(conn) {
+            self.env.handle_lane_connected(LaneId::of(conn));
         }
-        let lane = LaneId::of(conn);
-        if self.env.is_outdated(lane) {
-            self.env.dial_anew(lane);
-            return;
-        }
-        self.env.lanes[lane].up.handle_connected(self.env.now.mono_us, &mut self.env.clients.pool);
-        self.env.lanes[lane].is_blocked = false;
-        self.env.lanes.list(lane);
     }
 
     fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
@@ -528,64 +380,21 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline(always)]
     fn handle_written(&mut self, conn: ConnId, bytes: usize) {
         if conn.is_upstream() {
-            self.env.counters.upstream_writes.add(1);
-            self.env.counters.upstream_bytes_out.add(bytes as u64);
-            let this = &mut self.env.lanes[LaneId::of(conn)];
-            this.up.handle_written(bytes, self.env.now.mono_us, &mut self.env.clients.pool);
-            this.is_blocked = !this.up.output().is_empty();
-            if this.is_blocked || this.queue_accounted > 0 {
-                self.env.account_queue(LaneId::of(conn));
-            }
-            let this = &mut self.env.lanes[LaneId::of(conn)];
-            if this.up.is_slow() && this.up.queued_bytes() > 0 {
-                // What it may not be sent yet is looked at again.
-                self.env.lanes.list(LaneId::of(conn));
-            }
-            let this = &mut self.env.lanes[LaneId::of(conn)];
-            if !this.throttled.is_empty() {
-                self.env.release_throttled(LaneId::of(conn));
-            }
-            return;
+            return self.env.handle_lane_written(LaneId::of(conn), bytes);
         }
-        self.env.counters.client_writes.add(1);
-        self.env.counters.client_bytes_out.add(bytes as u64);
         let index = ClientId::of(conn);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        session.down.advance(bytes, &mut self.env.clients.pool);
-        session.is_blocked = !session.down.output().is_empty();
-        session.credit.note_written(bytes);
-        if bytes >= REVIEWED_WRITE_BYTES {
-            session.credit.review(&session.down, self.env.config.budgets.client_output_soft);
-        }
-        if session.flags.has(SessionFlags::LIMITED)
-            && let Some(allowance) = &session.details.allowance
-        {
-            allowance.charge(self.env.now.mono_us, bytes);
-        }
-        if session.down.is_drained() {
-            self.env.clients.awaited.note_answered(&mut session.pace, self.env.now.mono_us);
-        }
-        session.account(&self.env.shared.ledger);
-        let has_subscriber = session.subscriber.is_some();
-        let is_dedicated = session.flags.has(SessionFlags::DEDICATED);
-        if !session.pause.is_none() {
-            self.env.relieve_client(index);
-        }
-        if is_dedicated {
+        let Some(written) = self.env.handle_client_written(index, bytes) else { return };
+        if written.is_dedicated {
             self.dedicated.handle_written(&mut self.env, index);
         }
-        if has_subscriber {
+        if written.has_subscriber {
             self.subscriptions.note_room(&mut self.env, index);
         }
     }
 
     fn handle_writable(&mut self, conn: ConnId) {
         if conn.is_upstream() {
-            let lane = LaneId::of(conn);
-            let this = &mut self.env.lanes[lane];
-            this.is_blocked = false;
-            this.flowed_us = self.env.now.mono_us;
-            self.env.lanes.list(lane);
+            self.env.handle_lane_writable(LaneId::of(conn));
         } else if let Some(session) = self.env.clients.sessions.at_mut(ClientId::of(conn)) {
             session.is_blocked = false;
             self.env.clients.list(ClientId::of(conn));
@@ -593,42 +402,19 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn awaits(&self) -> Awaits {
-        if self.env.is_filling() {
-            Awaits::Clients
-        } else if self.env.lanes.is_gathering {
-            Awaits::Crowd { until_us: self.env.clients.crowd.until_us() }
-        } else {
-            self.env.patient_until_us().map_or(Awaits::Anything, |until_us| Awaits::Nodes { until_us })
-        }
+        self.env.awaits()
     }
 
     fn stop_expecting(&mut self) {
-        if self.env.is_filling() {
-            return self.env.stop_filling();
-        }
-        self.env.lanes.is_gathering = false;
-        self.env.clients.crowd.stop();
-        self.env.lanes.list_unflushed();
+        self.env.stop_expecting();
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        let mut due = if self.env.slices.is_empty() { self.env.cron_at_us } else { self.env.now.mono_us };
-        if self.env.engine_at_us > 0 {
-            due = due.min(self.env.engine_at_us);
-        }
-        for lane in &self.env.lanes.unflushed {
-            due = due.min(self.env.lanes[*lane].up.held_until_us());
-        }
-        if !self.env.clients.unflushed.is_empty() {
-            due = due.min(self.env.now.mono_us + HELD_AGE_US_MAX);
-        }
+        let mut due = self.env.next_due_us();
         if let Some(at) = self.subscriptions.subscriptions_due_us(&self.env) {
             due = due.min(at);
         }
         if let Some(at) = self.blocking.next_due_us() {
-            due = due.min(at);
-        }
-        if let Some(at) = self.env.scatters.words_due_us() {
             due = due.min(at);
         }
         Some(due)
@@ -643,56 +429,9 @@ impl<E: Execute> Service for Worker<E> {
     }
 
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
-        let refusal = if self.env.drain_until_us.is_some() {
-            Some(error_text::DRAINING)
-        } else if self.env.shared.ledger.held_bytes() > self.env.config.budgets.process {
-            Some(error_text::OUT_OF_MEMORY)
-        } else if self.env.is_turned_away(&peer) {
-            Some(error_text::PROTECTED)
-        } else if !self.env.shared.hooks.admits(&peer) {
-            Some(error_text::NOT_ADMITTED)
-        } else if !self.env.shared.ledger.admit(self.env.config.clients_max) {
-            Some(error_text::TOO_MANY_CLIENTS)
-        } else {
-            None
-        };
-        if let Some(refusal) = refusal {
-            return Err(self.env.turn_away(peer, refusal));
-        }
-        let mut session = Session::new(
-            self.env.shared.ledger.next_client_id(),
-            peer,
-            self.env.now.mono_us,
-            self.env.config.budgets.client_output_soft,
-        );
-        if !self.env.welcome(&mut session) {
-            self.env.shared.ledger.leave();
-            self.env.counters.clients_refused.add(1);
-            self.env.counters.refused_by_user_limit.add(1);
-            return Err(error_text::TOO_MANY_OF_DEFAULT);
-        }
-        if !self.env.config.routes.are_plain() {
-            session.flags.add(SessionFlags::ROUTED);
-        }
-        if self.env.shared.hooks.wants_requests() {
-            session.flags.add(SessionFlags::HOOKED);
-        }
-        if self.env.client_pause.is_some() || self.env.is_holding() {
-            session.flags.add(SessionFlags::HELD);
-        }
-        let allowance = session.details.allowance.clone();
-        let handle = self.env.clients.sessions.insert(session);
-        if self.env.has_speakers && !self.env.speak_as(&mut self.subscriptions, handle.index, allowance.as_deref()) {
-            // To nodes it would be another user.
-            self.env.drop_client(handle.index);
-            self.tell_ended();
-            self.env.counters.clients_refused.add(1);
-            return Err(error_text::TOO_MANY_SPEAKERS_COME);
-        }
-        self.env.review_mode(handle.index);
-        self.env.counters.clients_accepted.add(1);
-        self.env.counters.clients.set(self.env.clients.sessions.len() as u64);
-        Ok(handle.index.conn())
+        let accepted = self.env.accept(&mut self.subscriptions, peer);
+        self.tell_ended();
+        accepted
     }
 
     fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {

@@ -1,15 +1,17 @@
 //! Whether what is written waits a moment for more: nodes' replies that are on their way, requests that clients are about to send.
 
 pub(crate) mod arrival_rate;
+pub(crate) mod client;
 pub(crate) mod closed_loop;
+mod lane;
 
 use crate::env::Env;
 use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
 use crate::pool::table::LaneId;
 use crate::session::id::ClientId;
 use respool_command::Execute;
-use respool_connection::Patience;
 use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
+use respool_connection::{Awaits, Patience};
 
 impl<E: Execute> Env<E> {
     /// The next lane to write in this turn.
@@ -90,7 +92,7 @@ impl<E: Execute> Env<E> {
         self.lanes.is_filling && self.clients.are_awaited()
     }
 
-    pub(crate) fn stop_filling(&mut self) {
+    fn stop_filling(&mut self) {
         self.clients.awaited.give_up();
         self.lanes.is_filling = false;
         self.lanes.list_unflushed();
@@ -111,5 +113,37 @@ impl<E: Execute> Env<E> {
             self.clients.unflushed.push(index);
         }
         is_held
+    }
+
+    /// What the loop is to wait for before it writes.
+    pub(crate) fn awaits(&self) -> Awaits {
+        if self.is_filling() {
+            Awaits::Clients
+        } else if self.lanes.is_gathering {
+            Awaits::Crowd { until_us: self.clients.crowd.until_us() }
+        } else {
+            self.patient_until_us().map_or(Awaits::Anything, |until_us| Awaits::Nodes { until_us })
+        }
+    }
+
+    /// The loop has waited long enough.
+    pub(crate) fn stop_expecting(&mut self) {
+        if self.is_filling() {
+            return self.stop_filling();
+        }
+        self.lanes.is_gathering = false;
+        self.clients.crowd.stop();
+        self.lanes.list_unflushed();
+    }
+
+    /// When what is held back is written at the latest, if that is before `due_us`.
+    pub(crate) fn flush_due_us(&self, mut due_us: u64) -> u64 {
+        for lane in &self.lanes.unflushed {
+            due_us = due_us.min(self.lanes[*lane].up.held_until_us());
+        }
+        if !self.clients.unflushed.is_empty() {
+            due_us = due_us.min(self.now.mono_us + HELD_AGE_US_MAX);
+        }
+        due_us
     }
 }

@@ -111,4 +111,16 @@ impl<E: Execute> Env<E> {
     pub(crate) fn busy_interval_us(&self) -> u64 {
         (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
     }
+
+    /// When this worker has something to do next, although nothing comes, beside what features have.
+    pub(crate) fn next_due_us(&self) -> u64 {
+        let mut due_us = if self.slices.is_empty() { self.cron_at_us } else { self.now.mono_us };
+        if self.engine_at_us > 0 {
+            due_us = due_us.min(self.engine_at_us);
+        }
+        if let Some(at) = self.scatters.words_due_us() {
+            due_us = due_us.min(at);
+        }
+        self.flush_due_us(due_us)
+    }
 }

@@ -1,0 +1,75 @@
+//! How a client is accepted, or turned away before anything of it is read.
+
+use crate::env::Env;
+use crate::error_text;
+use crate::hooks::Event;
+use crate::interfaces::read_tracker::ReadTracker;
+use crate::session::{Session, SessionFlags};
+use respool_command::Execute;
+use respool_connection::{ConnId, Peer};
+
+impl<E: Execute> Env<E> {
+    /// A client has connected. An error is the last that it is written.
+    pub(crate) fn accept(&mut self, reads: &mut impl ReadTracker, peer: Peer) -> Result<ConnId, &'static [u8]> {
+        if let Some(refusal) = self.refusal_of(&peer) {
+            return Err(self.turn_away(peer, refusal));
+        }
+        let mut session = Session::new(
+            self.shared.ledger.next_client_id(),
+            peer,
+            self.now.mono_us,
+            self.config.budgets.client_output_soft,
+        );
+        if !self.welcome(&mut session) {
+            self.shared.ledger.leave();
+            self.counters.clients_refused.add(1);
+            self.counters.refused_by_user_limit.add(1);
+            return Err(error_text::TOO_MANY_OF_DEFAULT);
+        }
+        if !self.config.routes.are_plain() {
+            session.flags.add(SessionFlags::ROUTED);
+        }
+        if self.shared.hooks.wants_requests() {
+            session.flags.add(SessionFlags::HOOKED);
+        }
+        if self.client_pause.is_some() || self.is_holding() {
+            session.flags.add(SessionFlags::HELD);
+        }
+        let allowance = session.details.allowance.clone();
+        let handle = self.clients.sessions.insert(session);
+        if self.has_speakers && !self.speak_as(reads, handle.index, allowance.as_deref()) {
+            // To nodes it would be another user.
+            self.drop_client(handle.index);
+            self.counters.clients_refused.add(1);
+            return Err(error_text::TOO_MANY_SPEAKERS_COME);
+        }
+        self.review_mode(handle.index);
+        self.counters.clients_accepted.add(1);
+        self.counters.clients.set(self.clients.sessions.len() as u64);
+        Ok(handle.index.conn())
+    }
+
+    /// Why a client is not accepted. `None`: it is, and counts as one.
+    fn refusal_of(&self, peer: &Peer) -> Option<&'static [u8]> {
+        if self.drain_until_us.is_some() {
+            Some(error_text::DRAINING)
+        } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
+            Some(error_text::OUT_OF_MEMORY)
+        } else if self.is_turned_away(peer) {
+            Some(error_text::PROTECTED)
+        } else if !self.shared.hooks.admits(peer) {
+            Some(error_text::NOT_ADMITTED)
+        } else if !self.shared.ledger.admit(self.config.clients_max) {
+            Some(error_text::TOO_MANY_CLIENTS)
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn turn_away(&mut self, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
+        self.counters.clients_refused.add(1);
+        let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
+        self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
+        refusal
+    }
+}

@@ -1,0 +1,146 @@
+//! When a client is read, and when it is written: what its connection has to do with the replies that it is owed.
+
+use crate::env::Env;
+use crate::limits::{CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
+use crate::session::disconnect_log::DisconnectReason;
+use crate::session::id::ClientId;
+use crate::session::{Pause, SessionFlags};
+use respool_command::Execute;
+
+/// What a client that has been written is to other features.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrittenClient {
+    /// Connections serve it alone.
+    pub(crate) is_dedicated: bool,
+    /// It may have messages that wait for room.
+    pub(crate) has_subscriber: bool,
+}
+
+impl<E: Execute> Env<E> {
+    /// Room for what a client sends. `None`: it is not read.
+    #[inline(always)]
+    pub(crate) fn room_of_client(&mut self, index: ClientId) -> Option<&mut [u8]> {
+        let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
+        let session = self.clients.sessions.at_mut(index)?;
+        if is_pressed {
+            session.pause.add(Pause::PRESSURE);
+            self.is_busy = true;
+        }
+        if !session.pause.is_none() {
+            return session.room_ahead();
+        }
+        if session.is_resuming {
+            // What it has sent before is looked at first, and is not forgotten for its end.
+            return None;
+        }
+        match &mut session.input {
+            Some(input) => Some(input.room()),
+            None => Some(&mut self.read_buffer),
+        }
+    }
+
+    /// A client has been written.
+    #[inline(always)]
+    pub(crate) fn handle_client_written(&mut self, index: ClientId, bytes: usize) -> Option<WrittenClient> {
+        self.counters.client_writes.add(1);
+        self.counters.client_bytes_out.add(bytes as u64);
+        let session = self.clients.sessions.at_mut(index)?;
+        session.down.advance(bytes, &mut self.clients.pool);
+        session.is_blocked = !session.down.output().is_empty();
+        session.credit.note_written(bytes);
+        if bytes >= REVIEWED_WRITE_BYTES {
+            session.credit.review(&session.down, self.config.budgets.client_output_soft);
+        }
+        if session.flags.has(SessionFlags::LIMITED)
+            && let Some(allowance) = &session.details.allowance
+        {
+            allowance.charge(self.now.mono_us, bytes);
+        }
+        if session.down.is_drained() {
+            self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);
+        }
+        session.account(&self.shared.ledger);
+        let has_subscriber = session.subscriber.is_some();
+        let is_dedicated = session.flags.has(SessionFlags::DEDICATED);
+        if !session.pause.is_none() {
+            self.relieve_client(index);
+        }
+        Some(WrittenClient { is_dedicated, has_subscriber })
+    }
+
+    /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
+    /// Returns whether it is to be written.
+    pub(crate) fn review_client(&mut self, index: ClientId) -> bool {
+        let budgets = self.config.budgets;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.is_listed = false;
+        if session.subscriber.is_some() {
+            self.refill_outbox(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let waiting = session.reply_bytes();
+        if waiting > budgets.client_output_soft.saturating_mul(CLAIM_SOFT_FACTOR) {
+            self.claim_lanes_of(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        if waiting > session.output_hard(budgets.client_output_hard) && waiting > session.details.owed_at_once {
+            self.cut_off(index, DisconnectReason::Output);
+            return false;
+        }
+        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
+            session.pause.add(Pause::OUTPUT);
+            self.counters.pauses.add(1);
+        }
+        if !session.pause.is_none() {
+            self.relieve_client(index);
+        }
+        let is_to_write = self.is_to_be_written(index);
+        // Output that is written now is accounted for after the write, with what is left of it: mostly nothing.
+        if !is_to_write && let Some(session) = self.clients.sessions.at_mut(index) {
+            session.account(&self.shared.ledger);
+        }
+        is_to_write
+    }
+
+    /// Removes the reasons not to read a client that have gone, and closes it if that is all it waited for.
+    fn relieve_client(&mut self, index: ClientId) {
+        let budgets = self.config.budgets;
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
+            // Of a client that is closed for no fault of its own something may still be unread.
+            let may_be_unread = self.drain_until_us.is_some() || session.details.has_hung_up;
+            match may_be_unread && !session.details.has_ended {
+                true => self.finish_client(index),
+                false => self.close_client(index),
+            }
+            return;
+        }
+        let (is_settled, has_pins) = (session.down.is_settled(), session.pins.is_some());
+        let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
+        self.resume_lanes_of(index);
+        if is_light {
+            self.clients.unpause(index, Pause::OUTPUT);
+            if let Some(session) = self.clients.sessions.at_mut(index) {
+                session.details.owed_at_once = 0;
+            }
+        }
+        self.let_ask_again(index);
+        if is_settled {
+            if has_pins {
+                self.settle_watch_failure(index);
+            }
+            self.clients.unpause(index, Pause::BARRIER);
+        }
+    }
+
+    #[inline(always)]
+    fn is_to_be_written(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        if session.down.output().is_empty() || session.is_blocked {
+            return false;
+        }
+        // Only a client that is still owed replies can be held back.
+        let may_be_held = session.down.outstanding() > 0 || session.held_since_us > 0;
+        !(may_be_held && self.is_patient() && self.holds_back(index))
+    }
+}

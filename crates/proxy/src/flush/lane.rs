@@ -1,0 +1,78 @@
+//! What the loop tells of connections to nodes, and what it is told to do with them.
+
+use crate::env::Env;
+use crate::pool::table::LaneId;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId};
+
+impl<E: Execute> Env<E> {
+    /// Room for what a node sends. `None`: it is not read.
+    #[inline(always)]
+    pub(crate) fn room_of_lane(&mut self, lane: LaneId) -> Option<&mut [u8]> {
+        let lane = &self.lanes[lane];
+        (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer)
+    }
+
+    /// A connection to a node has been written.
+    #[inline(always)]
+    pub(crate) fn handle_lane_written(&mut self, lane: LaneId, bytes: usize) {
+        self.counters.upstream_writes.add(1);
+        self.counters.upstream_bytes_out.add(bytes as u64);
+        let this = &mut self.lanes[lane];
+        this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
+        this.is_blocked = !this.up.output().is_empty();
+        if this.is_blocked || this.queue_accounted > 0 {
+            self.account_queue(lane);
+        }
+        let this = &mut self.lanes[lane];
+        if this.up.is_slow() && this.up.queued_bytes() > 0 {
+            // What it may not be sent yet is looked at again.
+            self.lanes.list(lane);
+        }
+        let this = &mut self.lanes[lane];
+        if !this.throttled.is_empty() {
+            self.release_throttled(lane);
+        }
+    }
+
+    /// A connection to a node can be written again.
+    pub(crate) fn handle_lane_writable(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
+        this.is_blocked = false;
+        this.flowed_us = self.now.mono_us;
+        self.lanes.list(lane);
+    }
+
+    /// A dial has reached an address of its node.
+    pub(crate) fn handle_lane_connected(&mut self, lane: LaneId) {
+        if self.is_outdated(lane) {
+            self.dial_anew(lane);
+            return;
+        }
+        self.lanes[lane].up.handle_connected(self.now.mono_us, &mut self.clients.pool);
+        self.lanes[lane].is_blocked = false;
+        self.lanes.list(lane);
+    }
+
+    /// Which address a connection to a node has, or is dialled at.
+    pub(crate) fn note_lane_address(&mut self, lane: LaneId, address: &str) {
+        if let Some(this) = self.lanes.all.get_mut(lane) {
+            this.at = Some(address.into());
+            let known = &mut self.lanes.nodes[this.node].address;
+            known.clear();
+            known.push_str(address);
+        }
+    }
+
+    /// Has the loop close the connection of a lane, once. What the loop tells of it until then is not listened to: the
+    /// lane has ended, and a second order to close could meet the next connection in its place.
+    pub(crate) fn close_upstream(&mut self, lane: LaneId) {
+        if !std::mem::replace(&mut self.lanes[lane].is_closing, true) {
+            self.actions.push_back(Action::Close { conn: lane.conn() });
+        }
+    }
+
+    pub(crate) fn is_closing(&self, conn: ConnId) -> bool {
+        conn.is_upstream() && self.lanes.all.get(LaneId::of(conn)).is_none_or(|lane| lane.is_closing)
+    }
+}

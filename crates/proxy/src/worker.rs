@@ -260,7 +260,7 @@ impl<E: Execute> Machine for Worker<E> {
         if conn.is_upstream() {
             return;
         }
-        self.note_hung_up(ClientId::of(conn));
+        self.blocking.handle_hung_up(&mut self.env, ClientId::of(conn));
         self.tell_ended();
     }
 
@@ -425,7 +425,7 @@ impl<E: Execute> Service for Worker<E> {
     type Mail = Mail;
 
     fn is_accepting(&self) -> bool {
-        !self.is_retiring()
+        !self.retirement.is_retiring()
     }
 
     fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {

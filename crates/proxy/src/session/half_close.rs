@@ -42,12 +42,28 @@ impl Session {
 
 impl Blocking {
     /// Whether a request of a client that closes its side has had the time to be answered if it could be.
-    pub(crate) fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
+    fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
         let arrived_us = self.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
         // A stall of the event loop is no time in which it could have been answered.
         let arrived_us = env.lag.attended_us(arrived_us);
         let has_waited = env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
         if has_waited { Release::Vanished } else { Release::HalfClosed }
+    }
+
+    /// A client has closed its side. What it waits for may never come.
+    #[cold]
+    pub(crate) fn handle_hung_up(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        session.details.has_hung_up = true;
+        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
+        let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
+        for blocked in blocked {
+            let release = self.release_of(env, blocked);
+            self.release_blocked(env, blocked, release);
+        }
+        if is_held {
+            env.drop_rest(index);
+        }
     }
 }
 
@@ -69,6 +85,16 @@ impl<E: Execute> Env<E> {
             self.close_client(index);
         }
         !has_gone
+    }
+
+    /// Nothing more is read of a client, not even the rest of a request that has come in part. `false`: it is not there.
+    pub(crate) fn end_input(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.pause.add(Pause::CLOSING);
+        session.input = None;
+        self.clients.list(index);
+        self.abandon_pieces(index);
+        true
     }
 
     /// What a client has sent behind a request that was not answered is not done: the client is closed once it has been

@@ -5,7 +5,7 @@ use crate::mail::Query;
 use crate::request::client_pause::ClientPause;
 use crate::scripts::functions::PausedCall;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_wire::{Args, Request};
@@ -95,29 +95,9 @@ impl<E: Execute> Worker<E> {
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
         session.details.has_ended = true;
         if !session.is_waiting() {
-            session.pause.add(Pause::CLOSING);
-            session.input = None;
-            self.env.clients.list(index);
-            self.env.abandon_pieces(index);
-            self.subscriptions.abandon_names(&mut self.env, index);
+            self.end_input(index);
         }
-        self.note_hung_up(index);
+        self.blocking.handle_hung_up(&mut self.env, index);
         self.dedicated.handle_half_closed(&mut self.env, index);
-    }
-
-    /// A client has closed its side. What it waits for may never come.
-    #[cold]
-    pub(crate) fn note_hung_up(&mut self, index: ClientId) {
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        session.details.has_hung_up = true;
-        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
-        let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
-        for blocked in blocked {
-            let release = self.blocking.release_of(&self.env, blocked);
-            self.blocking.release_blocked(&mut self.env, blocked, release);
-        }
-        if is_held {
-            self.env.drop_rest(index);
-        }
     }
 }

@@ -18,7 +18,7 @@ impl<E: Execute> Worker<E> {
             Mail::Redirected(redirected) => self.env.take_redirected(*redirected),
             Mail::RedirectionBroken(broken) => self.env.break_redirection(broken),
             Mail::Drain => self.begin_drain(),
-            Mail::Retire => self.begin_retirement(),
+            Mail::Retire => self.retirement.begin_retirement(&mut self.env),
             Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),
             Mail::Reload(config) => self.adopt(config),
             Mail::Wipe => self.env.wipe_reads(),

@@ -2,12 +2,25 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::env::Env;
+use crate::nodes::id::NodeId;
+use crate::nodes::moves::Moves;
 use crate::pubsub::nodes_listened_to;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::Execute;
 use respool_route::{Pool, Topology};
 use std::sync::Arc;
+
+/// What a reload changes of the way of requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SettingsChange {
+    /// Channels are on other nodes, or placed on them in another way.
+    pub(crate) has_other_channels: bool,
+    /// Keys are placed or named in another way.
+    pub(crate) has_other_routes: bool,
+    /// Requests that are read from now on may go to where earlier ones have not gone.
+    pub(crate) has_other_ways: bool,
+}
 
 impl<E: Execute> Env<E> {
     /// Requests of a client are under way to where its next ones may not go: they wait until those are answered, or a GET
@@ -18,6 +31,67 @@ impl<E: Execute> Env<E> {
         }
         self.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::OVERTAKEN);
         None
+    }
+
+    /// What becomes another with these settings.
+    pub(crate) fn change_to(&self, config: &Config) -> SettingsChange {
+        let has_other_channels = self.engine.is_none() && has_other_places(&self.config, config);
+        let are_plain = config.routes.are_plain() && self.config.routes.are_plain();
+        let has_other_routes = self.config.topology != config.topology || self.config.routes != config.routes;
+        SettingsChange {
+            has_other_channels,
+            has_other_routes,
+            has_other_ways: has_other_channels || has_other_routes || !are_plain,
+        }
+    }
+
+    /// Other settings hold from now on, for what is no feature's own. Returns those before.
+    pub(crate) fn take_settings(&mut self, config: Arc<Config>) -> Arc<Config> {
+        let has_other_proofs = self.config.integrity != config.integrity;
+        let before = std::mem::replace(&mut self.config, config);
+        self.clients.output_hard = self.config.budgets.client_output_hard;
+        if has_other_proofs {
+            self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
+        }
+        self.lanes.asks = self.number == 0 && self.config.dials_ahead;
+        if self.number == 0 {
+            self.shared.keep_kinds(|name| {
+                let is_it = |node: &&NodeConfig| node.name == name;
+                let find = |config: &Config| config.nodes.iter().find(is_it).map(|node| Arc::clone(&node.endpoint));
+                find(&self.config).is_some_and(|now| find(&before) == Some(now))
+            });
+        }
+        self.shared.name_nodes(self.config.nodes.iter().map(|node| node.name.clone()));
+        self.route_hits.clear();
+        self.seen.begin_countdown(self.config.seeing);
+        if self.config.seeing.is_anything_seen() {
+            self.lanes.all.iter_mut().for_each(|lane| lane.up.keep_records());
+        }
+        before
+    }
+
+    /// Takes over the nodes of the settings, or the one that has left an address.
+    pub(crate) fn take_nodes(&mut self, left: Option<NodeId>, is_waited_at: impl Fn(NodeId) -> bool) -> Moves {
+        let moves = self.lanes.take_nodes(&self.config, left, is_waited_at);
+        moves.entered_anew.iter().for_each(|node| self.lanes.enter_anew(*node, self.now));
+        moves
+    }
+
+    /// Has sessions whose requests are under way know that their next ones may not go to where those are.
+    pub(crate) fn mark_overtaken(&mut self) {
+        if self.engine.is_none() {
+            let sessions = self.clients.sessions.iter_mut().map(|(_, session)| session);
+            let unsettled = sessions.filter(|session| !session.down.is_settled());
+            unsettled.for_each(|session| session.flags.add(SessionFlags::OVERTAKEN));
+        }
+    }
+
+    /// Has sessions know whether there are routes.
+    pub(crate) fn mark_routed(&mut self) {
+        let is_plain = self.config.routes.are_plain();
+        self.for_each_session(|flags| {
+            if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
+        });
     }
 
     /// Changes the rare states of all sessions.
@@ -32,7 +106,7 @@ impl<E: Execute> Env<E> {
 }
 
 /// Whether channels are on other nodes, elsewhere, or placed on them in another way.
-pub(crate) fn has_other_places(old: &Config, new: &Config) -> bool {
+fn has_other_places(old: &Config, new: &Config) -> bool {
     let listened_to = |config: &Config| config.nodes.len().min(nodes_listened_to(config));
     let [old_nodes, new_nodes] = [old, new].map(|config| config.nodes.iter().take(listened_to(config)));
     let place = |node: &NodeConfig| (node.name.clone(), Arc::clone(&node.endpoint));

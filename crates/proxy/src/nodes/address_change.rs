@@ -23,12 +23,19 @@ use crate::hooks::Event;
 use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
+use crate::session::id::ClientHandle;
 use respool_command::Execute;
+use respool_connection::Phase;
 
 /// Whether a lane shows that its node is up at an address to which its name resolves.
-pub(crate) fn proves(lane: &Lane, node: NodeId) -> bool {
+fn proves(lane: &Lane, node: NodeId) -> bool {
     let is_used = !lane.is_retired && lane.purpose != LaneUse::Leaving;
     lane.node == node && is_used && !lane.is_elsewhere && lane.up.is_ready() && lane.at.is_some()
+}
+
+/// Whether a lane is connected to the former address of its node.
+fn is_left(lane: &Lane, node: NodeId) -> bool {
+    lane.node == node && !lane.is_retired && lane.is_elsewhere
 }
 
 impl<E: Execute> Env<E> {
@@ -97,5 +104,72 @@ impl<E: Execute> Env<E> {
         self.lanes.end_dial(lane);
         self.lanes.want_dial(lane, self.now);
         self.is_busy = true;
+    }
+
+    /// Whether a node is up at another address than the one that it has left; if its name leads to another one and it is not,
+    /// that one is dialled.
+    pub(crate) fn has_followed(&mut self, node: NodeId) -> bool {
+        if self.lanes.nodes[node].leads_away_us.is_none() || self.drain_until_us.is_some() {
+            return false;
+        }
+        let is_up = self.lanes.all.iter().any(|lane| proves(lane, node));
+        if !is_up {
+            self.try_address(node);
+        }
+        is_up
+    }
+
+    /// A lane is ready. This ends the trial of another address, if one is under way. `Some`: the node's former address is left.
+    pub(crate) fn node_left_by(&mut self, lane: LaneId) -> Option<NodeId> {
+        let this = &self.lanes[lane];
+        let is_gone = !self.config.has_node(this.node);
+        if is_gone || self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
+            return None;
+        }
+        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
+        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
+        if self.lanes.all.iter().any(is_former) {
+            if began_us < self.lanes.nodes[node].renamed_us {
+                // Its name was resolved before.
+                self.lanes[lane].is_elsewhere = true;
+                return None;
+            }
+            // The name resolves to the former address again.
+            let is_back = |other: &&mut Lane| is_former(other);
+            self.lanes.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
+        }
+        Some(node)
+    }
+
+    /// A node is up at another address. Returns the clients that it sends invalidations on connections of their own to the
+    /// former one; `None`: no connection is left there.
+    pub(crate) fn begin_leaving_address(&mut self, node: NodeId) -> Option<Vec<ClientHandle>> {
+        let known = &mut self.lanes.nodes[node];
+        (known.leads_away_us, known.renamed_us) = (None, self.now.mono_us);
+        for lane in self.lanes.all.ids() {
+            let this = &self.lanes[lane];
+            let is_shaking = matches!(this.up.phase(), Phase::Shaking(_));
+            if is_left(this, node) && is_shaking {
+                self.dial_anew(lane);
+            }
+        }
+        if self.engine.is_some() || !self.lanes.all.iter().any(|lane| is_left(lane, node)) {
+            return None;
+        }
+        let is_told = |lane: &&Lane| lane.purpose == LaneUse::Listen || lane.up.identity().tracking.is_some();
+        let left = self.lanes.all.iter().filter(|lane| is_left(lane, node));
+        let mut told: Vec<ClientHandle> = left.clone().filter(is_told).filter_map(|lane| lane.reader).collect();
+        told.sort_unstable();
+        told.dedup();
+        let connections = left.count();
+        let name = self.lanes.nodes[node].name.clone();
+        self.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.number, connections });
+        self.lanes.nodes[node].health.forget_refusals();
+        Some(told)
+    }
+
+    /// The push lane to the former address of a node.
+    pub(crate) fn former_push_lane(&self, node: NodeId) -> Option<LaneId> {
+        self.lanes.all.position(|lane| lane.purpose == LaneUse::Push && is_left(lane, node))
     }
 }

@@ -4,11 +4,115 @@
 //! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,
 //! and in the next one the highest bidder disconnects it.
 
+use crate::env::Env;
+use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
+use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+use crate::session::disconnect_log::DisconnectReason;
+use crate::session::id::ClientId;
+use crate::session::{Pause, Session};
+use respool_command::Execute;
+
 /// What one worker knows of the pressure.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryPressure {
     /// Since when too much has been held; 0 if it is not.
-    pub(crate) since_us: u64,
+    since_us: u64,
     /// The last bid: interval and bytes.
-    pub(crate) last: Option<(u64, usize)>,
+    last: Option<(u64, usize)>,
+}
+
+impl MemoryPressure {
+    /// Reads clients again that had to wait for memory, or disconnects the largest. `held_bytes`: what tables of features hold.
+    /// Returns whether there is too little memory.
+    pub(crate) fn relieve(&mut self, env: &mut Env<impl Execute>, held_bytes: usize) -> bool {
+        let budget = env.config.budgets.process;
+        if env.shared.ledger.held_bytes() > budget {
+            // Spare buffers go first.
+            env.clients.pool.empty();
+            env.shared.last_words().forget();
+            env.account_tables(held_bytes);
+        }
+        let held = env.shared.ledger.held_bytes();
+        if held <= budget {
+            *self = Self::default();
+            let waiting = env.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
+            let waiting: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
+            waiting.into_iter().for_each(|index| env.clients.unpause(index, Pause::PRESSURE));
+            return false;
+        }
+        if self.is_over_patience(env.now.mono_us, held - budget, budget) {
+            self.disconnect_largest(env);
+        }
+        true
+    }
+
+    /// Whether a client has to go: the excess is large, or has lasted.
+    fn is_over_patience(&mut self, now_us: u64, excess: usize, budget: usize) -> bool {
+        if self.since_us == 0 {
+            self.since_us = now_us;
+        }
+        excess > budget / PRESSURE_EXCESS_DIVISOR || now_us - self.since_us >= PRESSURE_PATIENCE_US
+    }
+
+    fn disconnect_largest(&mut self, env: &mut Env<impl Execute>) {
+        let queues = env.queues_of_clients();
+        let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
+        let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
+        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
+        let may_go = |(_, session): &(ClientId, &Session)| !session.details.is_no_evict;
+        let largest = env.clients.sessions.iter().filter(may_go).map(held_by).max();
+        let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
+        if self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes) {
+            env.cut_off(index, DisconnectReason::Memory);
+        }
+    }
+
+    /// Whether the bid of the interval before was the highest of all workers. If not, `bytes` are bid in this one, once.
+    fn has_won(&mut self, auction: &EvictionVote, now_us: u64, bytes: usize) -> bool {
+        // The monotonic clock is the same for all workers.
+        let interval = now_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
+        if let Some((before, bid)) = self.last.filter(|(before, _)| *before != interval) {
+            self.last = None;
+            if before + 1 == interval && auction.is_highest(before, bid) {
+                return true;
+            }
+        }
+        if self.last.is_none() {
+            auction.bid(interval, bytes);
+            self.last = Some((interval, bytes));
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EvictionVote, MemoryPressure, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+
+    #[test]
+    fn only_the_highest_bidder_disconnects_in_the_next_interval() {
+        let auction = EvictionVote::default();
+        let [mut small, mut large] = [MemoryPressure::default(), MemoryPressure::default()];
+        let at = |interval: u64| interval * PRESSURE_INTERVAL_US;
+        for worker in [&mut small, &mut large] {
+            assert!(!worker.has_won(&auction, at(4), 2 << 20), "nothing was bid before");
+        }
+        assert!(!large.has_won(&auction, at(4) + 1, 9 << 20), "one bid in an interval");
+        assert!(!small.has_won(&auction, at(6), 3 << 20), "a bid that is older than an interval does not count");
+        assert!(!large.has_won(&auction, at(6), 5 << 20));
+        assert!(!small.has_won(&auction, at(7), 3 << 20), "another worker has bid more");
+        assert!(large.has_won(&auction, at(7), 5 << 20));
+        assert!(!large.has_won(&auction, at(7), 5 << 20), "one client in an interval");
+    }
+
+    #[test]
+    fn a_small_excess_is_borne_for_a_while_and_a_large_one_is_not() {
+        let budget = 1 << 20;
+        let excess = budget / PRESSURE_EXCESS_DIVISOR;
+        let mut pressure = MemoryPressure::default();
+        assert!(!pressure.is_over_patience(5, excess, budget));
+        assert!(!pressure.is_over_patience(4 + PRESSURE_PATIENCE_US, excess, budget));
+        assert!(pressure.is_over_patience(5 + PRESSURE_PATIENCE_US, excess, budget));
+        assert!(MemoryPressure::default().is_over_patience(5, excess + 1, budget));
+    }
 }

@@ -6,7 +6,7 @@
 //! the largest has to go. Tables are looked at whenever timers are.
 
 use crate::env::Env;
-use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN};
+use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::pool::Lane;
 use crate::pool::table::LaneId;
 use crate::session::id::ClientHandle;
@@ -34,6 +34,29 @@ impl<E: Execute> Env<E> {
         let counted = if this.has_long_queue() { this.up.held_bytes() } else { 0 };
         self.shared.ledger.account(this.queue_accounted, counted);
         this.queue_accounted = counted;
+    }
+
+    /// Brings what the account has of queues that have been counted, and of tables, up to date. `held_bytes`: what tables of
+    /// features hold.
+    pub(crate) fn account_tables(&mut self, held_bytes: usize) {
+        for lane in self.lanes.all.ids() {
+            if self.lanes[lane].queue_accounted > 0 {
+                self.account_queue(lane);
+            }
+        }
+        if self.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
+            self.clients.pool.shrink();
+        }
+        let held = self.scatters.held_bytes() + held_bytes;
+        self.shared.ledger.account(self.tables_accounted, held);
+        self.tables_accounted = held;
+    }
+
+    /// Makes tables smaller of which most is unused.
+    pub(crate) fn shrink_tables(&mut self) {
+        self.clients.shrink();
+        self.scatters.shrink();
+        self.tasks.shrink();
     }
 
     /// Bytes that wait for nodes on connections that clients have to themselves, by client.

@@ -1,15 +1,7 @@
 //! What is due, in its order, for every feature.
 
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::lifecycle::eviction_vote::SIZE_BITS;
-use crate::lifecycle::memory::MemoryPressure;
-use crate::limits::{
-    CRON_IDLE_US, CRON_US_MIN, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US,
-    SPARE_BUFFERS_BYTES_MAX, TIDY_US,
-};
-use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::ClientId;
-use crate::session::{Pause, Session};
+use crate::limits::{CRON_IDLE_US, CRON_US_MIN};
 use crate::worker::Worker;
 use respool_command::{Execute, Millis};
 
@@ -83,9 +75,11 @@ impl<E: Execute> Worker<E> {
             self.env.leave_unused();
             self.env.check_clients();
             self.env.is_busy |= self.env.check_permits();
-            self.account_tables();
-            self.tidy_tables();
-            self.env.is_busy |= self.relieve_pressure();
+            self.env.account_tables(self.queries.held_bytes());
+            if self.tidying.comes_due(self.env.now.mono_us) {
+                self.shrink_tables();
+            }
+            self.env.is_busy |= self.pressure.relieve(&mut self.env, self.queries.held_bytes());
             self.env.is_busy |= self.admin.mind_settling(&mut self.env);
             self.check_drain();
             self.env.counters.dials_waiting.set(self.env.lanes.dialling.waiting() as u64);
@@ -129,81 +123,9 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Reads clients again that had to wait for memory, or disconnects the largest. Returns whether there is too little.
-    pub(crate) fn relieve_pressure(&mut self) -> bool {
-        let budget = self.env.config.budgets.process;
-        if self.env.shared.ledger.held_bytes() > budget {
-            // Spare buffers go first.
-            self.env.clients.pool.empty();
-            self.env.shared.last_words().forget();
-            self.account_tables();
-        }
-        let held = self.env.shared.ledger.held_bytes();
-        let now_us = self.env.now.mono_us;
-        if held <= budget {
-            self.pressure = MemoryPressure::default();
-            let waiting = self.env.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
-            let waiting: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
-            waiting.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::PRESSURE));
-            return false;
-        }
-        if self.pressure.since_us == 0 {
-            self.pressure.since_us = now_us;
-        }
-        let is_excessive = held - budget > budget / PRESSURE_EXCESS_DIVISOR;
-        if is_excessive || now_us - self.pressure.since_us >= PRESSURE_PATIENCE_US {
-            self.disconnect_largest();
-        }
-        true
-    }
-
-    fn disconnect_largest(&mut self) {
-        let queues = self.env.queues_of_clients();
-        let queue_of = |index| self.env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
-        let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
-        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
-        let may_go = |(_, session): &(ClientId, &Session)| !session.details.is_no_evict;
-        let largest = self.env.clients.sessions.iter().filter(may_go).map(held_by).max();
-        let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
-        // The monotonic clock is the same for all workers.
-        let interval = self.env.now.mono_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
-        if let Some((before, bid)) = self.pressure.last.filter(|(before, _)| *before != interval) {
-            self.pressure.last = None;
-            if before + 1 == interval && self.env.shared.ledger.auction.is_highest(before, bid) {
-                self.env.cut_off(index, DisconnectReason::Memory);
-                return;
-            }
-        }
-        if self.pressure.last.is_none() {
-            self.env.shared.ledger.auction.bid(interval, bytes);
-            self.pressure.last = Some((interval, bytes));
-        }
-    }
-
-    /// Brings what the account has of queues that have been counted, and of tables, up to date.
-    pub(crate) fn account_tables(&mut self) {
-        for lane in self.env.lanes.all.ids() {
-            if self.env.lanes[lane].queue_accounted > 0 {
-                self.env.account_queue(lane);
-            }
-        }
-        if self.env.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
-            self.env.clients.pool.shrink();
-        }
-        let held = self.env.scatters.held_bytes() + self.queries.held_bytes();
-        self.env.shared.ledger.account(self.env.tables_accounted, held);
-        self.env.tables_accounted = held;
-    }
-
-    /// Makes tables smaller of which most is unused, if their time has come.
-    pub(crate) fn tidy_tables(&mut self) {
-        if self.env.now.mono_us < self.tidying.at_us {
-            return;
-        }
-        self.tidying.at_us = self.env.now.mono_us + TIDY_US;
-        self.env.clients.shrink();
-        self.env.scatters.shrink();
-        self.env.tasks.shrink();
+    /// Makes tables smaller of which most is unused.
+    fn shrink_tables(&mut self) {
+        self.env.shrink_tables();
         self.blocking.requests.shrink();
         self.subscriptions.shrink();
     }

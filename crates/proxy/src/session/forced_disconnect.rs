@@ -23,6 +23,10 @@ impl<E: Execute> Env<E> {
     pub(crate) fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
         let PendingDisconnect { client, why, bytes } = doomed;
         let Some(session) = self.clients.sessions.get(client) else { return };
+        if self.departure_of(client.index).is_some() {
+            // It goes once its transaction is done.
+            return;
+        }
         match why {
             DisconnectReason::Output | DisconnectReason::Unauthenticated => self.counters.clients_cut_off.add(1),
             DisconnectReason::Memory => {

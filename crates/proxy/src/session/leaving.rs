@@ -1,8 +1,19 @@
 //! How the environment lets go of a client, whose connection is closed or gone. Features hear of it by [`crate::ended`].
+//!
+//! ```text
+//!   MULTI  SET a 1  EVAL late  SET b 2  EXEC
+//!          |- done -|- runs -|- is still done, though the client leaves here; then the client is let go of
+//! ```
+//!
+//! The engine of this process executes a transaction as a whole. Only a late script interrupts it, and others are told BUSY
+//! meanwhile. A client that leaves during that stays until its transaction is done, and is told nothing more.
 
+use crate::ended::Ended;
 use crate::env::Env;
-use crate::session::Session;
+use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::{Pause, Session};
+use crate::transaction::reply_parts::Departure;
 use respool_command::Execute;
 use respool_connection::Action;
 
@@ -11,6 +22,12 @@ impl<E: Execute> Env<E> {
     /// order to close could meet the next client in the place.
     pub(crate) fn close_client(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
+        if self.stays_for_exec(client, Departure::Closing) {
+            return;
+        }
+        if self.departure_of(index) == Some(Departure::Gone) {
+            return self.let_go(client);
+        }
         if let Some(session) = self.clients.sessions.retire(index) {
             self.forget(client, session);
             self.actions.push_back(Action::Close { conn: index.conn() });
@@ -29,9 +46,48 @@ impl<E: Execute> Env<E> {
     /// Forgets a client whose connection is gone already.
     pub(crate) fn drop_client(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
-        if let Some(session) = self.clients.sessions.remove(index) {
+        if !self.stays_for_exec(client, Departure::Gone) {
+            self.let_go(client);
+        }
+    }
+
+    fn let_go(&mut self, client: ClientHandle) {
+        if let Some(session) = self.clients.sessions.remove(client.index) {
             self.forget(client, session);
         }
+    }
+
+    /// How a client has left in the midst of its transaction, if it has.
+    pub(crate) fn departure_of(&self, index: ClientId) -> Option<Departure> {
+        self.clients.sessions.at(index)?.pins.as_ref()?.exec_reply.as_ref()?.departure
+    }
+
+    /// A client is to be let go of. `true`: the engine of this process is in the midst of its transaction. It is told nothing from
+    /// now on, and goes once that is done, or the time of a drain is over.
+    #[cold]
+    fn stays_for_exec(&mut self, client: ClientHandle, departure: Departure) -> bool {
+        let is_late = self.slices.script.as_ref().is_some_and(|late| late.is_of(client));
+        let is_over = self.drain_until_us.is_some_and(|until_us| self.now.mono_us >= until_us);
+        let Some(session) = self.clients.sessions.get_mut(client).filter(|_| is_late && !is_over) else { return false };
+        let Some(exec) = session.pins.as_mut().and_then(|pins| pins.exec_reply.as_mut()) else { return false };
+        if exec.departure.is_none_or(|before| before < departure) {
+            exec.departure = Some(departure);
+        }
+        session.pause.add(Pause::CLOSING);
+        session.reply_mode = ReplyMode::Off;
+        // Nothing is written to it any more.
+        session.is_blocked = true;
+        if let Some(mut input) = session.input.take() {
+            input.wipe();
+        }
+        if let Some(late) = &mut self.slices.script {
+            late.is_wanted = false;
+        }
+        let subscriber = session.subscriber.take();
+        if subscriber.is_some() {
+            self.ended.push_back(Ended::Client { client, subscriber, blocked: Vec::new() });
+        }
+        true
     }
 
     fn forget(&mut self, client: ClientHandle, mut session: Session) {

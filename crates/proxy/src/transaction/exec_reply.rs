@@ -58,7 +58,7 @@ impl<E: Execute> Env<E> {
         if restored.is_some() {
             session.reply_mode = ReplyMode::Off;
         }
-        session.pins_mut().exec_reply = Some(ExecReply { parts, restored });
+        session.pins_mut().exec_reply = Some(ExecReply { parts, restored, departure: None });
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
         session.flags.add(SessionFlags::QUEUEING);
@@ -126,18 +126,32 @@ impl<E: Execute> Env<E> {
     }
 
     /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
-    /// leaves is disconnected at the end of the turn; what it asked for is done, and not answered.
+    /// leaves is disconnected at the end of the turn; what it asked for is done, and not answered. The engine of this process
+    /// executes a transaction as a whole, whatever else keeps its client from being read.
     pub(crate) fn waits_for_room_alone(&mut self, index: ClientId) -> bool {
         let hard = self.config.budgets.client_output_hard;
+        let is_whole = self.engine.is_some();
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let mut others = session.pause;
         others.remove(Pause::OUTPUT);
         // Nor for being about to be closed.
         others.remove(Pause::CLOSING);
+        if is_whole {
+            others.remove(Pause::SUSPENDED);
+            others.remove(Pause::PRESSURE);
+        }
         if session.down.waiting_bytes() > hard {
             session.reply_mode = ReplyMode::Off;
         }
         others.is_none()
+    }
+
+    /// The client has ended its own connection. Whether what comes behind that is done all the same, and not answered: as in Redis,
+    /// the engine of this process executes a transaction as a whole. A client that is no user any more has none of it done.
+    pub(crate) fn ends_behind_exec(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at_mut(index).filter(|_| self.engine.is_some()) else { return false };
+        session.reply_mode = ReplyMode::Off;
+        !session.flags.has(SessionFlags::UNAUTHENTICATED)
     }
 
     /// The client has ended its own connection: what comes behind that is not done.

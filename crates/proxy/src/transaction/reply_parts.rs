@@ -22,4 +22,15 @@ pub(crate) struct ExecReply {
     pub(crate) parts: VecDeque<Part>,
     /// What the client wants of replies afterwards, if none of these is wanted.
     pub(crate) restored: Option<ReplyMode>,
+    /// The client has left, and what is left of the transaction is done all the same.
+    pub(crate) departure: Option<Departure>,
+}
+
+/// How a client has left in the midst of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Departure {
+    /// Its connection is to be closed.
+    Closing,
+    /// Its connection is not there any more.
+    Gone,
 }

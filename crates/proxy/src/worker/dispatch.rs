@@ -12,6 +12,7 @@ use crate::request::dispatch::Halt;
 use crate::request::fast_path::Plain;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
+use crate::transaction::reply_parts::Departure;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve};
 use respool_connection::Input;
@@ -368,9 +369,14 @@ impl<E: Execute> Worker<E> {
         if session.down.is_settled() {
             self.env.clients.unpause(client.index, Pause::BARRIER);
         }
+        let departure = self.env.departure_of(client.index);
         // A transaction is not interrupted: a client that may not be read does not keep the rest of its own.
         let _: Flow = self.continue_exec_reply(client.index);
-        self.env.clients.list(client.index);
+        match departure.filter(|_| self.env.slices.script.is_none()) {
+            Some(Departure::Gone) => self.env.drop_client(client.index),
+            Some(Departure::Closing) => self.env.close_client(client.index),
+            None => self.env.clients.list(client.index),
+        }
     }
 
     /// Runs a request and notes what it took.

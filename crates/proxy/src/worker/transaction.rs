@@ -57,6 +57,7 @@ impl<E: Execute> Worker<E> {
     /// Goes on with a client's reply to EXEC, as far as that goes.
     pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
         let (mut own, before) = (0, self.env.waiting_bytes(index));
+        let mut is_stopped = false;
         loop {
             if self.env.has_had_its_part(index, own, before) {
                 self.env.end_slice(index);
@@ -69,7 +70,7 @@ impl<E: Execute> Worker<E> {
                 NextPart::Last => {
                     self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
                     self.subscriptions.tell_changes(&mut self.env);
-                    return Flow::Next;
+                    return if is_stopped { Flow::Stop } else { Flow::Next };
                 }
             };
             own += usize::from(matches!(part, Part::Local(..)));
@@ -78,6 +79,7 @@ impl<E: Execute> Worker<E> {
                 // A transaction is not interrupted for want of room.
                 Flow::Pause if self.env.waits_for_room_alone(index) => {}
                 Flow::Pause => return Flow::Pause,
+                Flow::Stop if self.env.ends_behind_exec(index) => is_stopped = true,
                 Flow::Stop => {
                     self.env.leave_exec_reply(index);
                     return Flow::Stop;

@@ -6,10 +6,10 @@ use crate::support::config;
 use respool_command::{Categories, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{Access, Mail};
+use respool_proxy::{Access, Config, Mail};
 use respool_wire::{Args, Encoder};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// One script runs at a time. One that is called `late` does so until it is let go, and answers with its argument.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ struct Slow {
     is_let_go: Arc<AtomicBool>,
     /// How often a script has gone on.
     slices: Arc<AtomicUsize>,
+    /// What SET has written, in its order.
+    written: Arc<Mutex<Vec<String>>>,
 }
 
 impl Execute for Slow {
@@ -48,6 +50,10 @@ impl Execute for Slow {
             }
             "EVAL" => reply.bulk(args.at(3)),
             "GET" => reply.bulk(b"v"),
+            "SET" => {
+                self.written.lock().unwrap().push(String::from_utf8_lossy(args.at(1)).into_owned());
+                reply.simple("OK");
+            }
             other => unreachable!("{other} is not asked"),
         }
         Outcome::Done
@@ -64,26 +70,34 @@ struct Server {
     operator: ConnId,
     /// The client of the late script, which is user `bob`.
     client: ConnId,
+    number: String,
     is_let_go: Arc<AtomicBool>,
     slices: Arc<AtomicUsize>,
+    written: Arc<Mutex<Vec<String>>>,
 }
 
 /// Busy with the script of a client, which has sent these requests in one write.
 fn busy(hooks: Hooks, sent: &[&[&str]]) -> Server {
+    busy_with(settings(), hooks, sent)
+}
+
+fn busy_with(settings: Config, hooks: Hooks, sent: &[&[&str]]) -> Server {
     let access = Arc::new(Access::default());
     set_rules(&access, b"+eval");
     let engine = Slow::default();
     let (is_let_go, slices) = (Arc::clone(&engine.is_let_go), Arc::clone(&engine.slices));
-    let mut bench = Bench::server_with(settings(), engine, Arc::clone(&access), hooks);
+    let written = Arc::clone(&engine.written);
+    let mut bench = Bench::server_with(settings, engine, Arc::clone(&access), hooks);
     let [operator, client] = [bench.accept(), bench.accept()];
+    let number = bench.answer(client, &["CLIENT", "ID"]).trim_start_matches(':').trim_end().to_owned();
     assert_eq!(bench.answer(client, &["AUTH", "bob", "secret"]), "+OK\r\n");
     let sent: Vec<u8> = sent.iter().flat_map(|words| request(words)).collect();
     bench.send(client, &sent);
-    Server { bench, access, operator, client, is_let_go, slices }
+    Server { bench, access, operator, client, number, is_let_go, slices, written }
 }
 
 fn set_rules(access: &Access, last: &[u8]) {
-    let rules: [&[u8]; 6] = [b"on", b">secret", b"~*", b"-@all", b"+get", last];
+    let rules: [&[u8]; 8] = [b"on", b">secret", b"resetkeys", b"~*", b"-@all", b"+get", b"+set", last];
     let with_exec: Vec<&[u8]> = rules.into_iter().chain([b"+multi".as_slice(), b"+exec"]).collect();
     access.change(|users| users.with_rules(b"bob", &with_exec).map(|users| (users, ()))).unwrap();
 }
@@ -112,7 +126,7 @@ impl Server {
     }
 }
 
-fn settings() -> respool_proxy::Config {
+fn settings() -> Config {
     let mut settings = config(1, 1);
     settings.nodes = Vec::new();
     settings.timeouts.pause_us = 50_000;
@@ -225,4 +239,136 @@ fn a_late_script_ends_without_its_client() {
     assert!(server.bench.answer(server.operator, &["GET", "k"]).starts_with("-BUSY "));
     server.let_go();
     assert_eq!(server.bench.answer(server.operator, &["GET", "k"]), "$1\r\nv\r\n");
+}
+
+const BLOCK: &[&[&str]] = &[&["MULTI"], &["SET", "a", "1"], FIRST, &["SET", "b", "2"], &["EXEC"], &["ECHO", "behind"]];
+const QUEUED: &str = "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n";
+const REPLY: &str = "*3\r\n+OK\r\n$1\r\n1\r\n+OK\r\n";
+
+/// In the midst of the transaction [`BLOCK`].
+fn amid() -> Server {
+    amid_with(settings())
+}
+
+fn amid_with(settings: Config) -> Server {
+    let mut server = busy_with(settings, Hooks::default(), BLOCK);
+    set_rules(&server.access, b"+@all");
+    server.reload();
+    let heard = server.bench.heard(server.client);
+    assert_eq!(heard, format!("{QUEUED}*3\r\n+OK\r\n"));
+    assert_eq!(*server.written.lock().unwrap(), ["a"]);
+    server
+}
+
+impl Server {
+    /// How many clients there are.
+    fn clients(&self) -> usize {
+        self.bench.worker.remains().iter().find(|(what, _)| *what == "clients").map_or(0, |(_, count)| *count)
+    }
+}
+
+#[test]
+fn a_transaction_is_done_to_its_end_without_its_client() {
+    let mut server = amid();
+    let client = server.client;
+    server.bench.turn(|worker| worker.handle_broken(client, "connection reset by peer"));
+    assert!(server.goes_on());
+    assert!(server.bench.answer(server.operator, &["GET", "k"]).starts_with("-BUSY "));
+    server.let_go();
+    assert_eq!(*server.written.lock().unwrap(), ["a", "b"], "all of it or nothing");
+    assert_eq!(
+        (server.clients(), server.bench.closed.contains(&client)),
+        (1, false),
+        "the loop knows no such connection"
+    );
+    let next = server.bench.accept();
+    assert_eq!(server.bench.answer(next, &["GET", "k"]), "$1\r\nv\r\n");
+}
+
+#[test]
+fn a_client_is_killed_behind_its_own_transaction() {
+    let mut server = amid();
+    let number = server.number.clone();
+    assert_eq!(server.bench.answer(server.operator, &["PROXY", "KILL", &number]), ":1\r\n");
+    assert!(server.goes_on() && !server.bench.closed.contains(&server.client));
+    assert_eq!(server.let_go(), "", "it is told nothing more");
+    assert_eq!(*server.written.lock().unwrap(), ["a", "b"]);
+    assert!(server.bench.closed.contains(&server.client));
+    assert_eq!(server.clients(), 1);
+}
+
+#[test]
+fn a_client_that_kills_itself_has_its_transaction_done() {
+    let access = Arc::new(Access::default());
+    let engine = Slow::default();
+    let written = Arc::clone(&engine.written);
+    let mut bench = Bench::server_with(settings(), engine, access, Hooks::default());
+    let client = bench.accept();
+    let number = bench.answer(client, &["CLIENT", "ID"]);
+    let kill = ["CLIENT", "KILL", "ID", number.trim_start_matches(':').trim_end(), "SKIPME", "no"];
+    let block: [&[&str]; 6] =
+        [&["MULTI"], &["SET", "a", "1"], &kill, &["SET", "b", "2"], &["EXEC"], &["SET", "behind", "3"]];
+    bench.send(client, &block.map(request).concat());
+    assert_eq!(bench.heard(client), format!("{QUEUED}*3\r\n+OK\r\n:1\r\n"), "as from Redis");
+    assert_eq!(*written.lock().unwrap(), ["a", "b"]);
+    assert!(bench.closed.contains(&client));
+}
+
+#[test]
+fn a_half_closed_client_is_told_the_end_of_its_transaction() {
+    let mut server = amid();
+    let client = server.client;
+    server.bench.turn(|worker| worker.handle_hung_up(client));
+    assert!(server.goes_on());
+    assert_eq!(server.let_go(), "$1\r\n1\r\n+OK\r\n$6\r\nbehind\r\n");
+    server.bench.turn(|worker| worker.handle_ended(client));
+    assert!(server.bench.closed.contains(&client));
+}
+
+#[test]
+fn a_drain_waits_for_a_late_transaction_up_to_its_limit() {
+    for is_gone in [false, true] {
+        for is_in_time in [true, false] {
+            let mut server = amid();
+            let client = server.client;
+            server.bench.turn(|worker| worker.handle_mail(Mail::Drain));
+            if is_gone {
+                server.bench.turn(|worker| worker.handle_broken(client, "gone"));
+            }
+            assert!(server.goes_on() && !server.bench.has_ended);
+            if is_in_time {
+                let told = server.let_go();
+                assert_eq!(told, if is_gone { "" } else { "$1\r\n1\r\n+OK\r\n" }, "nothing behind it is begun");
+                assert_eq!(*server.written.lock().unwrap(), ["a", "b"]);
+            } else {
+                server.bench.pass(60_000_000);
+            }
+            server.bench.pass(200_000);
+            assert!(server.bench.has_ended, "{is_gone} {is_in_time}");
+            assert_eq!(server.bench.closed.contains(&client), !is_gone);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_takes_nothing_has_its_transaction_done() {
+    for is_suspended in [false, true] {
+        let mut settings = settings();
+        // Any reply that is not taken is more than it may leave.
+        settings.budgets.client_output_soft = 1;
+        let mut server = amid_with(settings);
+        let client = server.client;
+        server.bench.read_on(client, 0);
+        if is_suspended {
+            server.bench.ask(server.operator, &["PROXY", "SUSPEND"]);
+        }
+        assert!(server.goes_on());
+        server.let_go();
+        assert_eq!(*server.written.lock().unwrap(), ["a", "b"], "{is_suspended}");
+        server.bench.answer(server.operator, &["PROXY", "RESUME"]);
+        server.bench.read_on(client, usize::MAX);
+        server.bench.pass(200_000);
+        let heard = server.bench.heard(client);
+        assert_eq!(format!("*3\r\n+OK\r\n{heard}"), format!("{REPLY}$6\r\nbehind\r\n"));
+    }
 }

@@ -50,9 +50,8 @@ impl ScriptRights for UserRights {
 }
 
 impl<E: Execute> Env<E> {
-    /// What a script of a client may do. `None`: everything.
-    pub(crate) fn script_rights(&self, index: ClientId) -> Option<Box<dyn ScriptRights>> {
-        let user = self.user_in_force(index)?;
+    /// What a script of a client may do, as this user. `None`: everything.
+    pub(crate) fn script_rights(&self, index: ClientId, user: Arc<User>) -> Option<Box<dyn ScriptRights>> {
         if user.is_all_powerful() {
             return None;
         }

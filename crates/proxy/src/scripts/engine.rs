@@ -35,15 +35,16 @@ impl<E: Execute> Env<E> {
     ) -> Option<Flow> {
         let late = self.slices.script.as_ref()?;
         let busy = late.busy();
-        let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
+        let flags = self.clients.sessions.at(index)?.flags;
         let is_allowed = row.flags.has(Flags::ALLOW_BUSY) || row.group == Group::Proxy;
-        if is_allowed || is_stranger {
+        if is_allowed || flags.has(SessionFlags::UNAUTHENTICATED) {
             return None;
         }
-        if let Some(flow) = self.is_early(index, request) {
-            return Some(flow);
-        }
-        Some(self.refuse_known(index, row, busy.as_bytes()))
+        let early = self.is_early(index, request);
+        // As in Redis, what a user may not ask for is refused for that reason, and noted.
+        let denied =
+            || if flags.has(SessionFlags::RESTRICTED) { self.ask_restricted(index, row, request.args) } else { None };
+        early.or_else(denied).or_else(|| Some(self.refuse_known(index, row, busy.as_bytes())))
     }
 }
 
@@ -62,9 +63,14 @@ impl Blocking {
         let (id, database) = (session.id, session.database);
         let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
         let view = SessionView { is_in_transaction, ..env.view(database, id) };
-        let rights = env.script_rights(index);
-        if let Some(engine) = &mut env.engine {
-            engine.set_script_rights(rights);
+        // Without a user it has no rights, and does not run.
+        let Some(user) = env.user_in_force(index) else { return Flow::Stop };
+        // A script that the engine has left keeps its own: this one is answered BUSY.
+        if env.slices.script.is_none() {
+            let rights = env.script_rights(index, user);
+            if let Some(engine) = &mut env.engine {
+                engine.set_script_rights(rights);
+            }
         }
         let mut reply = Vec::new();
         let call = EngineCall { view, by: Some(client), row, args: request.args };

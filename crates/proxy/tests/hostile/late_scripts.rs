@@ -372,3 +372,12 @@ fn a_client_that_takes_nothing_has_its_transaction_done() {
         assert_eq!(format!("*3\r\n+OK\r\n{heard}"), format!("{REPLY}$6\r\nbehind\r\n"));
     }
 }
+
+#[test]
+fn what_a_user_may_not_ask_is_refused_before_busy() {
+    let mut server = busy(Hooks::default(), &[FIRST]);
+    let other = server.bench.accept();
+    assert_eq!(server.bench.answer(other, &["AUTH", "bob", "secret"]), "+OK\r\n");
+    assert!(server.bench.answer(other, &["GET", "k"]).starts_with("-BUSY "));
+    assert!(server.bench.answer(other, &["DEL", "k"]).starts_with("-NOPERM "));
+}

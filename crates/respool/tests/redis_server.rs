@@ -181,6 +181,16 @@ fn debug_sleep_lets_time_pass_for_what_follows() {
 }
 
 #[test]
+fn time_stands_still_in_a_transaction() {
+    let server = Server::start(None, &["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    let block = b"MULTI\r\nSET a b PX 20\r\nDEBUG SLEEP 0.05\r\nGET a\r\nEXEC\r\nGET a\r\n";
+    client.send(block).expect("it is open");
+    let replies = client.replies(6).expect("it answers");
+    assert_eq!(replies[4..], [&b"*3\r\n+OK\r\n+OK\r\n$1\r\nb\r\n"[..], b"$-1\r\n"], "as in redis-server");
+}
+
+#[test]
 fn scripts_use_debug_where_it_lets_them() {
     let server = Server::start(None, &["--enable-debug-command", "yes"]);
     let mut client = server.client();

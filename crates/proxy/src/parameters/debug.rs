@@ -39,7 +39,16 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// A request has taken its time: what comes behind it in the same turn happens later.
+    /// A request has taken its time: what comes behind it in the same turn happens later. In a transaction time stands still, so what
+    /// comes behind the whole of that happens later.
+    pub(crate) fn catch_up_behind(&mut self, index: ClientId) {
+        let exec = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_mut()?.exec_reply.as_mut());
+        match exec {
+            Some(exec) => exec.has_taken_time = true,
+            None => self.catch_up(),
+        }
+    }
+
     fn catch_up(&mut self) {
         let Some(mono_us) = self.shared.hooks.monotonic_us() else { return };
         let late = mono_us.saturating_sub(self.now.mono_us);
@@ -59,7 +68,7 @@ impl<E: Execute> Worker<E> {
             return Some(self.env.refuse(index, error_text::DEBUG_NOT_ALLOWED.as_bytes()));
         }
         let flow = self.pass_on(index, row, request);
-        self.env.catch_up();
+        self.env.catch_up_behind(index);
         self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
         Some(flow)
     }

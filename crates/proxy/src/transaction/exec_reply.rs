@@ -58,7 +58,7 @@ impl<E: Execute> Env<E> {
         if restored.is_some() {
             session.reply_mode = ReplyMode::Off;
         }
-        session.pins_mut().exec_reply = Some(ExecReply { parts, restored, departure: None });
+        session.pins_mut().exec_reply = Some(ExecReply { parts, restored, departure: None, has_taken_time: false });
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
         session.flags.add(SessionFlags::QUEUEING);
@@ -72,7 +72,7 @@ impl<E: Execute> Env<E> {
         if let Some(part) = reply.parts.pop_front() {
             return NextPart::Part(part);
         }
-        let restored = reply.restored;
+        let (restored, has_taken_time) = (reply.restored, reply.has_taken_time);
         if let Some(pins) = &mut session.pins {
             pins.exec_reply = None;
         }
@@ -82,6 +82,9 @@ impl<E: Execute> Env<E> {
         session.settle_pins();
         session.down.end_joint(&mut self.clients.pool);
         self.clients.list(index);
+        if has_taken_time {
+            self.catch_up_behind(index);
+        }
         NextPart::Last
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct ExecReply {
     pub(crate) restored: Option<ReplyMode>,
     /// The client has left, and what is left of the transaction is done all the same.
     pub(crate) departure: Option<Departure>,
+    /// A request of it took time that those behind it did not see pass.
+    pub(crate) has_taken_time: bool,
 }
 
 /// How a client has left in the midst of a transaction.

@@ -221,8 +221,13 @@ impl Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
+        let will_run = session.pins.as_ref().is_some_and(|pins| pins.may_run());
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        if !is_queueing || row.command == Command::Transactions(TransactionsCommand::Discard) {
+            // Keys of a transaction that has ended, in whatever way.
+            tracking.forget_queued();
+        }
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
         let is_about_transaction = matches!(row.command, Command::Transactions(_)) && !is_exec;
         let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
@@ -252,12 +257,11 @@ impl Subscriptions {
             return;
         }
         let mut keys = Vec::new();
-        if row.command == Command::Transactions(TransactionsCommand::Discard) {
-            tracking.queued_keys.clear();
-        } else if is_exec {
-            keys = std::mem::take(&mut tracking.queued_keys);
-            if std::mem::take(&mut tracking.is_transaction_in_doubt) {
-                self.tracked.doubtful.push(handle);
+        if is_exec {
+            // EXEC may be put back and read again: what changes meanwhile is forgotten, and has to be remembered anew.
+            if will_run {
+                keys.clone_from(&tracking.queued_keys);
+                self.tracked.doubtful.extend(tracking.is_transaction_in_doubt.then_some(handle));
             }
         } else if let Some(routed) = routed {
             keys = if is_wanted { routed } else { keys };

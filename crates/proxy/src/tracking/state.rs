@@ -52,6 +52,16 @@ pub(crate) struct Tracking {
     pub(crate) after: Option<Seq>,
 }
 
+impl Tracking {
+    /// Its transaction has ended.
+    pub(super) fn forget_queued(&mut self) {
+        if !self.queued_keys.is_empty() {
+            self.queued_keys = Vec::new();
+        }
+        self.is_transaction_in_doubt = false;
+    }
+}
+
 /// What a CLIENT TRACKING ON says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrackingOptions {

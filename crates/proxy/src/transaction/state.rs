@@ -47,6 +47,12 @@ impl TransactionState {
             + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
     }
 
+    /// Whether an EXEC would have requests to run, as far as is known here.
+    pub(crate) fn may_run(&self) -> bool {
+        let is_whole = self.queued.as_ref().is_some_and(|queued| !queued.is_dirty);
+        is_whole && !self.is_touched && self.failure == WatchFailure::None
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_none()
             && self.watches.is_empty()

@@ -192,3 +192,31 @@ fn a_bound_that_is_lowered_by_very_many_keys_is_reached_in_slices() {
     }
     assert_eq!(told, READ - 1);
 }
+
+#[test]
+fn what_a_refused_transaction_would_have_read_is_not_tracked() {
+    let (mut bench, [client, _, lane]) = tracker(config(1, 1));
+    let push = bench.nodes[0];
+    let changes = |bench: &mut Bench<NoEngine>, key: &str| {
+        bench.send(push, format!(">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\n{key}\r\n").as_bytes());
+        bench.heard(client)
+    };
+    let queue = |bench: &mut Bench<NoEngine>, key: &str| {
+        assert_eq!(bench.answer(client, &["MULTI"]), "+OK\r\n");
+        assert_eq!(bench.answer(client, &["GET", key]), "+QUEUED\r\n");
+    };
+    queue(&mut bench, "a");
+    assert!(bench.answer(client, &["GET"]).starts_with("-ERR wrong number"));
+    assert!(bench.answer(client, &["EXEC"]).starts_with("-EXECABORT "));
+    assert_eq!(changes(&mut bench, "a"), "", "it has read nothing");
+    queue(&mut bench, "b");
+    assert!(bench.answer(client, &["EXEC", "now"]).starts_with("-EXECABORT "));
+    queue(&mut bench, "c");
+    bench.heard(lane);
+    bench.ask(client, &["EXEC"]);
+    bench.take_multi(lane);
+    bench.send(lane, b"+OK\r\n+QUEUED\r\n*1\r\n$1\r\nv\r\n");
+    assert!(bench.heard(client).ends_with("*1\r\n$1\r\nv\r\n"));
+    assert_eq!(changes(&mut bench, "b"), "", "of the transaction before, which did not run");
+    assert_eq!(changes(&mut bench, "c"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nc\r\n");
+}

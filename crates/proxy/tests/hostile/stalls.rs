@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
-use respool_proxy::{Budgets, Config, LaneLimits};
+use respool_proxy::{Budgets, Config, LaneLimits, Timeouts};
 
 /// Longer than a request may take.
 const STALL_US: u64 = 700_000;
@@ -162,6 +162,34 @@ fn a_worker_that_is_always_late_keeps_deadlines_nevertheless() {
         assert_eq!(heard, "");
     }
     panic!("no deadline was kept");
+}
+
+#[test]
+fn a_silent_node_is_found_however_late_every_turn_is() {
+    const PATIENCE_US: u64 = 100_000;
+    for late_us in [30_000, 100_000, 1_000_000] {
+        let base = config(1, 1);
+        let timeouts = Timeouts { probe_idle_us: PATIENCE_US, probe_patience_us: PATIENCE_US, ..base.timeouts };
+        let mut bench = Bench::proxy(Config { timeouts, ..base });
+        let client = bench.accept();
+        bench.ask(client, &["GET", "key"]);
+        let node = bench.connect()[0];
+        bench.send(node, b"$-1\r\n");
+        let is_asked = (0..20).any(|_| {
+            bench.stall(late_us);
+            bench.turn(|_| ());
+            requests(&bench.heard(node)) == ["PING"]
+        });
+        assert!(is_asked, "{late_us}: whether it is there");
+        let asked_us = bench.now_us();
+        while bench.shared.counters[0].nodes_suspect.value() == 0 {
+            bench.stall(late_us);
+            bench.turn(|_| ());
+            let age_us = bench.now_us() - asked_us;
+            // Five times the patience, the turn in which it was asked, and one that checks nothing.
+            assert!(age_us <= 5 * PATIENCE_US + 3 * late_us + 1_000, "{late_us}: {age_us}");
+        }
+    }
 }
 
 #[test]

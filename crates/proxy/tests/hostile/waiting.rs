@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::{Config, Mail, Timeouts};
+use respool_proxy::{Config, LaneLimits, Mail, Timeouts};
 
 /// One node, and a client that waits there with something behind its request.
 struct Scene {
@@ -95,6 +95,59 @@ fn what_is_taken_for_a_client_that_had_waited_is_put_back() {
         scene.answer("CLIENT UNBLOCK", ":0\r\n");
         assert_eq!(scene.outcome(), (String::new(), true), "{words:?}");
         assert!(!scene.was_asked("SET ran yes"), "{words:?}");
+    }
+}
+
+/// A client, and another that can let its requests go. Gives the first one's number.
+fn two(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId, String) {
+    let (client, other) = (bench.accept(), bench.accept());
+    let number = bench.answer(client, &["CLIENT", "ID"]);
+    (client, other, number.trim_start_matches(':').trim_end().to_owned())
+}
+
+#[test]
+fn what_is_let_go_while_its_connection_is_dialled_is_not_sent() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, other, number) = two(&mut bench);
+    bench.ask(client, &["BLPOP", "q", "0"]);
+    assert!(!bench.dialling.is_empty(), "its node's name is looked up, or it is connected to");
+    assert_eq!(bench.answer(other, &["CLIENT", "UNBLOCK", &number, "ERROR"]), ":1\r\n");
+    assert_eq!(bench.heard(client), "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
+    for node in bench.connect() {
+        let asked = requests(&bench.heard(node));
+        assert!(!asked.iter().any(|asked| asked.contains("BLPOP")), "{asked:?}");
+    }
+    assert_eq!(bench.answer(other, &["CLIENT", "UNBLOCK", &number]), ":0\r\n");
+}
+
+#[test]
+fn what_is_let_go_while_it_is_tried_is_told_what_came() {
+    for (reply, told) in [
+        ("+OK\r\n+QUEUED\r\n*1\r\n*-1\r\n", "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_owned()),
+        ("+OK\r\n+QUEUED\r\n*1\r\n*2\r\n$1\r\nq\r\n$1\r\nx\r\n", TAKEN.to_owned()),
+    ] {
+        let usual = config(1, 1);
+        let lanes = LaneLimits { blocking_max: 1, ..usual.lanes };
+        let mut bench = Bench::proxy(Config { lanes, ..usual });
+        let first = bench.accept();
+        bench.ask(first, &["BLPOP", "other", "0"]);
+        let lane = bench.connect()[0];
+        bench.heard(lane);
+        bench.send(lane, b":7\r\n");
+        let (client, other, number) = two(&mut bench);
+        bench.ask(client, &["BLPOP", "q", "0"]);
+        let mut tried = None;
+        for _ in 0..20 {
+            bench.wait(20_000);
+            bench.turn(|_| ());
+            bench.connect();
+            tried = tried.or_else(|| bench.who_heard("MULTI").map(|(conn, _)| conn));
+        }
+        let tried = tried.expect("it is tried without waiting");
+        assert_eq!(bench.answer(other, &["CLIENT", "UNBLOCK", &number, "ERROR"]), ":1\r\n");
+        assert_eq!(bench.heard(client), "", "the node may have taken something for it");
+        bench.send(tried, reply.as_bytes());
+        assert_eq!(bench.heard(client), told);
     }
 }
 

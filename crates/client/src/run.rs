@@ -7,7 +7,7 @@
 //!
 //! The same for threads and tasks. What differs is how they wait.
 
-use crate::core::{Core, Ended, Face, Leader, Peer, SlotId, State, Submitted, Wait, Waiter, Wakes};
+use crate::core::{Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::events::Done;
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
@@ -55,7 +55,46 @@ pub(crate) struct Progress {
     /// It is not made again when its connection is lost: its caller does not want it any longer.
     pub(crate) is_last_time: bool,
     /// It is sent to this server alone.
-    pub(crate) only_to: Option<Peer>,
+    pub(crate) only_to: Option<Box<SameServer>>,
+}
+
+/// The server that another connection leads to, as long as it is that one.
+///
+/// An address says which, but not whether it has been started anew since: then its numbers of connections begin anew as well. A
+/// connection on which the server has not ended proves that it has not. So the one to be proved is noted first, and then the kernel is
+/// asked about the other.
+pub(crate) struct SameServer {
+    link: Arc<Link>,
+    /// The connection that has been proved to lead there.
+    proved: Option<u64>,
+}
+
+impl SameServer {
+    pub(crate) fn new(link: Arc<Link>) -> Box<Self> {
+        Box::new(Self { link, proved: None })
+    }
+
+    /// Proves it of the connection that there is now, if there is one. The state is given back locked. `false`: it leads to another
+    /// server, or may do so.
+    fn prove<'s>(&mut self, core: &'s Core, mut state: MutexGuard<'s, State>) -> (MutexGuard<'s, State>, bool) {
+        while let Some(link) = &state.link {
+            let epoch = state.epoch;
+            if link.peer() != self.link.peer() {
+                return (state, false);
+            }
+            if self.proved == Some(epoch) {
+                break;
+            }
+            drop(state);
+            let has_ended = self.link.has_ended();
+            state = core.lock();
+            if has_ended {
+                return (state, false);
+            }
+            self.proved = Some(epoch);
+        }
+        (state, true)
+    }
 }
 
 /// What a call does next.
@@ -134,11 +173,6 @@ impl Progress {
         face: Face,
         wakes: &mut Wakes,
     ) -> Submitted {
-        if let (Some(wanted), Some(link)) = (self.only_to, &state.link)
-            && link.peer() != wanted
-        {
-            return Submitted::Refused(ErrorKind::Lost("the connection leads to another server".into()));
-        }
         let now_us = core.now_us();
         let limit = self.limit;
         let until = || limit.map_or(u64::MAX, |limit| now_us.saturating_add(micros(limit)));
@@ -266,6 +300,16 @@ impl Progress {
             }
         }
         loop {
+            if let Some(same) = &mut self.only_to {
+                let is_same;
+                (state, is_same) = same.prove(core, state);
+                if !is_same {
+                    self.leave(core, &mut state, wakes);
+                    self.step = Step::Over;
+                    let lost = ErrorKind::Lost("the connection leads to another server".into());
+                    return (state, Err(Error::new(lost, self.unsent())));
+                }
+            }
             match self.submit(core, &mut state, commands, face, wakes) {
                 Submitted::Unseen(link) => state = core.look(state, &link, wakes),
                 Submitted::Queued => {

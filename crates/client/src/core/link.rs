@@ -308,6 +308,19 @@ impl Link {
         };
     }
 
+    /// Whether the peer has ended the connection, or the kernel has. What has come before may not have been read.
+    pub(crate) fn has_ended(&self) -> bool {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let ends = PollFlags::RDHUP;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let ends = PollFlags::HUP;
+        match poll(&mut [PollFd::new(self, ends)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(ended) => ended > 0,
+            // It is not known, so it may have.
+            Err(_) => true,
+        }
+    }
+
     /// Whether a connection on which nothing is owed cannot be used any longer: the peer has closed its side, or has sent something that
     /// is no push.
     pub(crate) fn is_spoilt(&self) -> bool {

@@ -31,7 +31,7 @@ mod wakes;
 mod write;
 
 pub(crate) use dial::{Greeted, shake_hands};
-pub(crate) use link::{Link, Peer, Wait};
+pub(crate) use link::{Link, Wait};
 pub(crate) use lookup::Lookup;
 use read::ReadHalf;
 #[cfg(feature = "tls")]
@@ -199,9 +199,9 @@ impl Core {
         self.lock().is_pinned = is_pinned;
     }
 
-    /// Where the connection leads to, if there is one.
-    pub(crate) fn peer(&self) -> Option<Peer> {
-        self.lock().link.as_ref().map(|link| link.peer())
+    /// The connection, if there is one.
+    pub(crate) fn link(&self) -> Option<Arc<Link>> {
+        self.lock().link.clone()
     }
 
     /// Requests that wait for replies, those whose callers have left among them, and places that are taken.

@@ -15,7 +15,7 @@ use super::shelf::{Lease, Wanting};
 use crate::core::{Core, Ended};
 use crate::events::Event;
 use crate::fitness::{blocks_for, is_retry_safe};
-use crate::run::Progress;
+use crate::run::{Progress, SameServer};
 use crate::{Command, Error, ErrorKind, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
 use std::pin::Pin;
@@ -102,12 +102,12 @@ impl LaneCall {
         let Some(Ended::Reply(Reply::Integer(number))) = number.ok().and_then(|()| first.ended.take()) else {
             return Err(Self::late(Outcome::MaybeExecuted));
         };
-        // On another server the number is that of another client.
-        let Some(peer) = self.core().and_then(|core| core.peer()) else {
+        // On another server the number is that of another client, and so it is once the server has been started anew.
+        let Some(link) = self.core().and_then(|core| core.link()) else {
             return Err(Self::late(Outcome::MaybeExecuted));
         };
         let mut release = Progress::new(Some(self.side.core.config.release_limit));
-        release.only_to = Some(peer);
+        release.only_to = Some(SameServer::new(link));
         self.release = Release::Asked(Box::new((release, cmd("CLIENT UNBLOCK").arg(number))));
         Ok(())
     }
@@ -423,6 +423,37 @@ mod tests {
         let error = pop("list", Some(Duration::from_millis(50))).wait().unwrap_err();
         assert!(error.is_timeout() && error.outcome() == Outcome::MaybeExecuted, "{error:?}");
         assert_eq!((ASKED.load(Ordering::Relaxed), side.shelf.counts()), (0, (0, 0)));
+    }
+
+    #[test]
+    fn a_server_that_was_started_anew_is_not_asked_to_let_go() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let server = FakeBackend::start(|request| {
+            if &*request.command() == "CLIENT" && request.key() == b"UNBLOCK" {
+                ASKED.fetch_add(1, Ordering::Relaxed);
+                return Act::Bytes(b":1\r\n".to_vec());
+            }
+            Act::Usual
+        })
+        .unwrap();
+        let config = config(&server);
+        let shared = Core::new(config.clone());
+        let own = Core::new(config);
+        for core in [&shared, &own] {
+            Progress::new(None).wait(core, &[cmd("PING")]).unwrap();
+        }
+        let own = own.link().unwrap();
+        let ask = || {
+            let mut release = Progress::new(Some(Duration::from_secs(60)));
+            release.only_to = Some(SameServer::new(Arc::clone(&own)));
+            release.wait(&shared, &[cmd("CLIENT UNBLOCK").arg(7)])
+        };
+        ask().unwrap();
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1, "both lead to one server");
+        // The number is one that the server before it has given.
+        own.shut();
+        assert_eq!(ask().unwrap_err().outcome(), Outcome::NotSent);
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1);
     }
 
     #[test]

@@ -48,8 +48,8 @@ struct Connection<'a> {
     taken: usize,
     /// Connections on which it has come to be in that mode.
     owned: u64,
-    /// The process goes away: what is closed between two replies is as it should be.
-    is_leaving: bool,
+    /// It is there when the process goes away.
+    is_last: bool,
     /// The last attempt to connect has failed.
     is_refused: bool,
     /// A reply has come on the present connection.
@@ -100,7 +100,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         received: Vec::new(),
         taken: 0,
         owned: 0,
-        is_leaving: behaviour == Behaviour::Leaving,
+        is_last: behaviour == Behaviour::Leaving,
         is_refused: false,
         is_served: false,
         partial: Vec::new(),
@@ -237,7 +237,14 @@ impl Connection<'_> {
         let is_end =
             matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) && self.unread().is_empty();
         let is_waiting = matches!(unanswered.first(), Some(Step::State { state, .. }) if state.waits());
-        if is_end && matches!(reading, Reading::HalfClosed) && is_waiting {
+        // The process may have gone instead, with requests that it had begun: nothing is known of those then.
+        let is_leaving = self.is_leaving();
+        let state = unanswered.first().and_then(Step::state);
+        if is_end
+            && matches!(reading, Reading::HalfClosed)
+            && is_waiting
+            && ends_by_itself(state, self.partial.is_empty(), is_leaving)
+        {
             // What waits may end with its client, as in Redis, and what is behind it is not done then.
             let state = unanswered[0].state().expect("a state waits");
             // An order may hold back the requests behind it: they are not executed.
@@ -255,7 +262,7 @@ impl Connection<'_> {
             tally.half_closed += 1;
             return failed;
         }
-        let is_not_done = has_waited_in_vain || world.faults.were_held(since);
+        let is_not_done = !is_leaving && (has_waited_in_vain || world.faults.were_held(since));
         if is_end && matches!(reading, Reading::HalfClosed) && !unanswered.is_empty() && is_not_done {
             // Held requests of a half-closed client are not executed, nor are those behind them, nor those behind a
             // blocking pop that has ended with its client.
@@ -298,7 +305,7 @@ impl Connection<'_> {
                 tally.wrong(format!("client {} got {shown:?} without having asked", self.number));
                 self.close();
             }
-            Err(_) if self.is_leaving && (self.is_refused || self.unread().is_empty()) => {
+            Err(_) if is_leaving && (self.is_refused || self.unread().is_empty()) => {
                 tally.succeeded += 1;
                 self.close();
             }
@@ -324,6 +331,11 @@ impl Connection<'_> {
             }
         }
         failed
+    }
+
+    /// Whether the process goes away: what is closed between two replies is as it should be.
+    fn is_leaving(&self) -> bool {
+        self.is_last && self.world.is_leaving.load(Ordering::SeqCst)
     }
 
     /// Nothing but the end of the connection.
@@ -444,6 +456,13 @@ impl Reading {
     }
 }
 
+/// Whether a half-closed connection that ends has ended because of what waits there, and not because the process goes away: that ends
+/// any connection between two replies once the time of its drain is over, and what it had begun may be done. Only behind a pop that
+/// is never answered nothing is.
+fn ends_by_itself(waiting: Option<State>, has_told_nothing: bool, is_leaving: bool) -> bool {
+    !is_leaving || waiting == Some(State::Endless) && has_told_nothing
+}
+
 /// Mostly a few, often one, sometimes many.
 fn batch_size(rng: &mut Rng) -> usize {
     let most = *rng.pick(&[1, 1, 8, 20, BATCH_MAX]);
@@ -457,5 +476,22 @@ fn reading(rng: &mut Rng) -> Reading {
         2 => Reading::Slow { piece: rng.between(100, 2_000), left: PIECES_MAX },
         3 => Reading::HalfClosed,
         _ => Reading::Fast,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_the_processes_where_that_goes_away() {
+        // Behind the +OK of a WATCH, at the end of the drain.
+        assert!(!ends_by_itself(Some(State::QuietApart), false, true));
+        assert!(!ends_by_itself(Some(State::Served), true, true), "its push may be done");
+        assert!(ends_by_itself(Some(State::Endless), true, true));
+        assert!(!ends_by_itself(Some(State::Endless), false, true));
+        for state in [State::QuietApart, State::Served, State::Endless] {
+            assert!(ends_by_itself(Some(state), false, false), "{state:?}: no other end is right");
+        }
     }
 }

@@ -131,6 +131,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         is_calm: options.calm,
         addresses: [respool.tcp(), respool.unix()],
         requests_done: AtomicU64::new(0),
+        is_leaving: AtomicBool::new(false),
         is_ending: AtomicBool::new(false),
         moves: AtomicU64::new(0),
         layout,
@@ -293,6 +294,7 @@ fn succeed(
     let (binary, arguments) = start_of(options, settings_file)?;
     let mut arguments = options.binary.arguments(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     arguments.extend(["--take-over", &takeover]);
+    world.is_leaving.store(true, Ordering::SeqCst);
     let mut retired = respool.succeed(&binary, &arguments)?;
     retired.wait(SETTLE_LIMIT)?;
     chaos::wait_for(world, begin + requests * 2 / 3);

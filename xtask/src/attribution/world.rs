@@ -19,6 +19,8 @@ pub(super) struct World {
     pub(super) addresses: [Address; 2],
     /// Requests answered or given up so far; the schedule of faults follows it.
     pub(super) requests_done: AtomicU64,
+    /// The process is being succeeded, or told to end.
+    pub(super) is_leaving: AtomicBool,
     /// The last process has been told to end.
     pub(super) is_ending: AtomicBool,
     /// How often a node was replaced by another server: its keys are other ones then.

@@ -368,8 +368,8 @@ fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
     const CLIENTS: usize = 1000;
     // `RESPOOL_TEST_SCALE=20` is about a minute of it.
     let rounds = std::env::var("RESPOOL_TEST_SCALE").map_or(3, |scale| 3 * scale.parse::<usize>().expect("a number"));
-    // What they do not read must not keep the one who kills them out.
-    let roomy = ["--process-bytes", "4gb", "--tls-handshake-timeout", "60s"];
+    // What they do not read must not keep the one who kills them out. Nor is any given up that the kernel has no memory to hear.
+    let roomy = ["--process-bytes", "4gb", "--tls-handshake-timeout", "60s", "--tcp-user-timeout", "off"];
     let args = [&roomy[..], &["--workers", "2", "--nodes", "embedded:,embedded:"]].concat();
     let (authority, server) = server("", &args);
     let settings = config(&authority, None);
@@ -392,6 +392,11 @@ fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
             parts.into_iter().map(|part| part.join().expect("it ends well")).collect()
         });
         let mut killer = connect(&server, &settings);
+        let there = killer.ask("INFO clients").expect("a reply");
+        assert!(
+            there.contains(&format!("connected_clients:{}\r\n", CLIENTS + 1)),
+            "round {round}: one has gone: {there}"
+        );
         let killed = killer.ask("CLIENT KILL TYPE normal SKIPME yes").expect("a reply");
         let said = server.process.output();
         assert_eq!(killed, format!(":{CLIENTS}\r\n"), "round {round}: {}", said.join("\n"));

@@ -15,7 +15,7 @@ use crate::push::scope::Scope;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
@@ -84,7 +84,7 @@ impl Subscriptions {
             return Flow::Next;
         };
         let rest = names.from(begun.done);
-        let part = rest.first(rest.len().min(names_per_turn(names.len())));
+        let part = rest.first(rest.len().min(env.names_at_once(index, names.len())));
         let nodes = self.subscribe_to(env, index, kind, part, pending, begun.number);
         self.await_nodes(env, pending, &nodes);
         // In RESP2 it may do little else from now on.
@@ -206,7 +206,8 @@ impl Subscriptions {
     fn unsubscribe(&mut self, env: &mut Env<impl Execute>, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
         let done = env.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
-        let part = rest.first(rest.len().min(names_per_turn(names.len())));
+        let at_once = env.names_at_once(index, names.len());
+        let part = rest.first(rest.len().min(at_once));
         // It must be certain which channels are given up, and they still receive the messages that the client has published
         // before.
         let has_to_wait = env.has_pending_begun(index)
@@ -233,7 +234,7 @@ impl Subscriptions {
             .collect();
         let registry = &mut self.registries[kind as usize];
         if names.is_empty() {
-            named.extend(subscriber.sets[kind as usize].ids().take(NAMES_PER_TURN_MAX));
+            named.extend(subscriber.sets[kind as usize].ids().take(at_once));
             named.iter().for_each(|id| registry.retain(*id));
         }
         let mut items = Vec::with_capacity(named.len());
@@ -477,6 +478,13 @@ impl<E: Execute> Env<E> {
 
     fn begun(&mut self, index: ClientId) -> Option<PartialSubscribe> {
         self.clients.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
+    }
+
+    /// How many names of a request, of `names` in all, are processed before others are served. The engine of this process executes a
+    /// transaction as a whole, and `transaction_bytes_max` bounds the names in one.
+    fn names_at_once(&self, index: ClientId, names: usize) -> usize {
+        let is_amid_exec = || self.clients.sessions.at(index).is_some_and(Session::is_amid_exec_reply);
+        if self.engine.is_some() && is_amid_exec() { usize::MAX } else { names_per_turn(names) }
     }
 
     /// The rest is for the next turn.

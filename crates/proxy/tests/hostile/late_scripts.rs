@@ -381,3 +381,30 @@ fn what_a_user_may_not_ask_is_refused_before_busy() {
     assert!(server.bench.answer(other, &["GET", "k"]).starts_with("-BUSY "));
     assert!(server.bench.answer(other, &["DEL", "k"]).starts_with("-NOPERM "));
 }
+
+#[test]
+fn many_names_do_not_interrupt_a_transaction() {
+    for is_given_up in [false, true] {
+        let engine = Slow::default();
+        let written = Arc::clone(&engine.written);
+        let mut bench = Bench::server_with(settings(), engine, Arc::new(Access::default()), Hooks::default());
+        let client = bench.accept();
+        let names: Vec<String> = (0..30_000).map(|number| format!("channel-{number}")).collect();
+        let mut subscribe = vec!["SUBSCRIBE"];
+        subscribe.extend(names.iter().map(String::as_str));
+        let many: &[&str] = if is_given_up {
+            assert!(bench.answer(client, &["HELLO", "3"]).starts_with('%'));
+            bench.ask(client, &subscribe);
+            bench.pass(1_000_000);
+            &["UNSUBSCRIBE"]
+        } else {
+            &subscribe
+        };
+        let block: [&[&str]; 5] = [&["MULTI"], &["SET", "a", "1"], many, &["SET", "b", "2"], &["EXEC"]];
+        let block = block.map(request).concat();
+        let (rest, last) = block.split_at(block.len() - 1);
+        bench.send(client, rest);
+        bench.send(client, last);
+        assert_eq!(*written.lock().unwrap(), ["a", "b"], "in one turn");
+    }
+}

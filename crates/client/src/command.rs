@@ -32,6 +32,10 @@ pub struct Command {
 /// ```
 pub fn cmd(name: &str) -> Command {
     let mut command = Command::empty();
+    if !name.as_bytes().contains(&b' ') {
+        command.push(name.as_bytes());
+        return command;
+    }
     for word in name.split(' ') {
         command.push(word.as_bytes());
     }
@@ -178,6 +182,12 @@ impl Command {
         (name, second)
     }
 
+    /// The whole request behind its head, if nothing of it is kept.
+    #[inline]
+    pub(crate) fn copied(&self) -> Option<&[u8]> {
+        self.kept.is_empty().then(|| self.text.as_slice())
+    }
+
     /// The request in order: parts to copy, and values to keep.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&[u8], Option<&Bytes>)> {
         let text = self.text.as_slice();
@@ -187,12 +197,20 @@ impl Command {
     }
 }
 
-/// The first argument of an encoded list of arguments, and what follows it.
+/// The first argument of an encoded list of arguments, and what follows it. Nothing for one that does not stand in the text.
+#[inline]
 fn first_argument(text: &[u8]) -> (&[u8], &[u8]) {
-    let Some(end) = text.iter().position(|&byte| byte == b'\r') else { return (b"", b"") };
-    let length = std::str::from_utf8(text.get(1..end).unwrap_or_default()).ok().and_then(|digits| digits.parse().ok());
-    let rest = text.get(end + 2..).unwrap_or_default();
-    let (argument, rest) = rest.split_at_checked(length.unwrap_or(0)).unwrap_or((b"", b""));
+    let (mut length, mut at) = (0_usize, 1);
+    loop {
+        match text.get(at) {
+            Some(digit @ b'0'..=b'9') => length = length.wrapping_mul(10).wrapping_add(usize::from(digit - b'0')),
+            Some(b'\r') => break,
+            _ => return (b"", b""),
+        }
+        at += 1;
+    }
+    let rest = text.get(at + 2..).unwrap_or_default();
+    let (argument, rest) = rest.split_at_checked(length).unwrap_or((b"", b""));
     (argument, rest.get(2..).unwrap_or_default())
 }
 

@@ -195,9 +195,11 @@ impl Progress {
         let ended = state.slots.take_ended(self.last)?;
         self.step = Step::Over;
         self.ended_before.clear();
-        for id in self.before.drain(..) {
-            let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
-            self.ended_before.push(state.slots.take_ended(id).unwrap_or_else(missing));
+        if !self.before.is_empty() {
+            for id in self.before.drain(..) {
+                let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
+                self.ended_before.push(state.slots.take_ended(id).unwrap_or_else(missing));
+            }
         }
         if let Ended::Failed(ErrorKind::Lost(_), _) = ended
             && self.may_repeat(&ended, commands)

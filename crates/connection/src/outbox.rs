@@ -141,6 +141,7 @@ impl<S: AsRef<[u8]>> Segments<S> {
 }
 
 impl<S: AsRef<[u8]>> Outbox for Segments<S> {
+    #[inline]
     fn len(&self) -> usize {
         self.closed_bytes + self.open.len() - self.written
     }
@@ -153,6 +154,7 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
         of_closed.sum::<usize>() + self.closed.capacity() * size_of::<Segment<S>>() + occupied_bytes(&self.open)
     }
 
+    #[inline]
     fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
         if self.open.capacity() == 0 {
             self.open = pool.take();
@@ -160,6 +162,7 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
         &mut self.open
     }
 
+    #[inline]
     fn advance(&mut self, bytes: usize, pool: &mut BufferPool) {
         self.written += bytes.min(self.len());
         while let Some(first) = self.closed.front() {
@@ -178,13 +181,16 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
         }
     }
 
+    #[inline]
     fn clear(&mut self, pool: &mut BufferPool) {
-        for segment in self.closed.drain(..) {
-            if let Segment::Copied(buffer) = segment {
-                pool.put(buffer);
+        if self.closed.capacity() > 0 {
+            for segment in self.closed.drain(..) {
+                if let Segment::Copied(buffer) = segment {
+                    pool.put(buffer);
+                }
             }
+            self.closed.shrink_to(SEGMENTS_KEPT);
         }
-        self.closed.shrink_to(SEGMENTS_KEPT);
         if self.open.capacity() > 0 {
             pool.put(std::mem::take(&mut self.open));
         }

@@ -109,7 +109,6 @@ pub(crate) struct State {
 /// What is done for the driver once the lock is free.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
-    waker: Option<Waker>,
     spawn: Option<Handle>,
     readiness: Option<(Id, Readiness)>,
     /// Runtimes of tasks that have waited before. The last handle of a runtime may drop its tasks.
@@ -120,9 +119,6 @@ pub(crate) struct Wakes {
 impl Wakes {
     pub(super) fn run(&mut self) {
         drop((self.readiness.take(), std::mem::take(&mut self.runtimes)));
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
         if let Some(runtime) = self.spawn.take() {
             runtime.spawn(Driver { core: std::mem::take(&mut self.core), has_yielded: false, calm: 0 });
         }
@@ -144,7 +140,7 @@ impl State {
             self.is_mixed = true;
         }
         if !is_same {
-            wakes.driver.runtimes.extend(std::mem::replace(&mut self.runtime, current));
+            wakes.rare().driver.runtimes.extend(std::mem::replace(&mut self.runtime, current));
         }
     }
 
@@ -160,12 +156,12 @@ impl State {
                 return false;
             }
             if !std::mem::replace(&mut self.is_woken, true) {
-                wakes.driver.waker = self.waker.clone();
+                wakes.driver = self.waker.clone();
             }
         } else if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.is_mixed) {
             (self.is_woken, self.is_alive, self.home) = (true, true, Some(runtime.id()));
-            wakes.driver.spawn = Some(runtime.clone());
-            wakes.driver.core = self.core.clone();
+            let wakes = &mut wakes.rare().driver;
+            (wakes.spawn, wakes.core) = (Some(runtime.clone()), self.core.clone());
         }
         self.is_alive
     }
@@ -173,7 +169,7 @@ impl State {
     /// The connection is gone.
     pub(super) fn forget_link(&mut self, wakes: &mut super::Wakes) {
         self.is_flush_due = false;
-        wakes.driver.readiness = self.readiness.take();
+        wakes.rare().driver.readiness = self.readiness.take();
     }
 
     pub(super) fn waker(&self) -> Option<Waker> {

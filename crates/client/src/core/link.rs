@@ -227,7 +227,8 @@ impl Link {
                     if !self.wait_readable(left)? {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
-                } else if self.read_timeout_us.swap(usual_us, Ordering::Relaxed) != usual_us {
+                } else if self.read_timeout_us.load(Ordering::Relaxed) != usual_us {
+                    self.read_timeout_us.store(usual_us, Ordering::Relaxed);
                     match &self.socket {
                         Socket::Tcp(socket) => socket.set_read_timeout(Some(usual))?,
                         Socket::Unix(socket) => socket.set_read_timeout(Some(usual))?,

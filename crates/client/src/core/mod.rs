@@ -224,7 +224,7 @@ impl State {
         }
         if let Some(link) = self.link.take() {
             link.shut();
-            wakes.link = Some(link);
+            wakes.rare().link = Some(link);
         }
         self.epoch += 1;
         (self.read_half, self.write_half) = (None, None);
@@ -238,7 +238,7 @@ impl State {
     /// As [`Self::lose`], for a connection that was in use.
     pub(crate) fn lose_link(&mut self, how: &dyn std::fmt::Display, now_us: u64, wakes: &mut Wakes) {
         let how: Arc<str> = how.to_string().into();
-        wakes.lost = Some(Box::new((Arc::clone(&how), self.upstream.tickets().len())));
+        wakes.rare().lost = Some((Arc::clone(&how), self.upstream.tickets().len()));
         self.last_failure = Some(Arc::clone(&how));
         self.lose(&ErrorKind::Lost(how), wakes);
         self.reconnect.note_lost(now_us, chance());

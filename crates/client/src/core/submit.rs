@@ -80,7 +80,11 @@ impl State {
         for command in commands {
             let id = slots.take(until_us);
             upstream.send_with(id, 0, |out: &mut Segments<_>| {
-                out.appender(pool).extend_from_slice(Head::request(command.arguments()).as_bytes());
+                let buffer = out.appender(pool);
+                buffer.extend_from_slice(Head::request(command.arguments()).as_bytes());
+                if let Some(text) = command.copied() {
+                    return buffer.extend_from_slice(text);
+                }
                 for (text, kept) in command.parts() {
                     out.appender(pool).extend_from_slice(text);
                     if let Some(value) = kept {

@@ -4,22 +4,30 @@ use super::slots::{Ended, Waiter};
 use super::{Core, Link};
 use std::sync::Arc;
 
-/// Things to wake, to drop and to begin.
+/// Things to wake, to drop and to begin. There is one for each time the lock is taken, so what most have none of lies apart.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     first: Waiter,
     others: Vec<Waiter>,
-    dropped: (Waiter, Option<Ended>),
-    trash: Vec<(Waiter, Option<Ended>)>,
-    pub(crate) link: Option<Arc<Link>>,
-    /// A connection was lost: how, and with how many requests that were not answered.
-    pub(crate) lost: Option<Box<(Arc<str>, usize)>>,
+    /// The driver's.
+    #[cfg(feature = "tokio")]
+    pub(crate) driver: Option<std::task::Waker>,
     /// Dials the server.
     pub(crate) dial: bool,
     /// Starts the thread that reads for tasks of no runtime.
     pub(crate) serve: bool,
     /// What looks after deadlines is to look again.
     pub(crate) keeper: bool,
+    rare: Option<Box<Rare>>,
+}
+
+/// What is seldom there.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    trash: Vec<(Waiter, Option<Ended>)>,
+    pub(crate) link: Option<Arc<Link>>,
+    /// A connection was lost: how, and with how many requests that were not answered.
+    pub(crate) lost: Option<(Arc<str>, usize)>,
     #[cfg(feature = "tokio")]
     pub(crate) driver: super::driver::Wakes,
 }
@@ -40,41 +48,68 @@ impl Wakes {
     }
 
     /// To be dropped and not woken.
+    #[inline]
     pub(crate) fn trash(&mut self, waiter: Waiter, ended: Option<Ended>) {
-        match (&self.dropped, &waiter, &ended) {
-            (_, Waiter::None, None) => {}
-            ((Waiter::None, None), ..) => self.dropped = (waiter, ended),
-            _ => self.trash.push((waiter, ended)),
+        if !matches!((&waiter, &ended), (Waiter::None, None)) {
+            self.rare().trash.push((waiter, ended));
         }
     }
 
     /// As [`Self::trash`].
+    #[inline]
     pub(crate) fn push_trash(&mut self, waiter: Waiter) {
         self.trash(waiter, None);
     }
 
+    pub(crate) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
     /// How many are woken.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         usize::from(!matches!(self.first, Waiter::None)) + self.others.len()
     }
 
     /// Does it. The lock must be free. Gives the memory back.
+    #[inline]
     pub(crate) fn run_on(mut self, core: &Arc<Core>) -> Vec<Waiter> {
+        if self.is_quiet() {
+            return self.others;
+        }
+        if self.dial | self.serve | self.keeper | self.rare.is_some() {
+            self.begin(core);
+        }
+        self.wake()
+    }
+
+    /// Whether there is nothing to do, as behind most uses of the lock.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        #[cfg(feature = "tokio")]
+        let is_driven = self.driver.is_some();
+        #[cfg(not(feature = "tokio"))]
+        let is_driven = false;
+        let has_waiters = !matches!(self.first, Waiter::None) || !self.others.is_empty();
+        !(self.dial | self.serve | self.keeper | is_driven | has_waiters) && self.rare.is_none()
+    }
+
+    #[cold]
+    fn begin(&mut self, core: &Arc<Core>) {
         if self.dial {
             Core::begin_dial(core);
         }
-        if std::mem::take(&mut self.keeper) {
+        if self.keeper {
             core.keep_deadlines();
         }
         if self.serve {
             core.serve_by_thread();
         }
-        if let Some(lost) = self.lost.take()
+        if let Some((how, unanswered)) = self.rare.as_mut().and_then(|rare| rare.lost.take())
             && let Some(endpoint) = core.config.told_endpoint()
         {
-            core.config.tell(&crate::Event::Lost { endpoint: &endpoint, how: &lost.0, unanswered: lost.1 });
+            core.config.tell(&crate::Event::Lost { endpoint: &endpoint, how: &how, unanswered });
         }
-        self.wake()
     }
 
     /// As [`Self::run_on`], for wakes that dial nothing.
@@ -82,12 +117,23 @@ impl Wakes {
         self.wake();
     }
 
+    #[inline]
     fn wake(&mut self) -> Vec<Waiter> {
-        std::mem::take(&mut self.first).wake();
+        if !matches!(self.first, Waiter::None) {
+            std::mem::take(&mut self.first).wake();
+        }
         let mut others = std::mem::take(&mut self.others);
-        others.drain(..).for_each(Waiter::wake);
+        if !others.is_empty() {
+            others.drain(..).for_each(Waiter::wake);
+        }
         #[cfg(feature = "tokio")]
-        self.driver.run();
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+        #[cfg(feature = "tokio")]
+        if let Some(rare) = &mut self.rare {
+            rare.driver.run();
+        }
         others
     }
 }

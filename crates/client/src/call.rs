@@ -86,6 +86,7 @@ impl<'c, T: FromReply> Call<'c, T> {
     }
 
     fn finish_apart(&mut self, result: Result<(), Error>) -> Result<T, Error> {
+        self.run.note_written(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().last());
         let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
@@ -94,6 +95,7 @@ impl<'c, T: FromReply> Call<'c, T> {
 
     #[inline]
     fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
+        self.run.note_written(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let reply = result.and_then(|()| reply(self.run.progress.ended.take().unwrap_or_else(missing)));
         let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
@@ -193,6 +195,7 @@ impl<'c> Batch<'c> {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        self.run.note_written(&self.commands);
         let first = self.commands.first().map_or(&b""[..], Command::name);
         let result = result.map_err(|error| error.of(first));
         if self.run.is_observed() {

@@ -62,6 +62,8 @@ impl Client {
 
     /// A client with these settings.
     pub fn with_config(config: Config) -> Self {
+        #[cfg(feature = "cache")]
+        let config = Config { caches: std::sync::Arc::default(), ..config };
         Self { topology: Topology::new(config) }
     }
 
@@ -191,8 +193,29 @@ impl Client {
         Subscribe::new(&self.topology.side().hub, Kind::Shard, channels, self.topology.deadline())
     }
 
+    /// Reads that are answered in the program while the server has not told of a change, on a connection of their own. Each call makes
+    /// another cache.
+    ///
+    /// What is written by this client is forgotten in its caches before the call that writes ends, if the
+    /// command table says which keys it writes.
+    ///
+    /// # Errors
+    ///
+    /// Some of the prefixes begin with others, which a server refuses.
+    #[cfg(feature = "cache")]
+    pub fn cache(&self, caching: crate::Caching) -> Result<crate::Cache, Error> {
+        caching.check()?;
+        let config = self.topology.side().core.config.clone();
+        let caches = std::sync::Arc::clone(&config.caches);
+        let cache = crate::Cache::new(config, caching);
+        caches.add(cache.shared());
+        Ok(cache)
+    }
+
     /// Ends all connections, calls and subscriptions, of all copies, for good.
     pub fn close(&self) {
+        #[cfg(feature = "cache")]
+        self.topology.side().core.config.caches.close();
         self.topology.close();
     }
 

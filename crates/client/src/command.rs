@@ -67,6 +67,17 @@ impl Command {
         all
     }
 
+    /// The request as it is sent.
+    #[cfg(feature = "cache")]
+    pub(crate) fn encoded(&self) -> Bytes {
+        let mut bytes = Head::request(self.arguments).as_bytes().to_vec();
+        for (text, kept) in self.parts() {
+            bytes.extend_from_slice(text);
+            bytes.extend_from_slice(kept.map_or(&[][..], |value| value));
+        }
+        bytes.into()
+    }
+
     /// Bytes of the request as it is sent.
     pub(crate) fn sent_bytes(&self) -> usize {
         let parts = self.parts().map(|(text, kept)| text.len() + kept.map_or(0, Bytes::len));

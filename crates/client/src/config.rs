@@ -35,6 +35,9 @@ pub struct Config {
     pub(crate) observer: Observed,
     #[cfg(feature = "tls")]
     pub(crate) tls: crate::Tls,
+    /// Those of the client, which forget what it writes.
+    #[cfg(feature = "cache")]
+    pub(crate) caches: Arc<crate::cache::Caches>,
 }
 
 impl Config {
@@ -93,7 +96,18 @@ impl Config {
             observer: Observed::default(),
             #[cfg(feature = "tls")]
             tls,
+            #[cfg(feature = "cache")]
+            caches: Arc::default(),
         })
+    }
+
+    /// Requests are over, or may have been executed: what they write is not known any longer.
+    #[inline]
+    pub(crate) fn note_written(&self, commands: &[crate::Command]) {
+        #[cfg(feature = "cache")]
+        self.caches.note_written(commands);
+        #[cfg(not(feature = "cache"))]
+        let _ = commands;
     }
 
     /// What connections over TLS demand and show, instead of what the address says of that.

@@ -32,6 +32,20 @@ pub enum Event<'a> {
         /// Requests that were sent on it and not answered.
         unanswered: usize,
     },
+    /// A cached read was looked up.
+    #[cfg(feature = "cache")]
+    CachedRead {
+        /// The name of the request's command.
+        command: &'a str,
+        /// Whether its reply was kept; otherwise it is asked for, or another call has done so.
+        is_hit: bool,
+    },
+    /// Keys of a cache have changed, as the server tells.
+    #[cfg(feature = "cache")]
+    Invalidated {
+        /// How many; `None` for all: the server says so, or its connection was lost.
+        keys: Option<usize>,
+    },
     /// A server has taken something for a blocking request whose caller had left. The reply is here and nowhere else.
     Orphan {
         /// The name of the request's command.

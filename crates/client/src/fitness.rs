@@ -2,6 +2,8 @@
 
 use crate::Command;
 use respool_command::{Command as TableCommand, GenericCommand, Lane, Row, lookup, timeout_us};
+#[cfg(feature = "cache")]
+use respool_command::{Flags, KeyAccess, KeyPosition, KeyPositions};
 use respool_wire::{Args, ArgsBuf, Head, RequestDecoder, RequestLimits, Step, Strictness};
 use std::time::Duration;
 
@@ -104,6 +106,63 @@ fn with_args<T>(command: &Command, look: impl FnOnce(Args<'_>) -> T) -> T {
     match RequestDecoder::new().decode(&bytes, &limits) {
         Ok(Step::Request(request)) => look(request.args),
         _ => look(ArgsBuf::default().as_args()),
+    }
+}
+
+/// The key of a request whose reply a cache may keep, or why it may not: a server tells of changes of keys, and of nothing else that a
+/// reply may depend on.
+#[cfg(feature = "cache")]
+pub(crate) fn read_key(command: &Command) -> Result<bytes::Bytes, &'static str> {
+    let row = lookup(command.name()).map(|row| row_of(row, command));
+    let row = row.ok_or("is not known to change nothing: call it without a cache")?;
+    if !row.flags.has(Flags::READONLY) || row.runs_scripts || fitness(command) != Fitness::Shared {
+        return Err("changes something, waits or runs a script: call it without a cache");
+    }
+    if row.tips.contains(&"nondeterministic_output") {
+        return Err("replies differ although nothing has changed: call it without a cache");
+    }
+    let keys = keys_of(row, command).filter(|keys| keys.len() == 1);
+    let mut keys = keys.ok_or("does not read one key alone: call it without a cache")?;
+    Ok(keys.swap_remove(0))
+}
+
+/// The keys of a request; `None` if it may have others that cannot be told.
+#[cfg(feature = "cache")]
+fn keys_of(row: &'static Row, command: &Command) -> Option<Vec<bytes::Bytes>> {
+    if row.keys.specs().iter().any(|spec| spec.access.has(KeyAccess::INCOMPLETE)) {
+        return None;
+    }
+    with_args(command, |args| {
+        let mut positions = KeyPositions::default();
+        row.keys.positions(args, &mut positions).ok()?;
+        let is_told = !positions.has_unnamed() && positions.iter().all(|position| position.access.is_key());
+        let key = |position: KeyPosition| args.get(position.index as usize).map(bytes::Bytes::copy_from_slice);
+        if is_told { positions.iter().map(key).collect() } else { None }
+    })
+}
+
+/// What a request writes.
+#[cfg(feature = "cache")]
+pub(crate) enum Written {
+    /// Nothing that is known.
+    Nothing,
+    /// Some of these keys.
+    Keys(Vec<bytes::Bytes>),
+    /// Perhaps any key.
+    All,
+}
+
+/// What a request writes.
+#[cfg(feature = "cache")]
+pub(crate) fn written(command: &Command) -> Written {
+    let Some(row) = lookup(command.name()).map(|row| row_of(row, command)) else { return Written::Nothing };
+    let is_write = row.flags.has(Flags::WRITE);
+    if !is_write && !row.runs_scripts {
+        return Written::Nothing;
+    }
+    match keys_of(row, command) {
+        Some(keys) if !keys.is_empty() => Written::Keys(keys),
+        _ => Written::All,
     }
 }
 

@@ -42,6 +42,8 @@
 //! `Deserialize`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "cache")]
+mod cache;
 mod call;
 mod client;
 mod command;
@@ -72,6 +74,8 @@ mod url;
 // Derived code names this crate, also within it.
 extern crate self as respool_client;
 
+#[cfg(feature = "cache")]
+pub use cache::{Cache, CacheStats, CachedCall, Caching};
 pub use call::{Batch, Call, Transaction};
 pub use client::{Client, Stats};
 pub use command::{Command, cmd};

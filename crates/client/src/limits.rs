@@ -46,6 +46,22 @@ pub const LANES_IDLE: Duration = Duration::from_secs(30);
 /// How long a server may take to let go of a blocking request, and how long its reply may take then. After that its connection is closed.
 pub const RELEASE_LIMIT: Duration = Duration::from_secs(1);
 
+/// Bytes of a cache, by default.
+#[cfg(feature = "cache")]
+pub const CACHE_BYTES: usize = 64 << 20;
+
+/// How long a value is cached at most, by default.
+#[cfg(feature = "cache")]
+pub const CACHE_TTL: Duration = Duration::from_secs(60);
+
+/// How long values are given out of a cache without a word from the server, by default.
+#[cfg(feature = "cache")]
+pub const CACHE_SILENCE: Duration = Duration::from_secs(5);
+
+/// Reads for a cache that are sent and not answered at a time.
+#[cfg(feature = "cache")]
+pub(crate) const CACHE_ASKED_MAX: usize = 1024;
+
 /// Messages that may wait to be taken in one subscription, by default.
 pub const SUBSCRIPTION_MESSAGES: usize = 10_000;
 

@@ -122,6 +122,18 @@ impl Reply {
         }
     }
 
+    /// Bytes that it holds on to.
+    #[cfg(feature = "cache")]
+    pub(crate) fn bytes(&self) -> usize {
+        let held = match self {
+            Self::Null | Self::Integer(_) | Self::Boolean(_) | Self::Double(_) => 0,
+            Self::Status(text) | Self::Bulk(text) | Self::BigNumber(text) => text.len(),
+            Self::Error(error) => error.text().len(),
+            Self::Array(elements) | Self::Set(elements) | Self::Map(elements) => elements.bytes.len(),
+        };
+        held + std::mem::size_of::<Self>()
+    }
+
     /// The elements of an aggregate of any kind.
     pub fn into_elements(self) -> Result<Elements, Self> {
         match self {

@@ -563,6 +563,12 @@ impl<'c> Run<'c> {
         });
     }
 
+    /// Requests are over, or may have been executed.
+    #[inline]
+    pub(crate) fn note_written(&self, commands: &[Command]) {
+        self.core.config.note_written(commands);
+    }
+
     /// See [`Progress::wait`].
     #[inline]
     pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {

@@ -30,6 +30,8 @@ mod tests;
 mod wakes;
 mod write;
 
+#[cfg(feature = "cache")]
+pub(crate) use dial::Failure;
 pub(crate) use dial::{Greeted, shake_hands};
 pub(crate) use link::{Link, Wait};
 pub(crate) use lookup::Lookup;

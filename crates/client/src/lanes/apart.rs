@@ -362,6 +362,7 @@ impl Apart {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        self.call.side.core.config.note_written(&self.call.commands);
         result.map_err(|error| error.of(self.call.name()))?;
         let replies = self.call.take_ended().map(|ended| match ended {
             Ended::Reply(Reply::Error(error)) => Ok(Err(error)),

@@ -1,0 +1,528 @@
+//! What is cached, what is being fetched, and what the server has said of it since. No clock and no connection: the caller says what
+//! happened and when.
+//!
+//! ```text
+//!   request:  [unknown] --begin--> [fetched by one, waited for by others] --reply--> [cached] --until its time--> [unknown]
+//!                                         |  its key has changed                        |  its key has changed, room is wanted
+//!                                         v                                             v
+//!                                    [overtaken] --reply: given, not kept-->        [unknown]
+//! ```
+//!
+//! A fetch has its place before its request is sent. So a change that the server tells of always meets the place or the value,
+//! whichever is there, and what was read before a change that is known is never kept. A reader who began before the fetch did may have
+//! an overtaken reply, as it may have that of a request of its own. One that began later reads again.
+
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap};
+
+/// What an entry costs beside its bytes: its places in the tables.
+const ENTRY_BYTES: usize = 200;
+
+/// A fetch. Numbers are not used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FetchId(u64);
+
+/// When something began, among all that did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tick(u64);
+
+/// What a reader finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found<V> {
+    /// A value.
+    Cached(V),
+    /// Another reader has asked for it.
+    Awaited(FetchId),
+    /// Nothing: the request is to be sent.
+    Missing(FetchId),
+}
+
+/// A fetch that is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    began: Tick,
+    is_overtaken: bool,
+}
+
+impl Fetched {
+    /// Whether a reader that began at `tick` may have the reply.
+    pub(crate) fn is_for(&self, tick: Tick) -> bool {
+        !self.is_overtaken || self.is_of_before(tick)
+    }
+
+    /// Whether a reader that began at `tick` did so before the fetch, as with a request of its own.
+    pub(crate) fn is_of_before(&self, tick: Tick) -> bool {
+        tick <= self.began
+    }
+}
+
+#[derive(Debug)]
+struct Fetch {
+    request: Bytes,
+    key: Bytes,
+    began: Tick,
+    sent_us: u64,
+    is_overtaken: bool,
+}
+
+#[derive(Debug)]
+enum Place<V> {
+    Fetched(FetchId),
+    Cached { value: V, bytes: usize, until_us: u64, used: u64 },
+}
+
+/// The entries, their order of use, and the fetches.
+#[derive(Debug)]
+pub(crate) struct Book<V> {
+    bytes_max: usize,
+    ttl_us: u64,
+    /// By key, then by request: a change of a key is that of all its requests.
+    places: HashMap<Bytes, HashMap<Bytes, Place<V>>>,
+    /// Of cached entries, the least recently used first: the key and the request.
+    order: BTreeMap<u64, (Bytes, Bytes)>,
+    fetches: HashMap<FetchId, Fetch>,
+    bytes: usize,
+    ticks: u64,
+}
+
+impl<V: Clone> Book<V> {
+    pub(crate) fn new(bytes_max: usize, ttl_us: u64) -> Self {
+        Self {
+            bytes_max,
+            ttl_us,
+            places: HashMap::new(),
+            order: BTreeMap::new(),
+            fetches: HashMap::new(),
+            bytes: 0,
+            ticks: 0,
+        }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.ticks += 1;
+        self.ticks
+    }
+
+    /// A reader begins.
+    pub(crate) fn begin(&mut self) -> Tick {
+        Tick(self.tick())
+    }
+
+    /// What there is of `request`, which reads `key`.
+    pub(crate) fn find(&mut self, key: &Bytes, request: &Bytes, now_us: u64) -> Found<V> {
+        let now = self.tick();
+        let place = self.places.get_mut(key).and_then(|requests| requests.get_mut(request));
+        match place {
+            Some(Place::Fetched(id)) => return Found::Awaited(*id),
+            Some(Place::Cached { value, until_us, used, .. }) if now_us < *until_us => {
+                let names = self.order.remove(used).unwrap_or_default();
+                *used = now;
+                self.order.insert(now, names);
+                return Found::Cached(value.clone());
+            }
+            Some(Place::Cached { .. }) => self.remove(key, request),
+            None => {}
+        }
+        let id = FetchId(now);
+        let fetch = Fetch {
+            request: request.clone(),
+            key: key.clone(),
+            began: Tick(now),
+            sent_us: now_us,
+            is_overtaken: false,
+        };
+        self.fetches.insert(id, fetch);
+        self.places.entry(key.clone()).or_default().insert(request.clone(), Place::Fetched(id));
+        Found::Missing(id)
+    }
+
+    /// Forgets a value or leaves the place of a fetch.
+    fn remove(&mut self, key: &Bytes, request: &Bytes) {
+        let Some(requests) = self.places.get_mut(key) else { return };
+        if let Some(Place::Cached { bytes, used, .. }) = requests.remove(request) {
+            self.bytes -= bytes;
+            self.order.remove(&used);
+        }
+        if requests.is_empty() {
+            self.places.remove(key);
+        }
+    }
+
+    /// The request of a fetch is about to be sent: what it reads is of this time or later.
+    pub(crate) fn note_sent(&mut self, id: FetchId, now_us: u64) {
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.sent_us = now_us;
+        }
+    }
+
+    /// A fetch has its reply. `value` is kept if there is one, for `left_us` after it was sent at most: what is left of the time of its
+    /// key. `bytes` are those of the value.
+    pub(crate) fn end(&mut self, id: FetchId, value: Option<(V, usize)>, left_us: u64, now_us: u64) -> Option<Fetched> {
+        let fetch = self.fetches.remove(&id)?;
+        let over = Fetched { began: fetch.began, is_overtaken: fetch.is_overtaken };
+        if fetch.is_overtaken {
+            return Some(over);
+        }
+        self.remove(&fetch.key, &fetch.request);
+        let until_us = fetch.sent_us.saturating_add(self.ttl_us.min(left_us));
+        let Some((value, bytes)) = value.filter(|_| now_us < until_us) else { return Some(over) };
+        let bytes = bytes + fetch.key.len() + 2 * fetch.request.len() + ENTRY_BYTES;
+        if bytes > self.bytes_max {
+            return Some(over);
+        }
+        while self.bytes + bytes > self.bytes_max {
+            let Some((_, (key, request))) = self.order.first_key_value() else { break };
+            let (key, request) = (key.clone(), request.clone());
+            self.remove(&key, &request);
+        }
+        let used = self.tick();
+        self.bytes += bytes;
+        self.order.insert(used, (fetch.key.clone(), fetch.request.clone()));
+        let place = Place::Cached { value, bytes, until_us, used };
+        self.places.entry(fetch.key).or_default().insert(fetch.request, place);
+        Some(over)
+    }
+
+    /// A key has changed. Returns how many values and fetches it was.
+    pub(crate) fn invalidate(&mut self, key: &[u8]) -> usize {
+        let Some(requests) = self.places.remove(key) else { return 0 };
+        let count = requests.len();
+        for place in requests.into_values() {
+            self.forget(&place);
+        }
+        count
+    }
+
+    fn forget(&mut self, place: &Place<V>) {
+        match place {
+            Place::Fetched(id) => {
+                if let Some(fetch) = self.fetches.get_mut(id) {
+                    fetch.is_overtaken = true;
+                }
+            }
+            Place::Cached { bytes, used, .. } => {
+                self.bytes -= bytes;
+                self.order.remove(used);
+            }
+        }
+    }
+
+    /// Forgets all values. Fetches go on.
+    pub(crate) fn forget_values(&mut self) {
+        while let Some((_, (key, request))) = self.order.first_key_value() {
+            let (key, request) = (key.clone(), request.clone());
+            self.remove(&key, &request);
+        }
+    }
+
+    /// All keys may have changed.
+    pub(crate) fn invalidate_all(&mut self) {
+        self.places.clear();
+        self.order.clear();
+        self.bytes = 0;
+        for fetch in self.fetches.values_mut() {
+            fetch.is_overtaken = true;
+        }
+    }
+
+    /// The connection is gone: nothing that was read on it is known any longer, and no fetch has a reply.
+    pub(crate) fn lose(&mut self) -> Vec<FetchId> {
+        self.invalidate_all();
+        let mut lost: Vec<FetchId> = self.fetches.drain().map(|(id, _)| id).collect();
+        lost.sort_unstable();
+        lost
+    }
+
+    /// Values, and the bytes that they count as.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.order.len(), self.bytes)
+    }
+
+    /// Fetches that are under way.
+    pub(crate) fn fetches(&self) -> usize {
+        self.fetches.len()
+    }
+
+    /// Everything that is counted is what is there.
+    #[cfg(test)]
+    fn check(&self) {
+        let mut cached = 0;
+        let mut bytes = 0;
+        for (key, requests) in &self.places {
+            assert!(!requests.is_empty());
+            for (request, place) in requests {
+                match place {
+                    Place::Fetched(id) => {
+                        let fetch = &self.fetches[id];
+                        assert!(!fetch.is_overtaken && fetch.key == *key && fetch.request == *request);
+                    }
+                    Place::Cached { bytes: own, used, .. } => {
+                        cached += 1;
+                        bytes += own;
+                        assert_eq!(self.order[used], (key.clone(), request.clone()));
+                    }
+                }
+            }
+        }
+        assert_eq!((cached, bytes), (self.order.len(), self.bytes));
+        assert!(self.bytes <= self.bytes_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_testkit::Rng;
+    use std::collections::VecDeque;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn book() -> Book<u64> {
+        Book::new(10_000, 60 * SECOND)
+    }
+
+    fn name(text: &str) -> Bytes {
+        Bytes::copy_from_slice(text.as_bytes())
+    }
+
+    fn missing(found: Found<u64>) -> FetchId {
+        match found {
+            Found::Missing(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_change_between_request_and_reply_wins() {
+        let (mut book, k) = (book(), name("k"));
+        let first = book.begin();
+        let id = missing(book.find(&k, &k, 0));
+        let later = book.begin();
+        assert_eq!(book.find(&k, &k, 0), Found::Awaited(id));
+        assert_eq!(book.invalidate(b"k"), 1);
+        let after = book.begin();
+        let next = missing(book.find(&k, &k, 1));
+        let over = book.end(id, Some((1, 1)), u64::MAX, 2).unwrap();
+        assert_eq!((over.is_for(first), over.is_for(later), over.is_for(after)), (true, false, false));
+        assert_eq!(book.find(&k, &k, 3), Found::Awaited(next));
+        let over = book.end(next, Some((2, 1)), u64::MAX, 4).unwrap();
+        assert!(over.is_for(later) && over.is_for(after));
+        assert_eq!(book.find(&k, &k, 5), Found::Cached(2));
+        book.check();
+    }
+
+    #[test]
+    fn a_value_lives_no_longer_than_its_key_and_its_limit() {
+        let (mut book, k) = (book(), name("k"));
+        let id = missing(book.find(&k, &k, 0));
+        book.note_sent(id, 10);
+        book.end(id, Some((1, 1)), 100, 50);
+        assert_eq!(book.find(&k, &k, 109), Found::Cached(1));
+        let id = missing(book.find(&k, &k, 110));
+        book.end(id, Some((1, 1)), u64::MAX, 120);
+        assert_eq!(book.find(&k, &k, 110 + 60 * SECOND - 1), Found::Cached(1));
+        let id = missing(book.find(&k, &k, 110 + 60 * SECOND));
+        // Its time was over before it came.
+        book.end(id, Some((1, 1)), 5, 200 * SECOND);
+        missing(book.find(&k, &k, 200 * SECOND));
+        book.check();
+    }
+
+    #[test]
+    fn the_least_recently_used_makes_room() {
+        let mut book = Book::new(3 * (ENTRY_BYTES + 3 + 10), 60 * SECOND);
+        for (at, key) in ["a", "b", "c"].into_iter().enumerate() {
+            let id = missing(book.find(&name(key), &name(key), 0));
+            book.end(id, Some((at as u64, 10)), u64::MAX, 0);
+        }
+        assert_eq!(book.find(&name("a"), &name("a"), 0), Found::Cached(0));
+        let id = missing(book.find(&name("d"), &name("d"), 0));
+        book.end(id, Some((3, 10)), u64::MAX, 0);
+        missing(book.find(&name("b"), &name("b"), 0));
+        assert_eq!(book.find(&name("a"), &name("a"), 0), Found::Cached(0));
+        let id = missing(book.find(&name("large"), &name("large"), 0));
+        book.end(id, Some((9, 100_000)), u64::MAX, 0);
+        assert_eq!(book.size().0, 3, "what is larger than all of it makes none of the others go");
+        book.check();
+    }
+
+    #[test]
+    fn nothing_that_was_read_on_a_lost_connection_is_found() {
+        let (mut book, k, l) = (book(), name("k"), name("l"));
+        let id = missing(book.find(&k, &k, 0));
+        book.end(id, Some((1, 1)), u64::MAX, 0);
+        let id = missing(book.find(&l, &l, 0));
+        assert_eq!(book.lose(), [id]);
+        missing(book.find(&k, &k, 0));
+        assert_eq!(book.end(id, Some((1, 1)), u64::MAX, 0), None);
+        book.check();
+    }
+
+    /// What a server sends to the connection of the cache, in order.
+    enum Sent {
+        Reply(FetchId, u64),
+        Change(Option<usize>),
+    }
+
+    /// A reader that waits: when it began, what it waits for, and its key.
+    struct Reader {
+        tick: Tick,
+        key: usize,
+        /// The newest version of its key at the server when the reader began.
+        version: u64,
+        /// The newest version that the cache had been told of when the reader began.
+        told: u64,
+    }
+
+    /// A server that counts up, a connection that keeps the order and delays at will, and readers. What a reader has is never older than a
+    /// change that the cache had heard of when the reader began; what the cache gives from its memory is never older than one
+    /// that it has heard of at all.
+    fn play(seed: u64) {
+        let mut rng = Rng::new(seed);
+        let mut below = move |limit: usize| (rng.next_u64() % limit as u64) as usize;
+        let keys: Vec<Bytes> = (0..3).map(|key| name(&format!("key{key}"))).collect();
+        let mut book: Book<u64> = Book::new(if below(2) == 0 { 500 } else { 100_000 }, 50);
+        let (mut versions, mut told) = ([1_u64; 3], [0_u64; 3]);
+        let mut tracked = [false; 3];
+        let mut requests: VecDeque<(FetchId, usize)> = VecDeque::new();
+        let mut sent: VecDeque<Sent> = VecDeque::new();
+        let mut waiting: Vec<(FetchId, Vec<Reader>)> = Vec::new();
+        // Versions that keys had when a change of theirs was sent: what is older is stale behind it.
+        let mut changes: VecDeque<[u64; 3]> = VecDeque::new();
+        let is_broadcast = below(2) == 0;
+        let mut now_us = 0;
+        for _ in 0..400 {
+            now_us += below(10) as u64;
+            match below(10) {
+                // A reader comes.
+                0..=3 => {
+                    let key = below(3);
+                    let reader = Reader { tick: book.begin(), key, version: versions[key], told: told[key] };
+                    look(&mut book, &keys, reader, now_us, &told, &mut requests, &mut waiting);
+                }
+                // The server executes a request.
+                4 | 5 => {
+                    if let Some((id, key)) = requests.pop_front() {
+                        tracked[key] = true;
+                        sent.push_back(Sent::Reply(id, versions[key]));
+                    }
+                }
+                // A key changes.
+                6 => {
+                    let key = below(3);
+                    versions[key] += 1;
+                    if tracked[key] || is_broadcast {
+                        tracked[key] = false;
+                        changes.push_back(versions);
+                        sent.push_back(Sent::Change(Some(key)));
+                    }
+                }
+                7 if below(10) == 0 => {
+                    versions.iter_mut().for_each(|version| *version += 1);
+                    tracked = [false; 3];
+                    changes.push_back(versions);
+                    sent.push_back(Sent::Change(None));
+                }
+                // The connection is lost with all that is on its way.
+                8 if below(10) == 0 => {
+                    (requests, sent, tracked) = (VecDeque::new(), VecDeque::new(), [false; 3]);
+                    changes.clear();
+                    let lost = book.lose();
+                    assert_eq!(book.size(), (0, 0));
+                    let again = std::mem::take(&mut waiting);
+                    assert!(again.iter().all(|(id, _)| lost.contains(id)));
+                    for reader in again.into_iter().flat_map(|(_, readers)| readers) {
+                        look(&mut book, &keys, reader, now_us, &told, &mut requests, &mut waiting);
+                    }
+                }
+                // The client reads.
+                _ => match sent.pop_front() {
+                    Some(Sent::Change(key)) => {
+                        let at = changes.pop_front().unwrap();
+                        match key {
+                            Some(key) => {
+                                told[key] = told[key].max(at[key]);
+                                book.invalidate(&keys[key]);
+                            }
+                            None => {
+                                told = at;
+                                book.invalidate_all();
+                            }
+                        }
+                    }
+                    Some(Sent::Reply(id, version)) => {
+                        let left_us = if below(4) == 0 { below(40) as u64 } else { u64::MAX };
+                        let value = (below(8) > 0).then_some((version, 50));
+                        let over = book.end(id, value, left_us, now_us).unwrap();
+                        let place = waiting.iter().position(|(waited, _)| *waited == id).unwrap();
+                        for reader in waiting.remove(place).1 {
+                            if over.is_for(reader.tick) {
+                                assert!(version >= reader.told, "{seed}: older than what was known");
+                            } else {
+                                look(&mut book, &keys, reader, now_us, &told, &mut requests, &mut waiting);
+                            }
+                        }
+                    }
+                    None => {}
+                },
+            }
+            book.check();
+        }
+        // Nothing waits for ever.
+        while !waiting.is_empty() {
+            while let Some((id, key)) = requests.pop_front() {
+                sent.push_back(Sent::Reply(id, versions[key]));
+            }
+            while let Some(next) = sent.pop_front() {
+                match next {
+                    Sent::Change(Some(key)) => drop(book.invalidate(&keys[key])),
+                    Sent::Change(None) => book.invalidate_all(),
+                    Sent::Reply(id, version) => {
+                        let over = book.end(id, Some((version, 50)), u64::MAX, now_us).unwrap();
+                        let place = waiting.iter().position(|(waited, _)| *waited == id).unwrap();
+                        for reader in waiting.remove(place).1 {
+                            if !over.is_for(reader.tick) {
+                                look(&mut book, &keys, reader, now_us, &[0; 3], &mut requests, &mut waiting);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(book.fetches(), 0);
+    }
+
+    fn look(
+        book: &mut Book<u64>,
+        keys: &[Bytes],
+        reader: Reader,
+        now_us: u64,
+        told: &[u64; 3],
+        requests: &mut VecDeque<(FetchId, usize)>,
+        waiting: &mut Vec<(FetchId, Vec<Reader>)>,
+    ) {
+        let key = reader.key;
+        match book.find(&keys[key], &keys[key], now_us) {
+            Found::Cached(version) => {
+                assert!(version >= told[key], "older than a change that was heard of");
+                assert!(version >= reader.told && reader.version > 0);
+            }
+            Found::Awaited(id) => {
+                let place = waiting.iter_mut().find(|(waited, _)| *waited == id).unwrap();
+                place.1.push(reader);
+            }
+            Found::Missing(id) => {
+                book.note_sent(id, now_us);
+                requests.push_back((id, key));
+                waiting.push((id, vec![reader]));
+            }
+        }
+    }
+
+    #[test]
+    fn no_order_of_events_gives_a_value_older_than_a_known_change() {
+        for seed in 0..3_000 {
+            play(seed);
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! What the callers of a cache and the thread that reads for it share: the book, the callers that wait, and the requests that are
+//! to be sent.
+
+use super::book::{Book, FetchId, Found, Tick};
+use super::{CacheStats, Caching};
+use crate::core::Waiter;
+use crate::{Config, Error, ErrorKind, Outcome as Sent, Reply};
+use bytes::Bytes;
+use respool_wire::Protocol;
+use std::collections::{HashMap, VecDeque};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a caller that waits is told.
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    Reply(Reply),
+    /// The key has changed since the request was sent, and the caller came later than that: it reads again.
+    Overtaken,
+    /// The connection was lost; how. It may read again.
+    Lost(Arc<str>),
+    Failed(ErrorKind, Sent),
+}
+
+/// Where one caller waits.
+#[derive(Debug)]
+pub(super) struct Seat {
+    tick: Tick,
+    until: Option<Instant>,
+    state: Mutex<(Waiter, Option<Outcome>)>,
+}
+
+impl Seat {
+    /// What the caller was told, or it waits.
+    pub(super) fn take(&self, waiter: impl Fn() -> Waiter) -> Option<Outcome> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(outcome) = state.1.take() {
+            return Some(outcome);
+        }
+        let old = std::mem::replace(&mut state.0, waiter());
+        drop(state);
+        drop(old);
+        None
+    }
+
+    fn tell(&self, outcome: Option<Outcome>) -> Waiter {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if outcome.is_some() {
+            state.1 = outcome;
+        }
+        std::mem::take(&mut state.0)
+    }
+}
+
+/// A request that has not been sent.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) id: FetchId,
+    pub(super) key: Bytes,
+    pub(super) request: Bytes,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) book: Book<Reply>,
+    seats: HashMap<FetchId, Vec<Arc<Seat>>>,
+    pub(super) work: VecDeque<Work>,
+    /// When a caller's time is over next, as far as it was looked.
+    next_late: Option<Instant>,
+    has_pump: bool,
+    /// It was rung since the thread has looked at what is to be sent.
+    pub(super) is_woken: bool,
+    is_closed: bool,
+    last_failure: Option<Arc<str>>,
+    stats: CacheStats,
+}
+
+/// A cache.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(super) config: Config,
+    pub(super) caching: Caching,
+    state: Mutex<State>,
+    began: Instant,
+    /// When the server was last heard, in microseconds; 0 while there is no connection.
+    pub(super) heard_us: AtomicU64,
+    /// A byte in the first wakes the thread, which listens at the second.
+    bell: Option<(UnixStream, Arc<UnixStream>)>,
+}
+
+fn bell() -> std::io::Result<(UnixStream, Arc<UnixStream>)> {
+    let (rings, listens) = UnixStream::pair()?;
+    rings.set_nonblocking(true)?;
+    listens.set_nonblocking(true)?;
+    Ok((rings, Arc::new(listens)))
+}
+
+impl Shared {
+    pub(super) fn new(mut config: Config, caching: Caching) -> Arc<Self> {
+        let mut request = Vec::new();
+        let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON"];
+        if let Some(prefixes) = &caching.prefixes {
+            words.push(b"BCAST");
+            prefixes.iter().for_each(|prefix| words.extend([&b"PREFIX"[..], prefix]));
+        }
+        respool_wire::encode_request(&mut request, words.into_iter());
+        config.identity.tracking = Some(request.into());
+        config.identity.protocol = Protocol::Resp3;
+        let ttl_us = u64::try_from(caching.ttl.as_micros()).unwrap_or(u64::MAX);
+        let state = State {
+            book: Book::new(caching.bytes_max, ttl_us),
+            seats: HashMap::new(),
+            work: VecDeque::new(),
+            next_late: None,
+            has_pump: false,
+            is_woken: false,
+            is_closed: false,
+            last_failure: None,
+            stats: CacheStats::default(),
+        };
+        Arc::new(Self {
+            config,
+            caching,
+            state: Mutex::new(state),
+            began: Instant::now(),
+            heard_us: AtomicU64::new(0),
+            bell: bell().ok(),
+        })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Microseconds since the cache was made, and one.
+    pub(super) fn now_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64 + 1
+    }
+
+    pub(super) fn is_observed(&self) -> bool {
+        self.config.observer.0.is_some()
+    }
+
+    /// A reader begins.
+    pub(super) fn begin(&self) -> Tick {
+        self.lock().book.begin()
+    }
+
+    /// Whether the server was heard lately, so that it would have told of a change.
+    fn is_heard(&self, now_us: u64) -> bool {
+        let silence_us = u64::try_from(self.caching.silence.as_micros()).unwrap_or(u64::MAX);
+        let heard_us = self.heard_us.load(Ordering::Acquire);
+        heard_us > 0 && now_us.saturating_sub(heard_us) < silence_us
+    }
+
+    /// Looks for a value. Without one the caller has a seat.
+    pub(super) fn find(
+        self: &Arc<Self>,
+        tick: Tick,
+        (key, request): (&Bytes, &Bytes),
+        until: Option<Instant>,
+    ) -> Result<(Found<Reply>, Option<Arc<Seat>>), ErrorKind> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.is_closed {
+            return Err(ErrorKind::Closed);
+        }
+        let now_us = self.now_us();
+        if !self.is_heard(now_us) {
+            // The thread will see that as well, and make the connection anew.
+            state.book.forget_values();
+        }
+        if state.book.fetches() >= self.config.requests_max {
+            return Err(ErrorKind::Overloaded);
+        }
+        let found = state.book.find(key, request, now_us);
+        let id = match &found {
+            Found::Cached(_) => {
+                state.stats.hits += 1;
+                return Ok((found, None));
+            }
+            Found::Awaited(id) => {
+                state.stats.joined += 1;
+                *id
+            }
+            Found::Missing(id) => {
+                state.stats.misses += 1;
+                state.work.push_back(Work { id: *id, key: key.clone(), request: request.clone() });
+                *id
+            }
+        };
+        let seat = Arc::new(Seat { tick, until, state: Mutex::default() });
+        let seats = state.seats.entry(id).or_default();
+        if seats.len() == seats.capacity() {
+            // Callers that have left.
+            seats.retain(|seat| Arc::strong_count(seat) > 1);
+        }
+        seats.push(Arc::clone(&seat));
+        let is_sooner = until.is_some_and(|until| state.next_late.is_none_or(|next| until < next));
+        if is_sooner {
+            state.next_late = until;
+        }
+        let is_missing = matches!(found, Found::Missing(_));
+        let begins = !std::mem::replace(&mut state.has_pump, true);
+        let rings = (is_missing || is_sooner) && !std::mem::replace(&mut state.is_woken, true);
+        drop(guard);
+        if begins {
+            let weak = Arc::downgrade(self);
+            let begun = std::thread::Builder::new().name("respool-cache".to_owned());
+            if let Err(error) = begun.spawn(move || super::pump::run(&weak)) {
+                self.lock().has_pump = false;
+                self.fail_all(&ErrorKind::Lost(error.to_string().into()));
+            }
+        } else if rings {
+            self.ring();
+        }
+        Ok((found, Some(seat)))
+    }
+
+    fn ring(&self) {
+        if let Some((rings, _)) = &self.bell {
+            // A pipe that is full wakes as well.
+            let _ = (&mut &*rings).write(b"!");
+        }
+    }
+
+    pub(super) fn listens(&self) -> Option<Arc<UnixStream>> {
+        self.bell.as_ref().map(|(_, listens)| Arc::clone(listens))
+    }
+
+    pub(super) fn silence(bell: &UnixStream) {
+        let mut some = [0; 64];
+        while matches!((&mut &*bell).read(&mut some), Ok(bytes) if bytes > 0) {}
+    }
+
+    /// A fetch has its reply. `left_us` is what its key has left to live.
+    pub(super) fn end(&self, id: FetchId, key: &[u8], reply: Reply, left_us: u64, waiters: &mut Vec<Waiter>) {
+        let is_kept = !matches!(reply, Reply::Error(_)) && self.caching.covers(key);
+        let value = is_kept.then(|| (reply.clone(), reply.bytes()));
+        let mut state = self.lock();
+        let seats = state.seats.remove(&id).unwrap_or_default();
+        let Some(over) = state.book.end(id, value, left_us, self.now_us()) else { return };
+        drop(state);
+        for seat in seats {
+            // What the server tells nothing of is for those alone whose call had begun.
+            let is_for = if is_kept { over.is_for(seat.tick) } else { over.is_of_before(seat.tick) };
+            let outcome = if is_for { Outcome::Reply(reply.clone()) } else { Outcome::Overtaken };
+            waiters.push(seat.tell(Some(outcome)));
+        }
+    }
+
+    /// The server has told that keys have changed; without a list, all.
+    pub(super) fn invalidate(&self, keys: Option<&[Bytes]>) {
+        let mut state = self.lock();
+        match keys {
+            Some(keys) => {
+                state.stats.invalidations += keys.len() as u64;
+                for key in keys {
+                    state.book.invalidate(key);
+                }
+            }
+            None => {
+                state.stats.flushes += 1;
+                state.book.invalidate_all();
+            }
+        }
+        drop(state);
+        if self.is_observed() {
+            self.config.tell(&crate::Event::Invalidated { keys: keys.map(<[Bytes]>::len) });
+        }
+    }
+
+    /// The program changes a key.
+    pub(crate) fn forget(&self, key: &[u8]) {
+        self.lock().book.invalidate(key);
+    }
+
+    /// All keys may be changed by the program.
+    pub(crate) fn forget_all(&self) {
+        self.lock().book.invalidate_all();
+    }
+
+    /// The connection is gone, or was not made: what was read on it is not known any longer.
+    pub(super) fn lose(&self, how: &Arc<str>, ends: Option<&ErrorKind>) {
+        self.heard_us.store(0, Ordering::Release);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.last_failure = Some(Arc::clone(how));
+        let is_connected = ends.is_none();
+        state.stats.flushes += u64::from(is_connected);
+        state.work.clear();
+        let seats: Vec<Arc<Seat>> = state.book.lose().iter().flat_map(|id| state.seats.remove(id)).flatten().collect();
+        state.seats.clear();
+        drop(guard);
+        let outcome = match ends {
+            None => Outcome::Lost(Arc::clone(how)),
+            Some(kind) => Outcome::Failed(kind.clone(), Sent::NotSent),
+        };
+        seats.iter().map(|seat| seat.tell(Some(outcome.clone()))).for_each(Waiter::wake);
+        if is_connected && self.is_observed() {
+            self.config.tell(&crate::Event::Invalidated { keys: None });
+        }
+    }
+
+    /// An attempt to connect has failed, and another is made. If it is hopeless, calls without a deadline end.
+    pub(super) fn note_failure(&self, how: &Arc<str>, is_hopeless: bool) {
+        let mut state = self.lock();
+        state.last_failure = Some(Arc::clone(how));
+        let endless = state.seats.values().flatten().filter(|seat| is_hopeless && seat.until.is_none());
+        let ended: Vec<Waiter> = endless
+            .map(|seat| seat.tell(Some(Outcome::Failed(ErrorKind::Lost(Arc::clone(how)), Sent::NotSent))))
+            .collect();
+        drop(state);
+        ended.into_iter().for_each(Waiter::wake);
+    }
+
+    /// Something has come from the server.
+    pub(super) fn note_heard(&self) {
+        self.heard_us.store(self.now_us(), Ordering::Release);
+    }
+
+    /// There is no connection. Whether the thread ends, since nothing waits for one.
+    pub(super) fn retire(&self) -> bool {
+        let mut state = self.lock();
+        let is_idle = state.is_closed || state.work.is_empty() && state.seats.is_empty();
+        if is_idle {
+            state.has_pump = false;
+        }
+        is_idle
+    }
+
+    /// There is a connection.
+    pub(super) fn note_connected(&self) {
+        self.lock().last_failure = None;
+        self.heard_us.store(self.now_us(), Ordering::Release);
+    }
+
+    fn fail_all(&self, kind: &ErrorKind) {
+        self.lose(&kind_words(kind), Some(kind));
+    }
+
+    /// Ends it, for good.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.fail_all(&ErrorKind::Closed);
+        self.ring();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Wakes callers whose time is over. Returns when the next one's is.
+    pub(super) fn wake_late(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.lock();
+        if state.next_late.is_none_or(|next| now < next) {
+            return state.next_late;
+        }
+        let mut late = Vec::new();
+        let mut next: Option<Instant> = None;
+        for seat in state.seats.values().flatten() {
+            match seat.until {
+                Some(until) if until <= now => late.push(seat.tell(None)),
+                Some(until) => next = Some(next.map_or(until, |next| next.min(until))),
+                None => {}
+            }
+        }
+        state.next_late = next;
+        drop(state);
+        late.into_iter().for_each(Waiter::wake);
+        next
+    }
+
+    /// Why a call fails whose time is over.
+    pub(super) fn why_late(&self) -> Error {
+        match self.lock().last_failure.clone() {
+            Some(how) => Error::new(ErrorKind::Lost(how), Sent::NotSent),
+            None => Error::new(ErrorKind::Timeout, Sent::MaybeExecuted),
+        }
+    }
+
+    pub(super) fn stats(&self) -> CacheStats {
+        let state = self.lock();
+        let (entries, bytes) = state.book.size();
+        CacheStats { entries, bytes, ..state.stats }
+    }
+
+    /// How long the thread waits at most before it looks again.
+    pub(super) fn look(&self) -> Duration {
+        (self.caching.silence / 4).clamp(Duration::from_millis(1), Duration::from_secs(1))
+    }
+}
+
+fn kind_words(kind: &ErrorKind) -> Arc<str> {
+    match kind {
+        ErrorKind::Lost(how) | ErrorKind::Refused(how) => Arc::clone(how),
+        _ => "the client is closed".into(),
+    }
+}

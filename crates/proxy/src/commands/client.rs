@@ -161,6 +161,14 @@ impl<E: Execute> Env<E> {
                     let words = [b"ERR No such user '", value, b"'"].concat();
                     return self.refuse(index, &words).into();
                 }
+                b"MAXAGE" => match integer(value) {
+                    Some(seconds) if seconds > 0 => {
+                        let now_us = i64::try_from(self.now.mono_us).unwrap_or(i64::MAX);
+                        filter.connected_by_us = Some(now_us.saturating_sub(seconds.saturating_mul(1_000_000)));
+                    }
+                    Some(_) => return self.refuse(index, b"ERR maxage should be greater than 0").into(),
+                    None => return self.refuse(index, b"ERR maxage is not an integer or out of range").into(),
+                },
                 b"SKIPME" => match value.to_ascii_uppercase().as_slice() {
                     b"YES" => is_sparing_me = true,
                     b"NO" => is_sparing_me = false,

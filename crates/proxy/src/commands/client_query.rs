@@ -52,6 +52,8 @@ pub(crate) struct ClientFilter {
     pub(crate) user: Option<Vec<u8>>,
     /// A client that is not meant whatever else fits.
     pub(crate) spared: Option<u64>,
+    /// Only clients that had come by then; before the clock's beginning there were none.
+    pub(crate) connected_by_us: Option<i64>,
     /// Only clients of this kind.
     pub(crate) kind: Option<ClientKind>,
 }
@@ -131,6 +133,9 @@ impl ClientFilter {
             && self.ids.as_ref().is_none_or(|ids| ids.has(session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)
+            && self
+                .connected_by_us
+                .is_none_or(|by_us| i64::try_from(session.details.connected_us).is_ok_and(|at_us| at_us <= by_us))
             && self.user.as_ref().is_none_or(|user| session.user_name() == user)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use respool_testkit::{Act, Client, FakeBackend, RedisServer};
+use respool_testkit::{Act, Client, FakeBackend, PATIENCE, RedisServer, wait_until};
 
 use super::{assert_error, proxy};
 
@@ -131,5 +131,23 @@ fn what_changes_a_connection_never_reaches_a_node() -> io::Result<()> {
     assert_eq!(client.ask("GET k")?, "$10\r\nvalue-of-k\r\n");
     let received: Vec<String> = node.received().iter().map(|request| request.command()).collect();
     assert_eq!(received, ["GET"]);
+    Ok(())
+}
+
+#[test]
+fn clients_are_disconnected_by_how_long_they_are_there() -> io::Result<()> {
+    let proxy = proxy(&[], &[])?;
+    let (mut old, mut client) = (proxy.client()?, proxy.client()?);
+    old.ask("PING")?;
+    assert_eq!(client.ask("CLIENT KILL MAXAGE 0")?, "-ERR maxage should be greater than 0\r\n");
+    assert_eq!(client.ask("CLIENT KILL MAXAGE x")?, "-ERR maxage is not an integer or out of range\r\n");
+    for seconds in [1_000_000, i64::MAX] {
+        assert_eq!(client.ask(&format!("CLIENT KILL MAXAGE {seconds} SKIPME no"))?, ":0\r\n");
+    }
+    wait_until("the other client is a second old", PATIENCE, || {
+        Ok(client.ask("CLIENT KILL MAXAGE 1 SKIPME yes")? == ":1\r\n")
+    })?;
+    assert!(old.ask("PING").is_err());
+    assert_eq!(client.ask("PING")?, "+PONG\r\n");
     Ok(())
 }

@@ -62,6 +62,20 @@ pub trait Execute {
         true
     }
 
+    /// What scripts have called since this was last asked.
+    fn script_calls(&mut self) -> ScriptCalls {
+        ScriptCalls::default()
+    }
+
+    /// Whether what scripts call is kept for [`Execute::script_lines`] from now on.
+    fn watch_scripts(&mut self, _is_watched: bool) {}
+
+    /// What scripts have called since this was last asked, with the databases. To be asked after each call of a request that runs a
+    /// script, as it is bounded.
+    fn script_lines(&mut self) -> Vec<(u32, ArgsBuf)> {
+        Vec::new()
+    }
+
     /// A client watches keys of a database from now on, and watches on what it watched. Returns about how many bytes the node keeps
     /// of all that the client watches.
     fn watch(&mut self, _client: u64, _database: u32, _now: Millis, _keys: Args<'_>) -> usize {
@@ -124,6 +138,59 @@ pub enum Outcome {
     /// A script calls a command that is not the node's ([`Execute::asked`]), or has made so many changes that they have to be taken
     /// first ([`Execute::changes`]). No reply was written; it goes on when the request is executed again, which has to be at once.
     Asks,
+}
+
+/// What scripts have called, for the counts of commands and errors.
+#[derive(Debug, Default)]
+pub struct ScriptCalls {
+    /// Each command that was called, once.
+    pub commands: Vec<ScriptCommand>,
+    /// Codes of errors that scripts received, with their counts.
+    pub errors: Vec<(String, u64)>,
+    /// The last call had an error.
+    pub has_failed_last: bool,
+}
+
+/// How often scripts have called a command.
+#[derive(Debug)]
+pub struct ScriptCommand {
+    /// The command.
+    pub row: &'static Row,
+    /// Times it was run.
+    pub calls: u64,
+    /// Times it was refused before that.
+    pub rejected: u64,
+    /// Times it was run and replied an error.
+    pub failed: u64,
+}
+
+impl ScriptCalls {
+    /// Errors that differ; others are left out. Scripts cannot choose the codes of commands' errors.
+    const ERRORS_MAX: usize = 64;
+
+    /// A script has called a command, which was run unless it is refused, and receives `reply`.
+    pub fn note(&mut self, row: Option<&'static Row>, was_run: bool, reply: &[u8]) {
+        let line = reply.strip_prefix(b"-");
+        self.has_failed_last = line.is_some();
+        if let Some(row) = row {
+            let known = self.commands.iter().position(|called| std::ptr::eq(called.row, row));
+            let place = known.unwrap_or_else(|| {
+                self.commands.push(ScriptCommand { row, calls: 0, rejected: 0, failed: 0 });
+                self.commands.len() - 1
+            });
+            let counts = &mut self.commands[place];
+            counts.calls += u64::from(was_run);
+            counts.rejected += u64::from(!was_run);
+            counts.failed += u64::from(was_run && line.is_some());
+        }
+        let Some(line) = line else { return };
+        let code = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+        if let Some((_, count)) = self.errors.iter_mut().find(|(known, _)| known.as_bytes() == code) {
+            *count += 1;
+        } else if self.errors.len() < Self::ERRORS_MAX {
+            self.errors.push((String::from_utf8_lossy(code).into_owned(), 1));
+        }
+    }
 }
 
 /// The rights of the user whose request runs a script.

@@ -14,6 +14,8 @@ use crate::{
 pub struct Row {
     /// Which command it is, for dispatch.
     pub command: Command,
+    /// [`Command::ordinal`] of it, for tables that a request has to find its place in at once.
+    pub number: u16,
     /// The name in capitals; a subcommand's begins with its container's: `GET`, `CLIENT ID`.
     pub name: &'static str,
     /// How many arguments there must be, names included; negative: at least that many.
@@ -436,6 +438,7 @@ impl Draft {
         let flags = if self.keys.are_movable() { self.flags.with(Flags::MOVABLEKEYS) } else { self.flags };
         Row {
             command,
+            number: command.ordinal() as u16,
             name: self.name,
             arity: self.arity,
             flags,

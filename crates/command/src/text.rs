@@ -103,6 +103,12 @@ pub fn exec_refused(refusal: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(reason.strip_suffix(b"\r\n").unwrap_or(reason));
 }
 
+/// Whether a reply refuses one of MULTI, EXEC, DISCARD and WATCH before it is run.
+pub fn is_refusal(reply: &[u8]) -> bool {
+    let starts_with = |text: &[u8]| reply.strip_prefix(b"-").is_some_and(|line| line.starts_with(text));
+    starts_with(b"NOAUTH ") || starts_with(b"NOPERM ") || starts_with(EXEC_REFUSED)
+}
+
 /// A script calls a command that its user may not run.
 pub const SCRIPT_COMMAND_DENIED: &str = "ERR The user executing the script can't run this command or subcommand";
 /// A script names a key that its user may not access so.

@@ -49,6 +49,17 @@ impl Downstream {
         }
     }
 
+    /// Where in the outbox the next answer will stand, if [`Self::answer`] puts it there at once; `None`: behind outstanding
+    /// replies.
+    pub fn answer_position(&self) -> Option<usize> {
+        self.ring.is_empty().then(|| self.output.len())
+    }
+
+    /// What has been put into the outbox since that, unless some of it has been written meanwhile.
+    pub fn answer_since(&self, position: usize) -> &[u8] {
+        self.output.as_slice().get(position..).unwrap_or_default()
+    }
+
     /// Bytes of the reply in place `seq`; `is_last` ends it.
     #[inline]
     pub fn feed(&mut self, seq: Seq, bytes: &[u8], is_last: bool, pool: &mut BufferPool) {

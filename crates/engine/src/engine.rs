@@ -1,7 +1,7 @@
 //! The engine: what the rest of Respool sees of the data store.
 
 #[cfg(feature = "scripting")]
-use respool_command::{Asked, ScriptRights};
+use respool_command::{Asked, ScriptCalls, ScriptRights};
 use respool_command::{Change, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted, text};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
@@ -340,6 +340,7 @@ impl Execute for Engine {
         if self.keyspace.debugging.is_paused {
             return Some(Millis(now.0.saturating_add(limits::TICK_IDLE_MS)));
         }
+        self.keyspace.peak_bytes = self.keyspace.peak_bytes.max(self.keyspace.bounded_bytes());
         let wait = if self.keyspace.debugging.may_sweep() { self.keyspace.sweep(at) } else { limits::TICK_IDLE_MS };
         let is_left = self.keyspace.reap(limits::REAPED_PER_TICK);
         let is_evicting = self.memory_bytes_max.is_some_and(|max| self.keyspace.make_room_slowly(max));
@@ -410,6 +411,21 @@ impl Execute for Engine {
     #[cfg(feature = "scripting")]
     fn set_script_rights(&mut self, rights: Option<Box<dyn ScriptRights>>) {
         self.scripts.set_rights(rights);
+    }
+
+    #[cfg(feature = "scripting")]
+    fn script_calls(&mut self) -> ScriptCalls {
+        self.scripts.take_calls()
+    }
+
+    #[cfg(feature = "scripting")]
+    fn watch_scripts(&mut self, is_watched: bool) {
+        self.scripts.watched.watch(is_watched);
+    }
+
+    #[cfg(feature = "scripting")]
+    fn script_lines(&mut self) -> Vec<(u32, ArgsBuf)> {
+        self.scripts.watched.take()
     }
 
     #[cfg(feature = "scripting")]

@@ -210,3 +210,7 @@ pub(crate) const SNAPSHOT_BYTES_KEPT: usize = 1 << 20;
 
 /// Microseconds that `DEBUG SLEEP` waits at most: a day.
 pub(crate) const SLEEP_US_MAX: u64 = 86_400 * 1_000_000;
+
+/// Bytes of scripts' calls that are kept for clients that monitor before the host takes them.
+#[cfg(feature = "scripting")]
+pub(crate) const WATCHED_CALLS_BYTES: usize = 64 * 1024;

@@ -12,6 +12,7 @@ use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::READ_BYTES;
 use crate::mail::Mail;
 use crate::observe::counters::Counters;
+use crate::observe::rates::Rates;
 use crate::observe::samples::Samples;
 use crate::pool::Lanes;
 use crate::request::client_pause::ClientPause;
@@ -67,6 +68,8 @@ pub(crate) struct Env<E> {
     pub(crate) seen: Samples,
     /// What commands of the engine took.
     pub(crate) command_log: CommandLog,
+    /// What clients of an engine have sent and received of late.
+    pub(crate) rates: Rates,
     /// Room for plans. `None` while it is in use.
     pub(crate) scratch: Option<Box<RouteScratch>>,
     /// Requests under each route.
@@ -125,6 +128,7 @@ impl<E> Env<E> {
             scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
             seen: Samples::new(setup.config.seeing),
             command_log: CommandLog::default(),
+            rates: Rates::default(),
             config: setup.config,
             shared: setup.shared,
             counters,

@@ -179,6 +179,31 @@ pub enum ConfigAnswer {
     Written,
 }
 
+/// What the process has taken of the machine, as the system counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessUsage {
+    /// Time of all its threads.
+    pub process: ProcessorTime,
+    /// Time of processes that it has started and that have ended.
+    pub children: ProcessorTime,
+    /// Time of the thread that asks.
+    pub thread: ProcessorTime,
+    /// Bytes of memory in use.
+    pub resident_bytes: u64,
+    /// Bytes of memory that the machine has.
+    pub system_bytes: u64,
+}
+
+/// Time of a processor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessorTime {
+    /// In the kernel, in microseconds.
+    pub system_us: u64,
+    /// Outside of it, in microseconds.
+    pub user_us: u64,
+}
+
+type OnUsage = Box<dyn Fn() -> ProcessUsage + Send + Sync>;
 type OnConfig = Box<dyn Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync>;
 type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 type OnEvent = Box<dyn Fn(&Event) + Send + Sync>;
@@ -197,6 +222,7 @@ pub struct Hooks {
     on_request: Option<(Categories, OnRequest)>,
     on_config: Option<OnConfig>,
     clock: Option<Clock>,
+    on_usage: Option<OnUsage>,
 }
 
 impl Hooks {
@@ -243,6 +269,17 @@ impl Hooks {
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
+    }
+
+    /// Has `on_usage` asked what the process has taken of the machine, for `INFO`.
+    #[must_use]
+    pub fn on_usage(self, on_usage: impl Fn() -> ProcessUsage + Send + Sync + 'static) -> Self {
+        Self { on_usage: Some(Box::new(on_usage)), ..self }
+    }
+
+    /// What the process has taken of the machine; nothing if that is not known.
+    pub(crate) fn usage(&self) -> ProcessUsage {
+        self.on_usage.as_ref().map(|on_usage| on_usage()).unwrap_or_default()
     }
 
     /// The time of the monotonic clock in the middle of a turn. `None`: there is none but the turn's.

@@ -467,3 +467,9 @@ pub const MERGED_APART_US: u64 = 5_000_000;
 
 /// Bytes of one field at the beginning of a snapshot. Those of Redis have some dozens.
 pub const SNAPSHOT_FIELD_BYTES_MAX: usize = 64 * 1024;
+
+/// Kinds of errors that INFO counts; more are counted in sum only. Scripts make as many as they like.
+pub const COUNTED_ERRORS_MAX: usize = 128;
+
+/// Bytes at the beginning of an error among which its code ends, as in Redis.
+pub const ERROR_CODE_BYTES_MAX: usize = 32;

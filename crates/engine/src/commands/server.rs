@@ -75,9 +75,17 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
         }
     };
     let (used, dataset) = (keyspace.bounded_bytes(), keyspace.used_bytes());
+    let peak = keyspace.peak_bytes.max(used);
+    let share = |part: usize, whole: usize| if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
     let mut memory = format!(
-        "used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_dataset:{dataset}\r\nmaxmemory_policy:{}\r\n",
+        "used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_peak:{peak}\r\nused_memory_peak_human:{}\r\n\
+         used_memory_peak_perc:{:.2}%\r\nused_memory_overhead:{}\r\nused_memory_startup:0\r\n\
+         used_memory_dataset:{dataset}\r\nused_memory_dataset_perc:{:.2}%\r\nmaxmemory_policy:{}\r\n",
         human(used),
+        human(peak),
+        share(used, peak),
+        used - dataset,
+        share(dataset, used),
         keyspace.eviction_policy().name()
     );
     let counters = keyspace.counters;
@@ -89,7 +97,7 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
     section(
-        "Store",
+        "Stats",
         format!(
             "expired_keys:{}\r\nexpired_fields:{}\r\nevicted_keys:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
             counters.expired_keys,
@@ -144,7 +152,7 @@ mod tests {
         script.say("SET b 1 EX 100");
         let told = script.say("INFO keyspace");
         assert!(told.contains("db0:keys=2,expires=1,avg_ttl=0"), "{told}");
-        assert!(!told.contains("db1:") && !told.contains("Store"), "{told}");
+        assert!(!told.contains("db1:") && !told.contains("Stats"), "{told}");
     }
 
     #[test]

@@ -106,6 +106,8 @@ pub(crate) struct Keyspace {
     /// What is forgotten and still to be freed; see [`Keyspace::reap`].
     graves: Graves<Remains>,
     pub(crate) counters: Counters,
+    /// The most bytes that were in use when the time went on.
+    pub(crate) peak_bytes: usize,
     /// What has changed, if it is kept.
     journal: Journal,
     watches: Watches,
@@ -128,6 +130,7 @@ impl Keyspace {
             objects: Weighed::default(),
             graves: Graves::default(),
             counters: Counters::default(),
+            peak_bytes: 0,
             journal: Journal::default(),
             watches: Watches::default(),
             blocked: BlockedRequests::default(),

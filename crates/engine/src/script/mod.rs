@@ -41,6 +41,7 @@ mod shebang;
 mod structs;
 mod text;
 mod vm;
+mod watched;
 
 pub use log::ScriptLogLevel;
 pub(crate) use run::{Desk, Scripts, execute};

@@ -10,7 +10,7 @@
 //! given one, or counts what the script does.
 
 use respool_command::{
-    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptRights, ScriptingCommand,
+    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptCalls, ScriptRights, ScriptingCommand,
     ServerCommand, SessionView, resolve, text as texts,
 };
 use respool_wire::{Args, ArgsBuf, Encoder};
@@ -24,6 +24,7 @@ use super::library::Libraries;
 use super::log::{Log, ScriptLogLevel};
 use super::shebang::{self, ScriptFlags};
 use super::text;
+use super::watched::WatchedCalls;
 use crate::commands::{self, Call, Fault};
 use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
@@ -46,6 +47,10 @@ pub(crate) struct Scripts {
     rights: Option<Box<dyn ScriptRights>>,
     /// The script that began last has called a command that reads.
     has_read: bool,
+    /// What scripts have called, until the host takes it.
+    calls: ScriptCalls,
+    /// The same for clients that monitor.
+    pub(crate) watched: WatchedCalls,
     /// Milliseconds after which one that runs is left for others.
     busy_after_ms: u64,
 }
@@ -124,6 +129,8 @@ impl Scripts {
             log: None,
             rights: None,
             has_read: false,
+            calls: ScriptCalls::default(),
+            watched: WatchedCalls::default(),
             busy_after_ms,
         }
     }
@@ -131,6 +138,11 @@ impl Scripts {
     /// The next script that begins has these rights, to its end.
     pub(crate) fn set_rights(&mut self, rights: Option<Box<dyn ScriptRights>>) {
         self.rights = rights;
+    }
+
+    /// What scripts have called since this was last asked.
+    pub(crate) fn take_calls(&mut self) -> ScriptCalls {
+        std::mem::take(&mut self.calls)
     }
 
     /// Whether the script that began last has called a command that reads.
@@ -478,7 +490,7 @@ fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault>
                 let Some(running) = &mut desk.scripts.running else { continue };
                 running.commands += 1;
                 running.is_look_due |= running.commands % SCRIPT_SLICE_COMMANDS == 0;
-                if running.asked.is_some() || desk.keyspace.has_many_events() {
+                if running.asked.is_some() || desk.keyspace.has_many_events() || desk.scripts.watched.is_full() {
                     return Ok(Outcome::Asks);
                 }
                 if std::mem::take(&mut running.is_look_due) && desk.scripts.is_late() {
@@ -567,28 +579,33 @@ fn run_command(desk: &mut Desk<'_>) {
     }
     let mut reply = Encoder::new(&mut buffer, exchange.protocol.get());
     let args = request.as_args();
-    let answer = permitted(args, running, keyspace, *memory_bytes_max).and_then(|row| {
+    let permitted = permitted(args, running, keyspace, *memory_bytes_max);
+    let row = permitted.as_ref().ok().copied();
+    if let Some(row) = row {
+        scripts.watched.note(row, running.database, args);
+    }
+    let answer = permitted.and_then(|row| {
         scripts.has_read |= row.flags.has(Flags::READONLY);
         answer(row, args, running, keyspace, &mut reply)
     });
-    if let Err(fault) = answer {
-        let fault = match fault {
-            // What may be asked at all waits for nothing here, as if its time were over.
-            Fault::Waits | Fault::WaitsFor(_) => {
-                reply.truncate(0);
-                return reply.null_array();
-            }
-            Fault::Host => {
-                running.asked = resolve(args).ok();
-                // Unless the host answers.
-                resolve(args).map_or(Fault::Host, commands::unsupported)
-            }
-            // Functions stay as they are while one runs.
-            Fault::Reload => text::NOT_FROM_SCRIPT.into(),
-            fault => fault,
-        };
-        refuse(fault, 0, &mut reply);
+    match answer {
+        Ok(()) => {}
+        // What may be asked at all waits for nothing here, as if its time were over.
+        Err(Fault::Waits | Fault::WaitsFor(_)) => {
+            reply.truncate(0);
+            reply.null_array();
+        }
+        Err(Fault::Host) => {
+            running.asked = row;
+            scripts.calls.note(row, true, &[]);
+            // Unless the host answers.
+            return refuse(row.map_or(Fault::Host, commands::unsupported), 0, &mut reply);
+        }
+        // Functions stay as they are while one runs.
+        Err(Fault::Reload) => refuse(text::NOT_FROM_SCRIPT.into(), 0, &mut reply),
+        Err(fault) => refuse(fault, 0, &mut reply),
     }
+    scripts.calls.note(row.or_else(|| resolve(args).ok()), row.is_some(), &buffer);
 }
 
 /// The row of a command that a script may run.

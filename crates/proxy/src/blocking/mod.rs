@@ -546,6 +546,9 @@ impl Blocking {
     ) {
         let Some(this) = self.remove(blocked) else { return };
         this.wait.into_iter().for_each(|wait| self.leave_parking(env, wait));
+        if env.engine.is_some() && kind == ReplyKind::Error {
+            env.command_log.calls.fail_waiting(this.row, reply);
+        }
         let is_served = this.is_served_by(kind, reply);
         let drops_client = this.release.is_some_and(Release::drops_client);
         let has_waited = this.release == Some(Release::Vanished);

@@ -46,7 +46,7 @@ fn shown(row: &Row, args: Args<'_>, place: usize) -> Vec<u8> {
 }
 
 /// Whether an argument may be a secret. More are covered than in Redis where it cannot be told.
-fn is_secret(row: &Row, args: Args<'_>, place: usize) -> bool {
+pub(super) fn is_secret(row: &Row, args: Args<'_>, place: usize) -> bool {
     let is_behind = |word: &str, within: usize| {
         (place.saturating_sub(within)..place).any(|at| at > 0 && args.at(at).eq_ignore_ascii_case(word.as_bytes()))
     };

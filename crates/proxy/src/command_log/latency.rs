@@ -56,7 +56,7 @@ impl Latencies {
     }
 
     /// The histograms of all commands, or of those that are named and their subcommands.
-    pub(super) fn histograms(&self, wanted: Option<&[u8]>) -> Vec<(&'static str, &Histogram)> {
+    pub(crate) fn histograms(&self, wanted: Option<&[u8]>) -> Vec<(&'static str, &Histogram)> {
         let is_wanted = |name: &str| {
             wanted.is_none_or(|wanted| {
                 let container = name.split_once('|').map(|(container, _)| container);

@@ -1,7 +1,9 @@
 //! Requests that took long or were large, the latest of each kind.
 
+use crate::command_log::calls::CallCounts;
 use crate::command_log::entry::Entry;
 use crate::command_log::latency::Latencies;
+use crate::command_log::monitors::Monitors;
 use std::collections::VecDeque;
 
 /// Which of the logs.
@@ -46,6 +48,8 @@ pub(crate) struct CommandLog {
     pub(crate) large_request: Log,
     pub(crate) large_reply: Log,
     pub(crate) latencies: Latencies,
+    pub(crate) calls: CallCounts,
+    pub(crate) monitors: Monitors,
 }
 
 impl CommandLog {

@@ -1,16 +1,19 @@
-//! What the commands of the engine in this process took: `SLOWLOG`, `COMMANDLOG`, `LATENCY`.
+//! What the commands of the engine in this process took and how often they were called: `SLOWLOG`, `COMMANDLOG`, `LATENCY`, and sections of
+//! `INFO`; and `MONITOR`.
 //!
 //! ```text
-//!   request -- plain and quick ------------------------> engine     not timed, unless the settings ask for every command
+//!   request -- plain and quick ------------------------> engine     counted; one in 1024 timed, unless the settings ask for every command
 //!           '- any other --> clock --> run --> clock --> logs, histogram, samples
 //! ```
 //!
 //! A command that takes long is one of those that are timed: what is plain and quick takes microseconds. The clock belongs to the program
 //! around the worker; where it gives none, nothing is timed.
 
+pub(crate) mod calls;
 mod entry;
 pub(crate) mod latency;
 pub(crate) mod log;
+pub(crate) mod monitors;
 mod verbs;
 
 use crate::env::Env;
@@ -18,7 +21,7 @@ use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES}
 use crate::session::Flow;
 use crate::session::id::{ClientHandle, ClientId};
 use entry::{Entry, shortened};
-use respool_command::{Execute, Flags, Lane, Row};
+use respool_command::{Command, Execute, Flags, Lane, Row, TransactionsCommand as T, text as texts};
 use respool_wire::Args;
 
 /// What one request took.
@@ -34,6 +37,8 @@ pub(crate) struct TimedRun {
     pub(crate) begun_us: u64,
     /// Bytes of replies that waited for its client before.
     pub(crate) before: usize,
+    /// Where its answer was to stand.
+    pub(crate) position: Option<usize>,
     pub(crate) flow: Flow,
 }
 
@@ -44,13 +49,55 @@ impl<E: Execute> Env<E> {
         if self.engine.is_none() { None } else { self.shared.hooks.monotonic_us() }
     }
 
+    /// Where the answer to a client's next request will stand, for [`Self::count_call`]. `None`: it is not to be counted.
+    pub(crate) fn answer_position(&self, index: ClientId) -> Option<usize> {
+        self.engine.as_ref().and_then(|_| self.clients.sessions.at(index)?.down.answer_position())
+    }
+
+    /// A request was run whose answer, if there is one by now, is at this position.
+    pub(crate) fn count_call(&mut self, index: ClientId, row: &'static Row, position: Option<usize>, us: Option<u64>) {
+        let Self { clients, command_log, .. } = self;
+        let session = clients.sessions.at(index);
+        let reply = session.zip(position).map_or(&[][..], |(session, position)| session.down.answer_since(position));
+        command_log.calls.end(row, reply, us);
+    }
+
+    /// A request was refused before it was run, if it has an answer at this position.
+    pub(crate) fn count_refused(&mut self, index: ClientId, row: Option<&'static Row>, position: Option<usize>) {
+        let Self { clients, command_log, .. } = self;
+        if let Some((session, position)) = clients.sessions.at(index).zip(position) {
+            command_log.calls.reject(row, session.down.answer_since(position));
+        }
+    }
+
+    /// A session's states have dealt with a request: it was refused, queued or put off, or it is one that they answer themselves.
+    pub(crate) fn count_special(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        position: Option<usize>,
+        (args, was_queueing): (Args<'_>, bool),
+    ) {
+        let Self { clients, command_log, .. } = self;
+        let Some((session, position)) = clients.sessions.at(index).zip(position) else { return };
+        let reply = session.down.answer_since(position);
+        let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Multi | T::Watch));
+        let is_run = if was_queueing { ends && !texts::is_refusal(reply) } else { !reply.starts_with(b"-") };
+        if is_run && !reply.is_empty() {
+            command_log.calls.end(row, reply, None);
+            self.show_to_monitors(index, row, args);
+        } else {
+            command_log.calls.reject(Some(row), reply);
+        }
+    }
+
     pub(crate) fn reply_bytes_of(&self, index: ClientId) -> usize {
         self.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
     }
 
     /// A request has been run, unless it is to be read again or is parked.
     pub(crate) fn note_run(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, run: TimedRun) {
-        let TimedRun { begun_us, before, flow } = run;
+        let TimedRun { begun_us, before, position, flow } = run;
         let us = self.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
         let Some(client) = self.clients.sessions.handle(index) else { return };
         if row.runs_scripts
@@ -62,6 +109,12 @@ impl<E: Execute> Env<E> {
         }
         // A request that may wait, and does.
         let is_parked = flow != Flow::Next && row.lane(args) == Lane::Blocking;
+        if flow != Flow::Again {
+            self.count_call(index, row, position, Some(us).filter(|_| !is_parked));
+            if !row.runs_scripts {
+                self.show_to_monitors(index, row, args);
+            }
+        }
         if flow != Flow::Again && !is_parked {
             let reply_bytes = self.reply_bytes_of(index).saturating_sub(before);
             self.note_cost(index, row, args, Cost { us, reply_bytes });

@@ -29,6 +29,7 @@ impl<E: Execute> Env<E> {
         if command == ServerCommand::ConfigResetstat {
             // The engine has figures of its own, and answers.
             self.command_log.latencies.forget_commands();
+            self.command_log.calls.reset();
             return None;
         }
         self.times_from()?;

@@ -42,6 +42,9 @@ impl<E: Execute> Env<E> {
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
     pub(crate) fn info(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         let mut text = self.own_sections(args);
+        if self.engine.is_some() {
+            join_sections(&mut text, &self.server_sections(args));
+        }
         self.info_engine(row, args, &mut text);
         self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
         Flow::Next

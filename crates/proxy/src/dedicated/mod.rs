@@ -15,7 +15,8 @@
 //! closed in the end, never lent again. To a replica of one node its bytes pass as they come, and it gets nothing else; what
 //! it says is still read request by request, so that it may do no more than its user. One of several nodes is given a stream
 //! that is made of theirs (`merged_replication`). MONITOR shows the lines of all nodes,
-//! each whole; the client may go on asking for what is not about keys, as it may in Redis.
+//! each whole; the client may go on asking for what is not about keys, as it may in Redis. An engine in this process has no
+//! connection: it agrees at once, and [`crate::command_log::monitors`] makes its lines.
 
 mod link;
 mod merged_replication;
@@ -146,6 +147,7 @@ impl Dedicated {
         match row.command {
             Command::Server(S::Monitor) if in_transaction => env.refuse(index, texts::MONITOR_DENIED.as_bytes()),
             _ if in_transaction => env.refuse_unsupported(index, row, "not inside a transaction"),
+            Command::Server(S::Monitor) if env.engine.is_some() => self.monitor_engine(env, index),
             Command::Server(S::Shutdown) if env.engine.is_some() => env.shut_down(index, row, request.args),
             _ if env.engine.is_some() => {
                 env.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
@@ -346,6 +348,7 @@ impl Dedicated {
             }
             session.settle_pins();
         }
+        env.command_log.monitors.remove(client);
         self.clients.remove(&client)
     }
 
@@ -386,6 +389,19 @@ impl Dedicated {
             }
         }
         self.begin(env, index, this, |out| encode_request(out, args.iter()))
+    }
+
+    /// MONITOR of the engine in this process, which agrees at once.
+    fn monitor_engine<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId) -> Flow {
+        if env.settle_before(index).is_none() {
+            return Flow::Again;
+        }
+        let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
+        let this = DedicatedClient::new(Kind::Monitor, env.now.mono_us);
+        let flow = self.begin(env, index, this, |_| {});
+        self.agree(env, client, &[]);
+        env.command_log.monitors.add(client);
+        flow
     }
 
     /// REPLCONF: what a replica tells the node of itself holds for the connection on which it is told.

@@ -2,6 +2,7 @@
 
 pub mod counters;
 pub mod histogram;
+pub(crate) mod rates;
 pub(crate) mod samples;
 pub mod sampling;
 pub(crate) mod slow_log;

@@ -1,9 +1,11 @@
-//! A server that is nothing but an engine is its own: clients read and change its parameters (`CONFIG`) and end it (`SHUTDOWN`).
+//! A server that is nothing but an engine is its own: clients read and change its parameters (`CONFIG`), see
+//! how it is (`INFO`) and end it (`SHUTDOWN`).
 //!
 //! The program around the worker knows what there is and what each does ([`crate::hooks::ConfigVerb`]). What belongs to the engine is told to
 //! the engine first, which may refuse it while a script runs; only then does the rest hold.
 
 mod debug;
+mod server_info;
 mod shutdown;
 
 use crate::auth::acl_command::tell_of_users;
@@ -113,6 +115,7 @@ impl<E: Execute> Env<E> {
     /// What later requests in the same bytes have to be held to already. The rest comes with the letter that tells of other settings.
     fn take_limits(&mut self, config: Arc<Config>) {
         self.clients.output_hard = config.budgets.client_output_hard;
+        self.command_log.calls.time_next();
         self.seen.begin_countdown(config.seeing);
         self.config = config;
         self.is_busy = true;

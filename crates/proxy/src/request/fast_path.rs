@@ -31,7 +31,7 @@ impl<E: Execute> Env<E> {
         match self.clients.sessions.at(index) {
             Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => match self.engine {
                 None => Plain::Nodes,
-                Some(_) if self.config.seeing.times_all() => Plain::Neither,
+                Some(_) if self.config.seeing.times_all() || !self.command_log.monitors.is_empty() => Plain::Neither,
                 Some(_) => Plain::Engine,
             },
             _ => Plain::Neither,

@@ -48,6 +48,14 @@ impl<E: Execute> Env<E> {
     }
 }
 
+impl<E: Execute> Env<E> {
+    /// A script has ended with this reply.
+    fn note_script_calls(&mut self, reply: &[u8]) {
+        let calls = self.engine.as_mut().map(Execute::script_calls).unwrap_or_default();
+        self.command_log.calls.note_script(&calls, reply);
+    }
+}
+
 impl Blocking {
     /// A request that runs a script here. If that becomes late, its reply comes in a later turn.
     pub(crate) fn run_in_engine(
@@ -65,6 +73,7 @@ impl Blocking {
         let view = SessionView { is_in_transaction, ..env.view(database, id) };
         // Without a user it has no rights, and does not run.
         let Some(user) = env.user_in_force(index) else { return Flow::Stop };
+        env.show_script(index, row, request.args);
         // A script that the engine has left keeps its own: this one is answered BUSY.
         if env.slices.script.is_none() {
             let rights = env.script_rights(index, user);
@@ -81,6 +90,7 @@ impl Blocking {
             env.slices.script = Some(LateScript { asker, is_wanted, id, row, database, args, us: 0 });
             return Flow::Pause;
         }
+        env.note_script_calls(&reply);
         env.answer(index, |out| out.raw(&reply));
         changes.track_script(env, index);
         self.note_script_run(env, changes, Some(index));
@@ -116,6 +126,8 @@ impl Blocking {
             return None;
         }
         let late = env.slices.script.take()?;
+        env.note_script_calls(&reply);
+        env.command_log.calls.end(row, &reply, begun_us.map(|_| late.us + us));
         if env.clients.sessions.get(client).is_none() {
             self.note_script_run(env, changes, None);
             return None;

@@ -138,27 +138,36 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
         self.env.counters.requests.add(1);
         let args = request.args;
+        let position = self.env.answer_position(index);
         let row = match resolve(args) {
             Ok(row) => row,
             Err(unknown) => match self.learnings.learnt_row(&mut self.env, index, unknown, request) {
                 Ok(row) => row,
-                Err(flow) => return flow,
+                Err(flow) => {
+                    self.env.count_refused(index, None, position);
+                    return flow;
+                }
             },
         };
         if !row.accepts(args.len()) {
-            return self.env.refuse_arity(index, row, request);
+            let flow = self.env.refuse_arity(index, row, request);
+            self.env.count_refused(index, Some(row), position);
+            return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.last_row = Some(row);
         if self.env.slices.script.is_some()
             && let Some(flow) = self.env.refuse_beside_script(index, row, request)
         {
+            self.env.count_refused(index, Some(row), position);
             return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let was_queueing = session.flags.has(SessionFlags::QUEUEING);
         if !session.flags.is_none()
             && let Some(flow) = self.handle_special(index, row, request)
         {
+            self.env.count_special(index, row, position, (args, was_queueing));
             return flow;
         }
         self.run(index, row, request)
@@ -168,9 +177,26 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn run(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         match self.env.times_from() {
-            None => self.run_untimed(index, row, request),
+            None => self.run_without_clock(index, row, request),
             Some(begun_us) => self.run_timed(index, row, request, begun_us),
         }
+    }
+
+    /// As [`Worker::run`] for nodes, or for an engine without a clock, whose calls are counted.
+    #[inline]
+    fn run_without_clock(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.env.engine.is_none() {
+            return self.run_untimed(index, row, request);
+        }
+        let position = self.env.answer_position(index);
+        let flow = self.run_untimed(index, row, request);
+        if flow != Flow::Again {
+            self.env.count_call(index, row, position, None);
+            if !row.runs_scripts {
+                self.env.show_to_monitors(index, row, request.args);
+            }
+        }
+        flow
     }
 
     /// As [`Worker::run`], without a look at the time.
@@ -388,8 +414,9 @@ impl<E: Execute> Worker<E> {
         begun_us: u64,
     ) -> Flow {
         let before = self.env.reply_bytes_of(index);
+        let position = self.env.answer_position(index);
         let flow = self.run_untimed(index, row, request);
-        self.env.note_run(index, row, request.args, TimedRun { begun_us, before, flow });
+        self.env.note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
         flow
     }
 }

@@ -57,6 +57,7 @@ impl<E: Execute> Worker<E> {
         if is_due {
             self.env.dial_ahead();
             self.env.note_figures();
+            self.env.note_rates();
             self.env.is_busy = self.env.check_lanes();
             self.tell_ended();
             self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);

@@ -95,6 +95,8 @@ pub struct ProcessFacts {
     pub tcp_port: u16,
     /// The configuration file's path, or empty.
     pub config_file: String,
+    /// The path of the program, or empty.
+    pub executable: String,
     /// 40 hexadecimal digits that name this run.
     pub run_id: String,
     /// How many pools the process serves.

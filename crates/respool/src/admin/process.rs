@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use respool_proxy::hooks::{ProcessUsage, ProcessorTime};
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Resource, getrlimit};
 
 use super::metrics::{Family, Reading, Sample};
@@ -32,6 +34,34 @@ pub fn snapshot() -> Vec<Sample> {
     samples
 }
 
+/// What this process has taken of the machine; nothing where the system does not tell. The thread is the one that asks.
+#[must_use]
+pub fn usage() -> ProcessUsage {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let bytes = |text: &str, name: &str| {
+        field(text, name).and_then(|kilobytes| u64::try_from(kilobytes * 1024).ok()).unwrap_or(0)
+    };
+    let [process, children] = times(&fs::read_to_string("/proc/self/stat").unwrap_or_default());
+    let [thread, _] = times(&fs::read_to_string("/proc/thread-self/stat").unwrap_or_default());
+    ProcessUsage {
+        process,
+        children,
+        thread,
+        resident_bytes: bytes(&status, "VmRSS:"),
+        system_bytes: bytes(&memory, "MemTotal:"),
+    }
+}
+
+/// The times in the form of `/proc/self/stat`: its own, and those of processes that it has waited for.
+fn times(stat: &str) -> [ProcessorTime; 2] {
+    // The name of the program, in brackets, may have spaces.
+    let figures = stat.rsplit_once(") ").map_or("", |(_, figures)| figures);
+    let ticks: Vec<u64> = figures.split(' ').skip(11).take(4).map_while(|figure| figure.parse().ok()).collect();
+    let us = |place: usize| ticks.get(place).map_or(0, |ticks| ticks * 1_000_000 / clock_ticks_per_second().max(1));
+    [0, 2].map(|place| ProcessorTime { user_us: us(place), system_us: us(place + 1) })
+}
+
 /// The number of open file descriptors. Newer kernels give it as the size of the folder; otherwise they are counted.
 fn open_files() -> Option<u64> {
     const FOLDER: &str = "/proc/self/fd";
@@ -56,6 +86,15 @@ mod tests {
             (field(status, "VmRSS:"), field(status, "Threads:"), field(status, "Vm:")),
             (Some(2048), Some(3), None)
         );
+    }
+
+    #[test]
+    fn times_are_found_behind_a_name_with_spaces() {
+        let [own, children] = times("7 (a) b (c) R 1 2 3 4 5 6 7 8 9 10 300 20 50 6 20 0 1\n");
+        let figures = [own.user_us, own.system_us, children.user_us, children.system_us];
+        let ticks = [300, 20, 50, 6].map(|ticks| ticks * 1_000_000 / clock_ticks_per_second());
+        assert_eq!(figures, ticks);
+        assert_eq!(times("").map(|time| time.user_us), [0, 0]);
     }
 
     #[cfg(target_os = "linux")]

@@ -44,9 +44,12 @@ fn set(row: &Parameter) -> &'static str {
 
 fn effect(row: &Parameter) -> String {
     match &row.effect {
-        Effect::Setting(_) | Effect::Start | Effect::Engine | Effect::SettingAndEngine(_) | Effect::Users => {
-            "as in Redis".to_owned()
-        }
+        Effect::Setting(_)
+        | Effect::Start
+        | Effect::Engine
+        | Effect::SettingAndEngine(_)
+        | Effect::Users
+        | Effect::Kept => "as in Redis".to_owned(),
         Effect::Without(why) => format!("none: {why}"),
         Effect::Only(values, why) => {
             let shown = |value: &&str| if value.is_empty() { "empty".to_owned() } else { format!("`{value}`") };

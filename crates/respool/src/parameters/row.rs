@@ -48,6 +48,8 @@ pub enum Effect {
     SettingAndEngine(Live),
     /// It is about users.
     Users,
+    /// It is kept, and read by what it is about.
+    Kept,
     /// It is kept and shown, and changes nothing. Why.
     Without(&'static str),
     /// Only these values can be had; others are refused. Why.

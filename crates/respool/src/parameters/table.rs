@@ -338,13 +338,7 @@ pub static SECTIONS: &[Section] = &[
                 Effect::Setting(live::LATENCY_THRESHOLD),
             ),
             row("latency-tracking", Kind::Switch, "yes", Effect::Setting(live::LATENCY_TRACKING)),
-            row(
-                "latency-tracking-info-percentiles",
-                Kind::Percentiles,
-                "50 99 99.9",
-                Effect::Without("latencies are shown by PROXY LATENCY"),
-            )
-            .flags(MULTI),
+            row("latency-tracking-info-percentiles", Kind::Percentiles, "50 99 99.9", Effect::Kept).flags(MULTI),
             row("notify-keyspace-events", Kind::Events, "", Effect::Setting(live::EVENTS)),
         ],
     },

@@ -19,8 +19,8 @@ use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions,
 use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
-use crate::admin::Metrics;
 use crate::admin::readiness::about_nodes;
+use crate::admin::{Metrics, process};
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::parameters::Parameters;
@@ -235,7 +235,7 @@ impl Running {
         let hooks = match &server_config {
             Some(server_config) => {
                 let server_config = Arc::clone(server_config);
-                let hooks = job.hooks.make().with_clock(respool_net::monotonic_us);
+                let hooks = job.hooks.make().with_clock(respool_net::monotonic_us).on_usage(process::usage);
                 hooks.on_config(move |verb| server_config.answer(verb))
             }
             None => job.hooks.make(),
@@ -591,6 +591,7 @@ fn about(process: &Process) -> ProcessFacts {
         tcp_port: tcp_port.unwrap_or(0),
         run_id: format!("{:016x}{:016x}{:08x}", chance(), chance(), chance() as u32),
         config_file: String::new(),
+        executable: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
         pools: process.instances.len(),
     }
 }

@@ -9,7 +9,7 @@ use super::proxy;
 /// Sets keys of 100 KB until as many have been evicted; every request is taken.
 fn fill(client: &mut Client, evicted: u64) -> io::Result<()> {
     let mut number = 0;
-    while client.figure("store", "evicted_keys")? < evicted {
+    while client.figure("stats", "evicted_keys")? < evicted {
         assert!(number < 1_000, "keys are evicted");
         assert_eq!(client.ask(&format!("SET key:{number} {}", "x".repeat(100_000)))?, "+OK\r\n");
         number += 1;
@@ -48,7 +48,7 @@ fn keys_that_make_room_have_changed_for_clients() -> io::Result<()> {
     assert_eq!(watcher.ask("GET key:0")?, "+QUEUED\r\n");
     assert_eq!(watcher.ask("EXEC")?, "*-1\r\n");
     assert_eq!(other.ask("GET soon")?, "$-1\r\n");
-    assert_eq!(other.figure("store", "evicted_keys")?, 1);
+    assert_eq!(other.figure("stats", "evicted_keys")?, 1);
     Ok(())
 }
 

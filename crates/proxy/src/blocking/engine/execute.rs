@@ -61,9 +61,12 @@ impl Blocking {
         if is_watched && (row.flags.has(Flags::WRITE) || self.parking.publishes_events()) {
             return None;
         }
-        let Env { clients, engine, config, now, .. } = &mut *env;
+        let Env { clients, engine, config, now, command_log, .. } = &mut *env;
         let engine = engine.as_mut()?;
         let session = clients.sessions.at_mut(index)?;
+        if !command_log.calls.begin_plain(row) {
+            return None;
+        }
         session.last_row = Some(row);
         let mut view = SessionView {
             database: session.database,
@@ -78,6 +81,9 @@ impl Blocking {
             // What may wait is not plain, so nothing is ever parked.
             let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(out, protocol));
             reply_bytes = out.len() - before;
+            if out.get(before) == Some(&b'-') {
+                command_log.calls.fail_plain(row, &out[before..]);
+            }
         });
         if !session.is_listed {
             session.is_listed = true;

@@ -140,6 +140,9 @@ impl Blocking {
             if self.parking.is_told {
                 changes.collect_changes(env, self.parking.wanted(), by);
             }
+            if row.runs_scripts {
+                env.show_script_calls();
+            }
             if outcome != Outcome::Asks {
                 return Some(outcome);
             }

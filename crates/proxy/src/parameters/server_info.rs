@@ -1,0 +1,182 @@
+//! INFO of a server that keeps its data itself: the sections and lines of redis-server beyond those that a proxy has as well.
+//!
+//! A figure of something that there is not here (persistence, replicas, other threads) is the one that redis-server shows without it.
+//! What is not known is left out. `tests/behaviour/info.rs` compares the names with those of redis-server.
+
+use crate::env::Env;
+use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};
+use crate::observe::counters::Counter;
+use crate::observe::histogram::quantile_us;
+use crate::observe::rates::Traffic;
+use respool_command::{Execute, asks_for_section, names_section};
+use respool_wire::{Args, ArgsBuf};
+use std::fmt::Write;
+
+/// The parameter that says which percentiles are shown.
+const PERCENTILES: &str = "latency-tracking-info-percentiles";
+
+const PERSISTENCE: &str = "loading:0\r\nasync_loading:0\r\ncurrent_cow_peak:0\r\ncurrent_cow_size:0\r\n\
+    current_cow_size_age:0\r\ncurrent_fork_perc:0.00\r\ncurrent_save_keys_processed:0\r\ncurrent_save_keys_total:0\r\n\
+    rdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:ok\r\nrdb_last_bgsave_time_sec:-1\r\n\
+    rdb_current_bgsave_time_sec:-1\r\nrdb_saves:0\r\nrdb_last_cow_size:0\r\nrdb_last_load_keys_expired:0\r\n\
+    rdb_last_load_keys_loaded:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n\
+    aof_last_rewrite_time_sec:-1\r\naof_current_rewrite_time_sec:-1\r\naof_last_bgrewrite_status:ok\r\naof_rewrites:0\r\n\
+    aof_rewrites_consecutive_failures:0\r\naof_last_write_status:ok\r\naof_last_cow_size:0\r\n\
+    module_fork_in_progress:0\r\nmodule_fork_last_cow_size:0\r\n";
+
+const REPLICATION: &str = "master_replid2:0000000000000000000000000000000000000000\r\nmaster_repl_offset:0\r\n\
+    second_repl_offset:-1\r\nrepl_backlog_active:0\r\nrepl_backlog_size:1048576\r\nrepl_backlog_first_byte_offset:0\r\n\
+    repl_backlog_histlen:0\r\n";
+
+const STATS: &str = "total_net_repl_input_bytes:0\r\ntotal_net_repl_output_bytes:0\r\n\
+    instantaneous_input_repl_kbps:0.00\r\ninstantaneous_output_repl_kbps:0.00\r\nsync_full:0\r\nsync_partial_ok:0\r\n\
+    sync_partial_err:0\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\nmigrate_cached_sockets:0\r\n\
+    slave_expires_tracked_keys:0\r\nactive_defrag_hits:0\r\nactive_defrag_misses:0\r\nactive_defrag_key_hits:0\r\n\
+    active_defrag_key_misses:0\r\ntotal_active_defrag_time:0\r\ncurrent_active_defrag_time:0\r\n\
+    unexpected_error_replies:0\r\nio_threaded_reads_processed:0\r\nio_threaded_writes_processed:0\r\n";
+
+/// A section: its name, whether a request that names none asks for it, and what writes its lines.
+type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
+
+impl<E: Execute> Env<E> {
+    /// The sections that are asked for.
+    pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
+        let usage = self.shared.hooks.usage();
+        let sections: [Section<'_>; 12] = [
+            ("Server", true, &|out| self.write_server(out)),
+            ("Clients", true, &|out| self.write_clients(out)),
+            ("Memory", true, &|out| self.write_memory(out, &usage)),
+            ("Persistence", true, &|out| out.push_str(PERSISTENCE)),
+            ("Stats", true, &|out| self.write_stats(out)),
+            ("Replication", true, &|out| self.write_replication(out)),
+            ("CPU", true, &|out| write_cpu(out, &usage)),
+            ("Modules", true, &|_| ()),
+            ("Commandstats", false, &|out| self.command_log.calls.write_commands(out)),
+            ("Errorstats", true, &|out| self.command_log.calls.write_errors(out)),
+            ("Latencystats", false, &|out| self.write_latencies(out)),
+            ("Cluster", true, &|out| out.push_str("cluster_enabled:0\r\n")),
+        ];
+        let mut text = String::new();
+        for (name, is_default, write) in sections {
+            if if is_default { asks_for_section(args, name) } else { names_section(args, name) } {
+                let gap = if text.is_empty() { "" } else { "\r\n" };
+                let _ = write!(text, "{gap}# {name}\r\n");
+                write(&mut text);
+            }
+        }
+        text
+    }
+
+    /// Takes a sample of what clients send and receive, if there is an engine to tell it of.
+    pub(crate) fn note_rates(&mut self) {
+        if self.engine.is_some() {
+            let counters = &self.counters;
+            let [requests, bytes_in, bytes_out] =
+                [&counters.requests, &counters.client_bytes_in, &counters.client_bytes_out].map(Counter::value);
+            self.rates.note(self.now.mono_us, Traffic { requests, bytes_in, bytes_out });
+        }
+    }
+
+    /// The value of a parameter of the server; empty if there are none.
+    fn parameter(&self, name: &str) -> String {
+        let names: ArgsBuf = [name].iter().collect();
+        match self.shared.hooks.configure(ConfigVerb::Get(names.as_args())) {
+            Ok(ConfigAnswer::Shown(shown)) => {
+                shown.into_iter().next().map(|(_, value)| String::from_utf8_lossy(&value).into_owned())
+            }
+            _ => None,
+        }
+        .unwrap_or_default()
+    }
+
+    fn write_server(&self, out: &mut String) {
+        let hz = self.parameter("hz");
+        let _ = write!(
+            out,
+            "redis_git_sha1:00000000\r\nredis_git_dirty:0\r\nmonotonic_clock:POSIX clock_gettime\r\n\
+             multiplexing_api:epoll\r\nprocess_supervised:no\r\nhz:{hz}\r\nconfigured_hz:{hz}\r\nlru_clock:{}\r\n\
+             executable:{}\r\nio_threads_active:0\r\n",
+            (self.now.unix_us / 1_000_000) & 0x00ff_ffff,
+            self.shared.about.executable,
+        );
+    }
+
+    fn write_clients(&self, out: &mut String) {
+        out.push_str("cluster_connections:0\r\n");
+    }
+
+    fn write_memory(&self, out: &mut String, usage: &ProcessUsage) {
+        let maxmemory = self.parameter("maxmemory").parse().unwrap_or(0);
+        let _ = write!(
+            out,
+            "used_memory_rss:{rss}\r\nused_memory_rss_human:{}\r\ntotal_system_memory:{system}\r\n\
+             total_system_memory_human:{}\r\nmaxmemory:{maxmemory}\r\nmaxmemory_human:{}\r\n\
+             mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\nmem_total_replication_buffers:0\r\n\
+             mem_clients_slaves:0\r\nmem_clients_normal:{}\r\nmem_cluster_links:0\r\nmem_aof_buffer:0\r\n\
+             active_defrag_running:0\r\n",
+            human(usage.resident_bytes),
+            human(usage.system_bytes),
+            human(maxmemory),
+            self.shared.ledger.held_bytes(),
+            rss = usage.resident_bytes,
+            system = usage.system_bytes,
+        );
+    }
+
+    fn write_stats(&self, out: &mut String) {
+        let rates = self.rates.per_second();
+        let _ = write!(
+            out,
+            "instantaneous_ops_per_sec:{}\r\ninstantaneous_input_kbps:{:.2}\r\ninstantaneous_output_kbps:{:.2}\r\n\
+             total_error_replies:{}\r\n",
+            rates.requests,
+            rates.bytes_in as f64 / 1024.0,
+            rates.bytes_out as f64 / 1024.0,
+            self.command_log.calls.errors_total(),
+        );
+        out.push_str(STATS);
+    }
+
+    fn write_replication(&self, out: &mut String) {
+        let _ = write!(
+            out,
+            "role:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\nmaster_replid:{}\r\n{REPLICATION}",
+            self.shared.about.run_id,
+        );
+    }
+
+    /// The percentiles that the parameter names, of each command that was timed.
+    fn write_latencies(&self, out: &mut String) {
+        let wanted = self.parameter(PERCENTILES);
+        let wanted: Vec<f64> = wanted.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let wanted = wanted.as_slice();
+        if wanted.is_empty() || !self.config.seeing.tracks_latency {
+            return;
+        }
+        for (name, histogram) in self.command_log.latencies.histograms(None) {
+            let counts = histogram.counts();
+            let _ = write!(out, "latency_percentiles_usec_{name}:");
+            for (place, percentile) in wanted.iter().enumerate() {
+                let gap = if place == 0 { "" } else { "," };
+                let us = quantile_us(&counts, percentile / 100.0);
+                let _ = write!(out, "{gap}p{percentile}={us}.000");
+            }
+            out.push_str("\r\n");
+        }
+    }
+}
+
+fn write_cpu(out: &mut String, usage: &ProcessUsage) {
+    let kinds = [("", usage.process), ("_children", usage.children), ("_main_thread", usage.thread)];
+    for (kind, time) in kinds {
+        let [system, user] = [time.system_us, time.user_us].map(|us| us as f64 / 1e6);
+        let _ = write!(out, "used_cpu_sys{kind}:{system:.6}\r\nused_cpu_user{kind}:{user:.6}\r\n");
+    }
+}
+
+/// Bytes as Redis writes them for readers.
+fn human(bytes: u64) -> String {
+    const UNITS: [(u64, char); 4] = [(1 << 40, 'T'), (1 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')];
+    let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
+    unit.map_or_else(|| format!("{bytes}B"), |(size, name)| format!("{:.2}{name}", bytes as f64 / *size as f64))
+}

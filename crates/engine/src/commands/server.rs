@@ -41,6 +41,7 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
         ServerCommand::LatencyDoctor => latency::doctor(call),
         ServerCommand::LatencyGraph => latency::graph(call),
         ServerCommand::CommandlogHelp
+        | ServerCommand::ConfigHelp
         | ServerCommand::LatencyHelp
         | ServerCommand::MemoryHelp
         | ServerCommand::ModuleHelp

@@ -5,6 +5,7 @@ use crate::events::{Event, Observed, Observer};
 use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
+use respool_wire::Protocol;
 use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -76,7 +77,7 @@ impl Config {
         };
         let identity = Identity {
             database,
-            protocol,
+            protocol: protocol.unwrap_or(Protocol::Resp3),
             credentials: credentials.map(Arc::new),
             client: Some(Arc::new(client)),
             pacing: Pacing::Sequential,

@@ -95,3 +95,4 @@ pub use serde::{Json, Structured};
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use to_args::ToArgs;
+pub use url::Address;

@@ -7,14 +7,20 @@ use respool_wire::Protocol;
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// What an address says.
+/// What the address of a server says, as [`Config::from_url`](crate::Config::from_url) describes it.
 #[derive(Debug)]
-pub(crate) struct Address {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) credentials: Option<Credentials>,
-    pub(crate) database: u32,
-    pub(crate) protocol: Protocol,
-    pub(crate) name: Option<String>,
+#[non_exhaustive]
+pub struct Address {
+    /// Where the server is. The profile of TLS is left empty.
+    pub endpoint: Endpoint,
+    /// The user and the password.
+    pub credentials: Option<Credentials>,
+    /// The database; 0 unless said.
+    pub database: u32,
+    /// The dialect, if it is said.
+    pub protocol: Option<Protocol>,
+    /// The name that the server shows for the connection.
+    pub name: Option<String>,
     #[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "TLS needs it"))]
     pub(crate) tls: TlsWords,
 }
@@ -68,7 +74,8 @@ struct Parts {
 }
 
 impl Address {
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    /// Takes an address apart. No error repeats a part of it, since a password may be in it.
+    pub fn parse(text: &str) -> Result<Self, Error> {
         if text.chars().any(|letter| letter.is_control() || letter == ' ') {
             return Err(wrong("it holds a blank or a control character"));
         }
@@ -134,7 +141,7 @@ impl Address {
             endpoint,
             credentials,
             database: parts.database.unwrap_or(0),
-            protocol: parts.protocol.unwrap_or(Protocol::Resp3),
+            protocol: parts.protocol,
             name: parts.name,
             tls: parts.tls,
         })
@@ -279,10 +286,13 @@ mod tests {
     #[test]
     fn options_stand_behind_the_question_mark() {
         let address = parse("redis://h?db=4&user=ann&password=a%26b&protocol=2&name=web");
-        assert_eq!((address.database, address.protocol, address.name.as_deref()), (4, Protocol::Resp2, Some("web")));
+        assert_eq!(
+            (address.database, address.protocol, address.name.as_deref()),
+            (4, Some(Protocol::Resp2), Some("web"))
+        );
         let credentials = address.credentials.unwrap();
         assert_eq!((credentials.username.as_deref(), &**credentials.password), (Some("ann"), "a&b"));
-        assert_eq!(parse("redis://h?protocol=3").protocol, Protocol::Resp3);
+        assert_eq!(parse("redis://h?protocol=3").protocol, Some(Protocol::Resp3));
     }
 
     #[test]

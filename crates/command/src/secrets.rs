@@ -1,11 +1,11 @@
-//! Settings of servers: which of them every client may read, and which hold secrets.
+//! Secrets: which settings of servers hold some and which every client may read, and which arguments are some.
 //!
 //! Names of settings with passwords grow with every server (`masterauth`, later `primaryauth`), so what may be read is what is
 //! listed here as harmless; a setting that is not on the list is hidden.
 
 use respool_wire::Args;
 
-use crate::Lane;
+use crate::{Command, ConnectionCommand, GenericCommand, Lane, Row, ServerCommand};
 
 /// Settings of redis-server that say nothing that a client may not know.
 const OPEN_SETTINGS: &str = "\
@@ -70,6 +70,25 @@ pub fn is_secret_setting(name: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     let has = |word: &str| name.windows(word.len()).any(|part| part == word.as_bytes());
     !is_open_setting(&name) && SECRET_WORDS.into_iter().any(has)
+}
+
+/// Whether the argument at `place` may be a secret, which logs and histories do not keep. More are than in Redis, where it cannot
+/// be told.
+pub fn is_secret_argument(row: &Row, args: Args<'_>, place: usize) -> bool {
+    let is_behind = |word: &str, within: usize| {
+        (place.saturating_sub(within)..place).any(|at| at > 0 && args.at(at).eq_ignore_ascii_case(word.as_bytes()))
+    };
+    match row.command {
+        Command::Connection(ConnectionCommand::Auth) => place > 0,
+        Command::Connection(ConnectionCommand::Hello) => is_behind("AUTH", 2),
+        Command::Generic(GenericCommand::Migrate) => is_behind("AUTH", 1) || is_behind("AUTH2", 2),
+        Command::Server(ServerCommand::AclSetuser | ServerCommand::AclDeluser | ServerCommand::AclGetuser) => place > 1,
+        // Names and values in turn, behind two words.
+        Command::Server(ServerCommand::ConfigSet) => {
+            place > 2 && place % 2 == 1 && !is_open_setting(args.at(place - 1))
+        }
+        _ => false,
+    }
 }
 
 /// `CONFIG GET` is passed on as it is if it names nothing but open settings. Otherwise what it shows is looked through.

@@ -103,6 +103,21 @@ impl fmt::Debug for Args<'_> {
     }
 }
 
+/// Splits a line into words as an inline request is split: quotes and escapes are those of Redis. `None` if a quote is not closed, or
+/// is closed in the middle of a word.
+///
+/// ```
+/// # use respool_wire::split_words;
+/// let words = split_words(br#"SET "a key" '\x41' "\x41""#).unwrap();
+/// assert_eq!(words.as_args().iter().collect::<Vec<_>>(), [&b"SET"[..], b"a key", br"\x41", b"A"]);
+/// assert!(split_words(b"GET \"a").is_none());
+/// ```
+pub fn split_words(line: &[u8]) -> Option<ArgsBuf> {
+    let (mut bytes, mut spans) = (Vec::new(), crate::spans::Spans::default());
+    crate::inline::split(line, &mut bytes, &mut spans).ok()?;
+    Some(ArgsBuf { bytes, spans: spans.as_slice().to_vec() })
+}
+
 /// Arguments that own their bytes: for tests, for requests that Respool makes itself, and for calls in process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgsBuf {

@@ -5,7 +5,7 @@ use crate::transport::TlsSocket;
 use mio::net::TcpStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::collections::HashMap;
 use std::io;
@@ -52,6 +52,57 @@ impl TlsClients {
         let name = server_name_of(server_name).map_err(io::Error::other)?;
         let session = ClientConnection::new(known.ok_or_else(unknown)?, name).map_err(io::Error::other)?;
         Ok(TlsSocket::new(stream, session.into()))
+    }
+}
+
+/// A TLS session over a socket of the standard library: for tools, which have one connection and no loop.
+#[derive(Debug)]
+pub struct TlsStream(StreamOwned<ClientConnection, std::net::TcpStream>);
+
+impl TlsStream {
+    /// Shakes hands with the server. The stream must be connected and block; its timeouts hold.
+    ///
+    /// # Errors
+    /// What is wrong with `tls`, and whatever fails the handshake.
+    pub fn open(tls: &ClientTls, server_name: &str, stream: std::net::TcpStream) -> io::Result<Self> {
+        let name = server_name_of(server_name).map_err(io::Error::other)?;
+        let config = Arc::new(config(tls).map_err(io::Error::other)?);
+        let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        let mut this = StreamOwned::new(session, stream);
+        while this.conn.is_handshaking() {
+            this.conn.complete_io(&mut this.sock)?;
+        }
+        Ok(Self(this))
+    }
+
+    /// The socket below.
+    pub fn socket(&self) -> &std::net::TcpStream {
+        &self.0.sock
+    }
+
+    /// Whether bytes that were written still have to go to the socket.
+    pub fn wants_write(&self) -> bool {
+        self.0.conn.wants_write()
+    }
+}
+
+impl io::Read for TlsStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer) {
+            // The peer has closed the socket and did not say so in TLS first, as many do.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            read => read,
+        }
+    }
+}
+
+impl io::Write for TlsStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

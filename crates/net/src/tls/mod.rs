@@ -11,7 +11,7 @@ mod identity;
 mod material;
 mod server;
 
-pub use client::{ClientTls, TlsClients};
+pub use client::{ClientTls, TlsClients, TlsStream};
 pub use identity::{IdentityRule, NameField};
 pub use material::{KeyPair, Part, TlsError};
 pub use server::{ClientCertificates, ServerTls, TlsServer};

@@ -1,7 +1,7 @@
 //! What a log keeps of a request: its arguments, shortened as by redis-server, and those that may be secret covered.
 
 use crate::limits::{SLOW_ARG_BYTES_MAX, SLOW_ARGS_MAX};
-use respool_command::{Command, ConnectionCommand, GenericCommand, Row, ServerCommand, is_open_setting};
+use respool_command::{Row, is_secret_argument};
 use respool_wire::Args;
 
 /// What stands in the place of a secret, as in Redis.
@@ -34,7 +34,7 @@ pub(super) fn shortened(row: &Row, args: Args<'_>) -> Vec<Vec<u8>> {
 
 fn shown(row: &Row, args: Args<'_>, place: usize) -> Vec<u8> {
     let arg = args.at(place);
-    if is_secret(row, args, place) {
+    if is_secret_argument(row, args, place) {
         return COVERED.to_vec();
     }
     match arg.split_at_checked(SLOW_ARG_BYTES_MAX) {
@@ -42,24 +42,6 @@ fn shown(row: &Row, args: Args<'_>, place: usize) -> Vec<u8> {
             [start, format!("... ({} more bytes)", rest.len()).as_bytes()].concat()
         }
         _ => arg.to_vec(),
-    }
-}
-
-/// Whether an argument may be a secret. More are covered than in Redis where it cannot be told.
-pub(super) fn is_secret(row: &Row, args: Args<'_>, place: usize) -> bool {
-    let is_behind = |word: &str, within: usize| {
-        (place.saturating_sub(within)..place).any(|at| at > 0 && args.at(at).eq_ignore_ascii_case(word.as_bytes()))
-    };
-    match row.command {
-        Command::Connection(ConnectionCommand::Auth) => place > 0,
-        Command::Connection(ConnectionCommand::Hello) => is_behind("AUTH", 2),
-        Command::Generic(GenericCommand::Migrate) => is_behind("AUTH", 1) || is_behind("AUTH2", 2),
-        Command::Server(ServerCommand::AclSetuser | ServerCommand::AclDeluser | ServerCommand::AclGetuser) => place > 1,
-        // Names and values in turn, behind two words.
-        Command::Server(ServerCommand::ConfigSet) => {
-            place > 2 && place % 2 == 1 && !is_open_setting(args.at(place - 1))
-        }
-        _ => false,
     }
 }
 

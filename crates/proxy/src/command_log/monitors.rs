@@ -7,11 +7,10 @@
 //! Lines are redis-server's. As there, what only administrators may do is not shown, and neither is what was refused or only queued; the
 //! commands of a script follow it. While any client monitors, no request is plain: every one comes by here.
 
-use crate::command_log::entry::is_secret;
 use crate::env::Env;
 use crate::limits::MONITOR_LINE_BYTES_MAX;
 use crate::session::id::{ClientHandle, ClientId};
-use respool_command::{Execute, Flags, Row, resolve};
+use respool_command::{Execute, Flags, Row, is_secret_argument, resolve};
 use respool_wire::Args;
 use std::io::Write;
 
@@ -109,7 +108,7 @@ fn line(unix_us: u64, by: &str, row: &Row, args: Args<'_>) -> Vec<u8> {
             break;
         }
         line.extend_from_slice(b" \"");
-        if is_secret(row, args, place) {
+        if is_secret_argument(row, args, place) {
             line.extend_from_slice(b"(redacted)");
         } else {
             quote(args.at(place), &mut line);

@@ -98,6 +98,9 @@ impl<'c, T: FromReply> Call<'c, T> {
         self.run.note_written(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let reply = result.and_then(|()| reply(self.run.progress.ended.take().unwrap_or_else(missing)));
+        if let Ok(Reply::Error(error)) = &reply {
+            self.run.note_error(error);
+        }
         let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
         if self.run.is_observed() {
             let ended = result.as_ref().map(drop);
@@ -208,7 +211,11 @@ impl<'c> Batch<'c> {
             Ok(reply) => Ok(Ok(reply)),
             Err(error) => Err(error.of(command.name())),
         });
-        replies.collect()
+        let replies: Result<Vec<_>, Error> = replies.collect();
+        for error in replies.iter().flatten().filter_map(|reply| reply.as_ref().err()) {
+            self.run.note_error(error);
+        }
+        replies
     }
 }
 

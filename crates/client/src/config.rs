@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::events::{Event, Observed, Observer};
 use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
+use crate::sentinel::{Role, SentinelAddress, Sentinels};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
 use respool_wire::Protocol;
@@ -36,6 +37,8 @@ pub struct Config {
     pub(crate) observer: Observed,
     #[cfg(feature = "tls")]
     pub(crate) tls: crate::Tls,
+    /// What tells where the server is, if that is not always at the same place.
+    pub(crate) sentinels: Option<Arc<Sentinels>>,
     /// Those of the client, which forget what it writes.
     #[cfg(feature = "cache")]
     pub(crate) caches: Arc<crate::cache::Caches>,
@@ -46,9 +49,12 @@ impl Config {
     ///
     /// * `redis://[[user]:password@]host[:port][/database]`, or `host[:port]` alone; `valkey://` is the same
     /// * `rediss://...` over TLS, with the feature `tls`; `valkeys://` is the same
+    /// * `redis+sentinel://[[user]:password@]host[:port],host[:port].../name[/database]`, the master of that name; the user and the
+    ///   password are those of the servers. `rediss+sentinel://` reaches sentinels and servers over TLS
     /// * `unix://[[user]:password@]/path/to/socket`
     ///
     /// Behind a `?` there may be `db`, `user`, `password`, `protocol` (2 or 3; 3 unless said) and `name`, which the server shows;
+    /// with sentinels also `role` (`master` or `replica`), `sentinel_user` and `sentinel_password`;
     /// with TLS also `ca_file`, `cert_file` and `key_file`, `server_name`, and `tls=insecure`, which takes any certificate: see `Tls`.
     /// Letters that mean something in an address are written as `%40`, also in names and passwords. No error repeats a part of the
     /// address, since a password may be in it.
@@ -61,7 +67,14 @@ impl Config {
     /// assert!(Config::from_url("http://localhost").is_err());
     /// ```
     pub fn from_url(url: &str) -> Result<Self, Error> {
-        let Address { endpoint, credentials, database, protocol, name, tls } = Address::parse(url)?;
+        let (address, sentinels) = match SentinelAddress::parse(url) {
+            None => (Address::parse(url)?, None),
+            Some(parsed) => {
+                let (address, sentinels) = Sentinels::of(parsed?);
+                (address, Some(sentinels))
+            }
+        };
+        let Address { endpoint, credentials, database, protocol, name, tls } = address;
         #[cfg(feature = "tls")]
         let tls = tls_of(tls)?;
         #[cfg(not(feature = "tls"))]
@@ -95,6 +108,7 @@ impl Config {
             lanes_max: LANES_MAX,
             release_limit: RELEASE_LIMIT,
             observer: Observed::default(),
+            sentinels,
             #[cfg(feature = "tls")]
             tls,
             #[cfg(feature = "cache")]
@@ -211,7 +225,29 @@ impl Config {
 
     /// The address, if there is an observer to tell.
     pub(crate) fn told_endpoint(&self) -> Option<String> {
-        self.observer.0.as_ref().map(|_| self.endpoint.to_string())
+        let shown = || self.sentinels.as_ref().map_or_else(|| self.endpoint.to_string(), |sentinels| sentinels.shown());
+        self.observer.0.as_ref().map(|_| shown())
+    }
+
+    /// The same settings for servers of another role, of those that sentinels know: the master, or a replica to read from.
+    ///
+    /// # Errors
+    ///
+    /// The address names no sentinels.
+    pub fn role(self, role: Role) -> Result<Self, Error> {
+        let no_sentinels = || Error::config("the address names no sentinels: redis+sentinel:// does");
+        let sentinels = self.sentinels.as_ref().ok_or_else(no_sentinels)?.of_role(role);
+        Ok(Self { sentinels: Some(sentinels), ..self })
+    }
+
+    /// A server at `peer` has answered with this. If it refuses to write, it is no master any longer.
+    #[cold]
+    pub(crate) fn note_error(&self, error: &crate::ServerError, peer: Option<crate::core::Peer>) {
+        if let (Some(sentinels), Some(crate::core::Peer::Tcp(peer))) = (&self.sentinels, peer)
+            && error.code() == "READONLY"
+        {
+            sentinels.note_readonly(peer);
+        }
     }
 }
 

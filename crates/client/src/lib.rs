@@ -63,6 +63,7 @@ mod reply;
 mod run;
 mod scan;
 mod script;
+mod sentinel;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "tls")]
@@ -90,6 +91,7 @@ pub use reply::{Elements, Reply};
 pub use respool_client_derive::{FromReply, ToArgs};
 pub use scan::Scanner;
 pub use script::{Invocation, Script};
+pub use sentinel::Role;
 #[cfg(feature = "serde")]
 pub use serde::{Json, Structured};
 #[cfg(feature = "tls")]

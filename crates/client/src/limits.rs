@@ -62,6 +62,12 @@ pub const CACHE_SILENCE: Duration = Duration::from_secs(5);
 #[cfg(feature = "cache")]
 pub(crate) const CACHE_ASKED_MAX: usize = 1024;
 
+/// Sentinels that a client knows, those that others have told of among them.
+pub(crate) const SENTINELS_MAX: usize = 32;
+
+/// How long a sentinel is silent, also when it is asked whether it lives, before another is listened to.
+pub(crate) const SENTINEL_SILENCE: Duration = Duration::from_secs(4);
+
 /// Messages that may wait to be taken in one subscription, by default.
 pub const SUBSCRIPTION_MESSAGES: usize = 10_000;
 

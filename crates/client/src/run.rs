@@ -563,6 +563,14 @@ impl<'c> Run<'c> {
         });
     }
 
+    /// The server has answered with an error.
+    #[cold]
+    pub(crate) fn note_error(&self, error: &crate::ServerError) {
+        if self.core.config.sentinels.is_some() {
+            self.core.config.note_error(error, self.core.link().map(|link| link.peer()));
+        }
+    }
+
     /// Requests are over, or may have been executed.
     #[inline]
     pub(crate) fn note_written(&self, commands: &[Command]) {

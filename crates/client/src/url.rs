@@ -82,7 +82,7 @@ impl Address {
         let (scheme, rest) = match text.split_once("://") {
             None => (Scheme::Tcp, text),
             Some((scheme, rest)) => {
-                let known = "its scheme is none of redis, rediss, valkey, valkeys and unix";
+                let known = "its scheme is none of redis, rediss, valkey, valkeys, unix and redis+sentinel";
                 (Scheme::of(scheme).ok_or_else(|| wrong(known))?, rest)
             }
         };
@@ -211,6 +211,11 @@ fn parse_database(text: &str) -> Result<u32, Error> {
 }
 
 fn parse_place(place: &str) -> Result<(String, u16), Error> {
+    parse_place_or(place, PORT)
+}
+
+/// A host and a port, which is `usual` unless it is said.
+pub(crate) fn parse_place_or(place: &str, usual: u16) -> Result<(String, u16), Error> {
     let port = |text: &str| match text.parse() {
         Ok(0) | Err(_) => Err(wrong(format_args!("the port is no number from 1 to 65535; {ENCODING}"))),
         Ok(port) => Ok(port),
@@ -222,12 +227,12 @@ fn parse_place(place: &str) -> Result<(String, u16), Error> {
         }
         return match rest.strip_prefix(':') {
             Some(text) => Ok((host.to_owned(), port(text)?)),
-            None if rest.is_empty() => Ok((host.to_owned(), PORT)),
+            None if rest.is_empty() => Ok((host.to_owned(), usual)),
             None => Err(wrong("something that is no port follows the ]")),
         };
     }
     let (host, port) = match place.split_once(':') {
-        None => (place, PORT),
+        None => (place, usual),
         Some((_, rest)) if rest.contains(':') => {
             return Err(wrong("it holds several colons; an IPv6 address stands in []"));
         }
@@ -241,7 +246,7 @@ fn parse_place(place: &str) -> Result<(String, u16), Error> {
 }
 
 /// Undoes `%40`.
-fn decode(text: &str) -> Result<String, Error> {
+pub(crate) fn decode(text: &str) -> Result<String, Error> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

@@ -3,6 +3,7 @@
 //! A thread that reads waits in the kernel, a task never does, and nothing ever waits to write. The socket is in blocking mode until
 //! the first task waits for it, so that a program of threads alone needs one system call to read.
 
+use super::dial::Failure;
 use super::lookup::Lookup;
 #[cfg(feature = "tls")]
 use super::session::Session;
@@ -20,6 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How long anything waits in the kernel at most, before it is begun again: longer times may not fit what the kernel counts in.
@@ -73,7 +75,7 @@ pub(super) fn wait_for(socket: BorrowedFd<'_>, what: PollFlags, limit: Duration)
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) struct Link {
-    socket: Socket,
+    socket: Arc<Socket>,
     /// What encrypts, if it is encrypted.
     #[cfg(feature = "tls")]
     session: Option<Session>,
@@ -93,8 +95,9 @@ pub(crate) enum Peer {
     Unix,
 }
 
+/// A socket of any kind.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -143,7 +146,14 @@ pub(super) fn left(until: Instant) -> io::Result<Duration> {
 
 impl Link {
     /// Connects, to the first address of the host that takes a connection. Each address gets its part of the time that is left.
-    pub(crate) fn connect(config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
+    pub(crate) fn connect(config: &Config, lookup: &Lookup, until: Instant) -> Result<Self, Failure> {
+        if let Some(sentinels) = &config.sentinels {
+            return sentinels.connect(config, lookup, until);
+        }
+        Ok(Self::connect_directly(config, lookup, until)?)
+    }
+
+    fn connect_directly(config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
         let socket = match &config.endpoint {
             Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
             Endpoint::Unix { path } => Socket::Unix(connect_unix(path.as_ref(), until)?),
@@ -163,7 +173,7 @@ impl Link {
             Socket::Unix(_) => Peer::Unix,
         };
         Ok(Self {
-            socket,
+            socket: Arc::new(socket),
             #[cfg(feature = "tls")]
             session,
             peer,
@@ -176,11 +186,19 @@ impl Link {
         self.peer
     }
 
+    /// The socket and where it leads to, for what may shut it.
+    pub(crate) fn socket_of(&self) -> Option<(SocketAddr, Weak<Socket>)> {
+        match self.peer {
+            Peer::Tcp(peer) => Some((peer, Arc::downgrade(&self.socket))),
+            Peer::Unix => None,
+        }
+    }
+
     /// Another handle of the socket, for a runtime. Reads do not wait in the kernel any longer.
     #[cfg(feature = "tokio")]
     pub(super) fn copy_for_tasks(&self) -> io::Result<Socket> {
         self.is_nonblocking.store(true, Ordering::Release);
-        Ok(match &self.socket {
+        Ok(match &*self.socket {
             Socket::Tcp(socket) => {
                 socket.set_nonblocking(true)?;
                 Socket::Tcp(socket.try_clone()?)
@@ -229,7 +247,7 @@ impl Link {
                     }
                 } else if self.read_timeout_us.load(Ordering::Relaxed) != usual_us {
                     self.read_timeout_us.store(usual_us, Ordering::Relaxed);
-                    match &self.socket {
+                    match &*self.socket {
                         Socket::Tcp(socket) => socket.set_read_timeout(Some(usual))?,
                         Socket::Unix(socket) => socket.set_read_timeout(Some(usual))?,
                     }
@@ -303,10 +321,7 @@ impl Link {
         if let Some(session) = &self.session {
             session.say_goodbye(self.as_fd());
         }
-        let _ = match &self.socket {
-            Socket::Tcp(socket) => socket.shutdown(Shutdown::Both),
-            Socket::Unix(socket) => socket.shutdown(Shutdown::Both),
-        };
+        self.socket.shut();
     }
 
     /// Whether the peer has ended the connection, or the kernel has. What has come before may not have been read.
@@ -352,6 +367,16 @@ pub(crate) enum Wait {
         /// How long this one may still wait.
         left: Duration,
     },
+}
+
+impl Socket {
+    /// Ends both directions.
+    pub(crate) fn shut(&self) {
+        let _ = match self {
+            Self::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Self::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
 }
 
 impl AsFd for Socket {

@@ -30,10 +30,8 @@ mod tests;
 mod wakes;
 mod write;
 
-#[cfg(feature = "cache")]
-pub(crate) use dial::Failure;
-pub(crate) use dial::{Greeted, shake_hands};
-pub(crate) use link::{Link, Wait};
+pub(crate) use dial::{Failure, Greeted, shake_hands};
+pub(crate) use link::{Link, Peer, Socket, Wait};
 pub(crate) use lookup::Lookup;
 use read::ReadHalf;
 #[cfg(feature = "tls")]

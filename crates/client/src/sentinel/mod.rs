@@ -1,0 +1,231 @@
+//! Servers that sentinels know: which one is the master now, or a replica to read from.
+//!
+//! ```text
+//!   dial: ask a sentinel for the master -> connect -> ROLE says so -> used
+//!            ^                                '- says otherwise: not connected, tried again
+//!            '--- lost, or a sentinel has told +switch-master, or a reply was READONLY: the sockets of the old master are shut
+//! ```
+//!
+//! Every connection of a client is made this way: the shared one, those beside it, and that of subscriptions. One thread hears what the
+//! sentinels tell while the client is there.
+
+mod address;
+mod talk;
+mod watcher;
+
+use crate::Config;
+use crate::core::{Failure, Link, Lookup, Socket};
+use crate::limits::SENTINELS_MAX;
+use crate::url::Address;
+pub(crate) use address::SentinelAddress;
+use respool_connection::{Credentials, Endpoint, Identity};
+use respool_wire::Protocol;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+use talk::Talk;
+
+/// Which server a client of sentinels uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The master.
+    #[default]
+    Master,
+    /// One of its replicas, which may be behind it; the master while there is none.
+    Replica,
+}
+
+/// The sentinels of a client, and the sockets of servers that they have led to.
+#[derive(Debug)]
+pub(crate) struct Sentinels {
+    name: String,
+    pub(crate) role: Role,
+    credentials: Option<Arc<Credentials>>,
+    /// The way in which all are reached.
+    template: Endpoint,
+    known: Mutex<Vec<(String, u16)>>,
+    /// Which of them has answered last.
+    last: AtomicUsize,
+    sockets: Mutex<Vec<(SocketAddr, Weak<Socket>)>>,
+    has_watcher: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sentinels {
+    /// The sentinels of an address, and what the address says beside.
+    pub(crate) fn of(address: SentinelAddress) -> (Address, Arc<Self>) {
+        let sentinels = Self {
+            name: address.name,
+            role: address.role,
+            credentials: address.credentials.map(Arc::new),
+            template: address.rest.endpoint.clone(),
+            known: Mutex::new(address.sentinels),
+            last: AtomicUsize::new(0),
+            sockets: Mutex::default(),
+            has_watcher: AtomicBool::new(false),
+        };
+        (address.rest, Arc::new(sentinels))
+    }
+
+    /// The same sentinels, for servers of this role.
+    pub(crate) fn of_role(&self, role: Role) -> Arc<Self> {
+        Arc::new(Self {
+            name: self.name.clone(),
+            role,
+            credentials: self.credentials.clone(),
+            template: self.template.clone(),
+            known: Mutex::new(lock(&self.known).clone()),
+            last: AtomicUsize::new(0),
+            sockets: Mutex::default(),
+            has_watcher: AtomicBool::new(false),
+        })
+    }
+
+    /// What an observer is told in the place of an address.
+    pub(crate) fn shown(&self) -> String {
+        let role = if self.role == Role::Master { "master" } else { "replica" };
+        format!("{role} {} of sentinels", self.name)
+    }
+
+    /// The settings of a connection to a sentinel.
+    fn settings(&self, config: &Config, host: &str, port: u16) -> Config {
+        let identity = Identity {
+            credentials: self.credentials.clone(),
+            protocol: Protocol::Resp2,
+            pacing: config.identity.pacing,
+            ..Identity::default()
+        };
+        Config {
+            endpoint: SentinelAddress::at(&self.template, host, port),
+            identity,
+            sentinels: None,
+            ..config.clone()
+        }
+    }
+
+    /// Asks the sentinels, one after the other and each within its part of the time, until `ask` has an answer.
+    fn ask<T>(
+        &self,
+        config: &Config,
+        lookup: &Lookup,
+        until: Instant,
+        mut ask: impl FnMut(&mut Talk) -> Result<Option<T>, Failure>,
+    ) -> Result<T, Failure> {
+        let known = lock(&self.known).clone();
+        let first = self.last.load(Ordering::Relaxed);
+        let mut why = "none of the sentinels knows it".to_owned();
+        for tried in 0..known.len() {
+            let place = (first + tried) % known.len();
+            let (host, port) = &known[place];
+            let now = Instant::now();
+            let share = until.saturating_duration_since(now) / u32::try_from(known.len() - tried).unwrap_or(u32::MAX);
+            let settings = self.settings(config, host, *port);
+            let asked = Talk::connect(&settings, lookup, now + share).and_then(|mut talk| ask(&mut talk));
+            match asked {
+                Ok(Some(answer)) => {
+                    self.last.store(place, Ordering::Relaxed);
+                    return Ok(answer);
+                }
+                Ok(None) => {}
+                Err(failure) => why = failure.to_string(),
+            }
+        }
+        Err(Failure::Lost(format!("no sentinel tells of {}: {why}", self.shown())))
+    }
+
+    /// Where the master is, as one sentinel says.
+    fn master(&self, talk: &mut Talk) -> Result<Option<(String, u16)>, Failure> {
+        let reply = talk.ask(&[b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.name.as_bytes()])?;
+        let mut words = talk::words(reply);
+        let host = words.next();
+        Ok(host.zip(words.next().and_then(|port| port.parse().ok())))
+    }
+
+    /// Where replicas are that are up, as one sentinel says.
+    fn replicas(&self, talk: &mut Talk) -> Result<Vec<(String, u16)>, Failure> {
+        let reply = talk.ask(&[b"SENTINEL", b"REPLICAS", self.name.as_bytes()])?;
+        let is_up = |flags: &str| !["down", "disconnected"].iter().any(|word| flags.contains(word));
+        let entries = talk::entries(reply);
+        let up = entries.filter(|entry| entry.get("flags").is_none_or(|flags| is_up(flags)));
+        let up = up.filter(|entry| entry.get("master-link-status").is_none_or(|status| status == "ok"));
+        Ok(up.filter_map(|entry| entry.get("ip").cloned().zip(entry.get("port")?.parse().ok())).collect())
+    }
+
+    /// Learns of other sentinels.
+    fn learn(&self, talk: &mut Talk) -> Result<(), Failure> {
+        let reply = talk.ask(&[b"SENTINEL", b"SENTINELS", self.name.as_bytes()])?;
+        let mut known = lock(&self.known);
+        for entry in talk::entries(reply) {
+            let place = entry.get("ip").cloned().zip(entry.get("port").and_then(|port| port.parse().ok()));
+            if let Some(place) = place.filter(|place| known.len() < SENTINELS_MAX && !known.contains(place)) {
+                known.push(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects to the server of the role.
+    pub(crate) fn connect(self: &Arc<Self>, config: &Config, lookup: &Lookup, until: Instant) -> Result<Link, Failure> {
+        self.watch(config);
+        // Half of the time is for the server, at least.
+        let now = Instant::now();
+        let asked_until = now + until.saturating_duration_since(now) / 2;
+        let (host, port) = self.ask(config, lookup, asked_until, |talk| {
+            let master = self.master(talk)?;
+            if self.role == Role::Master || master.is_none() {
+                return Ok(master);
+            }
+            let replicas = self.replicas(talk)?;
+            let chosen = crate::core::chance() as usize % replicas.len().max(1);
+            Ok(replicas.get(chosen).cloned().or(master))
+        })?;
+        let endpoint = SentinelAddress::at(&self.template, &host, port);
+        let settings = Config { endpoint, sentinels: None, ..config.clone() };
+        let mut link = Link::connect(&settings, lookup, until)?;
+        let role = Talk::over(&settings, &mut link, until)?.role()?;
+        if self.role == Role::Master && role.is_some_and(|role| role != "master") {
+            return Err(Failure::Lost("the server that a sentinel has named is no master".to_owned()));
+        }
+        let mut sockets = lock(&self.sockets);
+        sockets.retain(|(_, socket)| socket.strong_count() > 0);
+        sockets.extend(link.socket_of());
+        Ok(link)
+    }
+
+    /// Shuts the sockets to other servers than `to`; without one, to all.
+    fn leave(&self, to: Option<SocketAddr>) {
+        let sockets = std::mem::take(&mut *lock(&self.sockets));
+        let (stay, go): (Vec<_>, Vec<_>) = sockets.into_iter().partition(|(peer, _)| Some(*peer) == to);
+        lock(&self.sockets).extend(stay);
+        for socket in go.into_iter().filter_map(|(_, socket)| socket.upgrade()) {
+            // What reads there sees the end, and asks the sentinels again.
+            socket.shut();
+        }
+    }
+
+    /// The server at `peer` has refused to write: it is no master any longer.
+    pub(crate) fn note_readonly(&self, peer: SocketAddr) {
+        let mut sockets = lock(&self.sockets);
+        let (go, stay): (Vec<_>, Vec<_>) = sockets.drain(..).partition(|(other, _)| *other == peer);
+        *sockets = stay;
+        drop(sockets);
+        go.into_iter().filter_map(|(_, socket)| socket.upgrade()).for_each(|socket| socket.shut());
+    }
+
+    /// Begins to hear what the sentinels tell, unless that is done.
+    fn watch(self: &Arc<Self>, config: &Config) {
+        if self.has_watcher.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let sentinels = Arc::downgrade(self);
+        let config = Config { sentinels: None, ..config.clone() };
+        let begun = std::thread::Builder::new().name("respool-sentinel".to_owned());
+        if begun.spawn(move || watcher::run(&sentinels, &config)).is_err() {
+            self.has_watcher.store(false, Ordering::Release);
+        }
+    }
+}

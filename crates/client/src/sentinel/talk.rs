@@ -1,0 +1,174 @@
+//! A connection that is asked one thing after the other: to a sentinel, and to a server before it is used.
+
+use crate::core::{Failure, Greeted, Link, Lookup, SlotId, Wait, shake_hands};
+use crate::limits::READ_BYTES;
+use crate::{Config, Reply};
+use respool_connection::{BufferPool, Event, Fault, Identity, Pushes, Segments, Shake, Upstream, WritePolicy};
+use respool_wire::{Protocol, ReplyLimits, encode_request};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// The link, one's own or lent.
+enum Held<'l> {
+    Own(Link),
+    Lent(&'l mut Link),
+}
+
+/// A connection behind its handshake.
+pub(super) struct Talk<'l> {
+    link: Held<'l>,
+    upstream: Upstream<SlotId, Segments<bytes::Bytes>>,
+    pool: BufferPool,
+    until: Instant,
+    buffer: Vec<u8>,
+    /// What has come and was not taken.
+    heard: std::collections::VecDeque<Reply>,
+}
+
+struct Shaking<'t>(&'t mut Upstream<SlotId, Segments<bytes::Bytes>>, &'t mut BufferPool);
+
+impl Greeted for Shaking<'_> {
+    fn greeting(&mut self) -> Vec<u8> {
+        self.0.output_slices().flat_map(|slice| slice.to_vec()).collect()
+    }
+
+    fn written(&mut self, bytes: usize) {
+        self.0.handle_written(bytes, 0, self.1);
+    }
+
+    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault> {
+        self.0.shake(bytes, &ReplyLimits::default(), 0, self.1)
+    }
+}
+
+impl Talk<'_> {
+    /// Connects by these settings.
+    pub(super) fn connect(settings: &Config, lookup: &Lookup, until: Instant) -> Result<Talk<'static>, Failure> {
+        let link = Link::connect(settings, lookup, until)?;
+        Talk::begin(settings.identity.clone(), Held::Own(link), until)
+    }
+
+    /// Talks over a link that is used by something else then.
+    pub(super) fn over<'l>(settings: &Config, link: &'l mut Link, until: Instant) -> Result<Talk<'l>, Failure> {
+        let identity = Identity {
+            credentials: settings.identity.credentials.clone(),
+            protocol: Protocol::Resp2,
+            pacing: settings.identity.pacing,
+            ..Identity::default()
+        };
+        Talk::begin(identity, Held::Lent(link), until)
+    }
+
+    fn begin(identity: Identity, link: Held<'_>, until: Instant) -> Result<Talk<'_>, Failure> {
+        let mut talk = Talk {
+            link,
+            upstream: Upstream::new(identity, WritePolicy::EachTurn),
+            pool: BufferPool::new(),
+            until,
+            buffer: vec![0; READ_BYTES],
+            heard: std::collections::VecDeque::new(),
+        };
+        talk.upstream.begin_dial();
+        talk.upstream.handle_connected(0, &mut talk.pool);
+        let Talk { link, upstream, pool, .. } = &mut talk;
+        shake_hands(link.get(), until, &mut Shaking(upstream, pool))?;
+        // So that what a sentinel tells comes as well as what it answers.
+        talk.upstream.set_pushes(Pushes::Only);
+        Ok(talk)
+    }
+
+    /// How long answers are waited for from now on.
+    pub(super) fn extend(&mut self, until: Instant) {
+        self.until = until;
+    }
+
+    /// Sends a request.
+    pub(super) fn tell(&mut self, words: &[&[u8]]) -> Result<(), Failure> {
+        let mut out = Vec::new();
+        encode_request(&mut out, words.iter().copied());
+        let mut rest = &out[..];
+        let link = self.link.get();
+        while !rest.is_empty() || !link.is_flushed() {
+            match link.send(std::iter::once(rest).filter(|rest| !rest.is_empty())) {
+                Ok(bytes) => rest = &rest[bytes..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    if !link.wait_writable(self.until.saturating_duration_since(Instant::now()))? {
+                        return Err(Failure::Lost("it takes no request".to_owned()));
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes next; `None` if nothing does in time.
+    pub(super) fn hear(&mut self) -> Result<Option<Reply>, Failure> {
+        loop {
+            if let Some(reply) = self.heard.pop_front() {
+                return Ok(Some(reply));
+            }
+            let left = self.until.saturating_duration_since(Instant::now());
+            let wait = Wait::For { usual: Duration::ZERO, left };
+            let read = match self.link.get().recv(&mut self.buffer, wait) {
+                Ok(0) => return Err(Failure::Lost("closed by the other side".to_owned())),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),
+                read => read?,
+            };
+            let mut input = &self.buffer[..read];
+            while let Some(event) = self.upstream.next_event(&mut input, &ReplyLimits::default(), 0)? {
+                if let Event::Push { bytes, .. } | Event::Reply { bytes, .. } = event {
+                    let reply = Reply::copied(bytes);
+                    self.heard.push_back(reply.ok_or_else(|| Failure::Lost("a reply cannot be read".to_owned()))?);
+                }
+            }
+        }
+    }
+
+    /// Sends a request and waits for its reply. An error is a failure.
+    pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Failure> {
+        self.tell(words)?;
+        match self.hear()? {
+            Some(Reply::Error(error)) => Err(Failure::Lost(error.to_string())),
+            Some(reply) => Ok(reply),
+            None => Err(Failure::Lost("it does not answer in time".to_owned())),
+        }
+    }
+
+    /// What a server says that it is; `None` if it may not be asked.
+    pub(super) fn role(mut self) -> Result<Option<String>, Failure> {
+        self.tell(&[b"ROLE"])?;
+        match self.hear()? {
+            Some(Reply::Error(_)) => Ok(None),
+            Some(reply) => Ok(words(reply).next()),
+            None => Err(Failure::Lost("the server does not say its role in time".to_owned())),
+        }
+    }
+}
+
+impl Held<'_> {
+    fn get(&self) -> &Link {
+        match self {
+            Self::Own(link) => link,
+            Self::Lent(link) => link,
+        }
+    }
+}
+
+/// The texts of a list.
+pub(super) fn words(reply: Reply) -> impl Iterator<Item = String> {
+    let elements = reply.into_elements().into_iter().flatten();
+    elements.map_while(|element| match element {
+        Reply::Bulk(text) | Reply::Status(text) => Some(String::from_utf8_lossy(&text).into_owned()),
+        _ => None,
+    })
+}
+
+/// Lists of names and values, in a list.
+pub(super) fn entries(reply: Reply) -> impl Iterator<Item = HashMap<String, String>> {
+    let entries = reply.into_elements().into_iter().flatten();
+    entries.map(|entry| {
+        let mut words = words(entry);
+        std::iter::from_fn(|| words.next().zip(words.next())).collect()
+    })
+}

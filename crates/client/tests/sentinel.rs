@@ -1,0 +1,254 @@
+//! Servers that sentinels know, with real ones: a master that is killed, one that stands still, and sentinels that are gone or wrong.
+
+use respool_client::{Client, Config, Outcome, Reply, Role, ServerError, cmd};
+use respool_connection::ReconnectTerms;
+use respool_testkit::{Address, ClosedPort, Process, RedisServer, TempDir, free_port, wait_until};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Long enough for a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long a master is silent before the sentinels give it up. Not shorter, or a busy machine makes them do so for nothing.
+const DOWN_AFTER_MS: u32 = 4_000;
+
+/// A master, its replica, and two sentinels that know both.
+struct Group {
+    master: RedisServer,
+    replica: RedisServer,
+    sentinels: Vec<(Process, u16)>,
+    _directory: TempDir,
+}
+
+fn sentinel(directory: &TempDir, number: usize, master: u16) -> (Process, u16) {
+    for _ in 0..10 {
+        let port = free_port().unwrap();
+        let path = directory.join(&format!("sentinel-{number}-{port}.conf"));
+        let text = format!(
+            "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {master} 2\n\
+             sentinel down-after-milliseconds main {DOWN_AFTER_MS}\nsentinel failover-timeout main 20000\n",
+            directory.path().display()
+        );
+        std::fs::write(&path, text).unwrap();
+        let mut command = Command::new("redis-server");
+        command.arg(&path).arg("--sentinel");
+        let process = Process::spawn(format!("sentinel on port {port}"), &mut command).unwrap();
+        if process.wait_for_line("+monitor master main", Duration::from_secs(60)).is_ok() {
+            return (process, port);
+        }
+    }
+    panic!("no sentinel starts");
+}
+
+impl Group {
+    fn start() -> Self {
+        let master = RedisServer::start().unwrap();
+        let port = master.port().to_string();
+        let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
+        let directory = TempDir::new().unwrap();
+        let sentinels: Vec<_> = (0..2).map(|number| sentinel(&directory, number, master.port())).collect();
+        let group = Self { master, replica, sentinels, _directory: directory };
+        wait_until("all know each other", PATIENCE, || {
+            let mut knows = true;
+            for (_, port) in &group.sentinels {
+                let mut client = respool_testkit::Client::connect(&Address::loopback(*port))?;
+                let replicas = client.ask("SENTINEL REPLICAS main")?;
+                let others = client.ask("SENTINEL SENTINELS main")?;
+                knows &= replicas.contains(&group.replica.port().to_string());
+                knows &= replicas.contains("\r\nok\r\n") && others.contains("\r\nrunid\r\n");
+            }
+            Ok(knows)
+        })
+        .unwrap();
+        group
+    }
+
+    fn places(&self) -> String {
+        let places: Vec<String> = self.sentinels.iter().map(|(_, port)| format!("127.0.0.1:{port}")).collect();
+        places.join(",")
+    }
+
+    fn config(&self) -> Config {
+        config(&format!("redis+sentinel://{}/main", self.places()))
+    }
+}
+
+fn config(url: &str) -> Config {
+    let quick =
+        ReconnectTerms { backoff_min_us: 1000, backoff_max_us: 20_000, dials_per_second: 1000, dials_burst: 1000 };
+    Config::from_url(url).unwrap().reconnect(quick).deadline(Some(PATIENCE)).connect_limit(Duration::from_secs(5))
+}
+
+fn server_port(client: &Client) -> String {
+    let info: String = client.call(cmd("INFO").arg("server")).wait().unwrap();
+    info.lines().find_map(|line| line.strip_prefix("tcp_port:")).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_killed_master_loses_nothing_that_was_acknowledged() {
+    let mut group = Group::start();
+    let client = Client::with_config(group.config());
+    assert_eq!(server_port(&client), group.master.port().to_string());
+    let new_port = format!("tcp_port:{}\r", group.replica.port());
+    let (is_killed, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    // Before the end of the old master a write counts once the replica has it.
+    let acknowledged = Mutex::new((0_u64, 0_u64));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut is_new = false;
+            while !is_over.load(Ordering::Acquire) {
+                let batch = [cmd("INCR").key("count"), cmd("WAIT").arg(1).arg(500), cmd("INFO").arg("server")];
+                let ended: Result<Vec<Result<Reply, ServerError>>, _> = client.batch(batch).apart().wait();
+                let written = match &ended {
+                    Ok(replies) => match &replies[..] {
+                        [Ok(Reply::Integer(_)), Ok(Reply::Integer(copies)), Ok(Reply::Bulk(info))] => {
+                            Some((*copies, String::from_utf8_lossy(info).contains(&new_port)))
+                        }
+                        _ => None,
+                    },
+                    Err(error) => {
+                        assert!(is_killed.load(Ordering::Acquire), "before the failover: {error}");
+                        assert!(!is_new, "behind the failover: {error}");
+                        None
+                    }
+                };
+                let mut acknowledged = acknowledged.lock().unwrap();
+                match written {
+                    // The new master has no replica yet.
+                    Some((_, true)) => {
+                        is_new = true;
+                        acknowledged.1 += 1;
+                    }
+                    Some((copies, false)) if copies > 0 => acknowledged.0 += 1,
+                    _ => {}
+                }
+            }
+        });
+        let count = || *acknowledged.lock().unwrap();
+        wait_until("some are written", PATIENCE, || Ok(count().0 >= 50)).unwrap();
+        is_killed.store(true, Ordering::Release);
+        group.master.kill().unwrap();
+        wait_until("some are written again", PATIENCE, || Ok(count().1 >= 5 || writer.is_finished())).unwrap();
+        is_over.store(true, Ordering::Release);
+        writer.join().unwrap();
+    });
+    assert_eq!(server_port(&client), group.replica.port().to_string());
+    let (before, behind) = *acknowledged.lock().unwrap();
+    let found: u64 = client.call(cmd("GET").key("count")).wait().unwrap();
+    assert!(found >= before + behind, "{found} of {before} and {behind}");
+}
+
+#[test]
+fn a_master_that_stands_still_is_left_when_sentinels_say_so() {
+    let group = Group::start();
+    let client = Client::with_config(group.config());
+    client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
+    let copies: i64 = {
+        let replies =
+            client.batch([cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(60_000)]).apart().wait().unwrap();
+        match &replies[1] {
+            Ok(Reply::Integer(copies)) => *copies,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(copies, 1);
+    group.master.pause().unwrap();
+    // Its sockets stay open and are silent: only the word of a sentinel ends the wait.
+    let value: String = client.call(cmd("GET").key("k")).wait().unwrap();
+    assert_eq!((&*value, server_port(&client)), ("v", group.replica.port().to_string()));
+    group.master.resume().unwrap();
+    // It comes back as a master for a moment, and no connection is made to it.
+    client.call::<()>(cmd("SET").key("k").arg("w")).wait().unwrap();
+    assert_eq!(server_port(&client), group.replica.port().to_string());
+}
+
+#[test]
+fn replicas_are_read_from() {
+    let group = Group::start();
+    let replica = Client::with_config(group.config().role(Role::Replica).unwrap());
+    assert_eq!(server_port(&replica), group.replica.port().to_string());
+    let error = replica.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap_err();
+    assert_eq!((error.server().unwrap().code(), error.outcome()), ("READONLY", Outcome::Replied));
+    let url = format!("redis+sentinel://{}/main?role=replica", group.places());
+    assert_eq!(server_port(&Client::with_config(config(&url))), group.replica.port().to_string());
+}
+
+/// A sentinel that names the same server whatever is asked.
+fn fake_sentinel(port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            std::thread::spawn(move || {
+                let mut socket = socket.unwrap();
+                let mut buffer = [0; 4096];
+                while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+                    let said = String::from_utf8_lossy(&buffer[..bytes]).into_owned();
+                    let port = port.to_string();
+                    let answer = match &said {
+                        said if said.contains("PING") => "+PONG\r\n".to_owned(),
+                        said if said.contains("GET-MASTER-ADDR") => {
+                            format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{port}\r\n", port.len())
+                        }
+                        said if said.contains("SUBSCRIBE") => {
+                            "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned()
+                        }
+                        _ => "*0\r\n".to_owned(),
+                    };
+                    if socket.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    own
+}
+
+#[test]
+fn a_server_that_is_no_master_is_not_used() {
+    let master = RedisServer::start().unwrap();
+    let port = master.port().to_string();
+    let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
+    let wrong = fake_sentinel(replica.port());
+    let client = Client::with_config(config(&format!("redis+sentinel://127.0.0.1:{wrong}/main")).deadline(None));
+    let error = client.call::<Reply>(cmd("GET").key("k")).wait().unwrap_err();
+    assert!(error.to_string().contains("is no master"), "{error}");
+    // It is promoted: the next attempt succeeds.
+    replica.client().unwrap().ask("REPLICAOF NO ONE").unwrap();
+    client.call::<Reply>(cmd("GET").key("k")).wait().unwrap();
+}
+
+#[test]
+fn sentinels_that_are_gone_are_passed_over() {
+    let server = RedisServer::start().unwrap();
+    let closed = ClosedPort::take().unwrap();
+    let good = fake_sentinel(server.port());
+    let client = Client::with_config(config(&format!("redis+sentinel://{},127.0.0.1:{good}/main", closed.address())));
+    client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
+    let none = config(&format!("redis+sentinel://{}/main", closed.address())).deadline(None);
+    let error = Client::with_config(none).call::<Reply>(cmd("GET").key("k")).wait().unwrap_err();
+    assert!(error.to_string().contains("no sentinel tells of master main"), "{error}");
+}
+
+#[test]
+fn a_server_that_refuses_to_write_is_left() {
+    let (old, new) = (RedisServer::start().unwrap(), RedisServer::start().unwrap());
+    let port = new.port().to_string();
+    let moving = fake_sentinel(old.port());
+    let client = Client::with_config(config(&format!("redis+sentinel://127.0.0.1:{moving}/main")));
+    client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
+    old.client().unwrap().ask(&format!("REPLICAOF 127.0.0.1 {port}")).unwrap();
+    let error = client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap_err();
+    assert_eq!(error.server().unwrap().code(), "READONLY");
+    // The connection is given up, and the sentinel still names the same server, which is no master.
+    let error = client.call::<()>(cmd("SET").key("k").arg("v")).deadline(Duration::from_secs(1)).wait().unwrap_err();
+    assert_ne!(error.outcome(), Outcome::Replied, "{error}");
+    old.client().unwrap().ask("REPLICAOF NO ONE").unwrap();
+    client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
+    assert_eq!(client.stats().connections, 2);
+}

@@ -123,6 +123,8 @@ pub struct SessionView {
     pub has_waited: bool,
     /// The request is part of a transaction. It must not be parked: it is answered as if its time had run out. No room is made for it.
     pub is_in_transaction: bool,
+    /// A script of the node calls the command.
+    pub is_in_script: bool,
 }
 
 /// How a local node left a request.

@@ -709,6 +709,7 @@ fn answer(
                 database: running.database,
                 client_id: running.owner,
                 now: respool_command::Millis(running.now.unsigned_abs()),
+                is_in_script: true,
                 ..SessionView::default()
             };
             let at = At { database: running.database as usize, now: running.now };

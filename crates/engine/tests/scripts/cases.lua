@@ -627,3 +627,6 @@ redis.call('set', 'k1', -0.0) return redis.call('get', 'k1')
 return tostring(redis.acl_check_cmd('GET', 'a', 'b'))
 return cjson.encode({[2^31] = 1})
 redis.setresp(3) return {verbatim_string = {format = 'a\0b', string = 'c'}}
+redis.call('sadd','letters','f','g','a','aa','b','10','9') return redis.call('sort','letters','by','_')
+redis.call('sadd','letters','f','g','a','aa','b','10','9') return {redis.call('sort','letters','by','_','desc','limit',1,3), redis.call('sort_ro','letters','by','_','get','#')}
+redis.call('sadd','numbers',10,9,1) redis.call('rpush','order','b','a','c') return {redis.call('sort','numbers','by','_'), redis.call('sort','order','by','_')}

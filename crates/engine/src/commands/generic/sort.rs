@@ -93,8 +93,8 @@ pub(super) fn sort(call: &mut Call<'_, '_>, may_store: bool) -> Answer {
         return Err(text::WRONGTYPE.into());
     }
     let mut is_sorted = wanted.leaves_order;
-    if is_sorted && kind == Some(Kind::Set) && wanted.store.is_some() {
-        // A set has no order to leave alone, and what is stored must not depend on chance.
+    if is_sorted && kind == Some(Kind::Set) && (wanted.store.is_some() || call.session.is_in_script) {
+        // A set has no order to leave alone, and what is stored, or a script sees, must not depend on chance.
         is_sorted = false;
         wanted.is_alphabetical = true;
         wanted.by = None;

@@ -105,6 +105,10 @@ pub(super) fn library_table(lua: &Lua, whole: &Table, exchange: &Rc<Exchange>, r
     let (exchange, functions) = (Rc::clone(exchange), registered.clone());
     let register = lua.create_function(move |lua, values: MultiValue| {
         let refuse = |text: &str| error_table(lua, text, false).map_or_else(|error| error, throw);
+        if !exchange.is_loading.get() {
+            // A function may have kept what its library saw.
+            return Err(refuse("ERR redis.register_function can only be called on FUNCTION LOAD command"));
+        }
         let (draft, callback) = match values.len() {
             1 => named_arguments(&values[0]).map_err(refuse)?,
             2 => placed_arguments(&values).map_err(refuse)?,

@@ -77,6 +77,8 @@ pub(super) struct Exchange {
     pub(super) protocol: Cell<Protocol>,
     /// The script that runs is being ended.
     pub(super) is_killed: Cell<bool>,
+    /// The text of a library runs, which may register functions.
+    pub(super) is_loading: Cell<bool>,
     /// The functions that a library has registered.
     pub(super) registered: RefCell<Vec<Function>>,
     /// Bytes that the interpreter held when it last left its stack.

@@ -357,7 +357,10 @@ impl<'l> World<'l> {
         let said = |error: &mlua::Error| [b"ERR Error compiling function: ", &why(error)[..]].concat();
         self.registered.clear().map_err(|error| said(&error))?;
         let function = compile(self.lua, text, FUNCTION_NAME, &self.of_functions).map_err(|error| said(&error))?;
-        let raised = match self.load_library.call::<(bool, Value)>(function) {
+        exchange.is_loading.set(true);
+        let loaded = self.load_library.call::<(bool, Value)>(function);
+        exchange.is_loading.set(false);
+        let raised = match loaded {
             Ok((true, _)) => return Ok(()),
             Ok((false, value)) => self.raised(value).map(|raised| raised.text),
             Err(error) => Ok(why(&error)),

@@ -50,6 +50,9 @@ const LIBRARIES: &[&str] = &[
     "#!lua name=l4\nredis.setresp(3)",
     "#!lua name=l4\nredis.register_function('g', function() end) redis.register_function('g', function() end)",
     "#!lua name=l4\nredis.x = 1",
+    "#!lua name=l6\nlocal kept = redis\n\
+     redis.register_function('f13', function() return kept.register_function('f1', function() return 'other' end) end)\n\
+     redis.register_function('f14', function() return pcall(kept.register_function, 'f15', function() end) end)",
     "#!LUA NAME=l5 \n redis.log(redis.LOG_WARNING, 'x') redis.register_function('h', function() return redis.REDIS_VERSION end)",
 ];
 
@@ -73,6 +76,10 @@ fn functions_answer_as_in_redis() {
             "f10 0",
             "f11 0",
             "f12 1 a b c",
+            "f13 0",
+            "f14 0",
+            "f15 0",
+            "f1 1 a b",
             "nosuch 0",
             "f1 x",
             "f1 -1",
@@ -103,6 +110,7 @@ fn functions_answer_as_in_redis() {
             "FCALL f9 1 k v",
             "FUNCTION DELETE l2",
             "FUNCTION DELETE l5",
+            "FUNCTION DELETE l6",
             "FUNCTION DUMP",
             "FUNCTION RESTORE bad",
             "FUNCTION FLUSH X",

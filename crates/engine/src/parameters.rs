@@ -196,6 +196,18 @@ mod tests {
     }
 
     #[test]
+    fn nothing_fits_into_less_than_an_empty_engine_takes() {
+        let mut script = Script::new();
+        script.say("CONFIG SET maxmemory 1");
+        for adding in ["SET key value", "FUNCTION LOAD code", "FUNCTION RESTORE payload"] {
+            assert!(script.say(adding).starts_with("-OOM command not allowed"), "{adding}");
+        }
+        assert_eq!(script.say("GET key"), "$-1");
+        script.say("CONFIG SET maxmemory 0");
+        assert_eq!(script.say("SET key value"), "+OK");
+    }
+
+    #[test]
     fn the_policy_of_eviction_is_a_word() {
         let mut script = Script::new();
         assert_eq!(script.say("CONFIG SET maxmemory-policy ALLKEYS-LFU maxmemory-samples 7"), "+OK");

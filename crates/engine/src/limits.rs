@@ -98,13 +98,17 @@ pub(crate) const JOURNAL_EVENT_BYTES_MAX: usize = 1 << 20;
 /// What an engine takes without a key, at least. Keys are counted exactly and begin at zero, but there is no room in less.
 pub(crate) const EMPTY_ENGINE_BYTES: u64 = 1 << 10;
 
-/// Bytes at which a stream's listpack takes no further entry: Redis's `stream-node-max-bytes`.
-pub(crate) const STREAM_NODE_BYTES_MAX: usize = 4096;
+/// Bytes at which a stream's listpack takes no further entry, whatever `stream-node-max-bytes` says: an entry is looked for by
+/// walking through its listpack.
+pub(crate) const STREAM_NODE_BYTES_CEILING: usize = 1 << 20;
 
-/// Entries of one of a stream's listpacks, deleted ones included: Redis's `stream-node-max-entries`.
-pub(crate) const STREAM_NODE_ENTRIES_MAX: i64 = 100;
+/// Listpacks that approximate trimming removes by default, as in Redis.
+pub(crate) const STREAM_NODES_TRIMMED_AT_ONCE: usize = 100;
 
-/// Entries that approximate trimming removes by default: a hundred listpacks, as in Redis.
+/// Entries that approximate trimming removes by default at most, as in Redis.
+pub(crate) const STREAM_TRIMMED_AT_ONCE_MAX: usize = 1_000_000;
+
+/// Entries that approximate trimming removes by default where a listpack may have any number of them, as in Redis.
 pub(crate) const STREAM_TRIMMED_AT_ONCE: usize = 10_000;
 
 /// Bytes of one stream entry: what Redis takes.

@@ -112,6 +112,18 @@ const OWN: &[Own] = &[
         show: |engine| engine.encodings().hyperloglog_sparse_bytes_max as u64,
         take: |engine, value| engine.encodings_mut().hyperloglog_sparse_bytes_max = count(value),
     },
+    Own {
+        names: &["stream-node-max-bytes"],
+        words: NUMBER,
+        show: |engine| engine.encodings().stream_node_bytes_max as u64,
+        take: |engine, value| engine.encodings_mut().stream_node_bytes_max = count(value),
+    },
+    Own {
+        names: &["stream-node-max-entries"],
+        words: NUMBER,
+        show: |engine| engine.encodings().stream_node_entries_max as u64,
+        take: |engine, value| engine.encodings_mut().stream_node_entries_max = count(value),
+    },
     #[cfg(feature = "scripting")]
     Own {
         names: &["busy-reply-threshold", "lua-time-limit"],

@@ -23,6 +23,10 @@ pub struct EncodingLimits {
     pub sorted_set_value_bytes_max: usize,
     /// `hll-sparse-max-bytes`: the greatest size of a sparse HyperLogLog.
     pub hyperloglog_sparse_bytes_max: usize,
+    /// `stream-node-max-bytes`: bytes at which a stream's listpack takes no further entry; zero is no limit.
+    pub stream_node_bytes_max: usize,
+    /// `stream-node-max-entries`: entries of one of a stream's listpacks, deleted ones included; zero is no limit.
+    pub stream_node_entries_max: usize,
 }
 
 impl Default for EncodingLimits {
@@ -34,6 +38,8 @@ impl Default for EncodingLimits {
             sorted_set_entries_max: 128,
             sorted_set_value_bytes_max: 64,
             hyperloglog_sparse_bytes_max: 3_000,
+            stream_node_bytes_max: 4_096,
+            stream_node_entries_max: 100,
         }
     }
 }

@@ -94,3 +94,34 @@ fn lexical_ranges_of_mixed_scores_are_those_of_redis() {
         both(&request("ZRANGE z 0 -1 WITHSCORES"));
     }
 }
+
+#[test]
+fn streams_are_trimmed_by_listpacks_of_the_size_that_is_set() {
+    let Some((_server, mut redis)) = redis() else { return };
+    let mut subject = Subject::new(Protocol::Resp2);
+    let mut both = |line: &str| {
+        let expected = redis.command(&request(line)).expect("the server answers");
+        let said = subject.command(&request(line));
+        assert_eq!(expected.escape_ascii().to_string(), said.escape_ascii().to_string(), "{line}");
+    };
+    for (entries, bytes) in
+        [(10, 4_096), (2, 4_096), (1, 4_096), (3, 0), (0, 4_096), (100, 40), (1_000, 20_000), (0, 0)]
+    {
+        both(&format!("CONFIG SET stream-node-max-entries {entries} stream-node-max-bytes {bytes}"));
+        both("DEL stream");
+        for number in 1..=250 {
+            both(&format!("XADD stream {number}-1 field value"));
+        }
+        both("DUMP stream");
+        for trimming in ["XADD stream MAXLEN ~ 155 LIMIT 30 251-1 field value", "XTRIM stream MAXLEN ~ 100 LIMIT 2"] {
+            both(trimming);
+            both("XLEN stream");
+        }
+        both("XADD stream MINID ~ 120-1 300-1 other field");
+        both("XTRIM stream MAXLEN ~ 1");
+        both("XINFO STREAM stream");
+        both("XTRIM stream MAXLEN 0");
+    }
+    both("CONFIG GET stream-node-max-bytes");
+    both("CONFIG GET stream-node-max-entries");
+}

@@ -202,18 +202,8 @@ pub static SECTIONS: &[Section] = &[
             row("zset-max-listpack-value", Kind::Memory { min: 0, max: LONG_MAX }, "64", Effect::Engine)
                 .formerly("zset-max-ziplist-value"),
             row("hll-sparse-max-bytes", Kind::Memory { min: 0, max: LONG_MAX }, "3000", Effect::Engine),
-            row(
-                "stream-node-max-bytes",
-                Kind::Memory { min: 0, max: LONG_MAX },
-                "4096",
-                Effect::Without("a node of a stream has up to 4096 bytes"),
-            ),
-            row(
-                "stream-node-max-entries",
-                Kind::Number { min: 0, max: i64::MAX },
-                "100",
-                Effect::Without("a node of a stream has up to 100 entries"),
-            ),
+            row("stream-node-max-bytes", Kind::Memory { min: 0, max: LONG_MAX }, "4096", Effect::Engine),
+            row("stream-node-max-entries", Kind::Number { min: 0, max: i64::MAX }, "100", Effect::Engine),
             row(
                 "list-max-listpack-size",
                 Kind::Number { min: INT_MIN, max: INT_MAX },

@@ -11,9 +11,11 @@ use respool_wire::Encoder;
 
 use super::{Answer, Call, Fault, bulk, named, unsupported};
 use crate::keyspace::{Edited, Expiry, Kind, events};
-use crate::limits::{STREAM_ENTRY_BYTES_MAX, STREAM_TRIMMED_AT_ONCE};
+use crate::limits::{
+    STREAM_ENTRY_BYTES_MAX, STREAM_NODES_TRIMMED_AT_ONCE, STREAM_TRIMMED_AT_ONCE, STREAM_TRIMMED_AT_ONCE_MAX,
+};
 use crate::values::stream::id::{self, Said, Seq, c_text};
-use crate::values::stream::{Entry, Id, References, Trim, Trimming};
+use crate::values::stream::{Entry, Id, NodeLimits, References, Trim, Trimming};
 use crate::values::{Held, Stream};
 
 const INVALID_ID: &str = "ERR Invalid stream ID specified as stream command argument";
@@ -198,9 +200,17 @@ impl Call<'_, '_> {
         if limit.is_some() && !is_approximate {
             return Err(LIMIT_WITHOUT_ABOUT.into());
         }
-        let limit = limit.unwrap_or(if is_approximate { STREAM_TRIMMED_AT_ONCE } else { 0 });
+        let limit = limit.unwrap_or_else(|| if is_approximate { self.trimmed_at_once() } else { 0 });
         let trimming = what.map(|what| Trimming { what, is_approximate, limit });
         Ok(Options { trimming, references: references.unwrap_or_default(), only_if_there, id, fields_at: index + 1 })
+    }
+
+    /// Entries that approximate trimming removes at most, unless the request says how many.
+    fn trimmed_at_once(&self) -> usize {
+        match self.keyspace.heap.encodings.stream_node_entries_max {
+            0 => STREAM_TRIMMED_AT_ONCE,
+            entries => entries.saturating_mul(STREAM_NODES_TRIMMED_AT_ONCE).min(STREAM_TRIMMED_AT_ONCE_MAX),
+        }
     }
 
     /// The ids from argument `index` on.
@@ -247,8 +257,9 @@ fn xadd(call: &mut Call<'_, '_>) -> Answer {
     if pairs.iter().map(<[u8]>::len).sum::<usize>() > STREAM_ENTRY_BYTES_MAX {
         return Err(TOO_LARGE.into());
     }
+    let limits = NodeLimits::new(&call.keyspace.heap.encodings);
     let add = |stream: &mut Stream| {
-        stream.append(id, pairs);
+        stream.append(id, pairs, limits);
         options.trimming.map_or(0, |trimming| stream.trim_with(trimming, options.references))
     };
     let trimmed;

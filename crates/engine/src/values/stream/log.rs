@@ -1,4 +1,4 @@
-//! The entries of a stream: listpacks of up to a hundred entries, ordered by the id of the first.
+//! The entries of a stream: listpacks of a limited size, ordered by the id of the first.
 //!
 //! The layout of a listpack is Redis's, because the results of approximate trimming and of `XINFO` depend on the boundaries of
 //! listpacks. It begins with a master, whose fields are omitted from entries that have the same ones:
@@ -16,7 +16,8 @@ use respool_wire::Args;
 
 use super::id::Id;
 use super::radix;
-use crate::limits::{STREAM_NODE_BYTES_MAX, STREAM_NODE_ENTRIES_MAX};
+use crate::limits::STREAM_NODE_BYTES_CEILING;
+use crate::store::heap::EncodingLimits;
 use crate::store::listpack::{Appender, ELEMENT_BYTES, Element, Listpack};
 
 /// The entry is deleted.
@@ -41,6 +42,24 @@ impl Clone for Log {
         // Copies have no spare capacity.
         let nodes = self.nodes.clone();
         Self { bytes: nodes.values().map(Listpack::memory_bytes).sum(), radix_nodes: self.radix_nodes, nodes }
+    }
+}
+
+/// When the last listpack takes no further entry.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeLimits {
+    bytes: usize,
+    entries: i64,
+}
+
+impl NodeLimits {
+    /// Those that the parameters say.
+    pub(crate) fn new(encodings: &EncodingLimits) -> Self {
+        let unless_zero = |limit: usize| if limit == 0 { usize::MAX } else { limit };
+        Self {
+            bytes: unless_zero(encodings.stream_node_bytes_max).min(STREAM_NODE_BYTES_CEILING),
+            entries: i64::try_from(unless_zero(encodings.stream_node_entries_max)).unwrap_or(i64::MAX),
+        }
     }
 }
 
@@ -207,16 +226,16 @@ impl Log {
     }
 
     /// Appends an entry.
-    pub(super) fn append(&mut self, id: Id, pairs: Args<'_>) {
+    pub(super) fn append(&mut self, id: Id, pairs: Args<'_>, limits: NodeLimits) {
         let bytes: usize = pairs.iter().map(<[u8]>::len).sum();
         if let Some(mut last) = self.nodes.last_entry() {
             let first = *last.key();
             let pack = last.get_mut();
             let master = Master::of(pack);
             let before = pack.memory_bytes();
-            if pack.byte_len() + bytes < STREAM_NODE_BYTES_MAX
-                && master.entries + master.deleted < STREAM_NODE_ENTRIES_MAX
-            {
+            // Figures that come from elsewhere may be of any size.
+            let entries = master.entries.saturating_add(master.deleted);
+            if pack.byte_len() + bytes < limits.bytes && entries < limits.entries {
                 append_to(pack, first, &master, id, (pairs, bytes));
                 self.bytes = self.bytes + pack.memory_bytes() - before;
                 return;
@@ -448,7 +467,9 @@ fn append_to(pack: &mut Listpack, first: Id, master: &Master, id: Id, (pairs, by
         pack.replace_integer(first, master.entries + 1);
     }
     let flags = if has_same_fields { SAME_FIELDS } else { 0 };
-    pack.append(bytes + room_beside(pairs), STEP_BYTES, |out| write_entry(out, flags, id.distance(first), pairs));
+    // Large ones grow by a part of what they are, so that entries are not copied over and over.
+    let step = STEP_BYTES.max(pack.byte_len() / 8);
+    pack.append(bytes + room_beside(pairs), step, |out| write_entry(out, flags, id.distance(first), pairs));
 }
 
 /// Bytes that an entry may take beside its fields and values.

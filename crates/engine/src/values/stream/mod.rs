@@ -15,7 +15,7 @@ use respool_wire::Args;
 pub(crate) use group::{Group, READ_UNKNOWN};
 pub(crate) use groups::Groups;
 pub(crate) use id::Id;
-pub(crate) use log::{Entry, Log};
+pub(crate) use log::{Entry, Log, NodeLimits};
 pub(crate) use references::{Deletion, References};
 
 /// The metadata of a stream, deleted entries included.
@@ -120,8 +120,8 @@ impl Stream {
     }
 
     /// Adds an entry. Its id has to be greater than the last one.
-    pub(crate) fn append(&mut self, id: Id, pairs: Args<'_>) {
-        self.log.append(id, pairs);
+    pub(crate) fn append(&mut self, id: Id, pairs: Args<'_>, limits: NodeLimits) {
+        self.log.append(id, pairs, limits);
         let figures = &mut self.figures;
         figures.len += 1;
         figures.entries_added = figures.entries_added.wrapping_add(1);

@@ -9,7 +9,7 @@ use crate::interfaces::engine_changes::EngineChanges;
 use crate::pubsub::Subscriptions;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
-use crate::tracking::state::Changed;
+use crate::tracking::state::{Changed, Readers};
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeMap;
@@ -22,14 +22,10 @@ impl Subscriptions {
         by == Some(handle) && tracking.is_some_and(|tracking| tracking.is_noloop)
     }
 
-    /// Tells clients of keys that they have read.
-    fn tell_readers(
-        &mut self,
-        by: Option<ClientHandle>,
-        is_in_transaction: bool,
-        keys: &[Box<[u8]>],
-        clients: &mut Clients,
-    ) {
+    /// The clients that have read keys and want to hear of their change. As in Redis, they have to read a key again to be told of it
+    /// again, also where the change is their own.
+    fn take_readers(&mut self, by: Option<ClientHandle>, keys: &[Box<[u8]>], clients: &mut Clients) -> Readers {
+        let mut told = Readers::new();
         for key in keys {
             let Some(id) = self.tracked.keys.find(key) else { continue };
             self.tracked.keys.retain(id);
@@ -37,16 +33,16 @@ impl Subscriptions {
             for handle in readers.into_iter().filter_map(|number| self.tracked.reader(number)).collect::<Vec<_>>() {
                 let is_own = self.is_own(handle, by, clients);
                 let Some(session) = clients.sessions.get_mut(handle) else { continue };
-                // As in Redis, what a client changes itself it has to read again to be told of it.
-                if let Some(subscriber) = session.subscriber.as_deref_mut().filter(|_| !(is_own && is_in_transaction)) {
+                if let Some(subscriber) = session.subscriber.as_deref_mut() {
                     self.tracked.forget(subscriber, id);
                 }
                 if !is_own {
-                    self.tell_invalid(handle, Some(vec![key.clone()]), clients);
+                    told.push((handle, key.clone()));
                 }
             }
             self.tracked.keys.release(id);
         }
+        told
     }
 
     /// Tells clients of keys that begin as they have said. As from Redis, each prefix has one push for all keys that were changed
@@ -75,13 +71,16 @@ impl Subscriptions {
         }
         let is_broadcast = self.tracked.has_prefixes();
         let mut broadcast = BTreeMap::new();
-        for Changed { by, is_in_transaction, keys } in std::mem::take(&mut self.changed) {
+        for Changed { by, keys, readers } in std::mem::take(&mut self.changed) {
             let Some(keys) = keys else {
                 self.tell_broadcast(std::mem::take(&mut broadcast), clients);
                 self.invalidate_all(clients);
                 continue;
             };
-            self.tell_readers(by, is_in_transaction, &keys, clients);
+            let readers = readers.unwrap_or_else(|| self.take_readers(by, &keys, clients));
+            for (handle, key) in readers {
+                self.tell_invalid(handle, Some(vec![key]), clients);
+            }
             if is_broadcast {
                 // Of several changes to a key the last one counts.
                 broadcast.extend(keys.into_iter().map(|key| (key, by)));
@@ -105,18 +104,21 @@ impl EngineChanges for Subscriptions {
             Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
         });
         self.publish_events(env, &events);
-        if !lost.is_empty() {
-            // Keys that made room or have expired are no change of the client.
-            self.changed.push(Changed { by: None, is_in_transaction: false, keys: Some(lost) });
-        }
-        if keys.is_empty() && !is_everything {
-            return;
-        }
         let session = by.and_then(|by| env.clients.sessions.get_mut(by));
         let is_in_transaction =
             session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
-        let keys = (!is_everything).then_some(keys);
-        self.changed.push(Changed { by, is_in_transaction, keys });
+        let mut note = |by, keys: Option<Vec<Box<[u8]>>>| {
+            let is_told_later = keys.as_deref().filter(|_| is_in_transaction);
+            let readers = is_told_later.map(|keys| self.take_readers(by, keys, &mut env.clients));
+            self.changed.push(Changed { by, keys, readers });
+        };
+        if !lost.is_empty() {
+            // Keys that made room or have expired are no change of the client.
+            note(None, Some(lost));
+        }
+        if !keys.is_empty() || is_everything {
+            note(by, (!is_everything).then_some(keys));
+        }
     }
 
     /// Tells clients what has changed, unless a transaction is under way whose reply comes first.

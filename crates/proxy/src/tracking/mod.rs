@@ -260,7 +260,10 @@ impl Subscriptions {
         if is_exec {
             // EXEC may be put back and read again: what changes meanwhile is forgotten, and has to be remembered anew.
             if will_run {
-                keys.clone_from(&tracking.queued_keys);
+                // The engine of this process remembers them command by command, unless other names were queued than it is given.
+                if !has_engine || self.is_routed {
+                    keys.extend(tracking.queued_keys.iter().cloned());
+                }
                 self.tracked.doubtful.extend(tracking.is_transaction_in_doubt.then_some(handle));
             }
         } else if let Some(routed) = routed {
@@ -291,6 +294,60 @@ impl Subscriptions {
         if !is_told {
             self.tracked.doubtful.push(handle);
         }
+        let keys_max = env.tracked_keys_max();
+        self.evict(keys_max, keys.len(), &mut env.clients);
+        self.tracked.show(&env.counters);
+    }
+
+    /// A command of a transaction is about to be run by the engine of this process. The keys that it reads are remembered now, so that
+    /// what the transaction has changed before is no change of what is read.
+    pub(crate) fn track_part(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) {
+        let mut positions = KeyPositions::new();
+        if env.engine.is_none() || !reads(row) || row.keys.positions(args, &mut positions).is_err() {
+            return;
+        }
+        let Some(handle) = env.clients.sessions.handle(index) else { return };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let mut keys: Vec<Box<[u8]>> = Vec::new();
+        for key in positions.iter().filter_map(|p| args.get(p.index as usize)) {
+            // One that is in the queue further behind, or not at all, has all before it remembered: too early is never too late.
+            while let Some(next) = tracking.queued_keys.pop_front() {
+                let is_it = *next == *key;
+                keys.push(next);
+                if is_it {
+                    break;
+                }
+            }
+        }
+        if row.runs_scripts {
+            // It may also read what it has changed.
+            tracking.script_keys.clone_from(&keys);
+        }
+        self.remember_all(env, index, handle, &keys);
+    }
+
+    /// The engine of this process has run a whole transaction: nothing of it may be left out.
+    pub(crate) fn track_rest(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(handle) = env.clients.sessions.handle(index) else { return };
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+        let keys: Vec<_> =
+            tracking.map(|tracking| std::mem::take(&mut tracking.queued_keys).into()).unwrap_or_default();
+        self.remember_all(env, index, handle, &keys);
+    }
+
+    fn remember_all(&mut self, env: &mut Env<impl Execute>, index: ClientId, handle: ClientHandle, keys: &[Box<[u8]>]) {
+        let Some(session) = env.clients.sessions.at_mut(index).filter(|_| !keys.is_empty()) else { return };
+        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
         let keys_max = env.tracked_keys_max();
         self.evict(keys_max, keys.len(), &mut env.clients);
         self.tracked.show(&env.counters);

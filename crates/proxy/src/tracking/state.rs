@@ -8,6 +8,7 @@ use crate::session::id::ClientHandle;
 use respool_command::text as texts;
 use respool_connection::Seq;
 use respool_wire::Args;
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize;
 
 /// What a client has asked to be told of.
@@ -44,8 +45,8 @@ pub(crate) struct Tracking {
     pub(crate) keys: IdTable<()>,
     /// Keys that a request names whose script is run by the engine in this process, and has not ended.
     pub(super) script_keys: Vec<Box<[u8]>>,
-    /// Keys of its transaction, which will be read at EXEC.
-    pub(crate) queued_keys: Vec<Box<[u8]>>,
+    /// Keys of its transaction, which will be read at EXEC, in the order in which they will be.
+    pub(crate) queued_keys: VecDeque<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.
     pub(crate) is_transaction_in_doubt: bool,
     /// The place of the last request with keys: no invalidation may overtake that reply.
@@ -56,7 +57,7 @@ impl Tracking {
     /// Its transaction has ended.
     pub(super) fn forget_queued(&mut self) {
         if !self.queued_keys.is_empty() {
-            self.queued_keys = Vec::new();
+            self.queued_keys = VecDeque::new();
         }
         self.is_transaction_in_doubt = false;
     }
@@ -195,13 +196,16 @@ impl Default for TableLimit {
     }
 }
 
+/// Clients to be told, each of a key.
+pub(crate) type Readers = Vec<(ClientHandle, Box<[u8]>)>;
+
 /// What one request has changed, or time.
 #[derive(Debug)]
 pub(crate) struct Changed {
     /// Whose request it was.
     pub(crate) by: Option<ClientHandle>,
-    /// It is part of a transaction, which may have read the keys since.
-    pub(crate) is_in_transaction: bool,
     /// `None`: all keys.
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
+    /// It is part of a transaction: who had read the keys when they changed. Others, and commands behind it, may have read them since.
+    pub(crate) readers: Option<Readers>,
 }

@@ -1,8 +1,8 @@
 //! Transactions: what of them is for the engine of this process, for other features, or for the proxy itself.
 
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::session::Flow;
 use crate::session::id::ClientId;
+use crate::session::{Flow, SessionFlags};
 use crate::transaction::Queueing;
 use crate::transaction::exec_reply::NextPart;
 use crate::transaction::reply_parts::Part;
@@ -68,6 +68,9 @@ impl<E: Execute> Worker<E> {
                 NextPart::None => return Flow::Next,
                 NextPart::Gone => return Flow::Stop,
                 NextPart::Last => {
+                    if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
+                        self.subscriptions.track_rest(&mut self.env, index);
+                    }
                     self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
                     self.subscriptions.tell_changes(&mut self.env);
                     return if is_stopped { Flow::Stop } else { Flow::Next };
@@ -98,6 +101,9 @@ impl<E: Execute> Worker<E> {
             Part::Remote(bytes) => self.env.pass_on_part(index, bytes),
             Part::Select(database) => self.env.select_in_reply(&mut self.subscriptions, index, *database),
             Part::Local(row, args) => {
+                if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
+                    self.subscriptions.track_part(&mut self.env, index, row, args.as_args());
+                }
                 let unmet = self.env.ask_unmet(index, row, args.as_args());
                 return unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())));
             }

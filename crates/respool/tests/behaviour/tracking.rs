@@ -347,6 +347,24 @@ const EMBEDDED: &[&[(&str, usize)]] = &[
     ],
     // Read in the transaction that sets it, in which no time passes.
     &[("CLIENT TRACKING ON", 1), ("MULTI", 1), ("SET soon 1 PX 30", 1), ("GET soon", 1), ("EXEC", 2), ("PING", 1)],
+    // What a transaction has changed before is no change of what it reads.
+    &[("CLIENT TRACKING ON", 1), ("MULTI", 1), ("SET w 1", 1), ("GET w", 1), ("EXEC", 1), ("!SET w 2", 1), ("PING", 1)],
+    &[("CLIENT TRACKING ON", 1), ("MULTI", 1), ("GET w", 1), ("INCR w", 1), ("EXEC", 2), ("!SET w 4", 0), ("PING", 1)],
+    &[("CLIENT TRACKING ON", 1), ("MULTI", 1), ("MGET v w", 1), ("SET v 1", 1), ("EXEC", 2), ("!SET w 5", 1)],
+    &[("CLIENT TRACKING ON NOLOOP", 1), ("MULTI", 1), ("GET w", 1), ("SET w 3", 1), ("EXEC", 1), ("!SET w 4", 0)],
+    // One that was not run has read nothing.
+    &[
+        ("CLIENT TRACKING ON", 1),
+        ("WATCH w", 1),
+        ("MULTI", 1),
+        ("GET w", 1),
+        ("!SET w 7", 0),
+        ("EXEC", 1),
+        ("MULTI", 1),
+        ("GET v", 1),
+        ("EXEC", 1),
+        ("!MSET w 8 v 8", 1),
+    ],
     // A script that reads has read the keys that its request names.
     &[
         ("CLIENT TRACKING ON", 1),

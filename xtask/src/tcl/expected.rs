@@ -84,13 +84,22 @@ impl Counts {
 }
 
 impl Expectations {
-    pub(super) fn load(through_proxy: bool, cluster_mode: bool) -> io::Result<Expectations> {
-        if through_proxy { Self::of_respool(cluster_mode) } else { Ok(Expectations(Vec::new())) }
+    /// Those that hold for a redis-server alone.
+    pub(super) fn none() -> Expectations {
+        Expectations(Vec::new())
     }
 
     /// Those that hold through Respool.
     pub(super) fn of_respool(cluster_mode: bool) -> io::Result<Expectations> {
-        let file = if cluster_mode { "tcl-cluster-mode.tsv" } else { "tcl-one-node.tsv" };
+        Self::load(if cluster_mode { "tcl-cluster-mode.tsv" } else { "tcl-one-node.tsv" })
+    }
+
+    /// Those that hold for the embedded server in external mode.
+    pub(super) fn of_embedded() -> io::Result<Expectations> {
+        Self::load("tcl-embedded-fails.tsv")
+    }
+
+    fn load(file: &str) -> io::Result<Expectations> {
         let expectations = command::expected(file, 4)?.into_iter().map(|fields| {
             let [unit, test, how, reason] = <[String; 4]>::try_from(fields).expect("four were read");
             let known = How::parse(&how);
@@ -150,9 +159,12 @@ mod tests {
 
     #[test]
     fn the_committed_tables_can_be_read() {
-        for cluster_mode in [false, true] {
-            let counts = Counts::load(cluster_mode).unwrap();
-            let expectations = Expectations::load(true, cluster_mode).unwrap();
+        for (cluster_mode, expectations) in [
+            (false, Expectations::of_respool(false)),
+            (true, Expectations::of_respool(true)),
+            (false, Expectations::of_embedded()),
+        ] {
+            let (counts, expectations) = (Counts::load(cluster_mode).unwrap(), expectations.unwrap());
             for Expectation { unit, test, .. } in &expectations.0 {
                 assert!(counts.ok(unit).is_some(), "{unit} is no unit of the suite");
                 let same = expectations.0.iter().filter(|row| row.unit == *unit && row.test == *test);

@@ -1,17 +1,63 @@
 //! What the units of the suite give against `respool server`, in both of its modes, written down in `tcl-embedded.tsv`.
 //!
 //! A unit that passes fewer tests than are written down is a complaint; one that passes more is written down with `--save`. A unit that is left
-//! out has a reason there in the place of its counts.
+//! out has a reason there in the place of its counts. In external mode each test that fails has to be in `tcl-embedded-fails.tsv`, and each
+//! that is left out, because it needs what there is not, in `tcl-embedded-left-out.tsv`.
 
 use std::time::Instant;
 use std::{fs, io};
 
 use super::output::Tally;
 use super::unit::Deployment;
-use super::{Options, shown, unit};
+use super::{Options, judge, shown, unit};
 use crate::{Outcome, command};
 
 const FILE: &str = "tcl-embedded.tsv";
+const LEFT_OUT: &str = "tcl-embedded-left-out.tsv";
+
+/// Why tests with a tag are left out.
+const NEEDS: [(&str, &str); 2] = [
+    ("needs:repl", "needs replication: it reads what SYNC sends, or sets what a replica does"),
+    ("needs:save", "needs a snapshot or an append-only file"),
+];
+
+/// A test that is left out.
+#[derive(Clone, PartialEq, Eq)]
+struct LeftOut {
+    unit: String,
+    test: String,
+    why: String,
+}
+
+fn load_left_out() -> io::Result<Vec<LeftOut>> {
+    let rows = command::expected(LEFT_OUT, 3)?.into_iter().map(|fields| {
+        let [unit, test, why] = <[String; 3]>::try_from(fields).expect("three were read");
+        LeftOut { unit, test, why }
+    });
+    Ok(rows.collect())
+}
+
+/// Those of a unit that the suite has just named.
+fn named(unit: &str, tally: &Tally) -> Vec<LeftOut> {
+    let why = |tag: &str| NEEDS.iter().find(|(known, _)| *known == tag).map(|(_, why)| (*why).to_owned());
+    let rows = tally
+        .needy
+        .iter()
+        .filter_map(|(test, tag)| Some(LeftOut { unit: unit.to_owned(), test: test.clone(), why: why(tag)? }));
+    rows.collect()
+}
+
+/// Writes down those of one unit in the place of what was known of it. Rows with other reasons stay: the suite does not name those.
+fn take_named(rows: &mut Vec<LeftOut>, unit: &str, named: Vec<LeftOut>) {
+    let place = rows.iter().position(|row| row.unit == unit).unwrap_or(rows.len());
+    let is_named = |row: &LeftOut| row.unit == unit && NEEDS.iter().any(|(_, why)| *why == row.why);
+    rows.retain(|row| !is_named(row));
+    for row in named.into_iter().rev() {
+        if !rows.contains(&row) {
+            rows.insert(place, row);
+        }
+    }
+}
 
 /// A line of the matrix.
 struct Row {
@@ -44,6 +90,8 @@ fn load() -> io::Result<Vec<Row>> {
 pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
     let mode = if options.internal { "internal" } else { "external" };
     let mut rows = if options.embedded { load()? } else { Vec::new() };
+    let is_judged = options.embedded && !options.internal;
+    let mut left_out = if is_judged { load_left_out()? } else { Vec::new() };
     let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
     let (mut total, mut complaints) = (Tally::default(), Vec::new());
     println!("{:<38} {:>5} {:>7} {:>8} {:>6} {:>6}", format!("unit ({mode})"), "ok", "failed", "ignored", "known", "s");
@@ -70,6 +118,18 @@ pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
             complaints.push(format!("{unit}: {ok} tests passed, {} are written down", before.unwrap_or_default()));
             complaints.extend(tally.failed.iter().map(|failure| shown(unit, failure)));
         }
+        if is_judged {
+            complaints.extend(judge(unit, &tally, deployment.expectations));
+            let named = named(unit, &tally);
+            if options.save {
+                take_named(&mut left_out, unit, named);
+                save_left_out(&left_out)?;
+            } else {
+                let unknown = named.iter().filter(|row| !left_out.contains(row));
+                complaints
+                    .extend(unknown.map(|row| format!("{unit}: {}\n    is left out and not written down", row.test)));
+            }
+        }
         if options.save {
             let given = Given::Counts(ok, failed, tally.ignored);
             match known {
@@ -95,8 +155,19 @@ pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
     }
 }
 
+fn save_left_out(rows: &[LeftOut]) -> io::Result<()> {
+    let mut text = "# Tests of redis 7.0.15's suite in external mode that are not run against `respool server` (cargo xtask tcl --embedded --save):\n\
+                    # unit, test, why.\n"
+        .to_owned();
+    for LeftOut { unit, test, why } in rows {
+        text += &format!("{unit}\t{test}\t{why}\n");
+    }
+    fs::write(command::root().join("xtask").join("expected").join(LEFT_OUT), text)
+}
+
 fn save(rows: &[Row]) -> io::Result<()> {
-    let mut text = "# What redis 7.0.15's suite gives against `respool server` (cargo xtask tcl --embedded --save, with --internal as well), tags -slow:\n\
+    let mut text = "# What redis 7.0.15's suite gives against `respool server` (cargo xtask tcl --embedded --save, with --internal as well), without tests that\n\
+                    # are slow or need replication, a snapshot or an append-only file:\n\
                     # unit, mode, ok, failed, ignored; or two dashes and why the unit is left out.\n"
         .to_owned();
     for Row { unit, mode, given } in rows {

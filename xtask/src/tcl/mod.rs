@@ -66,7 +66,11 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let counts = Counts::load(options.cluster_mode)?;
-    let expectations = Expectations::load(options.through_proxy, options.cluster_mode)?;
+    let expectations = match options {
+        Options { through_proxy: true, .. } => Expectations::of_respool(options.cluster_mode)?,
+        Options { embedded: true, internal: false, .. } => Expectations::of_embedded()?,
+        _ => Expectations::none(),
+    };
     if options.list {
         return list(&counts, &expectations);
     }

@@ -8,6 +8,8 @@ pub(super) struct Tally {
     pub(super) failed: Vec<Failure>,
     /// Tests, or whole blocks of them, that do not suit this mode.
     pub(super) ignored: usize,
+    /// Those of them that are a test and need something: its name, and the tag that says so.
+    pub(super) needy: Vec<(String, String)>,
 }
 
 /// A test that failed, and what was printed about it.
@@ -49,6 +51,7 @@ impl Tally {
         self.ok.extend(other.ok);
         self.failed.extend(other.failed);
         self.ignored += other.ignored;
+        self.needy.extend(other.needy);
     }
 }
 
@@ -74,7 +77,10 @@ pub(super) fn read(text: &str, unit: &str) -> Run {
         is_detail = false;
         match status {
             "ok" => run.tally.ok.push(without_time(rest).to_owned()),
-            "ignore" => run.tally.ignored += 1,
+            "ignore" => {
+                run.tally.ignored += 1;
+                run.tally.needy.extend(needy(rest));
+            }
             "err" => {
                 is_detail = true;
                 run.tally.failed.push(failure(rest, unit));
@@ -102,6 +108,12 @@ fn status(line: &str) -> Option<(&str, &str)> {
 /// `name (12 ms)`.
 fn without_time(rest: &str) -> &str {
     rest.rsplit_once(" (").map_or(rest, |(name, _)| name)
+}
+
+/// `name: Tag: needs:x denied`; a block has no name.
+fn needy(rest: &str) -> Option<(String, String)> {
+    let (name, tag) = rest.strip_suffix(" denied")?.rsplit_once(": Tag: ")?;
+    tag.starts_with("needs:").then(|| (name.to_owned(), tag.to_owned()))
 }
 
 /// `name in tests/unit/x.tcl`, or the bare text of an error that no test caught.
@@ -132,6 +144,13 @@ mod tests {
             *** [err]: bad one in tests/unit/x.tcl\n";
         let run = check(text, &["plain", "with (brackets)"], &[("bad one", "Expected 'a'\n[odd] line\n")], 1);
         assert_eq!((run.hung, run.broken), (None, None));
+    }
+
+    #[test]
+    fn tests_that_need_something_are_named() {
+        let text = "[ignore]: a: b: Tag: needs:repl denied\n[ignore]: Tag: needs:debug denied\n[ignore]: c: Tag: slow denied\n";
+        let run = check(text, &[], &[], 3);
+        assert_eq!(run.tally.needy, [("a: b".to_owned(), "needs:repl".to_owned())]);
     }
 
     #[test]

@@ -27,6 +27,12 @@ const ARGUMENTS: [&str; 8] =
     ["--admin-commands", "allow", "--request-timeout", "2m", "--node-silence-timeout", "2m", "--workers", "1"];
 /// A security test of a later redis: its payload has a version that 7.0 does not know.
 const SKIPPED: [&str; 1] = ["RESTORE fail with invalid payload size"];
+/// What is left out of every run: tests that take minutes.
+const TAGS: &str = "-slow";
+/// The same of the embedded server, which has neither replicas nor files. Which tests that are stands in a file.
+const EMBEDDED_TAGS: &str = "-slow -needs:repl -needs:save";
+/// Units whose tests with this tag are those that need an append-only file, and others need not.
+const WITH_APPEND_ONLY_FILE: ([&str; 2], &str) = (["unit/type/stream", "unit/type/stream-cgroups"], "-needs:debug");
 /// How long a unit may take in all; the longest takes a minute and a half alone on a machine.
 const UNIT_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Seconds without progress after which a test that is run alone counts as hung: most of those that are hang.
@@ -123,6 +129,7 @@ impl Deployment<'_> {
         if self.server.is_some() {
             suite.args(["--baseport", INTERNAL_PORTS.0, "--portcount", INTERNAL_PORTS.1]);
         }
+        suite.args(["--tags", &self.tags(unit)]);
         let mut run = run(suite, unit, skipped, only, timeout_s)?;
         if let Some(what) = respool.as_mut().and_then(damage) {
             run.broken = Some(what);
@@ -140,7 +147,18 @@ impl Deployment<'_> {
     ) -> io::Result<Run> {
         let mut suite = self.suite();
         suite.args(["--clients", "1", "--baseport", INTERNAL_PORTS.0, "--portcount", INTERNAL_PORTS.1]);
+        suite.args(["--tags", &self.tags(unit)]);
         run(suite, unit, skipped, only, timeout_s)
+    }
+
+    /// What is left out, by the suite's tags.
+    fn tags(&self, unit: &str) -> String {
+        let (units, tag) = WITH_APPEND_ONLY_FILE;
+        match self.server {
+            None => TAGS.to_owned(),
+            Some(_) if units.contains(&unit) => format!("{EMBEDDED_TAGS} {tag}"),
+            Some(_) => EMBEDDED_TAGS.to_owned(),
+        }
     }
 
     fn server(&self, is_proxied: bool) -> io::Result<RedisServer> {
@@ -179,7 +197,7 @@ fn run<'t>(
 ) -> io::Result<Run> {
     let log = logs().join(format!("{}.log", unit.replace('/', "-")));
     fs::create_dir_all(logs())?;
-    suite.args(["--tags", "-slow", "--durable", "--timeout", &timeout_s.to_string(), "--single", unit]);
+    suite.args(["--durable", "--timeout", &timeout_s.to_string(), "--single", unit]);
     for test in skipped {
         suite.args(["--skiptest", test]);
     }

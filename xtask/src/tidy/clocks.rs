@@ -13,7 +13,7 @@ use crate::command;
 const WORDS: [&str; 5] = ["unix_us", "unix_ms", "SystemTime", "UNIX_EPOCH", "Utc"];
 
 /// A file below `crates`, a part of the line, and the reason.
-const ALLOWED: [(&str, &str, &str); 28] = [
+const ALLOWED: [(&str, &str, &str); 31] = [
     ("net/src/clock.rs", "use std::time::", "where both clocks are read"),
     ("net/src/clock.rs", "SystemTime::now()", "where both clocks are read"),
     ("net/src/clock.rs", "Now { mono_us, unix_us: mono_us + self.lead_us }", "where both clocks are read"),
@@ -38,7 +38,14 @@ const ALLOWED: [(&str, &str, &str); 28] = [
     ("proxy/src/auth/script_rights.rs", "unix_ms", "ACL LOG says when a line was written"),
     ("proxy/src/command_log/mod.rs", "unix_s: self.now.unix_us", "the slow log says when"),
     ("proxy/src/command_log/mod.rs", "note(event, self.now.unix_us", "LATENCY says when a sample was taken"),
+    ("proxy/src/command_log/show.rs", "line(self.now.unix_us", "MONITOR says when a command was run"),
+    ("proxy/src/command_log/monitors.rs", "unix_us", "MONITOR says when a command was run"),
     ("proxy/src/command_log/verbs.rs", "let now_s = self.now.unix_us", "LATENCY GRAPH says how old a sample is"),
+    (
+        "proxy/src/parameters/server_info.rs",
+        "(self.now.unix_us / 1_000_000) & 0x00ff_ffff",
+        "INFO shows the clock of LRU",
+    ),
     ("proxy/src/parameters/debug.rs", "self.now.unix_us += late", "behind DEBUG SLEEP it is later by either clock"),
     ("respool/src/logging/redis_format.rs", "use std::time::", "lines of the log say when"),
     ("respool/src/logging/redis_format.rs", "SystemTime::now()", "lines of the log say when"),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The link, one's own or lent.
 enum Held<'l> {
-    Own(Link),
+    Own(Box<Link>),
     Lent(&'l mut Link),
 }
 
@@ -45,7 +45,7 @@ impl Talk<'_> {
     /// Connects by these settings.
     pub(super) fn connect(settings: &Config, lookup: &Lookup, until: Instant) -> Result<Talk<'static>, Failure> {
         let link = Link::connect(settings, lookup, until)?;
-        Talk::begin(settings.identity.clone(), Held::Own(link), until)
+        Talk::begin(settings.identity.clone(), Held::Own(Box::new(link)), until)
     }
 
     /// Talks over a link that is used by something else then.

@@ -14,6 +14,7 @@ mod entry;
 pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod monitors;
+mod show;
 mod verbs;
 
 use crate::env::Env;

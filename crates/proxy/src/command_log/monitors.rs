@@ -1,16 +1,8 @@
-//! MONITOR at the engine in this process: what is run is shown to clients that asked for it, a line for each command.
-//!
-//! ```text
-//!   request --> run --> line --> push to each client that monitors --- more than its output may hold: disconnected
-//! ```
-//!
-//! Lines are redis-server's. As there, what only administrators may do is not shown, and neither is what was refused or only queued; the
-//! commands of a script follow it. While any client monitors, no request is plain: every one comes by here.
+//! The clients that monitor an engine, and the lines that they are shown: redis-server's.
 
-use crate::env::Env;
 use crate::limits::MONITOR_LINE_BYTES_MAX;
-use crate::session::id::{ClientHandle, ClientId};
-use respool_command::{Execute, Flags, Row, is_secret_argument, resolve};
+use crate::session::id::ClientHandle;
+use respool_command::{Row, is_secret_argument};
 use respool_wire::Args;
 use std::io::Write;
 
@@ -32,73 +24,16 @@ impl Monitors {
     }
 
     pub(crate) fn remove(&mut self, client: ClientHandle) {
-        self.clients.retain(|known| *known != client);
-    }
-}
-
-impl<E: Execute> Env<E> {
-    /// Shows a request that was run to clients that monitor.
-    #[inline]
-    pub(crate) fn show_to_monitors(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
-        if !self.command_log.monitors.is_empty() && !row.flags.has(Flags::SKIP_MONITOR) {
-            self.show_request(index, row, args);
-        }
+        self.retain(|known| known != client);
     }
 
-    /// The same for a request that runs a script: it is shown before its script's commands, of which the engine tells from now on.
-    pub(crate) fn show_script(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
-        let is_watched = !self.command_log.monitors.is_empty();
-        if let Some(engine) = &mut self.engine {
-            engine.watch_scripts(is_watched);
-        }
-        if is_watched {
-            self.show_request(index, row, args);
-        }
-    }
-
-    /// Shows what a script has called since this was last done.
-    pub(crate) fn show_script_calls(&mut self) {
-        if self.command_log.monitors.is_empty() {
-            return;
-        }
-        let calls = self.engine.as_mut().map(Execute::script_lines).unwrap_or_default();
-        for (database, args) in calls {
-            if let Ok(row) = resolve(args.as_args()) {
-                let line = line(self.now.unix_us, &format!("{database} lua"), row, args.as_args());
-                self.push_line(&line);
-            }
-        }
-    }
-
-    #[cold]
-    fn show_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
-        if row.flags.has(Flags::ADMIN) {
-            return;
-        }
-        let Some(session) = self.clients.sessions.at(index) else { return };
-        let peer = &session.details.peer;
-        let unix = if peer.is_unix { "unix:" } else { "" };
-        let by = format!("{} {unix}{}", session.database, peer.address);
-        let line = line(self.now.unix_us, &by, row, args);
-        self.push_line(&line);
-    }
-
-    /// What is too much for a client disconnects it at the end of the turn; until then it is given no more.
-    fn push_line(&mut self, line: &[u8]) {
-        let Self { clients, command_log, config, .. } = self;
-        command_log.monitors.clients.retain(|client| {
-            let Some(session) = clients.sessions.get_mut(*client) else { return false };
-            if session.reply_bytes() <= config.budgets.client_output_hard {
-                session.down.push(None, &mut clients.pool, |out| out.extend_from_slice(line));
-            }
-            clients.list(client.index);
-            true
-        });
+    pub(super) fn retain(&mut self, mut is_there: impl FnMut(ClientHandle) -> bool) {
+        self.clients.retain(|client| is_there(*client));
     }
 }
 
 /// A line as redis-server writes it: time, database and client, and the arguments, with secrets covered.
-fn line(unix_us: u64, by: &str, row: &Row, args: Args<'_>) -> Vec<u8> {
+pub(super) fn line(unix_us: u64, by: &str, row: &Row, args: Args<'_>) -> Vec<u8> {
     let mut line = Vec::new();
     // A Vec takes all that is written into it.
     let _ = write!(line, "+{}.{:06} [{by}]", unix_us / 1_000_000, unix_us % 1_000_000);
@@ -142,6 +77,7 @@ fn quote(arg: &[u8], line: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use respool_command::resolve;
     use respool_wire::ArgsBuf;
 
     fn shown(args: &[&[u8]]) -> String {

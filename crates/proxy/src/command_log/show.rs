@@ -1,0 +1,75 @@
+//! MONITOR at the engine in this process: what is run is shown to clients that asked for it, a line for each command.
+//!
+//! ```text
+//!   request --> run --> line --> push to each client that monitors --- more than its output may hold: disconnected
+//! ```
+//!
+//! Lines are redis-server's. As there, what only administrators may do is not shown, and neither is what was refused or only queued; the
+//! commands of a script follow it. While any client monitors, no request is plain: every one comes by here.
+
+use crate::command_log::monitors::line;
+use crate::env::Env;
+use crate::session::id::ClientId;
+use respool_command::{Execute, Flags, Row, resolve};
+use respool_wire::Args;
+
+impl<E: Execute> Env<E> {
+    /// Shows a request that was run to clients that monitor.
+    #[inline]
+    pub(crate) fn show_to_monitors(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
+        if !self.command_log.monitors.is_empty() && !row.flags.has(Flags::SKIP_MONITOR) {
+            self.show_request(index, row, args);
+        }
+    }
+
+    /// The same for a request that runs a script: it is shown before its script's commands, of which the engine tells from now on.
+    pub(crate) fn show_script(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
+        let is_watched = !self.command_log.monitors.is_empty();
+        if let Some(engine) = &mut self.engine {
+            engine.watch_scripts(is_watched);
+        }
+        if is_watched {
+            self.show_request(index, row, args);
+        }
+    }
+
+    /// Shows what a script has called since this was last done.
+    pub(crate) fn show_script_calls(&mut self) {
+        if self.command_log.monitors.is_empty() {
+            return;
+        }
+        let calls = self.engine.as_mut().map(Execute::script_lines).unwrap_or_default();
+        for (database, args) in calls {
+            if let Ok(row) = resolve(args.as_args()) {
+                let line = line(self.now.unix_us, &format!("{database} lua"), row, args.as_args());
+                self.push_line(&line);
+            }
+        }
+    }
+
+    #[cold]
+    fn show_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
+        if row.flags.has(Flags::ADMIN) {
+            return;
+        }
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        let peer = &session.details.peer;
+        let unix = if peer.is_unix { "unix:" } else { "" };
+        let by = format!("{} {unix}{}", session.database, peer.address);
+        let line = line(self.now.unix_us, &by, row, args);
+        self.push_line(&line);
+    }
+
+    /// What is too much for a client disconnects it at the end of the turn; until then it is given no more.
+    fn push_line(&mut self, line: &[u8]) {
+        let Self { clients, command_log, config, .. } = self;
+        command_log.monitors.retain(|client| {
+            let Some(session) = clients.sessions.get_mut(client) else { return false };
+            if session.reply_bytes() <= config.budgets.client_output_hard {
+                session.down.push(None, &mut clients.pool, |out| out.extend_from_slice(line));
+            }
+            clients.list(client.index);
+            true
+        });
+    }
+}

@@ -12,12 +12,14 @@ use crate::{Outcome, command};
 type Program = (&'static str, &'static str);
 
 /// What `test` cannot do without.
-const PROGRAMS: [Program; 6] = [
+const PROGRAMS: [Program; 7] = [
     ("redis-server", "redis-server"),
     ("redis-cli", "redis-tools"),
     ("redis-benchmark", "redis-tools"),
     ("nutcracker", "nutcracker"),
     ("taskset", "util-linux"),
+    // A terminal for the tests of the shell.
+    ("tmux", "tmux"),
     // The fuzz targets' driver is C++.
     ("c++", "g++"),
 ];

@@ -27,6 +27,7 @@ pub fn grammar() -> Command {
         .subcommand(check_grammar())
         .subcommand(settings_grammar())
         .subcommands(bench_grammars())
+        .subcommands(shell_grammar())
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(completions_grammar())
         .subcommand(man_grammar())
@@ -44,6 +45,18 @@ fn bench_grammars() -> [Command; 2] {
 /// The program was built without it.
 #[cfg(not(feature = "bench"))]
 fn bench_grammars() -> [Command; 0] {
+    []
+}
+
+/// That of the shell.
+#[cfg(feature = "shell")]
+fn shell_grammar() -> [Command; 1] {
+    [respool_cli::grammar()]
+}
+
+/// The program was built without it.
+#[cfg(not(feature = "shell"))]
+fn shell_grammar() -> [Command; 0] {
     []
 }
 

@@ -4,6 +4,8 @@
 mod bench;
 mod grammar;
 mod redis_server;
+#[cfg(feature = "shell")]
+mod shell;
 mod sources;
 
 use std::ffi::OsString;
@@ -46,6 +48,8 @@ pub fn main() -> ExitCode {
             output::complain(&failure.to_string());
             failure.exit_code()
         }
+        #[cfg(feature = "shell")]
+        Err(Ending::Told) => ExitCode::FAILURE,
     }
 }
 
@@ -55,6 +59,9 @@ enum Ending {
     Clap(clap::Error),
     /// Something went wrong.
     Failure(Failure),
+    /// Something went wrong, and the user was told so.
+    #[cfg(feature = "shell")]
+    Told,
 }
 
 impl<E: Into<Failure>> From<E> for Ending {
@@ -82,6 +89,8 @@ fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
         Some(("bench", matches)) => Ok(bench::run(matches)?),
         #[cfg(feature = "bench")]
         Some(("pubsub", matches)) => Ok(bench::run_experiment(matches)?),
+        #[cfg(feature = "shell")]
+        Some(("cli", matches)) => shell::run(matches),
         Some(("completions", matches)) => Ok(completions(matches)?),
         Some(("man", matches)) => Ok(man(matches)?),
         _ => Ok(output::print(&format!("respool {}\n", env!("CARGO_PKG_VERSION")))?),

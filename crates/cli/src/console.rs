@@ -1,0 +1,238 @@
+//! Executing what was asked for, and showing what came: for the prompt, for lines of standard input, and for one command.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use respool_command::{
+    Command, ConnectionCommand, Lane, PubsubCommand, ReplyForm, Row, ServerCommand, TransactionsCommand, resolve,
+};
+use respool_connection::Credentials;
+use respool_wire::{ArgsBuf, Protocol};
+use zeroize::Zeroizing;
+
+use crate::options::Options;
+use crate::render::{Format, is_error, render};
+use crate::session::{Failure, Session};
+
+/// What follows a command besides its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    /// Nothing.
+    No,
+    /// One frame for each of so many names.
+    Frames(usize),
+    /// So many frames, then whatever comes.
+    Messages(usize),
+    /// Whatever comes, behind the reply.
+    Monitored,
+}
+
+/// A session, and where its replies are shown.
+pub(crate) struct Console<'a> {
+    pub(crate) session: Session,
+    pub(crate) options: &'a Options,
+    pub(crate) out: &'a mut dyn Write,
+    /// The connection has a transaction or watched keys, which another one would not have.
+    has_state: bool,
+    /// Requests are being queued.
+    is_queueing: bool,
+    /// Commands are typed one after the other.
+    pub(crate) is_shell: bool,
+}
+
+impl<'a> Console<'a> {
+    pub(crate) fn new(session: Session, options: &'a Options, out: &'a mut dyn Write) -> Self {
+        Self { session, options, out, has_state: false, is_queueing: false, is_shell: false }
+    }
+
+    /// Whether requests are being queued.
+    pub(crate) fn is_queueing(&self) -> bool {
+        self.is_queueing
+    }
+
+    /// The connection is gone, and what it knew with it.
+    pub(crate) fn forget(&mut self) {
+        (self.has_state, self.is_queueing) = (false, false);
+    }
+
+    /// Connects if there is no connection, and shows what the handshake met.
+    pub(crate) fn connect(&mut self) -> Result<(), Failure> {
+        let connected = self.session.connect();
+        self.session.take_warnings().iter().for_each(|warning| eprintln!("{warning}"));
+        connected
+    }
+
+    /// Executes one command and shows its reply. Whether it was an error.
+    pub(crate) fn execute(&mut self, words: &[Vec<u8>]) -> Result<bool, Failure> {
+        let args: ArgsBuf = words.iter().collect();
+        let row = resolve(args.as_args()).ok();
+        let before = self.session.dials();
+        if let Err(failure) = self.connect() {
+            // A redirection may have led to a server that is gone.
+            self.session.go_home();
+            self.forget();
+            return Err(failure);
+        }
+        if self.session.dials() != before && self.has_state {
+            self.forget();
+            return Err(Failure::Lost(
+                "The connection was lost, and the transaction with it; the command was not sent".to_owned(),
+            ));
+        }
+        let dialled = self.session.dials();
+        let sent = self.converse(words, row, &args);
+        if self.session.dials() != dialled {
+            // A redirection has led to another server.
+            self.forget();
+        }
+        if matches!(sent, Err(Failure::Lost(_) | Failure::Interrupted)) {
+            self.session.hang_up();
+            self.forget();
+            let is_farewell = row.is_some_and(|row| {
+                let ends = [Command::Server(ServerCommand::Shutdown), Command::Connection(ConnectionCommand::Quit)];
+                ends.contains(&row.command)
+            });
+            if is_farewell {
+                return Ok(false);
+            }
+        }
+        sent
+    }
+
+    fn converse(&mut self, words: &[Vec<u8>], row: Option<&'static Row>, args: &ArgsBuf) -> Result<bool, Failure> {
+        let is_text = row.is_some_and(shows_text);
+        let stream = row.filter(|_| !self.is_queueing).map_or(Stream::No, |row| stream_of(row, words.len()));
+        if let Stream::Frames(count) | Stream::Messages(count) = stream {
+            return self.subscribe(words, count, matches!(stream, Stream::Messages(_)));
+        }
+        let is_told = self.options.is_output_terminal && self.options.format == Format::Terminal;
+        let out = &mut *self.out;
+        let reply = self.session.ask_redirected(words, |slot, place| {
+            if is_told {
+                let _ = writeln!(out, "-> Redirected to slot [{slot}] located at {place}");
+            }
+        })?;
+        self.session.take_warnings().iter().for_each(|warning| eprintln!("{warning}"));
+        self.show_pushes()?;
+        let is_error = is_error(&reply);
+        if is_error && self.options.has_exit_code && !self.is_shell {
+            // It is why the program ends, and no result.
+            let mut text = Vec::new();
+            render(&reply, &Format::Raw { between_elements: Vec::new(), behind_replies: Vec::new() }, false, &mut text);
+            eprint!("{}", String::from_utf8_lossy(&text));
+            return Ok(true);
+        }
+        self.show(&reply, is_text)?;
+        if let Some(row) = row {
+            self.note(row, args, is_error);
+        }
+        if stream == Stream::Monitored && !is_error {
+            self.show_all()?;
+        }
+        Ok(is_error)
+    }
+
+    /// Sends what subscribes or unsubscribes, and shows what follows.
+    fn subscribe(&mut self, words: &[Vec<u8>], count: usize, is_endless: bool) -> Result<bool, Failure> {
+        if is_endless && self.options.format == Format::Terminal {
+            writeln!(self.out, "Reading messages... (press Ctrl-C to quit)")?;
+            self.out.flush()?;
+        }
+        self.session.send(words)?;
+        for _ in 0..count {
+            let frame = self.session.frame(None)?;
+            self.show(&frame, false)?;
+            if is_error(&frame) {
+                return Ok(true);
+            }
+        }
+        if is_endless {
+            self.show_all()?;
+        }
+        Ok(false)
+    }
+
+    /// Shows whatever comes, until the connection ends.
+    fn show_all(&mut self) -> Result<(), Failure> {
+        loop {
+            let frame = self.session.frame(None)?;
+            self.show(&frame, false)?;
+        }
+    }
+
+    /// Shows pushes that came beside replies.
+    pub(crate) fn show_pushes(&mut self) -> Result<(), Failure> {
+        for push in self.session.take_pushes() {
+            if self.options.shows_pushes {
+                self.show(&push, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a complete reply.
+    pub(crate) fn show(&mut self, reply: &[u8], is_text: bool) -> Result<(), Failure> {
+        let mut out = Vec::with_capacity(reply.len());
+        render(reply, &self.options.format, is_text, &mut out);
+        self.out.write_all(&out)?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// Remembers what a command has changed about the connection, for the prompt and for the next connection.
+    fn note(&mut self, row: &Row, args: &ArgsBuf, is_error: bool) {
+        use {ConnectionCommand as C, TransactionsCommand as T};
+        let args = args.as_args();
+        let word = |place: usize| String::from_utf8_lossy(args.get(place).unwrap_or_default()).into_owned();
+        if row.lane(args) == Lane::Pinned {
+            let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Unwatch));
+            match (ends, is_error) {
+                (true, _) => self.forget(),
+                (false, false) => self.has_state = true,
+                (false, true) => {}
+            }
+        }
+        if is_error {
+            return;
+        }
+        let is_queued = self.is_queueing;
+        let target = self.session.target_mut();
+        match row.command {
+            Command::Transactions(T::Multi) => self.is_queueing = true,
+            Command::Connection(C::Select) if !is_queued => {
+                target.database = word(1).parse().unwrap_or(target.database);
+            }
+            Command::Connection(C::Auth) if !is_queued => {
+                let username = (args.len() > 2).then(|| word(1));
+                let password = Zeroizing::new(word(args.len() - 1));
+                target.credentials = Some(Arc::new(Credentials { username, password }));
+            }
+            Command::Connection(C::Hello) if args.len() > 1 => {
+                target.protocol = if word(1) == "3" { Some(Protocol::Resp3) } else { Some(Protocol::Resp2) };
+            }
+            Command::Connection(C::Reset) => {
+                (target.database, target.protocol) = (0, None);
+                self.forget();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the table says that a row's reply is text for people.
+fn shows_text(row: &Row) -> bool {
+    let form = row.usage().returns().map(|returns| returns.usual().form);
+    matches!(form, Some(ReplyForm::Text))
+}
+
+fn stream_of(row: &Row, words: usize) -> Stream {
+    use PubsubCommand as P;
+    let form = row.usage().returns().map(|returns| returns.usual().form);
+    let names = words.saturating_sub(1).max(1);
+    match row.command {
+        Command::Pubsub(P::Subscribe | P::Psubscribe | P::Ssubscribe) => Stream::Messages(names),
+        Command::Server(ServerCommand::Monitor) => Stream::Monitored,
+        _ if matches!(form, Some(ReplyForm::Push)) => Stream::Frames(names),
+        _ => Stream::No,
+    }
+}

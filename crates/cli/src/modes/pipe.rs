@@ -1,0 +1,241 @@
+//! Mass insertion: requests of standard input are sent as they are, and their replies counted.
+//!
+//! Both directions go on at once, and neither is kept: standard input is read while little of it waits to be written, and replies are
+//! looked at as they come. Behind the last request an ECHO of random letters is sent; its reply says that all others have come. So the
+//! number of requests need not be known.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use respool_wire::{Part, ReplyKind, ReplyLimits, ReplyScanner, Scan, part};
+
+use crate::console::Console;
+use crate::limits::{DEPTH_MAX, PIPE_BYTES_MAX, READ_BYTES, WAIT_MAX};
+use crate::link::Link;
+use crate::session::Failure;
+
+/// Letters of the mark.
+const MARK_BYTES: usize = 20;
+
+/// What the replies were.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counted {
+    replies: u64,
+    errors: u64,
+}
+
+/// Tells replies apart in what is received, and keeps none but the one that is coming in.
+struct Replies {
+    scanner: ReplyScanner,
+    input: Vec<u8>,
+    scanned: usize,
+    mark: Vec<u8>,
+    counted: Counted,
+    is_over: bool,
+}
+
+impl Replies {
+    fn new(mark: &[u8]) -> Self {
+        Self {
+            scanner: ReplyScanner::new(),
+            input: Vec::new(),
+            scanned: 0,
+            mark: mark.to_vec(),
+            counted: Counted::default(),
+            is_over: false,
+        }
+    }
+
+    /// Takes in what was received. Errors of the server are given to `complain`.
+    fn take(&mut self, bytes: &[u8], mut complain: impl FnMut(&[u8])) -> Result<(), String> {
+        let limits = ReplyLimits { depth_max: DEPTH_MAX, ..ReplyLimits::DEFAULT };
+        self.input.extend_from_slice(bytes);
+        let mut start = 0;
+        loop {
+            match self.scanner.scan(&self.input[self.scanned..], &limits) {
+                Ok(Scan::Complete { consumed, kind }) => {
+                    let end = self.scanned + consumed;
+                    let reply = &self.input[start..end];
+                    let is_mark = kind == ReplyKind::Bulk
+                        && matches!(part(reply), Some(Part::Leaf(_, text)) if text == self.mark);
+                    (start, self.scanned) = (end, end);
+                    if is_mark {
+                        self.is_over = true;
+                        break;
+                    }
+                    if kind == ReplyKind::Push {
+                        continue;
+                    }
+                    self.counted.replies += 1;
+                    if kind.is_error() {
+                        self.counted.errors += 1;
+                        if let Some(Part::Leaf(_, text)) = part(reply) {
+                            complain(text);
+                        }
+                    }
+                }
+                Ok(Scan::Partial) => {
+                    self.scanned = self.input.len();
+                    break;
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        self.input.drain(..start);
+        self.scanned -= start;
+        Ok(())
+    }
+}
+
+/// Sends standard input and counts the replies. Whether none was an error.
+pub(crate) fn run(console: &mut Console<'_>, timeout: Option<Duration>) -> Result<bool, Failure> {
+    console.connect()?;
+    let input = io::stdin();
+    let mark = mark();
+    let counted = match console.session.link_mut() {
+        Some(link) => transfer(link, &mut input.lock(), &mark, timeout, |text| {
+            eprintln!("{}", String::from_utf8_lossy(text));
+        }),
+        None => return Err(Failure::Lost("not connected".to_owned())),
+    };
+    let (counted, fault) = counted;
+    if fault.is_none() {
+        writeln!(console.out, "All data transferred. Waiting for the last reply...")?;
+        writeln!(console.out, "Last reply received from server.")?;
+    }
+    writeln!(console.out, "errors: {}, replies: {}", counted.errors, counted.replies)?;
+    console.out.flush()?;
+    match fault {
+        Some(words) => Err(Failure::Lost(words)),
+        None => Ok(counted.errors == 0),
+    }
+}
+
+/// Both directions at once, until the mark has come back.
+fn transfer(
+    link: &mut Link,
+    input: &mut (impl Read + AsFd),
+    mark: &[u8],
+    timeout: Option<Duration>,
+    mut complain: impl FnMut(&[u8]),
+) -> (Counted, Option<String>) {
+    let mut replies = Replies::new(mark);
+    let mut output: Vec<u8> = Vec::with_capacity(PIPE_BYTES_MAX);
+    let mut written = 0;
+    let mut is_ended = false;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut last = Instant::now();
+    let ended = |replies: Replies, words: String| (replies.counted, Some(words));
+    while !replies.is_over {
+        // From the server first: one that waits to be read does not read.
+        match link.read(&mut buffer) {
+            Ok(Some(0)) => return ended(replies, "Server closed the connection".to_owned()),
+            Ok(Some(count)) => {
+                last = Instant::now();
+                if let Err(words) = replies.take(&buffer[..count], &mut complain) {
+                    return ended(replies, format!("Protocol error, {words}"));
+                }
+                continue;
+            }
+            Ok(None) => {}
+            Err(error) => return ended(replies, error.to_string()),
+        }
+        let mut is_flushed = true;
+        if written < output.len() {
+            match link.write(&output[written..]) {
+                Ok(count) => written += count.unwrap_or(0),
+                Err(error) => return ended(replies, error.to_string()),
+            }
+        } else {
+            match link.flush() {
+                Ok(flushed) => is_flushed = flushed,
+                Err(error) => return ended(replies, error.to_string()),
+            }
+        }
+        if written == output.len() {
+            output.clear();
+            written = 0;
+        }
+        let is_writing = written < output.len() || !is_flushed;
+        let wants_input = !is_ended && output.len() < PIPE_BYTES_MAX - READ_BYTES;
+        let waited = link.wait(is_writing, wants_input.then(|| input.as_fd()), WAIT_MAX);
+        match waited {
+            Ok(ready) if wants_input && ready.is_input => match input.read(&mut buffer) {
+                Ok(0) => {
+                    is_ended = true;
+                    last = Instant::now();
+                    // A CR LF of its own: what came before may end in the middle of an inline request.
+                    output.extend_from_slice(b"\r\n");
+                    respool_wire::encode_request(&mut output, [&b"ECHO"[..], mark].into_iter());
+                }
+                Ok(count) => output.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return ended(replies, format!("standard input: {error}")),
+            },
+            Ok(_) => {}
+            Err(error) => return ended(replies, error.to_string()),
+        }
+        if is_ended && timeout.is_some_and(|timeout| last.elapsed() > timeout) {
+            return ended(
+                replies,
+                format!("No replies for {} seconds: exiting.", timeout.unwrap_or_default().as_secs()),
+            );
+        }
+    }
+    (replies.counted, None)
+}
+
+/// Letters that no reply has by chance.
+fn mark() -> Vec<u8> {
+    let mut mark = Vec::with_capacity(MARK_BYTES);
+    while mark.len() < MARK_BYTES {
+        let chance = RandomState::new().build_hasher().finish();
+        mark.extend(format!("{chance:016x}").into_bytes());
+    }
+    mark.truncate(MARK_BYTES);
+    mark
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_counted_however_they_are_cut() {
+        let received = b"+OK\r\n$3\r\nabc\r\n-ERR x\r\n*2\r\n$4\r\nmark\r\n:1\r\n>1\r\n+p\r\n_\r\n$4\r\nmark\r\n";
+        for size in 1..received.len() {
+            let mut replies = Replies::new(b"mark");
+            let mut errors = Vec::new();
+            for chunk in received.chunks(size) {
+                assert!(!replies.is_over);
+                replies.take(chunk, |text| errors.push(text.to_vec())).unwrap();
+            }
+            assert!(replies.is_over && errors == [b"ERR x".to_vec()], "{size}");
+            assert_eq!(replies.counted, Counted { replies: 5, errors: 1 }, "{size}");
+        }
+    }
+
+    #[test]
+    fn no_reply_is_kept() {
+        let mut replies = Replies::new(b"mark");
+        for _ in 0..10_000 {
+            replies.take(&b"+OK\r\n".repeat(100), |_| ()).unwrap();
+        }
+        assert_eq!(replies.counted.replies, 1_000_000);
+        assert!(replies.input.capacity() < 4 * READ_BYTES, "{}", replies.input.capacity());
+    }
+
+    #[test]
+    fn what_is_no_reply_is_an_error() {
+        assert!(Replies::new(b"mark").take(b"HTTP/1.1 400\r\n", |_| ()).is_err());
+    }
+
+    #[test]
+    fn marks_differ() {
+        assert_ne!(mark(), mark());
+        assert_eq!(mark().len(), MARK_BYTES);
+    }
+}

@@ -383,6 +383,19 @@ pub(crate) fn denied(row: &Row, denial: Denial, out: &mut Vec<u8>) {
     }
 }
 
+/// The same for a request of a transaction that was queued when the user might.
+pub(crate) fn denied_in_transaction(denial: Denial) -> String {
+    let why = match denial {
+        Denial::Command => "no permission to execute the command or subcommand",
+        Denial::Key(_) => "no permission to touch the specified keys",
+        Denial::Channel(_) => "no permission to access one of the channels used as arguments to the command",
+    };
+    format!(
+        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer \
+         allowed for the following reason: {why}"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -100,6 +100,26 @@ impl<E: Execute> Env<E> {
         }
     }
 
+    /// A request of a transaction that is executed now. Its user may have lost the right to it since it was queued, even by a request
+    /// before it in the same transaction. `Some`: it has, and that is its reply.
+    pub(crate) fn refuse_part(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
+            return None;
+        }
+        let user = self.user_in_force(index)?;
+        match self.verdict(&user, row, args, &mut KeyPositions::new()) {
+            Verdict::Allowed => None,
+            Verdict::Denied(denial) => {
+                self.note_denial(index, &user, row, args, denial);
+                Some(self.refuse(index, error_text::denied_in_transaction(denial).as_bytes()))
+            }
+            Verdict::Refused(words) => {
+                self.counters.denied_commands.add(1);
+                Some(self.refuse(index, words.as_bytes()))
+            }
+        }
+    }
+
     /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: each that
     /// comes too early is paused again. Returns whether any was.
     pub(crate) fn check_permits(&mut self) -> bool {

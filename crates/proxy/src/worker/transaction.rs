@@ -105,7 +105,8 @@ impl<E: Execute> Worker<E> {
                     self.subscriptions.track_part(&mut self.env, index, row, args.as_args());
                 }
                 let unmet = self.env.ask_unmet(index, row, args.as_args());
-                return unmet.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())));
+                let refused = unmet.or_else(|| self.env.refuse_part(index, row, args.as_args()));
+                return refused.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())));
             }
         }
         Flow::Next

@@ -206,7 +206,10 @@ fn an_exec_with_a_late_script_ends_at_once_behind_it() {
     let mut heard = server.let_go();
     server.bench.turn(|_| ());
     heard.push_str(&server.bench.heard(server.client));
-    assert_eq!(heard, "$1\r\n1\r\n$1\r\n1\r\n$1\r\nv\r\n");
+    // As in Redis, each request of a block is judged by the rights of its time.
+    let denied = "-NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is \
+                  no longer allowed for the following reason: no permission to execute the command or subcommand\r\n";
+    assert_eq!(heard, format!("$1\r\n1\r\n{denied}$1\r\nv\r\n"));
     server.bench.pass(200_000);
     assert_eq!(server.bench.answer(server.operator, &["PROXY", "RESUME"]), "+OK\r\n+OK\r\n");
     assert_eq!(server.bench.heard(server.client), "$1\r\nv\r\n");
@@ -380,6 +383,23 @@ fn what_a_user_may_not_ask_is_refused_before_busy() {
     assert_eq!(server.bench.answer(other, &["AUTH", "bob", "secret"]), "+OK\r\n");
     assert!(server.bench.answer(other, &["GET", "k"]).starts_with("-BUSY "));
     assert!(server.bench.answer(other, &["DEL", "k"]).starts_with("-NOPERM "));
+}
+
+#[test]
+fn what_a_transaction_takes_from_its_own_user_is_taken() {
+    let access = Arc::new(Access::default());
+    set_rules(&access, b"+@all");
+    let engine = Slow::default();
+    let written = Arc::clone(&engine.written);
+    let mut bench = Bench::server_with(settings(), engine, access, Hooks::default());
+    let client = bench.accept();
+    assert_eq!(bench.answer(client, &["AUTH", "bob", "secret"]), "+OK\r\n");
+    let narrow = ["ACL", "SETUSER", "bob", "-set"];
+    let block: [&[&str]; 5] = [&["MULTI"], &["SET", "a", "1"], &narrow, &["SET", "b", "2"], &["EXEC"]];
+    bench.send(client, &block.map(request).concat());
+    let heard = bench.heard(client);
+    assert!(heard.starts_with(&format!("{QUEUED}*3\r\n+OK\r\n+OK\r\n-NOPERM ACLs rules changed ")), "{heard}");
+    assert_eq!(*written.lock().unwrap(), ["a"]);
 }
 
 #[test]

@@ -15,13 +15,13 @@ use tokio::sync::Barrier as TaskBarrier;
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Calls of each kind that are counted, of each caller.
-const CALLS: usize = 500;
+const CALLS: usize = 200;
 
 /// Calls before, in which memory that is kept has been made.
-const WARM_UP: usize = 200;
+const WARM_UP: usize = 100;
 
 /// What may come in a run of a thing that is made now and then, as when a thread is woken for deadlines.
-const NOW_AND_THEN: usize = 50;
+const NOW_AND_THEN: usize = 20;
 
 fn allocations() -> usize {
     let stats = ALLOCATOR.stats();
@@ -130,7 +130,7 @@ fn check_threads(client: &Client, kind: Kind, threads: usize) {
 fn a_call_allocates_nothing_but_its_value() {
     let server = RedisServer::start().unwrap();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    for (tasks, threads) in [(1, 1), (64, 8)] {
+    for (tasks, threads) in [(1, 1), (32, 4)] {
         let (of_tasks, of_threads) = (Client::open(&url).unwrap(), Client::open(&url).unwrap());
         for kind in [Kind::Set, Kind::Incr, Kind::Get] {
             check_tasks(&of_tasks, kind, tasks);

@@ -4,6 +4,7 @@
 //! slows down slows all of them. Medians are compared, never single runs. The load comes from redis-benchmark.
 
 mod bars;
+mod client;
 pub(crate) mod deployment;
 mod extras;
 pub(crate) mod load;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use self::deployment::Deployment;
@@ -42,7 +43,10 @@ const USUAL_PROFILE: &str = "release";
 /// one that was broken off. What cannot be measured is said and tried no further; everything else is measured before the
 /// run fails for it. Needs redis-server, redis-benchmark, nutcracker and taskset: see `cargo xtask setup`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Only the rows that the bars need (the default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
@@ -85,6 +89,12 @@ pub(crate) struct Options {
     /// be the same
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     resume: Option<PathBuf>,
+}
+
+/// What else is measured.
+#[derive(Subcommand)]
+enum Other {
+    Client(client::Options),
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -149,6 +159,9 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
+    if let Some(Other::Client(options)) = &options.other {
+        return client::run(options);
+    }
     let mut plan = options.plan();
     if plan.is_empty() {
         return Err(format!("no row's name has {:?} in it; --list shows all", options.filter).into());

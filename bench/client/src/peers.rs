@@ -1,0 +1,231 @@
+//! The clients that are compared, each behind the same few calls.
+//!
+//! A client is used as its own documentation shows: one shared connection, `TCP_NODELAY` on, replies in the type that costs it least.
+
+use bytes::Bytes;
+use std::time::Duration;
+
+/// Why a call has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It was not executed, and will not be, as the client says.
+    NotSent,
+    /// It may have been. What all clients say that do not tell the two apart.
+    Maybe,
+}
+
+/// A handle that every task has a copy of.
+pub(crate) trait Peer: Clone + Send + Sync + 'static {
+    /// Its calls wait in the thread, and are over when they are polled first.
+    const IN_THREADS: bool = false;
+
+    /// Whether the value of `key` is this one.
+    fn get_is(&mut self, key: &str, value: &[u8]) -> impl Future<Output = Result<bool, Failure>> + Send;
+
+    fn set(&mut self, key: &str, value: &[u8]) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    fn incr(&mut self, key: &str) -> impl Future<Output = Result<i64, Failure>> + Send;
+
+    /// As [`Self::incr`], given up after so much time if it waits in a thread, and by being dropped after so many turns of a task.
+    fn incr_for(
+        &mut self,
+        key: &str,
+        turns: u32,
+        _limit: Duration,
+    ) -> impl Future<Output = Option<Result<i64, Failure>>> + Send {
+        async move {
+            tokio::select! {
+                biased;
+                reply = self.incr(key) => Some(reply),
+                () = wait_turns(turns) => None,
+            }
+        }
+    }
+
+    /// Places of callers that are still taken, where it can be known.
+    fn taken(&self) -> Option<usize> {
+        None
+    }
+}
+
+async fn wait_turns(turns: u32) {
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn of_respool(error: &respool_client::Error) -> Failure {
+    match error.outcome() {
+        respool_client::Outcome::NotSent => Failure::NotSent,
+        _ => Failure::Maybe,
+    }
+}
+
+/// The client of this project, by tasks.
+#[derive(Clone)]
+pub(crate) struct Respool(pub(crate) respool_client::Client);
+
+impl Peer for Respool {
+    async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
+        let found: Option<Bytes> = self.0.get(key).await.map_err(|error| of_respool(&error))?;
+        Ok(found.as_deref() == Some(value))
+    }
+
+    async fn set(&mut self, key: &str, value: &[u8]) -> Result<(), Failure> {
+        self.0.call(respool_client::cmd("SET").key(key).arg(value)).await.map_err(|error| of_respool(&error))
+    }
+
+    async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
+        self.0.call(respool_client::cmd("INCR").key(key)).await.map_err(|error| of_respool(&error))
+    }
+
+    fn taken(&self) -> Option<usize> {
+        Some(self.0.stats().callers)
+    }
+}
+
+/// The client of this project, by threads.
+#[derive(Clone)]
+pub(crate) struct RespoolThreads(pub(crate) respool_client::Client);
+
+impl Peer for RespoolThreads {
+    const IN_THREADS: bool = true;
+
+    async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
+        let found: Option<Bytes> = self.0.get(key).wait().map_err(|error| of_respool(&error))?;
+        Ok(found.as_deref() == Some(value))
+    }
+
+    async fn set(&mut self, key: &str, value: &[u8]) -> Result<(), Failure> {
+        let call = self.0.call(respool_client::cmd("SET").key(key).arg(value));
+        call.wait().map_err(|error| of_respool(&error))
+    }
+
+    async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
+        self.0.call(respool_client::cmd("INCR").key(key)).wait().map_err(|error| of_respool(&error))
+    }
+
+    async fn incr_for(&mut self, key: &str, _turns: u32, limit: Duration) -> Option<Result<i64, Failure>> {
+        match self.0.call(respool_client::cmd("INCR").key(key)).deadline(limit).wait() {
+            Err(error) if matches!(error.kind(), respool_client::ErrorKind::Timeout) => None,
+            reply => Some(reply.map_err(|error| of_respool(&error))),
+        }
+    }
+
+    fn taken(&self) -> Option<usize> {
+        Some(self.0.stats().callers)
+    }
+}
+
+/// The crate `redis`, of one version, by either of its shared connections: the plain one, and the one that is made anew when it is lost.
+macro_rules! redis_peers {
+    ($module:ident, $krate:ident) => {
+        pub(crate) mod $module {
+            use super::{Failure, Peer};
+            use $krate::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
+            use $krate::{Client, ConnectionAddr, IntoConnectionInfo, cmd};
+
+            #[derive(Clone)]
+            pub(crate) struct Shared<C>(C);
+
+            fn client(address: &str) -> Client {
+                let (host, port) = address.rsplit_once(':').expect("host and port");
+                let settings = $krate::io::tcp::TcpSettings::default().set_nodelay(true);
+                let address = ConnectionAddr::Tcp(host.to_owned(), port.parse().expect("a port"));
+                let info = address.into_connection_info().expect("an address").set_tcp_settings(settings);
+                Client::open(info).expect("a client")
+            }
+
+            pub(crate) async fn plain(address: &str) -> Shared<MultiplexedConnection> {
+                Shared(client(address).get_multiplexed_async_connection().await.expect("a connection"))
+            }
+
+            pub(crate) async fn managed(address: &str) -> Shared<ConnectionManager> {
+                Shared(ConnectionManager::new(client(address)).await.expect("a connection"))
+            }
+
+            impl<C: ConnectionLike + Clone + Send + Sync + 'static> Peer for Shared<C> {
+                async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
+                    let found: Vec<u8> =
+                        cmd("GET").arg(key).query_async(&mut self.0).await.map_err(|_| Failure::Maybe)?;
+                    Ok(found == value)
+                }
+
+                async fn set(&mut self, key: &str, value: &[u8]) -> Result<(), Failure> {
+                    cmd("SET").arg(key).arg(value).query_async(&mut self.0).await.map_err(|_| Failure::Maybe)
+                }
+
+                async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
+                    cmd("INCR").arg(key).query_async(&mut self.0).await.map_err(|_| Failure::Maybe)
+                }
+            }
+        }
+    };
+}
+
+redis_peers!(redis_stable, redis_1);
+redis_peers!(redis_candidate, redis_2);
+
+/// The crate `fred`.
+#[derive(Clone)]
+pub(crate) struct Fred(fred::clients::Client);
+
+impl Fred {
+    pub(crate) async fn connect(address: &str) -> Self {
+        use fred::prelude::*;
+        let config = Config::from_url(&format!("redis://{address}")).expect("an address");
+        let mut builder = Builder::from_config(config);
+        builder.with_connection_config(|config| config.tcp.nodelay = Some(true));
+        // Without end: it gives up by default.
+        builder.set_policy(ReconnectPolicy::new_constant(0, 100));
+        let client = builder.build().expect("a client");
+        client.init().await.expect("a connection");
+        Self(client)
+    }
+}
+
+impl Peer for Fred {
+    async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
+        use fred::interfaces::KeysInterface;
+        let found: Option<Bytes> = self.0.get(key).await.map_err(|_| Failure::Maybe)?;
+        Ok(found.as_deref() == Some(value))
+    }
+
+    async fn set(&mut self, key: &str, value: &[u8]) -> Result<(), Failure> {
+        use fred::interfaces::KeysInterface;
+        self.0.set(key, value, None, None, false).await.map_err(|_| Failure::Maybe)
+    }
+
+    async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
+        use fred::interfaces::KeysInterface;
+        self.0.incr(key).await.map_err(|_| Failure::Maybe)
+    }
+}
+
+/// The crate `rustis`.
+#[derive(Clone)]
+pub(crate) struct Rustis(rustis::client::Client);
+
+impl Rustis {
+    pub(crate) async fn connect(address: &str) -> Self {
+        Self(rustis::client::Client::connect(address).await.expect("a connection"))
+    }
+}
+
+impl Peer for Rustis {
+    async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
+        use rustis::commands::StringCommands;
+        let found: rustis::resp::BulkString = self.0.get(key).await.map_err(|_| Failure::Maybe)?;
+        Ok(*found == *value)
+    }
+
+    async fn set(&mut self, key: &str, value: &[u8]) -> Result<(), Failure> {
+        use rustis::commands::StringCommands;
+        self.0.set(key, rustis::resp::RefBulkString::from(value)).await.map_err(|_| Failure::Maybe)
+    }
+
+    async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
+        use rustis::commands::StringCommands;
+        self.0.incr(key).await.map_err(|_| Failure::Maybe)
+    }
+}

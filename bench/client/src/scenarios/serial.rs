@@ -1,0 +1,164 @@
+//! One caller beside a socket without a client, in blocks that alternate, so that both see the same machine; then again on the
+//! connection that has had a crowd of callers.
+
+use super::{Keys, load};
+use crate::allocations::allocations;
+use crate::measure::{Report, Times, cpu_us};
+use crate::options::Options;
+use crate::peers::Peer;
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Calls of one kind before it is the next one's turn.
+const BLOCK: usize = 250;
+
+/// Callers of the crowd.
+const CROWD: usize = 1000;
+
+/// How long they ask.
+const CROWD_TIME: Duration = Duration::from_secs(2);
+
+/// A socket, read from and written to as its kind of caller does it.
+enum Raw {
+    Thread(std::net::TcpStream),
+    Task(tokio::net::TcpStream),
+}
+
+impl Raw {
+    async fn connect<P: Peer>(address: &str) -> Self {
+        if P::IN_THREADS {
+            let socket = std::net::TcpStream::connect(address).expect("a connection");
+            socket.set_nodelay(true).expect("a socket");
+            Self::Thread(socket)
+        } else {
+            let socket = tokio::net::TcpStream::connect(address).await.expect("a connection");
+            socket.set_nodelay(true).expect("a socket");
+            Self::Task(socket)
+        }
+    }
+
+    /// Writes the request and reads the reply, of so many bytes.
+    async fn ask(&mut self, request: &[u8], buffer: &mut [u8], reply: usize) {
+        let mut got = 0;
+        match self {
+            Self::Thread(socket) => {
+                socket.write_all(request).expect("a server that reads");
+                while got < reply {
+                    got += socket.read(&mut buffer[got..]).expect("a server that answers");
+                }
+            }
+            Self::Task(socket) => {
+                socket.write_all(request).await.expect("a server that reads");
+                while got < reply {
+                    got += socket.read(&mut buffer[got..]).await.expect("a server that answers");
+                }
+            }
+        }
+    }
+}
+
+/// What the calls of one kind have taken.
+#[derive(Default)]
+struct Kind {
+    times: Times,
+    cpu_us: f64,
+    allocations: u64,
+}
+
+impl Kind {
+    fn report(&mut self, prefix: &str, report: &mut Report) {
+        let calls = self.times.len() as f64;
+        report.add_times(prefix, &mut self.times);
+        report.add(&format!("{prefix}cpu_us"), self.cpu_us / calls);
+        report.add(&format!("{prefix}allocations"), self.allocations as f64 / calls);
+    }
+}
+
+/// What is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Raw,
+    Get,
+    Set,
+}
+
+#[derive(Default)]
+struct Blocks {
+    raw: Kind,
+    get: Kind,
+    set: Kind,
+    wrong: usize,
+    errors: usize,
+}
+
+async fn blocks<P: Peer>(peer: &mut P, raw: &mut Raw, keys: &Keys, time: Duration) -> Blocks {
+    let (key, value) = keys.get(0);
+    let request = format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len()).into_bytes();
+    let reply = format!("${}\r\n", value.len()).len() + value.len() + 2;
+    let mut buffer = vec![0; reply.max(64 * 1024)];
+    let mut blocks = Blocks::default();
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        for what in [What::Raw, What::Get, What::Set] {
+            let mut taken = Kind { times: Times::with_room(BLOCK), ..Kind::default() };
+            let (cpu, allocated) = (cpu_us(), allocations());
+            for _ in 0..BLOCK {
+                let began = Instant::now();
+                let is_right = match what {
+                    What::Raw => {
+                        raw.ask(&request, &mut buffer, reply).await;
+                        Ok(true)
+                    }
+                    What::Get => peer.get_is(key, value).await,
+                    What::Set => peer.set(key, value).await.map(|()| true),
+                };
+                taken.times.push(began.elapsed());
+                match is_right {
+                    Ok(true) => {}
+                    Ok(false) => blocks.wrong += 1,
+                    Err(_) => blocks.errors += 1,
+                }
+            }
+            (taken.cpu_us, taken.allocations) = (cpu_us() - cpu, allocations() - allocated);
+            let kind = match what {
+                What::Raw => &mut blocks.raw,
+                What::Get => &mut blocks.get,
+                What::Set => &mut blocks.set,
+            };
+            kind.cpu_us += taken.cpu_us;
+            kind.allocations += taken.allocations;
+            kind.times.append(taken.times);
+        }
+    }
+    blocks
+}
+
+pub(super) async fn serial<P: Peer>(mut peer: P, keys: &Keys, options: &Options) -> Report {
+    let mut raw = Raw::connect::<P>(&options.address).await;
+    let (key, value) = keys.get(0);
+    peer.set(key, value).await.expect("the key is set");
+    let warm_up = super::WARM_UP / 2;
+    blocks(&mut peer, &mut raw, keys, warm_up).await;
+    let mut before = blocks(&mut peer, &mut raw, keys, options.time / 2).await;
+    load(&peer, keys, CROWD, CROWD_TIME, false).await;
+    let mut after = blocks(&mut peer, &mut raw, keys, options.time / 2).await;
+    let mut report = Report::default();
+    before.raw.report("raw_", &mut report);
+    before.get.report("", &mut report);
+    before.set.report("set_", &mut report);
+    after.raw.report("after_raw_", &mut report);
+    after.get.report("after_", &mut report);
+    // Of a call and of the socket, in blocks beside each other.
+    let ratio = |call: &mut Kind, raw: &mut Kind| call.times.at(500) / raw.times.at(500);
+    let first = ratio(&mut before.get, &mut before.raw);
+    let second = ratio(&mut after.get, &mut after.raw);
+    report.add("to_raw", first);
+    report.add("set_to_raw", ratio(&mut before.set, &mut before.raw));
+    report.add("after_to_raw", second);
+    report.add("after_to_before", second / first);
+    report.add("ops", (before.get.times.len() + after.get.times.len()) as f64);
+    report.add("errors", (before.errors + after.errors) as f64);
+    report.add("wrong", (before.wrong + after.wrong) as f64);
+    report
+}

@@ -1,0 +1,265 @@
+//! `cargo xtask bench client`: the client library, other clients and a socket without a client, measured in one run.
+//!
+//! Each measurement is a process of its own, of the programs in `bench/client`, which take the same command line and print one line of
+//! JSON. Clients take turns within every round, so that a machine that slows down slows all of them; medians of rounds are compared.
+//! What the server counts is asked of the server.
+
+mod bars;
+mod page;
+mod plot;
+mod samples;
+mod scenario;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use respool_testkit::RedisServer;
+use serde_json::json;
+
+use self::samples::{Sample, Samples};
+use self::scenario::Scenario;
+use super::{report, unix_s};
+use crate::{Outcome, command};
+
+/// The client of this project, by tasks and by threads. The names are those of the programs.
+const OURS: [&str; 2] = ["respool", "respool-threads"];
+
+/// Compare the client library with other clients and with a raw socket.
+///
+/// Builds the programs of `bench/client` first; those in Go are left out where there is no Go. `--quick` takes about six minutes, the
+/// default about half an hour.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Two rounds of a second
+    #[arg(long)]
+    quick: bool,
+    /// Rounds per scenario [default: 5]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
+    /// Seconds that one measurement lasts, roughly [default: 3]
+    #[arg(long, value_parser = super::seconds)]
+    seconds: Option<Duration>,
+    /// Only these clients; may be given several times
+    #[arg(long, value_name = "NAME")]
+    peer: Vec<String>,
+    /// Only scenarios whose name contains this; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    scenario: Vec<String>,
+    /// Print the names of the clients and scenarios, and end
+    #[arg(long)]
+    list: bool,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(16..))]
+    value_bytes: u32,
+    /// Threads of the clients' runtimes; with 0 the process has one thread for all tasks
+    #[arg(long, default_value_t = 0)]
+    workers: u16,
+    /// Requests a second of the open loop [default: half of what this project's client has done with 128 tasks]
+    #[arg(long, value_name = "NUMBER")]
+    rate: Option<u32>,
+    /// The server on the first processor, clients on the second
+    #[arg(long)]
+    pin: bool,
+    /// Write docs/bench-client.md and its plot
+    #[arg(long)]
+    write: bool,
+}
+
+impl Options {
+    fn rounds(&self) -> u16 {
+        self.rounds.unwrap_or(if self.quick { 2 } else { 5 })
+    }
+
+    fn time(&self) -> Duration {
+        self.seconds.unwrap_or(Duration::from_secs(if self.quick { 1 } else { 3 }))
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        let is_wanted = |scenario: &Scenario| {
+            self.scenario.is_empty() || self.scenario.iter().any(|part| scenario.name.contains(part.as_str()))
+        };
+        scenario::ALL.into_iter().filter(is_wanted).collect()
+    }
+}
+
+/// A client, and the program that has it.
+struct Peer {
+    name: String,
+    program: PathBuf,
+}
+
+pub(crate) fn run(options: &Options) -> Outcome {
+    let peers = peers(options)?;
+    let scenarios = options.scenarios();
+    if options.list {
+        peers.iter().for_each(|peer| println!("{}", peer.name));
+        scenarios.iter().for_each(|scenario| println!("{}", scenario.name));
+        return Ok(format!("{} clients, {} scenarios", peers.len(), scenarios.len()));
+    }
+    if peers.is_empty() || scenarios.is_empty() {
+        return Err("no client or no scenario has such a name; --list shows all".into());
+    }
+    let mut samples = Samples::default();
+    for scenario in &scenarios {
+        let rounds = if scenario.is_counted { 1 } else { options.rounds() };
+        let began = Instant::now();
+        for round in 0..usize::from(rounds) {
+            for turn in 0..peers.len() {
+                let peer = &peers[(round + turn) % peers.len()];
+                eprintln!("{}: round {} of {rounds}: {}", scenario.name, round + 1, peer.name);
+                match measure(options, scenario, peer, &samples, round) {
+                    Ok(sample) => samples.add(scenario.name, &peer.name, sample),
+                    Err(error) => samples.fail(scenario.name, &peer.name, &error),
+                }
+            }
+        }
+        print!("{}", page::table(scenario, &peers_of(&peers), &samples));
+        println!("({:.0} s)\n", began.elapsed().as_secs_f64());
+    }
+    let bars = bars::bars(&samples);
+    bars.iter().for_each(|bar| println!("{bar}"));
+    let raw = command::root().join(format!("bench-results/{}-client.json", unix_s()));
+    let conditions = json!({
+        "machine": report::machine(),
+        "rounds": options.rounds(),
+        "seconds": options.time().as_secs_f64(),
+        "workers": options.workers,
+        "value bytes": options.value_bytes,
+        "pinned": options.pin,
+        "samples": samples.json(),
+    });
+    std::fs::write(&raw, format!("{conditions:#}\n"))?;
+    if options.write {
+        let page = page::page(options, &scenarios, &peers_of(&peers), &samples, &bars)?;
+        std::fs::write(command::root().join("docs/bench-client.md"), page)?;
+        std::fs::write(command::root().join("docs/bench-client.svg"), plot::plot(&peers_of(&peers), &samples)?)?;
+    }
+    let short = bars.iter().filter(|bar| !bar.is_reached).count();
+    let summary = format!("{} bars of which {short} short, {}", bars.len(), raw.display());
+    if samples.failures.is_empty() {
+        return Ok(summary);
+    }
+    samples.failures.iter().for_each(|failure| println!("{failure}"));
+    Err(format!("{} measurements failed; {summary}", samples.failures.len()).into())
+}
+
+fn peers_of(peers: &[Peer]) -> Vec<&str> {
+    peers.iter().map(|peer| peer.name.as_str()).collect()
+}
+
+/// Builds the programs and asks them for the names of their clients.
+fn peers(options: &Options) -> Result<Vec<Peer>, Box<dyn std::error::Error>> {
+    let directory = command::root().join("bench/client");
+    let manifest = directory.join("Cargo.toml");
+    command::run(command::cargo().args(["build", "--locked", "--release", "--manifest-path"]).arg(&manifest))?;
+    let mut metadata = command::cargo();
+    metadata.args(["metadata", "--format-version", "1", "--no-deps", "--locked", "--manifest-path"]).arg(&manifest);
+    let metadata: serde_json::Value = serde_json::from_str(&command::capture(&mut metadata)?)?;
+    let target = PathBuf::from(metadata["target_directory"].as_str().ok_or("cargo names no target directory")?);
+    let mut programs = vec![target.join("release/respool-client-bench")];
+    let in_go = target.join("respool-client-bench-go");
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(&in_go).arg(".").current_dir(directory.join("go"));
+    match command::run(&mut build) {
+        Ok(()) => programs.push(in_go),
+        Err(error) => println!("note: without the clients in Go: {error}"),
+    }
+    let mut peers = Vec::new();
+    for program in programs {
+        let names = command::capture(Command::new(&program).arg("--list"))?;
+        let names = names.lines().filter(|name| options.peer.is_empty() || options.peer.iter().any(|p| p == name));
+        peers.extend(names.map(|name| Peer { name: name.to_owned(), program: program.clone() }));
+    }
+    Ok(peers)
+}
+
+/// One run of one client, on a server of its own.
+fn measure(
+    options: &Options,
+    scenario: &Scenario,
+    peer: &Peer,
+    so_far: &Samples,
+    round: usize,
+) -> Result<Sample, Box<dyn std::error::Error>> {
+    // What was executed outlives a server that is killed: it is with the kernel before it is answered.
+    let kept = ["--appendonly", "yes", "--appendfsync", "no"];
+    let mut server = RedisServer::start_with(if scenario.restarts > 0 { &kept } else { &[] })?;
+    if options.pin {
+        pin(&server)?;
+    }
+    let restarts = if options.quick { scenario.restarts.div_ceil(4) } else { scenario.restarts };
+    let time = if restarts > 0 { RESTART_PAUSE * (restarts + 1) } else { options.time().mul_f64(scenario.length) };
+    let mut command = match options.pin {
+        true => {
+            let mut command = Command::new("taskset");
+            command.args(["-c", "1"]).arg(&peer.program);
+            command
+        }
+        false => Command::new(&peer.program),
+    };
+    command.args(["--peer", &peer.name, "--scenario", scenario.program]);
+    command.args(["--address", &server.tcp().to_string(), "--seconds", &time.as_secs_f64().to_string()]);
+    command.args(["--tasks", &scenario.tasks.to_string(), "--value-bytes", &options.value_bytes.to_string()]);
+    command.args(["--seed", &(round + 1).to_string(), "--workers", &options.workers.to_string()]);
+    if scenario.program == "open" {
+        let half = so_far.median("closed-128", OURS[0], "ops_s").map(|rate| rate / 2.0);
+        let rate = options.rate.map(f64::from).or(half).ok_or("--rate is needed without the closed loop")?;
+        command.args(["--rate", &rate.round().to_string()]);
+    }
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    for _ in 0..restarts {
+        std::thread::sleep(RESTART_PAUSE);
+        if child.try_wait()?.is_some() {
+            break;
+        }
+        server.restart()?;
+    }
+    let limit = Instant::now() + time + PATIENCE;
+    while child.try_wait()?.is_none() {
+        if Instant::now() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Err(format!("not through {} s behind its time", PATIENCE.as_secs()).into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(output.status.to_string().into());
+    }
+    let mut sample: Sample = serde_json::from_slice(&output.stdout)?;
+    let counted = server_counts(&server)?;
+    sample.insert("commands_per_read".to_owned(), counted.commands / counted.reads);
+    sample.insert("server_cpu_us".to_owned(), counted.cpu_us / counted.commands);
+    Ok(sample)
+}
+
+/// How long the server lives between two restarts.
+const RESTART_PAUSE: Duration = Duration::from_millis(400);
+
+/// How much longer than its time a run may take: keys are set, a load runs before, callers wait for a server that comes back.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct ServerCounts {
+    commands: f64,
+    reads: f64,
+    cpu_us: f64,
+}
+
+/// What the server has counted since it was started: the scenario's own, as it serves nothing else.
+fn server_counts(server: &RedisServer) -> io::Result<ServerCounts> {
+    let info = server.client()?.ask("INFO")?;
+    let figure = |name: &str| -> io::Result<f64> {
+        let found = info.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
+        found.and_then(|text| text.trim().parse().ok()).ok_or_else(|| io::Error::other(format!("no {name} in INFO")))
+    };
+    let cpu_us = (figure("used_cpu_user")? + figure("used_cpu_sys")?) * 1e6;
+    Ok(ServerCounts { commands: figure("total_commands_processed")?, reads: figure("total_reads_processed")?, cpu_us })
+}
+
+fn pin(server: &RedisServer) -> io::Result<()> {
+    command::capture(Command::new("taskset").args(["-a", "-c", "-p", "0", &server.pid().to_string()])).map(drop)
+}

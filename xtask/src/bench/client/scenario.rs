@@ -1,0 +1,135 @@
+//! What is measured, and which figures of it are shown.
+
+/// A scenario of the programs, with its settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// What stands above its table.
+    pub(crate) title: &'static str,
+    /// Its name in the programs.
+    pub(crate) program: &'static str,
+    pub(crate) tasks: u32,
+    /// How long it lasts, as a multiple of the usual.
+    pub(crate) length: f64,
+    /// How often the server is ended and started again meanwhile.
+    pub(crate) restarts: u32,
+    /// What happens is counted and not timed: one round is enough.
+    pub(crate) is_counted: bool,
+    pub(crate) columns: &'static [Column],
+}
+
+/// A figure of a scenario: its name in the report, what it is called, digits behind the point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column(pub(crate) &'static str, pub(crate) &'static str, pub(crate) usize);
+
+const CLOSED: &[Column] = &[
+    Column("ops_s", "ops/s", 0),
+    Column("p50_us", "p50 us", 0),
+    Column("p99_us", "p99 us", 0),
+    Column("cpu_us", "client CPU us/op", 2),
+    Column("server_cpu_us", "server CPU us/op", 2),
+    Column("commands_per_read", "commands per server read", 1),
+    Column("allocations", "allocations/op", 2),
+    Column("errors", "errors", 0),
+    Column("wrong", "wrong values", 0),
+];
+
+const COUNTED: &[Column] = &[
+    Column("acknowledged", "acknowledged", 0),
+    Column("not_sent", "said: not sent", 0),
+    Column("maybe", "said: may be executed", 0),
+    Column("cancelled", "given up", 0),
+    Column("untrue", "executed though not sent", 0),
+    Column("repeated", "executed twice", 0),
+    Column("wrong", "wrong replies", 0),
+    Column("taken", "places left taken", 0),
+];
+
+const USUAL: Scenario = Scenario {
+    name: "",
+    title: "",
+    program: "closed",
+    tasks: 128,
+    length: 1.0,
+    restarts: 0,
+    is_counted: false,
+    columns: CLOSED,
+};
+
+pub(crate) const ALL: [Scenario; 7] = [
+    Scenario {
+        name: "serial",
+        title: "One caller, beside a raw socket in the same process; and again after two seconds of 1,000 callers",
+        program: "serial",
+        tasks: 1,
+        columns: &[
+            Column("raw_p50_us", "raw p50 us", 1),
+            Column("p50_us", "GET p50 us", 1),
+            Column("to_raw", "GET to raw", 3),
+            Column("set_to_raw", "SET to raw", 3),
+            Column("p99_us", "GET p99 us", 1),
+            Column("cpu_us", "CPU us/GET", 2),
+            Column("raw_cpu_us", "raw CPU us", 2),
+            Column("allocations", "allocations/GET", 2),
+            Column("set_allocations", "allocations/SET", 2),
+            Column("after_to_raw", "GET to raw, after", 3),
+            Column("after_to_before", "after to before", 3),
+        ],
+        ..USUAL
+    },
+    Scenario { name: "closed-128", title: "128 callers, half SET and half GET", ..USUAL },
+    Scenario { name: "closed-1000", title: "1,000 callers, half SET and half GET", tasks: 1000, ..USUAL },
+    Scenario {
+        name: "open",
+        title: "Requests at random times at half the load of 128 callers, timed from when they were due",
+        program: "open",
+        columns: &[
+            Column("rate", "due a second", 0),
+            Column("ops_s", "ops/s", 0),
+            Column("p50_us", "p50 us", 0),
+            Column("p99_us", "p99 us", 0),
+            Column("p999_us", "p99.9 us", 0),
+            Column("late_p99_us", "handed out late, p99 us", 0),
+            Column("cpu_us", "client CPU us/op", 2),
+            Column("overrun", "not kept up", 0),
+            Column("errors", "errors", 0),
+            Column("wrong", "wrong values", 0),
+        ],
+        ..USUAL
+    },
+    Scenario {
+        name: "big",
+        title: "100 callers of small GETs, alone and beside a GET of 8 MiB every 50 ms",
+        program: "big",
+        tasks: 100,
+        length: 2.0,
+        columns: &[
+            Column("alone_p50_us", "alone p50 us", 0),
+            Column("alone_p99_us", "alone p99 us", 0),
+            Column("p50_us", "beside p50 us", 0),
+            Column("p99_us", "beside p99 us", 0),
+            Column("big_p50_us", "8 MiB p50 us", 0),
+            Column("big_ops", "8 MiB GETs", 0),
+            Column("errors", "errors", 0),
+            Column("wrong", "wrong values", 0),
+        ],
+        ..USUAL
+    },
+    Scenario {
+        name: "cancel",
+        title: "128 callers that give up three calls of ten at a random time",
+        program: "cancel",
+        is_counted: true,
+        columns: COUNTED,
+        ..USUAL
+    },
+    Scenario {
+        name: "restart",
+        title: "128 callers while the server is killed and started 20 times; it keeps what it has executed",
+        program: "restart",
+        restarts: 20,
+        is_counted: true,
+        columns: COUNTED,
+        ..USUAL
+    },
+];

@@ -10,9 +10,10 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
+use crate::nodes::id::NodeId;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::workers::operator_state::Suspension;
+use crate::workers::operator_state::{OperatorState, Suspension};
 use crate::workers::quiescence::Until;
 use respool_command::{Execute, ProxyCommand};
 use respool_wire::Args;
@@ -76,6 +77,28 @@ impl<E: Execute> Env<E> {
         let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
         let nodes = self.config.node_ids().filter(|node| is_meant(&self.lanes.nodes[*node].name));
         nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum()
+    }
+
+    /// Makes a node what is ordered of one with its name. Returns whether it is drained since: what it owes is still answered, and
+    /// no client watches keys there any longer.
+    pub(crate) fn adopt_order(&mut self, node: NodeId, standing: &OperatorState) -> bool {
+        let this = &mut self.lanes.nodes[node];
+        this.is_paused = standing.paused.contains(&this.name);
+        let is_drained = standing.drained.contains(&this.name);
+        let was_drained = std::mem::replace(&mut this.is_drained, is_drained);
+        if was_drained || !is_drained {
+            return false;
+        }
+        self.lanes.leave_node(node);
+        self.leave_watches_at(node);
+        self.leave_large_where(|other| other == node);
+        true
+    }
+
+    /// Other nodes are configured: orders for those that have gone are forgotten.
+    pub(crate) fn forget_orders_for_others(&mut self) {
+        let nodes = &self.config.nodes;
+        self.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
     }
 
     /// Asks the process for something.

@@ -238,6 +238,22 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 
+    /// The clients of this worker that a filter lets through: their numbers and lines. `asker`: the client that asks with a request
+    /// of `request_bytes`, if it is one of them.
+    pub(crate) fn list_clients(
+        &self,
+        filter: &ClientFilter,
+        asker: Option<ClientHandle>,
+        request_bytes: usize,
+    ) -> Vec<(u64, String)> {
+        let matched = self.clients.sessions.iter().filter(|(_, session)| filter.matches(session));
+        let describe = |index| {
+            let is_asking = asker.is_some_and(|asker| asker.index == index);
+            self.describe_client(index, is_asking.then_some(request_bytes))
+        };
+        matched.map(|(index, session)| (session.id, describe(index))).collect()
+    }
+
     /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
     /// does not count as outstanding.
     pub(crate) fn describe_client(&self, index: ClientId, request_bytes: Option<usize>) -> String {

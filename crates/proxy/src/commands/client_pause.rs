@@ -9,8 +9,8 @@ use crate::error_text;
 use crate::integer::integer;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::scripts::functions::{Functions, PausedCall};
-use crate::session::Pause;
 use crate::session::id::ClientId;
+use crate::session::{Pause, SessionFlags};
 use crate::workers::operator_state::KeptClientPause;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
 use respool_wire::Args;
@@ -22,6 +22,34 @@ impl From<KeptClientPause> for ClientPause {
 }
 
 impl Functions {
+    /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
+    /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
+    /// requests. Returns whether some that were held back are not any more.
+    pub(crate) fn adopt_client_pause(&mut self, env: &mut Env<impl Execute>) -> bool {
+        let ordered = env.shared.standing().client_pause.map(ClientPause::from);
+        let Some(hold) = ordered.filter(|hold| hold.until_us > env.now.mono_us) else {
+            return self.end_client_pause_if(env, |_, _| true);
+        };
+        let before = env.client_pause.replace(hold);
+        env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
+        env.schedule_client_pause();
+        before.is_some_and(|before| before.is_for_all && !hold.is_for_all)
+    }
+
+    /// Ends a pause of which `is_over` says so at this time. Returns whether there was one.
+    pub(crate) fn end_client_pause_if(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        is_over: impl FnOnce(&ClientPause, u64) -> bool,
+    ) -> bool {
+        let has_ended = env.client_pause.as_ref().is_some_and(|hold| is_over(hold, env.now.mono_us));
+        if has_ended {
+            env.client_pause = None;
+            self.forget();
+        }
+        has_ended
+    }
+
     /// How a request is held back by a pause. `None`: it is not.
     pub(crate) fn hold(
         &mut self,

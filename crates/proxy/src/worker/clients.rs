@@ -2,10 +2,9 @@
 
 use crate::commands::client_query::{ClientAnswer, ClientQuery, ClientQuestion, ClientStep};
 use crate::mail::Query;
-use crate::request::client_pause::ClientPause;
 use crate::scripts::functions::PausedCall;
+use crate::session::Flow;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, SessionFlags};
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_wire::{Args, Request};
@@ -34,12 +33,7 @@ impl<E: Execute> Worker<E> {
                     filter.ids.as_ref().map_or(0, |ids| self.blocking.unblock_clients(&mut self.env, ids, release));
             }
             ClientQuestion::List { request_bytes } => {
-                let matched = self.env.clients.sessions.iter().filter(|(_, s)| filter.matches(s));
-                let describe = |index| {
-                    let is_asking = asker.is_some_and(|asker| asker.index == index);
-                    self.env.describe_client(index, is_asking.then_some(request_bytes))
-                };
-                answer.lines = matched.map(|(index, s)| (s.id, describe(index))).collect();
+                answer.lines = self.env.list_clients(filter, asker, request_bytes);
             }
             ClientQuestion::KillOne | ClientQuestion::KillSome => {
                 answer.count = self.env.kill_clients(filter, asker);
@@ -49,32 +43,17 @@ impl<E: Execute> Worker<E> {
         answer
     }
 
-    /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
-    /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
-    /// requests.
+    /// Takes over the pause in the standing orders.
     pub(crate) fn adopt_client_pause(&mut self) {
-        let ordered = self.env.shared.standing().client_pause.map(ClientPause::from);
-        let Some(hold) = ordered.filter(|hold| hold.until_us > self.env.now.mono_us) else { return self.release() };
-        let before = self.env.client_pause.replace(hold);
-        self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
-        if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
-            self.settle_holding();
-        }
-        self.env.schedule_client_pause();
-    }
-
-    /// Ends a pause.
-    pub(crate) fn release(&mut self) {
-        if self.env.client_pause.take().is_some() {
-            self.functions.forget();
+        if self.functions.adopt_client_pause(&mut self.env) {
             self.settle_holding();
         }
     }
 
     /// Ends a pause whose time has come.
     pub(crate) fn check_client_pause(&mut self) {
-        if self.env.client_pause.is_some_and(|hold| self.env.now.mono_us >= hold.until_us) {
-            self.release();
+        if self.functions.end_client_pause_if(&mut self.env, |hold, now_us| now_us >= hold.until_us) {
+            self.settle_holding();
         }
     }
 

@@ -6,10 +6,8 @@ use crate::admin::show;
 use crate::admin::table::{Line, Table};
 use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep, Ids};
 use crate::mail::Query;
-use crate::nodes::id::NodeId;
-use crate::session::held_time::HeldTime;
+use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::session::{Flow, Pause, SessionFlags};
 use crate::worker::Worker;
 use crate::worker::pins::{PinLine, list_pins};
 use respool_command::{Execute, ProxyCommand, Row};
@@ -77,18 +75,7 @@ impl<E: Execute> Worker<E> {
 
     /// Has sessions know whether requests are held back, and those go on that waited.
     pub(crate) fn settle_holding(&mut self) {
-        let is_holding = self.env.is_holding() || self.env.client_pause.is_some();
-        self.env.for_each_session(|flags| {
-            if is_holding { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
-        });
-        if !self.env.is_holding() {
-            self.env.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
-        }
-        let waiting = self.env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
-        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
-        self.env.unmark_held(indexes.len());
-        // A client that has to wait on finds out when its request is read again.
-        indexes.into_iter().for_each(|index| self.env.clients.unpause(index, Pause::HELD));
+        self.env.settle_holding();
         self.blocking.go_on_waiting(&mut self.env);
     }
 
@@ -98,28 +85,10 @@ impl<E: Execute> Worker<E> {
         self.env.is_all_paused = standing.is_all_paused;
         self.admin.adopt_suspension(&mut self.env, standing.suspended);
         for node in self.env.config.node_ids() {
-            let this = &mut self.env.lanes.nodes[node];
-            this.is_paused = standing.paused.contains(&this.name);
-            let is_drained = standing.drained.contains(&this.name);
-            if std::mem::replace(&mut this.is_drained, is_drained) != is_drained && is_drained {
-                self.leave_drained(node);
+            if self.env.adopt_order(node, &standing) {
+                self.blocking.recall_blocked_from(&mut self.env, node);
             }
         }
-    }
-
-    /// A node is drained. What it owes is still answered, and no client watches keys or waits there any longer.
-    fn leave_drained(&mut self, node: NodeId) {
-        self.env.lanes.leave_node(node);
-        self.env.leave_watches_at(node);
-        self.env.leave_large_where(|other| other == node);
-        self.blocking.recall_blocked_from(&mut self.env, node);
-    }
-
-    /// Other nodes are configured: orders for those that have gone are forgotten, and those of the same names are as before.
-    pub(crate) fn keep_orders(&mut self) {
-        let nodes = &self.env.config.nodes;
-        self.env.shared.standing().keep(|name| nodes.iter().any(|node| node.name == *name));
-        self.adopt_orders();
     }
 
     /// A process that ran before has left orders.

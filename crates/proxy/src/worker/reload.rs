@@ -46,7 +46,8 @@ impl<E: Execute> Worker<E> {
         let moves = self.env.take_nodes(left, is_waited_at);
         self.blocking.move_blocked(&mut self.env, &moves);
         if left.is_none() {
-            self.keep_orders();
+            self.env.forget_orders_for_others();
+            self.adopt_orders();
         }
         self.functions.forget();
         if has_other_ways || !moves.is_none() {

@@ -23,6 +23,7 @@ use crate::dedicated::Dedicated;
 use crate::ended::Ended;
 use crate::env::{Env, WorkerSetup};
 use crate::error_text;
+use crate::flush::client::Received;
 use crate::lifecycle::drain::DrainProgress;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
@@ -78,21 +79,10 @@ impl<E: Execute> Worker<E> {
 
     /// Reads requests from what has just been received.
     fn read_client(&mut self, index: ClientId, bytes: usize) {
-        self.env.counters.client_reads.add(1);
-        self.env.counters.client_bytes_in.add(bytes as u64);
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        let before_us = std::mem::replace(&mut session.last_active_us, self.env.now.mono_us);
-        self.env.clients.crowd.note_asked(self.env.now.mono_us.saturating_sub(before_us));
-        self.env.clients.awaited.note_asked(&mut session.pace, self.env.now.mono_us);
-        if let Some(input) = &mut session.input {
-            input.fill(bytes);
-            // What comes while a request waits is kept for later.
-            if session.pause.is_none() {
-                self.read_input(index)
-            } else {
-                self.env.clients.list(index)
-            }
-            return;
+        match self.env.note_received(index, bytes) {
+            Received::Fresh => {}
+            Received::Input => return self.read_input(index),
+            Received::Kept => return,
         }
         // Both are borrowed from the worker for the time of the call, which may change anything else of it.
         let buffer = std::mem::take(&mut self.env.read_buffer);
@@ -103,12 +93,8 @@ impl<E: Execute> Worker<E> {
     }
 
     fn read_upstream(&mut self, lane: LaneId, bytes: usize) {
-        self.env.counters.upstream_reads.add(1);
-        self.env.counters.upstream_bytes_in.add(bytes as u64);
+        self.env.note_lane_read(lane, bytes);
         let buffer = std::mem::take(&mut self.env.read_buffer);
-        if bytes == buffer.len() {
-            self.env.lanes[lane].filled_us = self.env.now.mono_us;
-        }
         self.take_replies(lane, buffer.get(..bytes).unwrap_or_default());
         self.env.read_buffer = buffer;
     }

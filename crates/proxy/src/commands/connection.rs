@@ -9,7 +9,7 @@ use crate::pool::Node;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
-use respool_wire::{Args, Encoder, Protocol};
+use respool_wire::{Args, Encoder, Protocol, replies};
 
 /// The version that clients are told, because they choose features by it: the one whose commands and texts we answer with.
 pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
@@ -114,4 +114,53 @@ fn greet(reply: &mut Encoder<'_>, id: u64, protocol: Protocol) {
     }
     reply.bulk(b"modules");
     reply.array(0);
+}
+
+impl<E: Execute> Env<E> {
+    /// TIME.
+    pub(crate) fn time(&mut self, index: ClientId) -> Flow {
+        let unix_us = self.now.unix_us;
+        self.answer(index, |reply| {
+            reply.array(2);
+            reply.bulk((unix_us / 1_000_000).to_string().as_bytes());
+            reply.bulk((unix_us % 1_000_000).to_string().as_bytes());
+        });
+        Flow::Next
+    }
+
+    /// COMMAND.
+    pub(crate) fn introspect(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
+        let learnt = self.learnt_rows();
+        self.answer(index, |reply| {
+            respool_command::introspect::answer(row, args, &learnt, reply);
+        });
+        Flow::Next
+    }
+
+    /// QUIT.
+    pub(crate) fn quit(&mut self, index: ClientId) -> Flow {
+        self.answer(index, |reply| reply.raw(replies::OK));
+        self.stop_client(index);
+        Flow::Stop
+    }
+
+    /// RESET, of what is no feature's own.
+    pub(crate) fn reset_session(&mut self, reads: &mut impl ReadTracker, index: ClientId) -> Flow {
+        self.forget_user(reads, index);
+        self.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
+        // Only for a user with its own name at the nodes may there be no room.
+        let is_plain = self.reclass(reads, index, 0, Protocol::Resp2);
+        if let Some(session) = self.clients.sessions.at_mut(index) {
+            session.reply_mode = Default::default();
+            session.details.name = Box::default();
+            session.details.is_no_evict = false;
+        }
+        if !is_plain {
+            self.note_unmet(index, WantedState::Database);
+            self.note_unmet(index, WantedState::Dialect);
+            return self.refuse(index, error_text::TOO_MANY_CLASSES);
+        }
+        self.answer(index, |reply| reply.raw(replies::RESET));
+        Flow::Next
+    }
 }

@@ -16,7 +16,36 @@ pub(crate) struct WrittenClient {
     pub(crate) has_subscriber: bool,
 }
 
+/// Where the bytes are that a client has sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Received {
+    /// In the read buffer.
+    Fresh,
+    /// In the client's own input.
+    Input,
+    /// In the client's own input, where they stay while one of its requests waits; or the client is not there.
+    Kept,
+}
+
 impl<E: Execute> Env<E> {
+    /// A client has sent so many bytes.
+    #[inline(always)]
+    pub(crate) fn note_received(&mut self, index: ClientId, bytes: usize) -> Received {
+        self.counters.client_reads.add(1);
+        self.counters.client_bytes_in.add(bytes as u64);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Received::Kept };
+        let before_us = std::mem::replace(&mut session.last_active_us, self.now.mono_us);
+        self.clients.crowd.note_asked(self.now.mono_us.saturating_sub(before_us));
+        self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
+        let Some(input) = &mut session.input else { return Received::Fresh };
+        input.fill(bytes);
+        if session.pause.is_none() {
+            return Received::Input;
+        }
+        self.clients.list(index);
+        Received::Kept
+    }
+
     /// Room for what a client sends. `None`: it is not read.
     #[inline(always)]
     pub(crate) fn room_of_client(&mut self, index: ClientId) -> Option<&mut [u8]> {

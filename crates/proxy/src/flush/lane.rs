@@ -13,6 +13,16 @@ impl<E: Execute> Env<E> {
         (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer)
     }
 
+    /// A node has sent so many bytes.
+    #[inline(always)]
+    pub(crate) fn note_lane_read(&mut self, lane: LaneId, bytes: usize) {
+        self.counters.upstream_reads.add(1);
+        self.counters.upstream_bytes_in.add(bytes as u64);
+        if bytes == self.read_buffer.len() {
+            self.lanes[lane].filled_us = self.now.mono_us;
+        }
+    }
+
     /// A connection to a node has been written.
     #[inline(always)]
     pub(crate) fn handle_lane_written(&mut self, lane: LaneId, bytes: usize) {

@@ -10,7 +10,8 @@ use crate::reply::progress::ReplyMode;
 use crate::session::id::{Asker, ClientId};
 use crate::session::{Flow, Pause};
 use respool_command::{Execute, Row};
-use respool_wire::{Encoder, Protocol, RequestError};
+use respool_connection::Input;
+use respool_wire::{Encoder, Protocol, RequestDecoder, RequestError};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(crate) enum Halt {
 
 impl<E: Execute> Env<E> {
     /// A request has not come as a whole: if it is large it need not be collected.
-    pub(crate) fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
+    fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
         let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {
             return;
         };
@@ -225,6 +226,59 @@ impl<E: Execute> Env<E> {
             if self.clients.sessions.get(client).is_some() {
                 self.clients.unpause(client.index, Pause::SLICE);
             }
+        }
+    }
+
+    /// Keeps what was not read of bytes that stood alone.
+    #[inline(always)]
+    pub(crate) fn keep_rest(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        decoder: &mut RequestDecoder,
+        rest: &[u8],
+        halt: Halt,
+    ) {
+        if halt == Halt::Paused {
+            self.clients.note_halted(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else {
+            *decoder = RequestDecoder::new();
+            return;
+        };
+        match halt {
+            Halt::Stopped => *decoder = RequestDecoder::new(),
+            Halt::Drained | Halt::Paused if rest.is_empty() => {}
+            Halt::Drained | Halt::Paused => {
+                session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
+                self.clients.list(index);
+                self.look_at_size(reads, index, halt);
+            }
+        }
+    }
+
+    /// Keeps what was not read of a client's own input.
+    #[inline]
+    pub(crate) fn keep_input(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        mut input: Box<Input>,
+        used: usize,
+        halt: Halt,
+    ) {
+        if halt == Halt::Paused {
+            self.clients.note_halted(index);
+        }
+        input.consume(used);
+        if self.has_read_secret {
+            input.wipe_consumed();
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if halt != Halt::Stopped && !input.is_empty() {
+            session.input = Some(input);
+            self.clients.list(index);
+            self.look_at_size(reads, index, halt);
         }
     }
 }

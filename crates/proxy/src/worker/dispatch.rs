@@ -15,7 +15,6 @@ use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::reply_parts::Departure;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve};
-use respool_connection::Input;
 use respool_route::plan_at_once;
 use respool_wire::{Args, Request, RequestBounds, RequestDecoder, Step};
 
@@ -23,23 +22,7 @@ impl<E: Execute> Worker<E> {
     /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
     pub(crate) fn read_fresh(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) {
         let (used, halt) = self.read_requests(index, decoder, bytes);
-        if halt == Halt::Paused {
-            self.env.clients.note_halted(index);
-        }
-        let rest = bytes.get(used..).unwrap_or_default();
-        let Some(session) = self.env.clients.sessions.at_mut(index) else {
-            *decoder = RequestDecoder::new();
-            return;
-        };
-        match halt {
-            Halt::Stopped => *decoder = RequestDecoder::new(),
-            Halt::Drained | Halt::Paused if rest.is_empty() => {}
-            Halt::Drained | Halt::Paused => {
-                session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
-                self.env.clients.list(index);
-                self.env.look_at_size(&mut self.subscriptions, index, halt);
-            }
-        }
+        self.env.keep_rest(&mut self.subscriptions, index, decoder, bytes.get(used..).unwrap_or_default(), halt);
     }
 
     /// Reads the requests in a client's own input buffer.
@@ -55,19 +38,7 @@ impl<E: Execute> Worker<E> {
         }
         let (decoder, bytes) = input.split();
         let (used, halt) = self.read_requests(index, decoder, bytes);
-        if halt == Halt::Paused {
-            self.env.clients.note_halted(index);
-        }
-        input.consume(used);
-        if self.env.has_read_secret {
-            input.wipe_consumed();
-        }
-        let Some(session) = self.env.clients.sessions.at_mut(index) else { return };
-        if halt != Halt::Stopped && !input.is_empty() {
-            session.input = Some(input);
-            self.env.clients.list(index);
-            self.env.look_at_size(&mut self.subscriptions, index, halt);
-        }
+        self.env.keep_input(&mut self.subscriptions, index, input, used, halt);
     }
 
     fn read_requests(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {

@@ -1,12 +1,10 @@
 //! Requests about the session itself, which are answered here: which feature does so.
 
-use crate::auth::unmet_states::WantedState;
-use crate::error_text;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand};
-use respool_wire::{Args, Protocol, Request};
+use respool_wire::{Args, Request};
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
@@ -24,15 +22,7 @@ impl<E: Execute> Worker<E> {
             Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
                 self.env.refuse(index, b"ERR This instance has cluster support disabled")
             }
-            Command::Server(ServerCommand::Time) => {
-                let unix_us = self.env.now.unix_us;
-                self.env.answer(index, |reply| {
-                    reply.array(2);
-                    reply.bulk((unix_us / 1_000_000).to_string().as_bytes());
-                    reply.bulk((unix_us % 1_000_000).to_string().as_bytes());
-                });
-                Flow::Next
-            }
+            Command::Server(ServerCommand::Time) => self.env.time(index),
             Command::Pubsub(command) => self.handle_pubsub_query(index, command, row, args),
             Command::Server(command) if row.name.split(' ').next() == Some("ACL") => {
                 let step = self.env.acl(index, command, args);
@@ -44,11 +34,7 @@ impl<E: Execute> Worker<E> {
                     // The only node knows best what it can do.
                     return self.pass_on(index, row, &Request::made(args));
                 }
-                let learnt = self.env.learnt_rows();
-                self.env.answer(index, |reply| {
-                    respool_command::introspect::answer(row, args, &learnt, reply);
-                });
-                Flow::Next
+                self.env.introspect(index, row, args)
             }
             _ => self.env.refuse_unsupported(index, row, "it has no answer here"),
         }
@@ -75,9 +61,7 @@ impl<E: Execute> Worker<E> {
                 if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
                     return flow;
                 }
-                self.env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                self.env.stop_client(index);
-                Flow::Stop
+                self.env.quit(index)
             }
             C::Auth => self.env.auth(&mut self.subscriptions, index, args),
             C::Hello => self.env.hello(&mut self.subscriptions, index, args),
@@ -91,6 +75,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
+    /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
     fn reset(&mut self, index: ClientId) -> Flow {
         if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
             return flow;
@@ -98,29 +83,9 @@ impl<E: Execute> Worker<E> {
         if self.env.settle_before(index).is_none() {
             return Flow::Again;
         }
-        self.leave_states(index);
-        self.env.forget_user(&mut self.subscriptions, index);
-        self.env.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
-        // Only for a user with its own name at the nodes may there be no room.
-        let is_plain = self.env.reclass(&mut self.subscriptions, index, 0, Protocol::Resp2);
-        if let Some(session) = self.env.clients.sessions.at_mut(index) {
-            session.reply_mode = Default::default();
-            session.details.name = Box::default();
-            session.details.is_no_evict = false;
-        }
-        if !is_plain {
-            self.env.note_unmet(index, WantedState::Database);
-            self.env.note_unmet(index, WantedState::Dialect);
-            return self.env.refuse(index, error_text::TOO_MANY_CLASSES);
-        }
-        self.env.answer(index, |reply| reply.raw(respool_wire::replies::RESET));
-        Flow::Next
-    }
-
-    /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.
-    pub(crate) fn leave_states(&mut self, index: ClientId) {
         self.env.leave_transaction(index);
         self.dedicated.leave(&mut self.env, index);
         self.subscriptions.reset_subscriptions(&mut self.env, index);
+        self.env.reset_session(&mut self.subscriptions, index)
     }
 }

@@ -1,9 +1,8 @@
 //! Messages of other workers, and queries to all of them: what each means to the features of this one.
 
-use crate::env::Env;
 use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
+use crate::session::Flow;
 use crate::session::id::{Asker, ClientHandle, ClientId};
-use crate::session::{Flow, Pause};
 use crate::slab::Handle;
 use crate::worker::Worker;
 use crate::workers::query::Finished;
@@ -28,23 +27,15 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a client's query to every worker, this one included. Its reply keeps its place until the last has answered.
     pub(crate) fn ask_workers(&mut self, index: ClientId, query: Query) -> Flow {
-        if query.is_large() && self.env.settle_before(index).is_none() {
-            return Flow::Again;
-        }
-        let is_large = query.is_large();
-        let Some(asker) = self.env.expect_reply(index) else { return Flow::Stop };
-        self.env.counters.requests_local.add(1);
-        if is_large && asker.is_none() {
-            // It only shows something, and its client takes no reply: without one nothing would hold a pipeline of them back.
-            return Flow::Next;
-        }
-        let is_closing =
-            |worker: &Self| worker.env.clients.sessions.at(index).is_some_and(|s| s.pause.has(Pause::CLOSING));
-        let was_closing = is_closing(self);
+        let asker = match self.env.expect_answers(index, query.is_large()) {
+            Ok(asker) => asker,
+            Err(flow) => return flow,
+        };
+        let was_leaving = self.env.is_leaving(index);
         let client = self.env.clients.sessions.handle(index);
         self.ask_workers_for(asker, client, query);
         // A client that has just closed itself is not read on.
-        if is_closing(self) && !was_closing {
+        if self.env.is_leaving(index) && !was_leaving {
             return Flow::Stop;
         }
         self.env.keep_outstanding(index)
@@ -52,16 +43,10 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
     pub(crate) fn ask_workers_for(&mut self, asker: Option<Asker>, client: Option<ClientHandle>, query: Query) {
-        let others = self.env.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.env.number);
-        let others: Vec<usize> =
-            others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect();
+        let others = self.env.workers_concerned(&query);
         let query = Arc::new(query);
         let handle = self.queries.begin(asker, Arc::clone(&query), others.len() + 1, self.env.now.mono_us);
-        for worker in others {
-            let message = QueryMessage(Content::Ask { from: self.env.number, handle, query: Arc::clone(&query) });
-            self.env.post(worker, Mail::Query(Box::new(message)));
-            self.env.is_busy = true;
-        }
+        self.env.post_query(&others, handle, &query);
         let answer = self.answer_query(&query, client);
         self.handle_answer(handle, answer);
     }
@@ -70,8 +55,7 @@ impl<E: Execute> Worker<E> {
         match message.0 {
             Content::Ask { from, handle, query } => {
                 let answer = self.answer_query(&query, None);
-                let message = QueryMessage(Content::Answer { handle, answer });
-                self.env.post(from, Mail::Query(Box::new(message)));
+                self.env.post_answer(from, handle, answer);
             }
             Content::Answer { handle, answer } => self.handle_answer(handle, answer),
         }
@@ -116,11 +100,5 @@ impl<E: Execute> Worker<E> {
             self.finish_query(overdue);
         }
         self.queries.len() > 0
-    }
-}
-
-impl<E: Execute> Env<E> {
-    fn post(&mut self, worker: usize, mail: Mail) {
-        self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
     }
 }

@@ -173,6 +173,19 @@ impl<E: Execute> Env<E> {
         self.decoder.iter_mut().for_each(|decoder| decoder.wipe());
     }
 
+    /// Another turn of the loop begins.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self, now: Now) {
+        if self.lag.is_late(now.mono_us) {
+            self.lag.note(self.now.mono_us, now.mono_us);
+        }
+        debug_assert!(self.ended.is_empty(), "features have been told of all that ended before");
+        self.now = now;
+        self.is_patient = None;
+        self.clients.crowd.begin_turn(std::mem::take(&mut self.lanes.is_gathering));
+        self.counters.turns.add(1);
+    }
+
     /// Whether there is anything for `go_on`.
     #[inline(always)]
     pub(crate) fn has_come_up(&self) -> bool {

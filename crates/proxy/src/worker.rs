@@ -73,7 +73,7 @@ impl<E: Execute> Worker<E> {
             tidying: TableShrink::default(),
         };
         worker.env.adopt_allowances();
-        worker.review_events();
+        worker.blocking.review_events(&mut worker.env, &mut worker.subscriptions);
         worker
     }
 
@@ -185,12 +185,8 @@ impl<E: Execute> Worker<E> {
         if self.env.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
             self.read_input(index);
         }
-        let Some(session) = self.env.clients.sessions.at(index) else { return };
-        if session.pause.is_none() && session.details.has_ended {
+        if self.env.goes_on(index) {
             self.note_ended(index);
-        } else if session.pause.is_none() || session.is_waiting() || session.is_listed {
-            // One that is not to be read may have been answered, and a loop looks for output again behind an action.
-            self.env.actions.push_back(Action::Resume { conn: index.conn() });
         }
     }
 }
@@ -199,14 +195,7 @@ impl<E: Execute> Machine for Worker<E> {
     type ServiceAction = ServiceAction<Mail>;
 
     fn begin_turn(&mut self, now: Now) {
-        if self.env.lag.is_late(now.mono_us) {
-            self.env.lag.note(self.env.now.mono_us, now.mono_us);
-        }
-        debug_assert!(self.env.ended.is_empty(), "features have been told of all that ended before");
-        self.env.now = now;
-        self.env.is_patient = None;
-        self.env.clients.crowd.begin_turn(std::mem::take(&mut self.env.lanes.is_gathering));
-        self.env.counters.turns.add(1);
+        self.env.begin_turn(now);
         if self.subscriptions.is_refilling() {
             self.subscriptions.go_on_refilling(&mut self.env);
         }

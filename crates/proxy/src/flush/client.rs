@@ -6,6 +6,7 @@ use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
 use respool_command::Execute;
+use respool_connection::Action;
 
 /// What a client that has been written is to other features.
 #[derive(Clone, Copy, Debug)]
@@ -171,5 +172,18 @@ impl<E: Execute> Env<E> {
         // Only a client that is still owed replies can be held back.
         let may_be_held = session.down.outstanding() > 0 || session.held_since_us > 0;
         !(may_be_held && self.is_patient() && self.holds_back(index))
+    }
+
+    /// A client that had to wait has been read on. It is read from its connection again. Returns whether it has ended instead.
+    pub(crate) fn goes_on(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at(index) else { return false };
+        if session.pause.is_none() && session.details.has_ended {
+            return true;
+        }
+        if session.pause.is_none() || session.is_waiting() || session.is_listed {
+            // One that is not to be read may have been answered, and a loop looks for output again behind an action.
+            self.actions.push_back(Action::Resume { conn: index.conn() });
+        }
+        false
     }
 }

@@ -4,7 +4,7 @@
 //! once a second otherwise.
 
 use crate::env::Env;
-use crate::limits::{CRON_BUSY_US_MAX, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
+use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
 use crate::session::id::ClientId;
@@ -122,5 +122,23 @@ impl<E: Execute> Env<E> {
             due_us = due_us.min(at);
         }
         self.flush_due_us(due_us)
+    }
+
+    /// The timers have run: when they do next.
+    pub(crate) fn plan_cron(&mut self) {
+        let mut interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
+        if !self.is_busy {
+            self.clients.pool.shrink();
+        }
+        if let Some(probe_us) = self.next_probe_us() {
+            interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.busy_interval_us()));
+        }
+        if let Some(try_us) = self.next_try_us() {
+            interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
+        }
+        self.cron_at_us = self.now.mono_us + interval;
+        self.is_cron_slow = interval > self.busy_interval_us();
+        self.lag.plan(self.cron_at_us + self.busy_interval_us());
+        self.schedule_client_pause();
     }
 }

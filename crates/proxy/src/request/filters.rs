@@ -9,9 +9,17 @@ use crate::env::Env;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Command, Execute, Row, TransactionsCommand, UnknownCommand, text as texts};
-use respool_wire::Request;
+use respool_wire::{Args, Request};
 
 impl<E: Execute> Env<E> {
+    /// The program around the worker may refuse a request.
+    pub(crate) fn ask_hooks(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        let peer = &self.clients.sessions.at(index)?.details.peer;
+        let refusal = self.shared.hooks.allows(peer, row, args).err()?;
+        let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
+        Some(self.refuse_unread(index, &words))
+    }
+
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]

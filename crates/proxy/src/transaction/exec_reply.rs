@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
 use crate::transaction::reply_parts::{ExecReply, Part};
@@ -105,6 +105,18 @@ impl<E: Execute> Env<E> {
         } else {
             self.note_unmet(index, WantedState::Database);
         }
+    }
+
+    /// The script that was part of a client's transaction has ended. Returns whether the transaction goes on.
+    pub(crate) fn goes_on_with_exec(&mut self, client: ClientHandle) -> bool {
+        let Some(session) = self.clients.sessions.get(client) else { return false };
+        if !session.is_amid_exec_reply() {
+            return false;
+        }
+        if session.down.is_settled() {
+            self.clients.unpause(client.index, Pause::BARRIER);
+        }
+        true
     }
 
     /// A part is executed later after all.

@@ -11,7 +11,7 @@ use crate::nodes::id::NodeId;
 use crate::request::dispatch::Halt;
 use crate::request::fast_path::Plain;
 use crate::session::id::ClientId;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, SessionFlags};
 use crate::transaction::reply_parts::Departure;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve};
@@ -213,7 +213,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let step = self.env.own_config(index, row, args)?;
-        self.review_events();
+        self.blocking.review_events(&mut self.env, &mut self.subscriptions);
         Some(self.take_client_step(index, step))
     }
 
@@ -302,12 +302,7 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
     ) -> Option<Flow> {
         match state {
-            SessionFlags::HOOKED => {
-                let peer = &self.env.clients.sessions.at(index)?.details.peer;
-                let refusal = self.env.shared.hooks.allows(peer, row, request.args).err()?;
-                let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
-                Some(self.env.refuse_unread(index, &words))
-            }
+            SessionFlags::HOOKED => self.env.ask_hooks(index, row, request.args),
             SessionFlags::TRACKING => {
                 let flow = self.subscriptions.settle_noloop(&mut self.env, index);
                 if flow.is_none() {
@@ -359,12 +354,8 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn go_on_with_script(&mut self) {
         let Some(client) = self.blocking.go_on_with_script(&mut self.env, &mut self.subscriptions) else { return };
-        let Some(session) = self.env.clients.sessions.get(client) else { return };
-        if !session.is_amid_exec_reply() {
+        if !self.env.goes_on_with_exec(client) {
             return;
-        }
-        if session.down.is_settled() {
-            self.env.clients.unpause(client.index, Pause::BARRIER);
         }
         let departure = self.env.departure_of(client.index);
         // A transaction is not interrupted: a client that may not be read does not keep the rest of its own.

@@ -1,15 +1,14 @@
 //! Subscriptions and tracking: what of them concerns all workers, and what an engine in this process is told of them.
 
-use crate::interfaces::engine_changes::EngineChanges;
 use crate::mail::Query;
 use crate::pubsub::PubsubStep;
 use crate::pubsub::query::Publishing;
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientHandle, ClientId};
+use crate::session::id::{Asker, ClientId};
 use crate::tracking::TrackingStep;
 use crate::tracking::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::worker::Worker;
-use respool_command::{EventClasses, Execute, PubsubCommand, Row, Wanted};
+use respool_command::{Execute, PubsubCommand, Row};
 use respool_connection::Seq;
 use respool_wire::{Args, Request};
 
@@ -64,7 +63,7 @@ impl<E: Execute> Worker<E> {
     }
 
     fn start_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
-        self.want_changes(true);
+        self.blocking.want_changes(&mut self.env, &mut self.subscriptions, true);
         self.subscriptions.begin_tracking(&mut self.env, index, seq, wanted);
     }
 
@@ -80,30 +79,9 @@ impl<E: Execute> Worker<E> {
     fn tell_nodes_news(&mut self) {
         self.subscriptions.strike_out_some(&mut self.env);
         if let Some(is_tracking) = self.subscriptions.take_news() {
-            self.want_changes(is_tracking);
+            self.blocking.want_changes(&mut self.env, &mut self.subscriptions, is_tracking);
             self.subscriptions.tell_news(&mut self.env);
         }
         self.subscriptions.tell_clients(&mut self.env);
-    }
-
-    /// The engine of this process keeps changes of keys from now on, or not, and the events that the settings want.
-    fn want_changes(&mut self, is_tracking: bool) {
-        let classes = self.env.config.keyspace_events;
-        let events = if classes.publishes() { classes } else { EventClasses::NONE };
-        let wanted = Wanted { keys: is_tracking, events };
-        if self.env.engine.is_some() && wanted != self.blocking.parking.wanted() {
-            self.blocking.parking.want(wanted);
-            self.collect_changes(None);
-        }
-    }
-
-    /// The settings may want other events.
-    pub(crate) fn review_events(&mut self) {
-        self.want_changes(self.blocking.parking.wanted().keys);
-    }
-
-    /// Asks the engine what has changed, and has it go on noting that.
-    pub(crate) fn collect_changes(&mut self, by: Option<ClientHandle>) {
-        self.subscriptions.collect_changes(&mut self.env, self.blocking.parking.wanted(), by);
     }
 }

@@ -1,9 +1,7 @@
 //! What is due, in its order, for every feature.
 
-use crate::interfaces::engine_changes::EngineChanges;
-use crate::limits::{CRON_IDLE_US, CRON_US_MIN};
 use crate::worker::Worker;
-use respool_command::{Execute, Millis};
+use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
     /// Called at the end of every turn; does something only when its time has come.
@@ -14,7 +12,7 @@ impl<E: Execute> Worker<E> {
             return self.env.lag.put_off(self.env.now.mono_us + self.env.busy_interval_us());
         }
         if self.env.engine_at_us > 0 && self.env.now.mono_us >= self.env.engine_at_us || self.env.cron_at_us == 0 {
-            self.tick_engine();
+            self.blocking.tick_engine(&mut self.env, &mut self.subscriptions);
         }
         if self.subscriptions.subscriptions_are_due(&self.env) {
             self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));
@@ -85,43 +83,7 @@ impl<E: Execute> Worker<E> {
             self.check_drain();
             self.env.counters.dials_waiting.set(self.env.lanes.dialling.waiting() as u64);
         }
-        let mut interval = if self.env.is_busy { self.env.busy_interval_us() } else { CRON_IDLE_US };
-        if !self.env.is_busy {
-            self.env.clients.pool.shrink();
-        }
-        if let Some(probe_us) = self.env.next_probe_us() {
-            interval = interval.min(probe_us.saturating_sub(self.env.now.mono_us).max(self.env.busy_interval_us()));
-        }
-        if let Some(try_us) = self.env.next_try_us() {
-            interval = interval.min(try_us - self.env.now.mono_us).max(CRON_US_MIN);
-        }
-        self.env.cron_at_us = self.env.now.mono_us + interval;
-        self.env.is_cron_slow = interval > self.env.busy_interval_us();
-        self.env.lag.plan(self.env.cron_at_us + self.env.busy_interval_us());
-        self.env.schedule_client_pause();
-    }
-
-    #[cold]
-    fn tick_engine(&mut self) {
-        let now = self.env.engine_now();
-        let Some(engine) = &mut self.env.engine else {
-            self.env.engine_at_us = 0;
-            return;
-        };
-        let begun_us = self.env.shared.hooks.monotonic_us();
-        self.env.engine_at_us = match engine.tick(now) {
-            Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
-            None => 0,
-        };
-        let ended_us = self.env.shared.hooks.monotonic_us();
-        if let Some((begun_us, ended_us)) = begun_us.zip(ended_us) {
-            self.env.note_latency("expire-cycle", ended_us.saturating_sub(begun_us));
-        }
-        self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
-        if self.blocking.parking.is_told {
-            self.collect_changes(None);
-            self.subscriptions.tell_changes(&mut self.env);
-        }
+        self.env.plan_cron();
     }
 
     /// Makes tables smaller of which most is unused.

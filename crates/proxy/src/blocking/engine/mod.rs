@@ -14,7 +14,9 @@ use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, SessionFlags};
-use respool_command::{Asked, Command, Execute, Flags, Outcome, Row, SessionView, WaitId};
+use respool_command::{
+    Asked, Command, EventClasses, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted,
+};
 use respool_wire::{Args, Encoder, ReplyKind, Request};
 
 /// A request for the engine.
@@ -214,6 +216,51 @@ impl Blocking {
             }
             reply.clear();
         }
+    }
+
+    /// The engine does what its own clock asks of it: keys expire.
+    #[cold]
+    pub(crate) fn tick_engine(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
+        let now = env.engine_now();
+        let Some(engine) = &mut env.engine else {
+            env.engine_at_us = 0;
+            return;
+        };
+        let begun_us = env.shared.hooks.monotonic_us();
+        env.engine_at_us = match engine.tick(now) {
+            Some(Millis(next)) => env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
+            None => 0,
+        };
+        let ended_us = env.shared.hooks.monotonic_us();
+        if let Some((begun_us, ended_us)) = begun_us.zip(ended_us) {
+            env.note_latency("expire-cycle", ended_us.saturating_sub(begun_us));
+        }
+        self.serve_ready(env, changes);
+        if self.parking.is_told {
+            self.collect_expired(env, changes);
+            changes.tell_changes(env);
+        }
+    }
+
+    /// The engine keeps changes of keys from now on (`is_tracking`), or not, and the events that the settings want.
+    pub(crate) fn want_changes(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        is_tracking: bool,
+    ) {
+        let classes = env.config.keyspace_events;
+        let events = if classes.publishes() { classes } else { EventClasses::NONE };
+        let wanted = Wanted { keys: is_tracking, events };
+        if env.engine.is_some() && wanted != self.parking.wanted() {
+            self.parking.want(wanted);
+            changes.collect_changes(env, wanted, None);
+        }
+    }
+
+    /// The settings may want other events.
+    pub(crate) fn review_events(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
+        self.want_changes(env, changes, self.parking.wanted().keys);
     }
 
     /// A parked request is finished: the engine forgets it, if it has not been served.

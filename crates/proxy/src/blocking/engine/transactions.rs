@@ -31,7 +31,7 @@ impl Blocking {
     }
 
     /// The engine has looked at keys for no request, and may have removed expired ones.
-    fn collect_expired(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
+    pub(super) fn collect_expired(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
         if self.parking.is_told {
             changes.collect_changes(env, self.parking.wanted(), None);
         }

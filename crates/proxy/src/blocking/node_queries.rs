@@ -3,6 +3,8 @@
 use crate::error_text;
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::table::Clients;
 use crate::slab::Handle;
 use crate::transaction::exec_request::is_abort;
 use respool_wire::{ReplyKind, elements, replies};
@@ -43,7 +45,7 @@ impl NodeQuery {
         Self { purpose, reply: None, is_lost: false, has_begun: false }
     }
 
-    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
+    fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
         if let NodeQueryPurpose::Try { .. } = self.purpose {
             return self.feed_try(step, kind, reply);
         }
@@ -114,9 +116,15 @@ impl NodeQuery {
         self.reply = Some((ReplyKind::Error, error_text::blocked_in_doubt()));
         Progress::OutOfStep
     }
+}
 
-    pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
-        self.reply = Some((ReplyKind::Error, error.to_vec()));
+impl InternalTask for NodeQuery {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        self.feed(reply.step, reply.kind, reply.bytes)
+    }
+
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        self.reply = Some((ReplyKind::Error, lost.error.to_vec()));
         self.is_lost = true;
         Progress::Through
     }

@@ -4,7 +4,9 @@ use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::{LaneKeyId, LaneKeyUse};
 use crate::reply::progress::{LostReply, Progress};
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::disconnect_log::DisconnectLog;
+use crate::session::table::Clients;
 use respool_wire::{ArgsBuf, ReplyKind};
 use std::collections::VecDeque;
 
@@ -52,16 +54,18 @@ pub(crate) enum Outcome {
     Lost(Vec<u8>),
 }
 
-impl Returning {
-    pub(crate) fn class(&self) -> LaneKeyId {
-        self.what.class.id()
+impl InternalTask for Returning {
+    fn class(&self) -> Option<LaneKeyId> {
+        Some(self.what.class.id())
     }
 
-    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
-        self.outcome = match kind {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        self.outcome = match reply.kind {
             ReplyKind::Integer => Outcome::Back,
-            ReplyKind::Error if NOT_NOW.iter().any(|name| reply.starts_with(name)) => Outcome::NotNow(reply.to_vec()),
-            ReplyKind::Error => Outcome::Lost(reply.to_vec()),
+            ReplyKind::Error if NOT_NOW.iter().any(|name| reply.bytes.starts_with(name)) => {
+                Outcome::NotNow(reply.bytes.to_vec())
+            }
+            ReplyKind::Error => Outcome::Lost(reply.bytes.to_vec()),
             // No node answers so.
             _ => {
                 self.outcome = Outcome::Lost(b"the node's answer does not fit".to_vec());
@@ -71,15 +75,16 @@ impl Returning {
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8]) -> Progress {
-        self.outcome = match loss {
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        let error = lost.error;
+        self.outcome = match lost.loss {
             LostReply::Unsent => Outcome::NotNow(error.to_vec()),
             LostReply::Unknown | LostReply::Late => Outcome::Lost(error.to_vec()),
         };
         Progress::Through
     }
 
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
+    fn move_to(&mut self, moves: &Moves, _: bool) {
         self.what.move_to(moves);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::error_text;
 use crate::reply::progress::Progress;
-use crate::session::id::Asker;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use respool_command::{is_open_setting, is_secret_setting};
 use respool_wire::elements;
@@ -28,15 +29,19 @@ pub(crate) struct RedactedConfigGet {
     pub(crate) terms: VisibleSettings,
 }
 
-impl RedactedConfigGet {
-    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
-        clients.feed(self.asker.session, self.asker.seq, &hidden(reply, self.terms), true);
+impl InternalTask for RedactedConfigGet {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        clients.feed(self.asker.session, self.asker.seq, &hidden(reply.bytes, self.terms), true);
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, lost.error);
         Progress::Through
+    }
+
+    fn asker(&self) -> Option<ClientHandle> {
+        Some(self.asker.session)
     }
 }
 

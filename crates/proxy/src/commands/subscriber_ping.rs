@@ -1,9 +1,10 @@
 //! PING of a RESP2 subscriber, on its way to a node.
 
 use crate::reply::progress::Progress;
-use crate::session::id::Asker;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
-use respool_wire::{Encoder, Protocol, ReplyKind};
+use respool_wire::{Encoder, Protocol};
 
 /// A PING that a RESP2 subscriber has sent, outstanding at the node: the reply has another form for such a client.
 #[derive(Debug)]
@@ -12,12 +13,12 @@ pub(crate) struct SubscriberPing {
     pub(crate) text: Box<[u8]>,
 }
 
-impl SubscriberPing {
+impl InternalTask for SubscriberPing {
     /// Passes on the node's reply.
-    pub(crate) fn feed(&self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
         let Asker { session, seq } = self.asker;
-        match kind.is_error() {
-            true => clients.feed(session, seq, reply, true),
+        match reply.kind.is_error() {
+            true => clients.feed(session, seq, reply.bytes, true),
             false => {
                 clients.finish(session, seq, |out| write_pong(&mut Encoder::new(out, Protocol::Resp2), &self.text));
             }
@@ -25,9 +26,13 @@ impl SubscriberPing {
         Progress::Through
     }
 
-    pub(crate) fn fail(&self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, lost.error);
         Progress::Through
+    }
+
+    fn asker(&self) -> Option<ClientHandle> {
+        Some(self.asker.session)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::pool::table::LaneId;
 use crate::reply::progress::{LostReply, Progress};
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::table::Clients;
 use respool_wire::replies;
 
 /// A PING on its way.
@@ -14,21 +16,25 @@ pub(crate) struct Probe {
     pub(crate) is_late: bool,
 }
 
-impl Probe {
+impl InternalTask for Probe {
     /// Takes the answer.
-    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
-        self.is_answered = reply == replies::PONG;
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        self.is_answered = reply.bytes == replies::PONG;
         // An error says that the node has something to say for itself (`LOADING`, `NOAUTH`), and is in step.
-        if self.is_answered || reply.first() == Some(&b'-') { Progress::Through } else { Progress::OutOfStep }
+        if self.is_answered || reply.bytes.first() == Some(&b'-') { Progress::Through } else { Progress::OutOfStep }
     }
 
     /// The reply is late, or the connection has ended.
-    pub(crate) fn fail(&mut self, loss: LostReply) -> Progress {
-        self.is_late = loss == LostReply::Late;
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        self.is_late = lost.loss == LostReply::Late;
         if self.is_late { Progress::Waits } else { Progress::Through }
     }
 
-    pub(crate) fn is_late(&self) -> bool {
+    fn is_late(&self) -> bool {
         self.is_late
+    }
+
+    fn may_be_late(&self) -> bool {
+        true
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::table::Clients;
 use respool_wire::replies;
 
 /// What a client may have left on a connection, as the requests that undo it.
@@ -28,21 +30,27 @@ impl LaneReset {
         Self { lane, awaited, is_clean: true }
     }
 
-    pub(crate) fn feed(&mut self, _step: u16, reply: &[u8]) -> Progress {
+    fn give_up(&mut self) -> Progress {
+        self.is_clean = false;
+        Progress::Through
+    }
+}
+
+impl InternalTask for LaneReset {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
         self.awaited = self.awaited.saturating_sub(1);
-        if reply != replies::OK {
-            return self.fail();
+        if reply.bytes != replies::OK {
+            return self.give_up();
         }
         if self.awaited == 0 { Progress::Through } else { Progress::Waits }
     }
 
     /// Whether the node has refused to bring this lane back to its plain state.
-    pub(crate) fn leaves_something_on(&self, lane: LaneHandle) -> bool {
+    fn leaves_something_on(&self, lane: LaneHandle) -> bool {
         self.lane == lane && !self.is_clean
     }
 
-    pub(crate) fn fail(&mut self) -> Progress {
-        self.is_clean = false;
-        Progress::Through
+    fn handle_loss(&mut self, _: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        self.give_up()
     }
 }

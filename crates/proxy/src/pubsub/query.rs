@@ -7,8 +7,9 @@ use crate::nodes::moves::Moves;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::Flow;
-use crate::session::id::Asker;
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use respool_command::{PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Encoder, ReplyKind};
@@ -116,21 +117,6 @@ pub(crate) struct Publishing {
 }
 
 impl Publishing {
-    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
-        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
-        let count = digits.filter(|_| kind == ReplyKind::Integer).and_then(integer);
-        match count {
-            Some(count) => self.count = Some(count),
-            None => clients.feed(self.asker.session, self.asker.seq, reply, true),
-        }
-        Progress::Through
-    }
-
-    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
-        Progress::Through
-    }
-
     /// The node has passed the message on; the clients behind our own lanes are to be counted.
     pub(crate) fn question(self, config: &Config) -> Option<(Asker, PubsubQuery)> {
         let Self { asker, kind, channel, node, count } = self;
@@ -138,9 +124,29 @@ impl Publishing {
         let node = config.node(node).map_or("", |node| &node.name).into();
         Some((asker, PubsubQuery::Receivers { kind, channel, node, at_node: count? }))
     }
+}
 
-    /// Other nodes are configured.
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
+impl InternalTask for Publishing {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        let digits = reply.bytes.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
+        let count = digits.filter(|_| reply.kind == ReplyKind::Integer).and_then(integer);
+        match count {
+            Some(count) => self.count = Some(count),
+            None => clients.feed(self.asker.session, self.asker.seq, reply.bytes, true),
+        }
+        Progress::Through
+    }
+
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, lost.error);
+        Progress::Through
+    }
+
+    fn asker(&self) -> Option<ClientHandle> {
+        Some(self.asker.session)
+    }
+
+    fn move_to(&mut self, moves: &Moves, _: bool) {
         self.node = moves.place_of(self.node);
     }
 }

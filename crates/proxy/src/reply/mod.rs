@@ -7,6 +7,7 @@ pub(crate) mod observer;
 pub(crate) mod observers;
 pub(crate) mod owner;
 pub(crate) mod progress;
+pub(crate) mod task;
 mod upgrade;
 
 use crate::commands::select::why_missed;

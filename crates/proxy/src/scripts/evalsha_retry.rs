@@ -3,7 +3,8 @@
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::reply::progress::Progress;
-use crate::session::id::Asker;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use respool_command::{Command, Row, ScriptingCommand};
 use respool_wire::{Args, ArgsBuf, request_bulk, request_head};
@@ -36,10 +37,10 @@ pub(crate) enum EvalshaRetryPlace {
     Nowhere,
 }
 
-impl EvalshaRetry {
+impl InternalTask for EvalshaRetry {
     /// Other nodes are configured. What the node does not know is sent to the node of that name, or, where keys are placed or
     /// named in another way now (`has_other_ways`), to where they are.
-    pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
+    fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
         self.place = match self.place {
             EvalshaRetryPlace::At(node) if !has_other_ways => {
                 moves.namesake_of(node).map_or(EvalshaRetryPlace::Nowhere, EvalshaRetryPlace::At)
@@ -49,18 +50,22 @@ impl EvalshaRetry {
         };
     }
 
-    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
-        if reply.starts_with(b"-NOSCRIPT") {
-            self.refusal = reply.to_vec();
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        if reply.bytes.starts_with(b"-NOSCRIPT") {
+            self.refusal = reply.bytes.to_vec();
         } else {
-            clients.feed(self.asker.session, self.asker.seq, reply, true);
+            clients.feed(self.asker.session, self.asker.seq, reply.bytes, true);
         }
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, error: &[u8], clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, error);
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        clients.fail(self.asker.session, self.asker.seq, lost.error);
         Progress::Through
+    }
+
+    fn asker(&self) -> Option<ClientHandle> {
+        Some(self.asker.session)
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
 use crate::nodes::id::NodeId;
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::table::Clients;
 use respool_wire::{Elements, Value, elements};
 use std::collections::BTreeSet;
 
@@ -17,12 +19,21 @@ pub(crate) struct Listing {
     pub(crate) readonly: Names,
 }
 
-impl Listing {
-    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
-        if reply.len() <= FUNCTIONS_READ_BYTES_MAX {
-            self.readonly = readonly_functions(reply).unwrap_or_default();
+impl InternalTask for Listing {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        if reply.bytes.len() <= FUNCTIONS_READ_BYTES_MAX {
+            self.readonly = readonly_functions(reply.bytes).unwrap_or_default();
         }
         Progress::Through
+    }
+
+    fn handle_loss(&mut self, _: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        Progress::Through
+    }
+
+    // Several clients may wait for it.
+    fn reply_bytes_max(&self) -> Option<usize> {
+        Some(FUNCTIONS_READ_BYTES_MAX)
     }
 }
 

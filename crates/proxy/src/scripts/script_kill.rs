@@ -2,6 +2,7 @@
 
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use respool_route::Gather;
@@ -18,9 +19,9 @@ pub(crate) struct ScriptKill {
     pub(crate) lanes: Vec<LaneHandle>,
 }
 
-impl ScriptKill {
-    pub(crate) fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) -> Progress {
-        self.gather.accept(usize::from(step), kind, reply);
+impl InternalTask for ScriptKill {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        self.gather.accept(usize::from(reply.step), reply.kind, reply.bytes);
         if !self.gather.is_complete() {
             return Progress::Waits;
         }
@@ -30,5 +31,9 @@ impl ScriptKill {
             None => gather.finish(&mut Vec::new()),
         }
         Progress::Through
+    }
+
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        self.handle_reply(TaskReply { step: lost.step, kind: ReplyKind::Error, bytes: lost.error }, clients)
     }
 }

@@ -25,6 +25,7 @@ use super::routed_keys;
 use super::state::{Mode, TrackingOptions};
 use crate::env::Env;
 use crate::error_text;
+use crate::integer::integer;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::nodes::id::{NodeId, NodeRange, PerNode};
@@ -34,6 +35,8 @@ use crate::pool::{LaneEnd, LaneUse};
 use crate::pubsub::Subscriptions;
 use crate::push::frame::{Frame, bulk};
 use crate::reply::owner::Owner;
+use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
@@ -589,5 +592,28 @@ impl Subscriptions {
             lanes.extend(listeners.iter().filter_map(|listener| env.lanes.find(listener.lane?)));
             lanes.into_iter().for_each(|lane| env.ask_silent(lane));
         }
+    }
+}
+
+impl InternalTask for ListenerId {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        let digits = reply.bytes.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
+        self.id = digits.filter(|_| reply.kind == ReplyKind::Integer).and_then(integer);
+        Progress::Through
+    }
+
+    fn handle_loss(&mut self, _: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        Progress::Through
+    }
+}
+
+impl InternalTask for ProtocolSwitch {
+    /// If it will not, what comes next would be taken for something else.
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        if reply.kind == ReplyKind::Error { Progress::OutOfStep } else { Progress::Through }
+    }
+
+    fn handle_loss(&mut self, _: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        Progress::Through
     }
 }

@@ -1,13 +1,11 @@
 //! The connections that a client has to itself so that it does not hear of its own changes ([`crate::tracking::noloop`]).
 
 use crate::config::Config;
-use crate::integer::integer;
 use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::table::LaneHandle;
-use crate::reply::progress::Progress;
 use crate::session::id::ClientHandle;
 use crate::slab::Handle;
-use respool_wire::{ReplyKind, encode_request};
+use respool_wire::encode_request;
 use std::sync::Arc;
 
 /// The connection on which one node tells of changes for a RESP2 client.
@@ -50,14 +48,6 @@ pub(crate) struct ListenerId {
     pub(super) id: Option<i64>,
 }
 
-impl ListenerId {
-    pub(crate) fn feed(&mut self, kind: ReplyKind, reply: &[u8]) -> Progress {
-        let digits = reply.strip_prefix(b":").and_then(|r| r.strip_suffix(b"\r\n"));
-        self.id = digits.filter(|_| kind == ReplyKind::Integer).and_then(integer);
-        Progress::Through
-    }
-}
-
 impl NoLoopLanes {
     /// The whole request by which a node is to tell of changes, to the connection of this number or to the one that asks.
     pub(super) fn request(&self, listener: Option<i64>) -> Arc<[u8]> {
@@ -76,13 +66,6 @@ impl NoLoopLanes {
 /// A connection on which a node has been told to speak another dialect.
 #[derive(Debug)]
 pub(crate) struct ProtocolSwitch;
-
-impl ProtocolSwitch {
-    /// If it will not, what comes next would be taken for something else.
-    pub(crate) fn feed(&mut self, kind: ReplyKind) -> Progress {
-        if kind == ReplyKind::Error { Progress::OutOfStep } else { Progress::Through }
-    }
-}
 
 /// A client that is told of changes on a lane.
 pub(crate) struct LostListener {

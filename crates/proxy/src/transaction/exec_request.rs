@@ -6,7 +6,8 @@ use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::{LostReply, Progress};
-use crate::session::id::Asker;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use crate::transaction::queue::QueuedCommands;
 use respool_command::text as texts;
@@ -63,21 +64,6 @@ pub(crate) struct Exec {
 pub(crate) const MOVES_MAX: u8 = 5;
 
 impl Exec {
-    /// The class in which it runs if its client has disconnected.
-    pub(crate) fn class(&self) -> LaneKeyId {
-        self.class
-    }
-
-    /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
-    pub(crate) fn move_to(&mut self, moves: &Moves) {
-        let has_left =
-            self.sent_on.map_or_else(|| moves.has_left(self.node), |lane| moves.has_left_on(self.node, lane));
-        match has_left {
-            true => self.moves = MOVES_MAX,
-            false => self.node = moves.namesake_of(self.node).unwrap_or(NodeId::NONE),
-        }
-    }
-
     /// Other nodes are configured, and nothing of the block has been sent. It goes to the node of the same name, unless keys are
     /// placed or named in another way now (`has_other_ways`), or it was to run on a connection to the server that was left.
     pub(crate) fn follow(&mut self, moves: &Moves, has_other_ways: bool) {
@@ -88,28 +74,9 @@ impl Exec {
         }
     }
 
-    /// Whether it runs on this private connection.
-    pub(crate) fn runs_on(&self, lane: LaneHandle) -> bool {
-        self.private == Some(lane)
-    }
-
-    /// Whether it runs on this private connection, and has not been answered.
-    pub(crate) fn waits_on(&self, lane: LaneHandle) -> bool {
-        self.runs_on(lane) && !self.is_answered
-    }
-
     /// It has the connection to itself from now on that it was to share with its client's other requests.
     pub(crate) fn take_for_itself(&mut self, lane: LaneHandle) {
         self.private = Some(lane);
-    }
-
-    /// The same, if it was sent on this connection and has not been answered. Returns whether it was.
-    pub(crate) fn bind_to(&mut self, lane: LaneHandle) -> bool {
-        let is_on_it = self.sent_on == Some(lane) && !self.is_answered;
-        if is_on_it {
-            self.take_for_itself(lane);
-        }
-        is_on_it
     }
 
     pub(crate) fn is_overtaken(&self) -> bool {
@@ -120,16 +87,12 @@ impl Exec {
         self.is_answered
     }
 
-    pub(crate) fn is_late(&self) -> bool {
-        self.is_late
-    }
-
     /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
         self.queued.held_bytes()
     }
 
-    pub(crate) fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
+    fn feed(&mut self, step: u16, reply: &[u8], clients: &mut Clients) -> Progress {
         let awaited = match step {
             BEGIN => replies::OK,
             QUEUE => replies::QUEUED,
@@ -218,6 +181,59 @@ impl Exec {
     pub(crate) fn moved_to(&self) -> Option<&str> {
         let line = self.refusal.as_deref()?.strip_prefix(b"-MOVED ")?;
         std::str::from_utf8(line).ok()?.trim_end().split(' ').nth(1)
+    }
+}
+
+impl InternalTask for Exec {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        self.feed(reply.step, reply.bytes, clients)
+    }
+
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        self.fail(lost.loss, lost.error, clients)
+    }
+
+    fn asker(&self) -> Option<ClientHandle> {
+        Some(self.asker.session)
+    }
+
+    /// The class in which it runs if its client has disconnected.
+    fn class(&self) -> Option<LaneKeyId> {
+        Some(self.class)
+    }
+
+    /// Other nodes are configured. A block that is on its way is not sent again to a node that has gone.
+    fn move_to(&mut self, moves: &Moves, _: bool) {
+        let has_left =
+            self.sent_on.map_or_else(|| moves.has_left(self.node), |lane| moves.has_left_on(self.node, lane));
+        match has_left {
+            true => self.moves = MOVES_MAX,
+            false => self.node = moves.namesake_of(self.node).unwrap_or(NodeId::NONE),
+        }
+    }
+
+    fn leaves_something_on(&self, lane: LaneHandle) -> bool {
+        self.private == Some(lane)
+    }
+
+    fn waits_on(&self, lane: LaneHandle) -> bool {
+        self.private == Some(lane) && !self.is_answered
+    }
+
+    fn bind_to(&mut self, lane: LaneHandle) -> bool {
+        let is_on_it = self.sent_on == Some(lane) && !self.is_answered;
+        if is_on_it {
+            self.take_for_itself(lane);
+        }
+        is_on_it
+    }
+
+    fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    fn may_be_late(&self) -> bool {
+        true
     }
 }
 

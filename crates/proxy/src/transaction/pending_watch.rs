@@ -2,7 +2,9 @@
 
 use crate::error_text;
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::Asker;
+use crate::session::table::Clients;
 use respool_wire::replies;
 
 /// A WATCH that waits for its nodes.
@@ -17,7 +19,7 @@ pub(crate) struct PendingWatch {
 }
 
 impl PendingWatch {
-    pub(crate) fn feed(&mut self, reply: &[u8], clients: &mut crate::session::table::Clients) -> Progress {
+    fn take(&mut self, reply: &[u8], clients: &mut Clients) -> Progress {
         // No node answers WATCH with anything else: what comes on this connection is no reply to what is asked on it.
         let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
         if reply != replies::OK {
@@ -37,5 +39,15 @@ impl PendingWatch {
         };
         clients.feed(self.asker.session, self.asker.seq, reply, true);
         if is_doubtful { Progress::OutOfStep } else { Progress::Through }
+    }
+}
+
+impl InternalTask for PendingWatch {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        self.take(reply.bytes, clients)
+    }
+
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        self.take(lost.error, clients)
     }
 }

@@ -5,6 +5,7 @@ use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::{LostReply, Progress};
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use crate::transaction::exec_request::{Exec, is_abort, is_error};
@@ -40,34 +41,16 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// The class of the transaction that waits for it, if any.
-    pub(crate) fn class(&self) -> Option<LaneKeyId> {
-        match &self.then {
-            Then::Send(exec) => Some(exec.class()),
-            Then::Nothing => None,
+    /// What is known by it.
+    pub(crate) fn verdict(&self) -> Multi {
+        match self.is_over {
+            true if self.has_begun => Multi::Taken,
+            true => Multi::Refused(self.refusal.clone().unwrap_or_default().into()),
+            false => Multi::Unknown,
         }
     }
 
-    /// The client whose block waits for it, if one does.
-    pub(crate) fn asker(&self) -> Option<ClientHandle> {
-        match &self.then {
-            Then::Send(exec) => Some(exec.asker.session),
-            Then::Nothing => None,
-        }
-    }
-
-    /// Has the block that waits for it run on the connection that is tried, if that is this one. Returns whether it does.
-    pub(crate) fn bind_to(&mut self, lane: LaneHandle) -> bool {
-        match &mut self.then {
-            Then::Send(exec) if self.lane == lane && !exec.is_answered() => {
-                exec.take_for_itself(lane);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    pub(crate) fn feed(&mut self, step: u16, reply: &[u8]) -> Progress {
+    fn feed(&mut self, step: u16, reply: &[u8]) -> Progress {
         if step == BEGIN {
             self.has_begun = reply == replies::OK;
             if self.has_begun {
@@ -88,33 +71,66 @@ impl Trial {
         self.refusal = is_error(reply).then(|| reply.to_vec());
         Progress::OutOfStep
     }
+}
+
+impl InternalTask for Trial {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        self.feed(reply.step, reply.bytes)
+    }
+
+    /// The class of the transaction that waits for it, if any.
+    fn class(&self) -> Option<LaneKeyId> {
+        match &self.then {
+            Then::Send(exec) => exec.class(),
+            Then::Nothing => None,
+        }
+    }
+
+    /// The client whose block waits for it, if one does.
+    fn asker(&self) -> Option<ClientHandle> {
+        match &self.then {
+            Then::Send(exec) => Some(exec.asker.session),
+            Then::Nothing => None,
+        }
+    }
+
+    /// Has the block that waits for it run on the connection that is tried, if that is this one. Returns whether it does.
+    fn bind_to(&mut self, lane: LaneHandle) -> bool {
+        match &mut self.then {
+            Then::Send(exec) if self.lane == lane && !exec.is_answered() => {
+                exec.take_for_itself(lane);
+                true
+            }
+            _ => false,
+        }
+    }
 
     /// No reply will come, or none in time. Of what waits for it nothing has been sent.
-    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
         let mut progress = Progress::Through;
         if let Then::Send(exec) = &mut self.then {
-            let error = if loss == LostReply::Unsent { error.to_vec() } else { error_text::not_executed(error) };
-            progress = exec.fail(loss, &error, clients);
+            let error =
+                if lost.loss == LostReply::Unsent { lost.error.to_vec() } else { error_text::not_executed(lost.error) };
+            progress = exec.fail(lost.loss, &error, clients);
         }
         self.is_late |= progress == Progress::Waits;
         progress
     }
 
-    /// What is known by it.
-    pub(crate) fn verdict(&self) -> Multi {
-        match self.is_over {
-            true if self.has_begun => Multi::Taken,
-            true => Multi::Refused(self.refusal.clone().unwrap_or_default().into()),
-            false => Multi::Unknown,
-        }
+    fn multi(&self) -> Option<Multi> {
+        Some(self.verdict())
     }
 
-    pub(crate) fn is_late(&self) -> bool {
+    fn is_late(&self) -> bool {
         self.is_late
     }
 
+    fn may_be_late(&self) -> bool {
+        true
+    }
+
     /// Other nodes are configured.
-    pub(crate) fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
+    fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
         if let Then::Send(exec) = &mut self.then {
             exec.follow(moves, has_other_ways);
         }

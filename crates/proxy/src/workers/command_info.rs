@@ -1,7 +1,9 @@
 //! A node is asked for a command that the table does not know: what it says.
 
 use crate::reply::progress::Progress;
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::ClientHandle;
+use crate::session::table::Clients;
 use respool_command::{Lane, UnknownCommand};
 use respool_wire::{Args, Value};
 
@@ -27,15 +29,15 @@ pub(crate) enum Answer {
     Failed(Vec<u8>),
 }
 
-impl CommandInfoQuery {
-    pub(crate) fn feed(&mut self, reply: &[u8]) -> Progress {
-        self.answer = match reply.strip_prefix(b"-") {
+impl InternalTask for CommandInfoQuery {
+    fn handle_reply(&mut self, reply: TaskReply<'_>, _: &mut Clients) -> Progress {
+        self.answer = match reply.bytes.strip_prefix(b"-") {
             // A server that does not know COMMAND INFO has no commands that it could tell of.
             Some(words) if words.to_ascii_lowercase().starts_with(b"err unknown ") => Answer::Unknown,
             Some(words) => Answer::Failed(words.trim_ascii_end().to_vec()),
             None => Answer::Unknown,
         };
-        if let Ok(Value::Array(mut rows)) = Value::parse(reply)
+        if let Ok(Value::Array(mut rows)) = Value::parse(reply.bytes)
             && rows.len() == 1
             && let Some(described) = rows.pop()
         {
@@ -44,8 +46,8 @@ impl CommandInfoQuery {
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, error: &[u8]) -> Progress {
-        self.answer = Answer::Failed(words_of(error));
+    fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
+        self.answer = Answer::Failed(words_of(lost.error));
         Progress::Through
     }
 }

@@ -32,3 +32,28 @@ impl Drop for SecretArgs {
 pub(crate) fn shows_secrets(row: &Row) -> bool {
     matches!(row.command, Command::Server(ServerCommand::ConfigGet | ServerCommand::ModuleList))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{SecretArgs, shows_secrets};
+    use respool_command::resolve;
+    use respool_wire::ArgsBuf;
+
+    fn args(request: &str) -> ArgsBuf {
+        request.split(' ').collect()
+    }
+
+    #[test]
+    fn a_copy_has_the_same_arguments() {
+        let request = args("AUTH ann secret");
+        let copy = SecretArgs::of(request.as_args());
+        assert_eq!(copy.as_args().iter().collect::<Vec<_>>(), [&b"AUTH"[..], b"ann", b"secret"]);
+    }
+
+    #[test]
+    fn settings_and_modules_may_show_secrets() {
+        let shows = |request| shows_secrets(resolve(args(request).as_args()).expect("it has a row"));
+        assert!(shows("CONFIG GET x") && shows("MODULE LIST"));
+        assert!(!shows("CONFIG SET x y") && !shows("GET x"));
+    }
+}

@@ -69,3 +69,42 @@ impl CommandLog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(figure: u64) -> Entry {
+        let (arguments, address, name) = Default::default();
+        Entry { id: 0, unix_s: 0, figure, arguments, address, name }
+    }
+
+    #[test]
+    fn the_newest_entries_are_kept_and_numbers_go_on() {
+        let mut log = Log::default();
+        (0..5).for_each(|figure| log.note(entry(figure), 3));
+        assert_eq!(
+            log.entries.iter().map(|entry| (entry.id, entry.figure)).collect::<Vec<_>>(),
+            [(4, 4), (3, 3), (2, 2)]
+        );
+        log.entries.clear();
+        log.note(entry(9), 3);
+        assert_eq!(log.entries.front().map(|entry| entry.id), Some(5), "an emptied log does not begin anew");
+        log.note(entry(9), 0);
+        assert!(log.entries.is_empty(), "none is kept");
+    }
+
+    #[test]
+    fn logs_are_known_by_valkeys_names() {
+        let mut logs = CommandLog::default();
+        for (name, kind) in
+            [("slow", Kind::Slow), ("LARGE-REQUEST", Kind::LargeRequest), ("large-reply", Kind::LargeReply)]
+        {
+            assert_eq!(Kind::named(name.as_bytes()), Some(kind));
+            logs.of_mut(kind).note(entry(kind as u64), 1);
+            assert_eq!(logs.of(kind).entries.front().map(|entry| entry.figure), Some(kind as u64));
+        }
+        assert_eq!([&logs.slow, &logs.large_request, &logs.large_reply].map(|log| log.entries.len()), [1; 3]);
+        assert_eq!(Kind::named(b"large"), None);
+    }
+}

@@ -54,3 +54,64 @@ impl Moves {
         self.place.len() == self.count && self.place.entries().all(|(before, now)| before == *now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::table::LaneTable;
+    use crate::slab::Handle;
+
+    fn at(place: usize) -> NodeId {
+        NodeId::at(place)
+    }
+
+    /// Three nodes before and two now: the first has gone, the second has its place, the third owes something and stands behind.
+    fn moves() -> Moves {
+        Moves {
+            place: PerNode::new([NodeId::NONE, at(0), at(2)]),
+            named: PerNode::new([at(1), at(0), NodeId::NONE]),
+            entered_anew: Vec::new(),
+            left: None,
+            lanes: BTreeMap::new(),
+            count: 2,
+        }
+    }
+
+    #[test]
+    fn a_node_that_owes_something_has_left_although_it_has_a_place() {
+        let moves = moves();
+        assert_eq!([0, 1, 2].map(|node| moves.has_left(at(node))), [true, false, true]);
+        assert_eq!(moves.place_of(at(2)), at(2));
+        assert!(moves.has_left(at(9)) && moves.has_left(NodeId::NONE), "there was no such node");
+    }
+
+    #[test]
+    fn a_name_may_lead_to_another_server_and_the_server_have_gone() {
+        let moves = moves();
+        assert_eq!(moves.namesake_of(at(0)), Some(at(1)), "another server has its name");
+        assert_eq!(moves.namesake_of(at(2)), None);
+    }
+
+    #[test]
+    fn a_lane_may_stay_where_its_node_has_left() {
+        let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
+        let mut moves = moves();
+        assert!(moves.has_left_on(at(0), lane));
+        moves.lanes.insert(lane, at(1));
+        assert_eq!(moves.place_on(at(0), lane), at(1));
+        assert!(!moves.has_left_on(at(0), lane) && moves.has_left(at(0)));
+    }
+
+    #[test]
+    fn nothing_has_moved_only_if_every_node_is_in_its_place() {
+        let kept = |place: &[usize], count| Moves {
+            place: PerNode::new(place.iter().map(|place| at(*place))),
+            count,
+            ..moves()
+        };
+        assert!(kept(&[0, 1], 2).is_none());
+        assert!(!kept(&[1, 0], 2).is_none());
+        assert!(!kept(&[0, 1], 3).is_none(), "there is one more");
+        assert!(!kept(&[0, 1, 2], 2).is_none(), "there is one less");
+    }
+}

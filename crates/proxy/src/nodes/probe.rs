@@ -38,3 +38,44 @@ impl InternalTask for Probe {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Probe;
+    use crate::observe::counters::Counters;
+    use crate::pool::table::LaneTable;
+    use crate::reply::progress::{LostReply, Progress};
+    use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+    use crate::session::table::Clients;
+    use respool_wire::ReplyKind;
+    use std::sync::Arc;
+
+    fn probe() -> (Probe, Clients) {
+        let lane = LaneTable::<()>::default().next_id();
+        let probe = Probe { lane, sent_us: 0, is_answered: false, is_late: false };
+        (probe, Clients::new(Arc::new(Counters::default())))
+    }
+
+    fn answer(bytes: &[u8]) -> (Progress, bool) {
+        let (mut probe, mut clients) = probe();
+        let progress = probe.handle_reply(TaskReply { step: 0, kind: ReplyKind::Simple, bytes }, &mut clients);
+        (progress, probe.is_answered)
+    }
+
+    #[test]
+    fn only_pong_or_an_error_can_be_the_reply_to_a_probe() {
+        assert_eq!(answer(b"+PONG\r\n"), (Progress::Through, true));
+        assert_eq!(answer(b"-LOADING dataset\r\n"), (Progress::Through, false), "the node is there, and in step");
+        for other in [&b"$1\r\nv\r\n"[..], b"+OK\r\n", b":1\r\n"] {
+            assert_eq!(answer(other), (Progress::OutOfStep, false));
+        }
+    }
+
+    #[test]
+    fn a_late_probe_waits_on_until_its_lane_is_lost() {
+        let (mut probe, mut clients) = probe();
+        let mut lose = |loss| probe.handle_loss(TaskLoss { step: 0, loss, error: b"-ERR\r\n" }, &mut clients);
+        assert_eq!(lose(LostReply::Late), Progress::Waits);
+        assert_eq!(lose(LostReply::Unknown), Progress::Through);
+    }
+}

@@ -35,3 +35,23 @@ impl Terms {
         self.slow_us != u64::MAX || self.sample_every > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{QUICK_COMMAND_US, Terms};
+
+    #[test]
+    fn every_command_is_timed_only_where_a_quick_one_may_count() {
+        assert!(!Terms::default().times_all());
+        assert!(!Terms { slow_us: QUICK_COMMAND_US, ..Terms::default() }.times_all());
+        assert!(Terms { slow_us: QUICK_COMMAND_US - 1, ..Terms::default() }.times_all());
+        assert!(Terms { latency_ms: 1, ..Terms::default() }.times_all());
+    }
+
+    #[test]
+    fn requests_are_kept_for_samples_or_slow_ones() {
+        assert!(!Terms::default().is_anything_seen());
+        assert!(Terms { slow_us: 1_000_000, ..Terms::default() }.is_anything_seen());
+        assert!(Terms { sample_every: 1, ..Terms::default() }.is_anything_seen());
+    }
+}

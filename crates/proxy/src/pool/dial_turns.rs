@@ -94,3 +94,43 @@ impl DialQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::table::LaneTable;
+
+    fn lane(generation: u32) -> LaneHandle {
+        LaneHandle { index: LaneTable::<()>::default().next_id(), generation }
+    }
+
+    #[test]
+    fn a_lane_that_leaves_its_queue_is_not_waited_for() {
+        let (mut dials, node) = (DialQueue::default(), NodeId::at(2));
+        dials.enter(node, lane(0));
+        dials.enter(node, lane(1));
+        dials.leave(node, lane(0));
+        dials.leave(node, lane(0));
+        assert_eq!(dials.waiting(), 1);
+        assert!(dials.is_tried(node) && !dials.is_tried(NodeId::at(0)));
+        dials.leave(node, lane(1));
+        assert!(!dials.is_tried(node));
+        dials.look_again();
+        assert!(!dials.has_news(), "no lane may have a turn");
+    }
+
+    #[test]
+    fn queues_go_with_their_nodes_and_end_with_those_that_are_dropped() {
+        let mut dials = DialQueue::default();
+        for place in 0..3 {
+            dials.enter(NodeId::at(place), lane(place as u32));
+            dials.at(NodeId::at(place)).look_us = 9;
+        }
+        let moved = [NodeId::at(1), NodeId::NONE, NodeId::at(0)];
+        dials.place_anew(|before| moved[before.place()]);
+        assert_eq!(dials.waiting(), 2);
+        assert_eq!(dials.at(NodeId::at(1)).waiting, [lane(0)]);
+        assert_eq!(dials.at(NodeId::at(0)).waiting, [lane(2)]);
+        assert_eq!(dials.at(NodeId::at(0)).look_us, 0, "the pause was the other address's");
+    }
+}

@@ -54,3 +54,32 @@ impl InternalTask for LaneReset {
         self.give_up()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LaneReset;
+    use crate::observe::counters::Counters;
+    use crate::pool::table::LaneTable;
+    use crate::reply::progress::Progress;
+    use crate::reply::task::{InternalTask, TaskReply};
+    use crate::session::table::Clients;
+    use crate::slab::Handle;
+    use respool_wire::ReplyKind;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_lane_is_clean_only_if_the_node_agrees_to_all() {
+        let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
+        let mut clients = Clients::new(Arc::new(Counters::default()));
+        let mut clean = |replies: &[&[u8]]| {
+            let mut reset = LaneReset::new(lane, 2);
+            let feed = |bytes| TaskReply { step: 0, kind: ReplyKind::Simple, bytes };
+            let progress: Vec<Progress> =
+                replies.iter().map(|bytes| reset.handle_reply(feed(bytes), &mut clients)).collect();
+            (progress, reset.leaves_something_on(lane))
+        };
+        assert_eq!(clean(&[b"+OK\r\n", b"+OK\r\n"]), (vec![Progress::Waits, Progress::Through], false));
+        assert_eq!(clean(&[b"-NOPERM no\r\n"]), (vec![Progress::Through], true), "nothing more is waited for");
+        assert_eq!(clean(&[b"+OK\r\n", b"-ERR\r\n"]), (vec![Progress::Waits, Progress::Through], true));
+    }
+}

@@ -61,3 +61,26 @@ pub(crate) fn is_everywhere(kind: Kind, name: &[u8]) -> bool {
         Kind::Shard => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_by_which_nodes_speak_of_their_keys_are_everywhere() {
+        for name in [&b"__keyspace@0__:k"[..], b"__keyevent@3__:del"] {
+            assert!(is_everywhere(Kind::Channel, name));
+            assert!(!is_everywhere(Kind::Shard, name), "a channel of a shard has its slot");
+        }
+        assert!(!is_everywhere(Kind::Channel, b"news"));
+        assert!(!is_everywhere(Kind::Channel, b"x__keyspace@0__:k"));
+        assert!(is_everywhere(Kind::Pattern, b"news"));
+    }
+
+    #[test]
+    fn a_channel_of_the_same_name_in_two_pools_is_two_to_nodes() {
+        let told = |pool| ChannelRoute { route: 0, pool, name: b"news".to_vec() }.told();
+        assert_ne!(told(0), told(1));
+        assert_eq!(crate::push::scope::behind(&told(1)), b"news");
+    }
+}

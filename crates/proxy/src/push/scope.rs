@@ -33,3 +33,36 @@ pub(crate) fn scope(words: &[&[u8]]) -> Scope {
 pub(crate) fn user_text(user: &[u8]) -> &str {
     std::str::from_utf8(user).unwrap_or("\u{fffd}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scoped_name_is_taken_apart_whatever_bytes_it_has() {
+        for (words, name) in [
+            (&[&b"ann"[..], &7u32.to_be_bytes()][..], &b"news"[..]),
+            (&[], b"news"),
+            (&[b"\0\x01"], b"\0\x05\xff"),
+            (&[b"ann"], b""),
+        ] {
+            let scoped = [&*scope(words), name].concat();
+            assert_eq!(split(&scoped), (&*words.concat(), name));
+            assert_eq!(behind(&scoped), name);
+        }
+    }
+
+    #[test]
+    fn names_of_two_scopes_never_meet() {
+        let one = [&*scope(&[b"a"]), b"bc"].concat();
+        let other = [&*scope(&[b"ab"]), b"c"].concat();
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn bytes_that_are_no_scoped_name_have_no_name() {
+        for bytes in [&b""[..], b"\0", b"\0\x09ab"] {
+            assert_eq!(behind(bytes), b"", "{bytes:?}");
+        }
+    }
+}

@@ -58,3 +58,36 @@ impl PendingUnsubscribes {
         self.0.range(at(0, 0)..=at(u32::MAX, u32::MAX)).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn departure(told: u32, subscriber: u32, id: u32) -> PendingUnsubscribe {
+        PendingUnsubscribe { kind: Kind::Channel, told, subscriber, id }
+    }
+
+    #[test]
+    fn messages_go_to_the_clients_that_leave_this_channel_alone() {
+        let mut pending = PendingUnsubscribes::default();
+        let all = [departure(1, u32::MAX, 4), departure(1, 0, 0), departure(2, 3, 4), departure(0, 3, 4)];
+        all.into_iter().for_each(|one| assert!(pending.begin(one)));
+        assert!(
+            pending.begin(PendingUnsubscribe { kind: Kind::Pattern, ..all[0] }),
+            "a pattern has numbers of its own"
+        );
+        assert_eq!(pending.of(Kind::Channel, 1).collect::<Vec<_>>(), [all[1], all[0]]);
+        assert_eq!(pending.of(Kind::Shard, 1).count(), 0);
+    }
+
+    #[test]
+    fn a_departure_begins_and_ends_once() {
+        let mut pending = PendingUnsubscribes::default();
+        let one = departure(1, 2, 3);
+        assert!(pending.begin(one));
+        assert!(!pending.begin(one));
+        assert!(pending.end(one));
+        assert!(!pending.end(one));
+        assert!(pending.is_empty());
+    }
+}

@@ -41,3 +41,15 @@ impl ReplyMode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ReplyMode;
+
+    #[test]
+    fn skip_leaves_out_one_reply_and_off_all() {
+        let mut modes = [ReplyMode::SkipNext, ReplyMode::Off, ReplyMode::On];
+        modes.iter_mut().for_each(ReplyMode::pass);
+        assert_eq!(modes, [ReplyMode::On, ReplyMode::Off, ReplyMode::On]);
+    }
+}

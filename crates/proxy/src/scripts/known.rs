@@ -110,3 +110,62 @@ fn parsed(text: &[u8]) -> Option<Hash> {
     }
     Some(hash)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_command::resolve;
+    use respool_wire::ArgsBuf;
+
+    fn digits(script: &[u8]) -> String {
+        Sha1::digest(script).iter().map(|byte| format!("{byte:02X}")).collect()
+    }
+
+    #[test]
+    fn a_script_is_found_by_its_hash_in_any_case() {
+        let mut scripts = Scripts::default();
+        scripts.note(b"return 1");
+        let hash = digits(b"return 1");
+        for written in [hash.clone(), hash.to_ascii_lowercase()] {
+            assert_eq!(scripts.find(written.as_bytes()).as_deref(), Some(&b"return 1"[..]));
+        }
+        for odd in [&hash[..39], "", &format!("+{}", &hash[1..]), &"g".repeat(40), &"\u{e9}".repeat(20)] {
+            assert!(scripts.find(odd.as_bytes()).is_none(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_scripts_are_forgotten_for_want_of_room() {
+        let mut scripts = Scripts::default();
+        let script = |n: usize| [n.to_string().into_bytes(), vec![b' '; SCRIPT_BYTES_MAX - 20]].concat();
+        let count = SCRIPTS_BYTES_MAX / Scripts::cost(&script(0)) + 2;
+        (0..count).for_each(|n| scripts.note(&script(n)));
+        assert!(scripts.bytes <= SCRIPTS_BYTES_MAX);
+        assert!(scripts.find(digits(&script(0)).as_bytes()).is_none());
+        assert!(scripts.find(digits(&script(count - 1)).as_bytes()).is_some());
+        let held: usize = scripts.by_hash.values().map(|script| Scripts::cost(script)).sum();
+        assert_eq!(scripts.bytes, held);
+        scripts.note(&vec![b'x'; SCRIPT_BYTES_MAX + 1]);
+        assert_eq!(scripts.bytes, held, "one that is too large is not remembered");
+    }
+
+    #[test]
+    fn a_connection_is_given_a_script_once_until_nodes_forget_them() {
+        let mut scripts = Scripts::default();
+        scripts.note(b"return 1");
+        let named = |scripts: &Scripts, request: String| {
+            let args: ArgsBuf = request.split(' ').collect();
+            scripts.named(resolve(args.as_args()).expect("it has a row"), args.as_args())
+        };
+        let hash = digits(b"return 1");
+        let known = named(&scripts, format!("EVALSHA {hash} 0")).expect("it is known");
+        assert!(named(&scripts, format!("EVAL {hash} 0")).is_none(), "that is the script itself");
+        let mut given = LoadedScripts::default();
+        assert!(given.lacks(&known, &scripts));
+        assert!(!given.lacks(&known, &scripts));
+        scripts.note_flushed();
+        assert!(given.lacks(&known, &scripts));
+        scripts.forget_all();
+        assert!(given.lacks(&known, &scripts));
+    }
+}

@@ -261,3 +261,25 @@ pub(crate) fn is_error(reply: &[u8]) -> bool {
 fn is_null(reply: &[u8]) -> bool {
     matches!(reply, b"*-1\r\n" | b"$-1\r\n" | b"_\r\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{aborted, is_abort, is_error, is_null};
+
+    #[test]
+    fn a_transaction_that_did_not_run_is_told_from_one_that_is_doubtful() {
+        assert!(is_abort(b"-EXECABORT Transaction discarded\r\n") && !is_abort(b"-ERR EXEC without MULTI\r\n"));
+        for nothing in [&b"*-1\r\n"[..], b"$-1\r\n", b"_\r\n"] {
+            assert!(is_null(nothing));
+        }
+        assert!(!is_null(b"*0\r\n"), "it has run, and was empty");
+        assert!(is_error(b"!3\r\nERR\r\n") && !is_error(b"+OK\r\n") && !is_error(b""));
+    }
+
+    #[test]
+    fn a_refusal_becomes_an_error_of_one_line() {
+        let line = aborted(b"-NOPERM no\r\n");
+        assert!(line.starts_with(b"-EXECABORT ") && line.ends_with(b"\r\n"));
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+    }
+}

@@ -26,3 +26,19 @@ impl Multi {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Multi;
+
+    #[test]
+    fn only_a_refusal_is_doubted() {
+        let doubted = |mut multi: Multi| {
+            multi.doubt();
+            multi
+        };
+        assert_eq!(doubted(Multi::Refused(b"-NOPERM".to_vec().into())), Multi::Unknown);
+        assert_eq!(doubted(Multi::Taken), Multi::Taken);
+        assert_eq!(doubted(Multi::Tried), Multi::Tried, "its trial is under way");
+    }
+}

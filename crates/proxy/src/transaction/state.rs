@@ -84,3 +84,33 @@ impl WatchFailure {
         *self = if has_watched || *self == Self::Unseen { Self::Unseen } else { Self::Fresh };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{TransactionState, WatchFailure};
+
+    #[test]
+    fn a_watch_that_fails_behind_another_is_never_forgotten() {
+        let noted = |mut failure: WatchFailure, has_watched| {
+            failure.note(has_watched);
+            failure
+        };
+        assert_eq!(noted(WatchFailure::None, false), WatchFailure::Fresh);
+        assert_eq!(noted(WatchFailure::Fresh, false), WatchFailure::Fresh);
+        assert_eq!(noted(WatchFailure::None, true), WatchFailure::Unseen, "what was watched may be lost");
+        assert_eq!(noted(WatchFailure::Unseen, false), WatchFailure::Unseen);
+    }
+
+    #[test]
+    fn a_failed_or_lost_watch_is_held_although_no_lane_is() {
+        assert!(TransactionState::default().is_empty());
+        assert!(!TransactionState { is_touched: true, ..Default::default() }.is_empty());
+        assert!(!TransactionState { failure: WatchFailure::Fresh, ..Default::default() }.is_empty());
+    }
+
+    #[test]
+    fn requests_that_wait_count_as_memory() {
+        let without = TransactionState::default().held_bytes();
+        assert_eq!(TransactionState { waiting_bytes: 1000, ..Default::default() }.held_bytes(), without + 1000);
+    }
+}

@@ -93,3 +93,32 @@ impl ProcessBudget {
         self.held_bytes.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ProcessBudget;
+
+    #[test]
+    fn a_place_that_a_client_leaves_is_given_to_the_next() {
+        let budget = ProcessBudget::default();
+        assert!(budget.admit(2) && budget.admit(2));
+        assert!(!budget.admit(2));
+        assert_eq!(budget.clients(), 2, "a client that was refused does not count");
+        budget.leave();
+        assert!(budget.admit(2));
+    }
+
+    #[test]
+    fn an_account_is_the_sum_of_what_workers_hold_now() {
+        let budget = ProcessBudget::default();
+        budget.account(0, 100);
+        budget.account(0, 30);
+        budget.account(100, 20);
+        assert_eq!(budget.held_bytes(), 50);
+        budget.account_dedicated(0, 2);
+        budget.account_dedicated(2, 1);
+        assert!(budget.is_watched());
+        budget.account_dedicated(1, 0);
+        assert!(!budget.is_watched());
+    }
+}

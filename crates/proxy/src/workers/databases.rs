@@ -17,3 +17,20 @@ impl Databases {
         database < self.0.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Databases;
+
+    #[test]
+    fn a_database_is_known_with_all_below_it_and_stays_so() {
+        let databases = Databases::default();
+        assert!(!databases.has(0));
+        databases.note(3);
+        databases.note(1);
+        assert!(databases.has(0) && databases.has(3));
+        assert!(!databases.has(4));
+        databases.note(u32::MAX);
+        assert!(!databases.has(u32::MAX), "the highest number has no place above it");
+    }
+}

@@ -40,3 +40,33 @@ pub(crate) enum Outcome {
     /// The nodes could not be asked, or did not answer: the words of the error.
     Unasked(Vec<u8>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Bucket;
+
+    #[test]
+    fn a_bucket_gives_a_burst_and_then_one_in_each_interval() {
+        let mut bucket = Bucket::default();
+        let mut turns = Vec::new();
+        for _ in 0..5 {
+            turns.push(bucket.take(1000, 3, 10));
+        }
+        // Three at once, which means at a time that has come; the others at one interval after another.
+        assert!(turns[..3].iter().all(|due_us| *due_us <= 1000), "{turns:?}");
+        assert_eq!(turns[3..], [1010, 1020]);
+    }
+
+    #[test]
+    fn a_bucket_has_room_exactly_when_the_turn_has_come() {
+        let mut bucket = Bucket::default();
+        for _ in 0..3 {
+            assert!(bucket.has_room(1000, 3, 10));
+            assert!(bucket.take(1000, 3, 10) <= 1000);
+        }
+        assert!(!bucket.has_room(1000, 3, 10));
+        assert!(!bucket.has_room(1009, 3, 10));
+        assert!(bucket.has_room(1010, 3, 10));
+        assert!(bucket.take(1010, 3, 10) <= 1010);
+    }
+}

@@ -57,3 +57,44 @@ impl LearntCommands {
         self.unknown.insert(name.to_owned(), now_us + LEARN_AGAIN_US);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_command::lookup;
+
+    fn is_unknown(learnt: &LearntCommands, name: &str, now_us: u64) -> bool {
+        matches!(learnt.find(name, now_us), LearntCommand::Unknown)
+    }
+
+    #[test]
+    fn a_name_that_a_node_did_not_know_is_asked_for_again_later() {
+        let mut learnt = LearntCommands::default();
+        assert!(matches!(learnt.find("X", 0), LearntCommand::Nothing));
+        learnt.note_unknown("X", 5);
+        assert!(is_unknown(&learnt, "X", 4 + LEARN_AGAIN_US));
+        assert!(matches!(learnt.find("X", 5 + LEARN_AGAIN_US), LearntCommand::Nothing));
+    }
+
+    #[test]
+    fn a_row_stays_and_stands_before_an_earlier_refusal() {
+        let [get, set] = [&b"GET"[..], b"SET"].map(|name| lookup(name).expect("it has a row"));
+        let mut learnt = LearntCommands::default();
+        learnt.note_unknown("X", 0);
+        learnt.note_row("X", get);
+        learnt.note_row("X", set);
+        assert!(matches!(learnt.find("X", 0), LearntCommand::Row(row) if std::ptr::eq(row, get)));
+    }
+
+    #[test]
+    fn of_too_many_unknown_names_the_oldest_is_forgotten() {
+        let mut learnt = LearntCommands::default();
+        for n in 0..=NOBODYS_MAX {
+            learnt.note_unknown(&format!("X{n}"), n as u64);
+        }
+        assert_eq!(learnt.unknown.len(), NOBODYS_MAX);
+        let now_us = NOBODYS_MAX as u64;
+        assert!(!is_unknown(&learnt, "X0", now_us));
+        assert!(is_unknown(&learnt, "X1", now_us) && is_unknown(&learnt, &format!("X{NOBODYS_MAX}"), now_us));
+    }
+}

@@ -82,3 +82,49 @@ impl Quiescence {
         text.split_off(text.len().min(2))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::slice;
+
+    fn outstanding(nodes: &[(&str, usize, usize)], clients: usize) -> WorkerOutstanding {
+        let node = |(name, requests, closing): &(&str, usize, usize)| {
+            ((*name).to_owned(), NodeOutstanding { requests: *requests, closing: *closing })
+        };
+        WorkerOutstanding { nodes: nodes.iter().map(node).collect(), clients }
+    }
+
+    #[test]
+    fn what_workers_have_left_is_summed_by_node_and_condition() {
+        let all = Quiescence::new(2);
+        all.publish(0, outstanding(&[("a", 2, 0), ("b", 0, 1)], 3));
+        all.publish(1, outstanding(&[("a", 5, 0)], 1));
+        assert_eq!(all.left(Until::Answered, &[]), "a has not answered 7 requests");
+        assert_eq!(all.left(Until::Closed, &[]), "1 connections to b are open");
+        let clients = "4 clients have not been given all that they are owed";
+        assert_eq!(all.left(Until::Flushed, &[]), format!("a has not answered 7 requests, {clients}"));
+        let b = "b".to_owned();
+        assert_eq!(all.left(Until::Answered, slice::from_ref(&b)), "", "the other node is not asked about");
+    }
+
+    #[test]
+    fn a_worker_that_publishes_again_replaces_what_it_said() {
+        let all = Quiescence::new(1);
+        all.publish(0, outstanding(&[("a", 2, 0)], 1));
+        all.publish(7, outstanding(&[("c", 9, 0)], 1));
+        all.publish(0, outstanding(&[("a", 0, 0)], 0));
+        assert_eq!(all.left(Until::Flushed, &[]), "");
+    }
+
+    #[test]
+    fn of_very_many_nodes_the_first_are_named_and_the_others_counted() {
+        let names: Vec<String> = (0..error_text::LEFT_NODES_MAX + 3).map(|n| format!("n{n:04}")).collect();
+        let nodes: Vec<(&str, usize, usize)> = names.iter().map(|name| (&**name, 1, 0)).collect();
+        let all = Quiescence::new(1);
+        all.publish(0, outstanding(&nodes, 0));
+        let text = all.left(Until::Answered, &[]);
+        assert!(text.ends_with(", and 3 more nodes"), "{text}");
+        assert_eq!(text.matches("has not answered").count(), error_text::LEFT_NODES_MAX);
+    }
+}

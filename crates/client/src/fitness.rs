@@ -55,12 +55,11 @@ pub(crate) fn unfit_apart(command: &Command) -> Option<&'static str> {
 
 fn fitness_of(row: &'static Row, command: &Command) -> Fitness {
     let row = row_of(row, command);
-    let name = row.full_name();
     match lane(row, command) {
         Lane::Pinned => Fitness::Unfit("needs a connection of its own: use a transaction, or watch"),
         Lane::Blocking if counts_own_writes(row) => Fitness::Unfit(COUNTS_OWN_WRITES),
         Lane::Blocking => Fitness::Blocking,
-        Lane::Push if !name.ends_with("publish") => {
+        Lane::Push if row.usage().changes_connection() => {
             Fitness::Unfit("changes what is pushed on a connection that others use: use a subscription")
         }
         Lane::Dedicated => Fitness::Unfit("takes a connection for good"),
@@ -86,7 +85,7 @@ pub(crate) fn blocks_for(command: &Command) -> Option<Option<Duration>> {
 }
 
 /// The row of the subcommand, if the row is a container.
-fn row_of(row: &'static Row, command: &Command) -> &'static Row {
+pub(crate) fn row_of(row: &'static Row, command: &Command) -> &'static Row {
     row.subcommand(command.words().1).unwrap_or(row)
 }
 

@@ -66,6 +66,8 @@ mod script;
 mod sentinel;
 #[cfg(feature = "serde")]
 mod serde;
+#[cfg(feature = "shards")]
+mod shards;
 #[cfg(feature = "tls")]
 mod tls;
 mod to_args;
@@ -94,6 +96,8 @@ pub use script::{Invocation, Script};
 pub use sentinel::Role;
 #[cfg(feature = "serde")]
 pub use serde::{Json, Structured};
+#[cfg(feature = "shards")]
+pub use shards::{Shard, Shards, ShardsCall};
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use to_args::ToArgs;

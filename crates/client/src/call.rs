@@ -1,15 +1,15 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
+use crate::cluster::{Kind, Lane};
 use crate::core::Ended;
 use crate::fitness::{Fitness, fitness, unfit, unfit_apart};
-use crate::lanes::{Apart, Kind as LaneKind, LaneCall, Side};
+use crate::lanes::{Apart, Kind as LaneKind};
 use crate::run::Run;
 use crate::topology::Via;
 use crate::{Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,26 +19,31 @@ use std::time::Duration;
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Call<'c, T> {
     run: Run<'c>,
-    side: &'c Arc<Side>,
     command: Command,
     fitness: Fitness,
     /// Its caller has said how long it may take.
     is_limited: bool,
-    apart: Option<Box<LaneCall>>,
+    apart: Option<Box<Lane>>,
     output: PhantomData<fn() -> T>,
 }
 
 impl<'c, T: FromReply> Call<'c, T> {
     pub(crate) fn new(via: Via<'c>, command: Command) -> Self {
-        let Via::Node(core, side) = via;
         let fitness = fitness(&command);
-        Self { run: Run::new(core), side, command, fitness, is_limited: false, apart: None, output: PhantomData }
+        Self { run: Run::new(via), command, fitness, is_limited: false, apart: None, output: PhantomData }
+    }
+
+    /// At the node of a cluster that has this slot.
+    pub(crate) fn at(via: Via<'c>, slot: u16, command: Command) -> Self {
+        let mut call = Self::new(via, command);
+        call.run.kind = Kind::At(slot);
+        call
     }
 
     /// The reply is made into another type.
     pub fn cast<U: FromReply>(self) -> Call<'c, U> {
-        let Self { run, side, command, fitness, is_limited, apart, .. } = self;
-        Call { run, side, command, fitness, is_limited, apart, output: PhantomData }
+        let Self { run, command, fitness, is_limited, apart, .. } = self;
+        Call { run, command, fitness, is_limited, apart, output: PhantomData }
     }
 
     /// Adds an argument.
@@ -58,7 +63,7 @@ impl<'c, T: FromReply> Call<'c, T> {
     /// Waits in this thread, which reads for all callers of the client meanwhile.
     pub fn wait(mut self) -> Result<T, Error> {
         if self.fitness != Fitness::Shared {
-            let result = self.begin_apart().and_then(LaneCall::wait);
+            let result = self.begin_apart().and_then(Lane::wait);
             return self.finish_apart(result);
         }
         let result = self.run.wait(std::slice::from_ref(&self.command));
@@ -66,13 +71,13 @@ impl<'c, T: FromReply> Call<'c, T> {
     }
 
     /// The call on a connection of its own.
-    fn begin_apart(&mut self) -> Result<&mut LaneCall, Error> {
+    fn begin_apart(&mut self) -> Result<&mut Lane, Error> {
         if let Fitness::Unfit(why) = self.fitness {
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent));
         }
-        let Self { run, side, command, is_limited, apart, .. } = self;
+        let Self { run, command, is_limited, apart, .. } = self;
         let limit = run.progress.limit.filter(|_| *is_limited);
-        let begin = || Box::new(LaneCall::new(side, vec![command.clone()], limit, LaneKind::Blocking));
+        let begin = || Box::new(Lane::new(run.via(), vec![command.clone()], limit, LaneKind::Blocking));
         Ok(apart.get_or_insert_with(begin))
     }
 
@@ -88,7 +93,7 @@ impl<'c, T: FromReply> Call<'c, T> {
     fn finish_apart(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         self.run.note_written(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
-        let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().last());
+        let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().pop());
         let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
         reply.and_then(convert).map_err(|error| error.of(self.command.name()))
     }
@@ -142,11 +147,10 @@ impl<T: FromReply> Future for Call<'_, T> {
 }
 
 /// Several requests that follow each other on the connection: no request of another caller comes between them. The result of each
-/// is its reply, or the server's error.
+/// is its reply, or the server's error. In a cluster this holds for those at one node; a request that goes to several is refused.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Batch<'c> {
     run: Run<'c>,
-    side: &'c Arc<Side>,
     is_limited: bool,
     commands: Vec<Command>,
     refusal: Option<Error>,
@@ -154,9 +158,14 @@ pub struct Batch<'c> {
 
 impl<'c> Batch<'c> {
     pub(crate) fn new(via: Via<'c>, commands: Vec<Command>) -> Self {
-        let Via::Node(core, side) = via;
         let refusal = unfit_error(&commands);
-        Self { run: Run::new(core), side, is_limited: false, refusal, commands }
+        Self { run: Run::new(via), is_limited: false, refusal, commands }
+    }
+
+    pub(crate) fn each_shard(via: Via<'c>, command: Command) -> Self {
+        let mut batch = Self::new(via, vec![command]);
+        batch.run.kind = Kind::EachShard;
+        batch
     }
 
     /// The requests are sent on a connection that no other caller uses meanwhile. So they may wait on the server, and `WAIT` counts the
@@ -179,7 +188,7 @@ impl<'c> Batch<'c> {
             unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
         let refusal = refusal.or_else(|| too_many(&self.commands));
         let limit = self.run.progress.limit.filter(|_| self.is_limited);
-        Apart::new(LaneCall::new(self.side, self.commands, limit, LaneKind::Plain), refusal)
+        Apart::new(Lane::new(self.run.via(), self.commands, limit, LaneKind::Plain), refusal)
     }
 
     /// How long the call may take, instead of what the client's settings say.
@@ -205,8 +214,9 @@ impl<'c> Batch<'c> {
             self.run.tell_done(&self.commands, result.as_ref().err());
         }
         result?;
-        let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take()).zip(&self.commands);
-        let replies = ended.map(|(ended, command)| match reply(ended) {
+        let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take());
+        // Each shard has replied to the one request.
+        let replies = ended.zip(self.commands.iter().cycle()).map(|(ended, command)| match reply(ended) {
             Ok(Reply::Error(error)) => Ok(Err(error)),
             Ok(reply) => Ok(Ok(reply)),
             Err(error) => Err(error.of(command.name())),
@@ -249,6 +259,8 @@ fn too_many(commands: &[Command]) -> Option<Error> {
 /// Requests that are executed together or not at all: `MULTI`, the requests, `EXEC`, contiguous on the connection. The results are those
 /// of `EXEC`.
 ///
+/// In a cluster all keys must be in one slot, and a transaction follows its slot as a whole.
+///
 /// If the server refuses `MULTI`, as it does to a user who may not use it, it executes the requests behind it one by one: the error
 /// has the outcome [`Outcome::MaybeExecuted`].
 #[must_use = "nothing is sent before it is awaited"]
@@ -259,6 +271,7 @@ impl<'c> Transaction<'c> {
         let mut batch = Batch::new(via, commands);
         batch.commands.insert(0, cmd("MULTI"));
         batch.commands.push(cmd("EXEC"));
+        batch.run.kind = Kind::Whole;
         Self(batch)
     }
 

@@ -1,14 +1,16 @@
 //! The client: a handle that threads and tasks share.
 
 use crate::call::{Batch, Call, Transaction};
+use crate::cluster::Walk;
 use crate::lanes::{Watch, Watched};
 use crate::pubsub::{Kind, Subscribe};
 use crate::script::{Invocation, Script};
 use crate::topology::Topology;
-use crate::{Command, Config, Error, ErrorKind, FromReply, Reply, ServerError, ToArgs, cmd};
+use crate::{Command, Config, Error, ErrorKind, FromReply, Reads, Reply, ServerError, ToArgs, cmd};
 use std::fmt;
 
-/// A client of one server. Copies share one connection, which is made with the first call and made anew when it is lost.
+/// A client of one server, or of a cluster. Copies share one connection to each node, which is made with the first call and made anew when
+/// it is lost.
 ///
 /// It works in threads without any runtime and in tasks, also at the same time. It holds nothing of a runtime that must outlive it: when
 /// the runtime that was used is gone, the connection goes on with another. It does not survive `fork`: a child must make its own.
@@ -98,6 +100,19 @@ impl Client {
         Call::new(self.topology.via(), command)
     }
 
+    /// As [`Self::call`], at the node of a cluster that has this slot.
+    pub(crate) fn call_at<T: FromReply>(&self, slot: u16, command: Command) -> Call<'_, T> {
+        Call::at(self.topology.via(), slot, command)
+    }
+
+    /// A walk over the keys of all nodes, if there are several.
+    pub(crate) fn walk(&self) -> Option<Walk> {
+        match &self.topology {
+            Topology::Single(_) => None,
+            Topology::Cluster(cluster) => Some(Walk::new(cluster)),
+        }
+    }
+
     /// Several requests that follow each other with none of another caller between them.
     pub fn batch(&self, commands: impl IntoIterator<Item = Command>) -> Batch<'_> {
         Batch::new(self.topology.via(), commands.into_iter().collect())
@@ -115,7 +130,7 @@ impl Client {
 
     /// Watches keys on a connection of its own, for a transaction that depends on what is read.
     pub fn watch(&self, keys: impl ToArgs) -> Watch {
-        Watch::new(self.topology.side(), keys)
+        Watch::new(self.topology.via(), keys)
     }
 
     /// A transaction that depends on what is read, in a task: `make` reads on the connection that watches `keys`, and gives the requests to
@@ -147,12 +162,22 @@ impl Client {
         loop {
             left -= 1;
             let watched = self.watch(&keys).await?;
-            let commands = make(&watched).await?;
-            match watched.exec(commands).await {
-                Err(error) if left > 0 && matches!(error.kind(), ErrorKind::Conflict) => {}
+            let commands = make(&watched).await;
+            let result = match commands {
+                Ok(commands) => watched.exec(commands).await,
+                Err(error) => Err(error),
+            };
+            match result {
+                Err(error) if left > 0 && self.is_tried_again(&error) => {}
                 result => return result,
             }
         }
+    }
+
+    /// Whether a transaction that depends on what is read is made again: a key has changed, or is at another node of the cluster.
+    fn is_tried_again(&self, error: &Error) -> bool {
+        let is_moved = || error.server().is_some_and(|error| self.topology.follow_moved(error));
+        matches!(error.kind(), ErrorKind::Conflict) || is_moved()
     }
 
     /// As [`Self::update`], in this thread.
@@ -170,9 +195,8 @@ impl Client {
         loop {
             left -= 1;
             let watched = self.watch(&keys).wait()?;
-            let commands = make(&watched)?;
-            match watched.exec(commands).wait() {
-                Err(error) if left > 0 && matches!(error.kind(), ErrorKind::Conflict) => {}
+            match make(&watched).and_then(|commands| watched.exec(commands).wait()) {
+                Err(error) if left > 0 && self.is_tried_again(&error) => {}
                 result => return result,
             }
         }
@@ -180,17 +204,41 @@ impl Client {
 
     /// Subscribes to channels.
     pub fn subscribe(&self, channels: impl ToArgs) -> Subscribe {
-        Subscribe::new(&self.topology.side().hub, Kind::Channel, channels, self.topology.deadline())
+        Subscribe::new(self.topology.hub(), Kind::Channel, channels, self.topology.deadline())
     }
 
     /// Subscribes to all channels that fit patterns.
     pub fn subscribe_patterns(&self, patterns: impl ToArgs) -> Subscribe {
-        Subscribe::new(&self.topology.side().hub, Kind::Pattern, patterns, self.topology.deadline())
+        Subscribe::new(self.topology.hub(), Kind::Pattern, patterns, self.topology.deadline())
     }
 
     /// Subscribes to sharded channels.
     pub fn subscribe_sharded(&self, channels: impl ToArgs) -> Subscribe {
-        Subscribe::new(&self.topology.side().hub, Kind::Shard, channels, self.topology.deadline())
+        Subscribe::new(self.topology.hub(), Kind::Shard, channels, self.topology.deadline())
+    }
+
+    /// The same request to the primary of each shard of a cluster, in the order of their slots; the results are theirs. It must not have
+    /// keys. One server is a cluster of one.
+    ///
+    /// ```no_run
+    /// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+    /// use respool_client::cmd;
+    ///
+    /// for memory in client.each_shard(cmd("INFO").arg("memory")).await? {
+    ///     println!("{memory:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn each_shard(&self, command: Command) -> Batch<'_> {
+        Batch::each_shard(self.topology.via(), command)
+    }
+
+    /// From which nodes of a cluster's shards is read from now on, by all copies. It means nothing to one server.
+    pub fn set_reads(&self, reads: Reads) {
+        if let Topology::Cluster(cluster) = &self.topology {
+            cluster.policy.set(reads);
+        }
     }
 
     /// Reads that are answered in the program while the server has not told of a change, on a connection of their own. Each call makes
@@ -201,11 +249,14 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Some of the prefixes begin with others, which a server refuses.
+    /// Some of the prefixes begin with others, which a server refuses; or the client is of a cluster.
     #[cfg(feature = "cache")]
     pub fn cache(&self, caching: crate::Caching) -> Result<crate::Cache, Error> {
         caching.check()?;
-        let config = self.topology.side().core.config.clone();
+        let Topology::Single(node) = &self.topology else {
+            return Err(Error::config("a cache is of one server, and this client is of a cluster"));
+        };
+        let config = node.core.config.clone();
         let caches = std::sync::Arc::clone(&config.caches);
         let cache = crate::Cache::new(config, caching);
         caches.add(cache.shared());
@@ -215,7 +266,7 @@ impl Client {
     /// Ends all connections, calls and subscriptions, of all copies, for good.
     pub fn close(&self) {
         #[cfg(feature = "cache")]
-        self.topology.side().core.config.caches.close();
+        self.topology.via().config().caches.close();
         self.topology.close();
     }
 

@@ -207,6 +207,24 @@ impl Command {
         self.kept.is_empty().then(|| self.text.as_slice())
     }
 
+    /// The first key that was marked.
+    pub(crate) fn marked_key(&self) -> Option<Bytes> {
+        let (start, _) = self.key?;
+        let text = &self.text.as_slice()[start..];
+        let value = start + text.iter().position(|&byte| byte == b'\n')? + 1;
+        let kept = self.kept.iter().find(|(place, _)| *place == value);
+        Some(kept.map_or_else(|| Bytes::copy_from_slice(first_argument(text).0), |(_, key)| key.clone()))
+    }
+
+    /// Another request of the same caller, as it is sent: a part of this one.
+    pub(crate) fn with_encoded(&self, request: &[u8]) -> Option<Self> {
+        let end = request.iter().position(|&byte| byte == b'\n')? + 1;
+        let arguments = std::str::from_utf8(request.get(1..end.checked_sub(2)?)?).ok()?.parse().ok()?;
+        let mut part = Self { arguments, may_repeat: self.may_repeat, ..Self::empty() };
+        part.text.append(&[&request[end..]]);
+        Some(part)
+    }
+
     /// The request in order: parts to copy, and values to keep.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&[u8], Option<&Bytes>)> {
         let text = self.text.as_slice();
@@ -359,6 +377,18 @@ mod tests {
     fn the_words_of_a_kept_argument_are_not_looked_for() {
         let command = cmd("X").arg(Bytes::from(vec![0; KEPT_BYTES_MIN])).arg("y");
         assert_eq!(command.words(), (&b"X"[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_marked_key_is_found_wherever_it_lies() {
+        for size in [0, 1, INLINE_BYTES, KEPT_BYTES_MIN] {
+            let key = Bytes::from(vec![b'k'; size]);
+            let command = cmd("NEW").arg("x").key(&key).key("other").arg(&key);
+            assert_eq!(command.marked_key(), Some(key));
+            let part = command.with_encoded(&encoded(&command)).unwrap();
+            assert_eq!(encoded(&part), encoded(&command));
+        }
+        assert_eq!(cmd("NEW").arg("x").marked_key(), None);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! What a client is told: where the server is, who it is to it, and how much may wait.
 
 use crate::Error;
+use crate::cluster::Reads;
 use crate::events::{Event, Observed, Observer};
 use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
 use crate::sentinel::{Role, SentinelAddress, Sentinels};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
+use respool_route::cluster;
 use respool_wire::Protocol;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +44,9 @@ pub struct Config {
     /// Those of the client, which forget what it writes.
     #[cfg(feature = "cache")]
     pub(crate) caches: Arc<crate::cache::Caches>,
+    /// The seeds of a cluster; none for one server.
+    pub(crate) cluster: Vec<cluster::Address>,
+    pub(crate) reads: Reads,
 }
 
 impl Config {
@@ -52,6 +57,8 @@ impl Config {
     /// * `redis+sentinel://[[user]:password@]host[:port],host[:port].../name[/database]`, the master of that name; the user and the
     ///   password are those of the servers. `rediss+sentinel://` reaches sentinels and servers over TLS
     /// * `unix://[[user]:password@]/path/to/socket`
+    /// * `redis+cluster://[[user]:password@]host[:port][,host[:port]...]`, and `rediss+cluster://`: Redis Cluster, by some of its nodes.
+    ///   The others are found by them
     ///
     /// Behind a `?` there may be `db`, `user`, `password`, `protocol` (2 or 3; 3 unless said) and `name`, which the server shows;
     /// with sentinels also `role` (`master` or `replica`), `sentinel_user` and `sentinel_password`;
@@ -74,7 +81,7 @@ impl Config {
                 (address, Some(sentinels))
             }
         };
-        let Address { endpoint, credentials, database, protocol, name, tls } = address;
+        let Address { endpoint, cluster, credentials, database, protocol, name, tls } = address;
         #[cfg(feature = "tls")]
         let tls = tls_of(tls)?;
         #[cfg(not(feature = "tls"))]
@@ -113,6 +120,8 @@ impl Config {
             tls,
             #[cfg(feature = "cache")]
             caches: Arc::default(),
+            cluster,
+            reads: Reads::default(),
         })
     }
 
@@ -209,11 +218,36 @@ impl Config {
         self
     }
 
+    /// From which nodes of a cluster's shards is read. [`Reads::Primary`] unless set; a client may change it later, see
+    /// [`Client::set_reads`](crate::Client::set_reads).
+    #[must_use]
+    pub fn reads(mut self, reads: Reads) -> Self {
+        self.reads = reads;
+        self
+    }
+
     /// What is told how calls have ended and what has happened to connections.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Observed(Some(observer));
         self
+    }
+
+    /// The same for a node of the cluster.
+    pub(crate) fn at(&self, host: &str, port: u16) -> Self {
+        let host = host.to_owned();
+        let endpoint = match &self.endpoint {
+            Endpoint::Tls { profile, .. } => {
+                Endpoint::Tls { server_name: host.clone(), host, port, profile: profile.clone() }
+            }
+            _ => Endpoint::Tcp { host, port },
+        };
+        Self { endpoint, ..self.clone() }
+    }
+
+    /// Whether it is a node of a cluster. There, a call that cannot reach it goes on elsewhere and does not wait for it.
+    pub(crate) fn is_member(&self) -> bool {
+        !self.cluster.is_empty()
     }
 
     /// Tells the observer. No lock may be held.

@@ -49,6 +49,8 @@ pub enum ErrorKind {
     Unfit(&'static str),
     /// A transaction was not executed because a watched key had changed.
     Conflict,
+    /// The keys are in several slots of a cluster, and the request cannot be split.
+    CrossSlot,
     /// The address or a setting cannot be used; why.
     Config(Arc<str>),
 }
@@ -125,6 +127,9 @@ impl fmt::Display for Error {
             ErrorKind::Closed => f.write_str("the client is closed")?,
             ErrorKind::Unfit(why) => f.write_str(why)?,
             ErrorKind::Conflict => f.write_str("a watched key has changed")?,
+            ErrorKind::CrossSlot => {
+                f.write_str("the keys are in several slots of the cluster: give them one hash tag, as {tag}key")?;
+            }
             ErrorKind::Config(why) => f.write_str(why)?,
         }
         match self.0.outcome {
@@ -142,6 +147,10 @@ pub struct ServerError(Bytes);
 impl ServerError {
     pub(crate) fn new(text: Bytes) -> Self {
         Self(text)
+    }
+
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.0
     }
 
     /// Its first word, as `ERR`, `WRONGTYPE`, `MOVED`.

@@ -4,7 +4,7 @@ use crate::Command;
 use respool_command::{Command as TableCommand, GenericCommand, Lane, Row, lookup, timeout_us};
 #[cfg(feature = "cache")]
 use respool_command::{Flags, KeyAccess, KeyPosition, KeyPositions};
-use respool_wire::{Args, ArgsBuf, Head, RequestDecoder, RequestLimits, Step, Strictness};
+use respool_wire::{Args, ArgsBuf, Head, Request, RequestDecoder, RequestLimits, Step, Strictness};
 use std::time::Duration;
 
 /// How a request can be sent.
@@ -76,11 +76,23 @@ fn counts_own_writes(row: &Row) -> bool {
 }
 
 /// How long a request may wait on the server: `None` if it never does, `Some(None)` if without end.
-pub(crate) fn blocks_for(command: &Command) -> Option<Option<Duration>> {
+fn blocks_for(command: &Command) -> Option<Option<Duration>> {
     let row = lookup(command.name()).filter(|row| !row.is_plain)?;
     let row = row_of(row, command);
     with_args(command, |args| {
         (row.lane(args) == Lane::Blocking).then(|| timeout_us(row, args).map(Duration::from_micros))
+    })
+}
+
+/// How long requests may take on a connection of their own: as long as their caller has said, or else as they wait on the server, and what
+/// calls usually take beyond that.
+pub(crate) fn limit_of(commands: &[Command], explicit: Option<Duration>, usual: Option<Duration>) -> Option<Duration> {
+    explicit.or_else(|| {
+        let waits = commands.iter().try_fold(Duration::ZERO, |sum, command| match blocks_for(command) {
+            None => Some(sum),
+            Some(limit) => limit.map(|limit| sum.saturating_add(limit)),
+        });
+        usual.zip(waits).map(|(usual, waits)| usual.saturating_add(waits))
     })
 }
 
@@ -95,7 +107,12 @@ fn lane(row: &'static Row, command: &Command) -> Lane {
 }
 
 /// Looks at the arguments as the table does.
-fn with_args<T>(command: &Command, look: impl FnOnce(Args<'_>) -> T) -> T {
+fn with_args<T>(command: &Command, look: impl Fn(Args<'_>) -> T) -> T {
+    with_request(command, |request| look(request.args)).unwrap_or_else(|| look(ArgsBuf::default().as_args()))
+}
+
+/// Looks at the request as a server does that reads it.
+pub(crate) fn with_request<T>(command: &Command, look: impl FnOnce(&Request<'_>) -> T) -> Option<T> {
     let mut bytes = Head::request(command.arguments()).as_bytes().to_vec();
     for (text, kept) in command.parts() {
         bytes.extend_from_slice(text);
@@ -103,8 +120,8 @@ fn with_args<T>(command: &Command, look: impl FnOnce(Args<'_>) -> T) -> T {
     }
     let limits = RequestLimits::authenticated(Strictness::Lenient);
     match RequestDecoder::new().decode(&bytes, &limits) {
-        Ok(Step::Request(request)) => look(request.args),
-        _ => look(ArgsBuf::default().as_args()),
+        Ok(Step::Request(request)) => Some(look(&request)),
+        _ => None,
     }
 }
 

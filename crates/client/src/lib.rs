@@ -46,6 +46,7 @@
 mod cache;
 mod call;
 mod client;
+mod cluster;
 mod command;
 pub mod commands;
 mod config;
@@ -81,6 +82,7 @@ extern crate self as respool_client;
 pub use cache::{Cache, CacheStats, CachedCall, Caching};
 pub use call::{Batch, Call, Transaction};
 pub use client::{Client, Stats};
+pub use cluster::Reads;
 pub use command::{Command, cmd};
 pub use config::{Config, Overload};
 pub use error::{DecodeError, Error, ErrorKind, Outcome, ServerError};

@@ -79,3 +79,16 @@ pub const PUSH_ASKED_MAX: usize = 1024;
 
 /// How long a connection of subscriptions is silent before it is asked whether it lives. When it is silent for twice that it is made anew.
 pub const PING_AFTER: Duration = Duration::from_secs(10);
+
+/// Nodes of a cluster that a client has connections to: those of its table, and those that redirects have named since. Redirects may name
+/// any address.
+pub const CLUSTER_NODES_MAX: usize = respool_route::limits::CLUSTER_MEMBERS_MAX;
+
+/// Seeds of a cluster that an address may name.
+pub const CLUSTER_SEEDS_MAX: usize = 64;
+
+/// How long a node of a cluster may be silent before the others are asked whether it is still there. The call waits on meanwhile.
+pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
+
+/// How often a walk over all keys of a cluster goes through a node: each once, and again those whose slots have moved meanwhile.
+pub const CLUSTER_WALKS_MAX: usize = 4 * CLUSTER_NODES_MAX;

@@ -134,6 +134,54 @@ impl Reply {
         held + std::mem::size_of::<Self>()
     }
 
+    /// Appends it as a node writes it. Returns its kind.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> ReplyKind {
+        let mut line = |mark: u8, text: &[u8]| {
+            out.push(mark);
+            out.extend_from_slice(text);
+            out.extend_from_slice(b"\r\n");
+        };
+        match self {
+            Self::Null => line(b'_', b""),
+            Self::Integer(number) => line(b':', number.to_string().as_bytes()),
+            Self::Boolean(is_true) => line(b'#', if *is_true { b"t" } else { b"f" }),
+            Self::Double(number) => line(b',', number.to_string().as_bytes()),
+            Self::Status(text) => line(b'+', text),
+            Self::BigNumber(digits) => line(b'(', digits),
+            Self::Bulk(text) => {
+                line(b'$', text.len().to_string().as_bytes());
+                out.extend_from_slice(text);
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Error(error) => {
+                line(b'!', error.bytes().len().to_string().as_bytes());
+                out.extend_from_slice(error.bytes());
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Array(elements) | Self::Set(elements) => {
+                line(if matches!(self, Self::Set(_)) { b'~' } else { b'*' }, elements.left.to_string().as_bytes());
+                out.extend_from_slice(&elements.bytes);
+            }
+            Self::Map(elements) => {
+                line(b'%', (elements.left / 2).to_string().as_bytes());
+                out.extend_from_slice(&elements.bytes);
+            }
+        }
+        match self {
+            Self::Null => ReplyKind::Null,
+            Self::Integer(_) => ReplyKind::Integer,
+            Self::Boolean(_) => ReplyKind::Boolean,
+            Self::Double(_) => ReplyKind::Double,
+            Self::Status(_) => ReplyKind::Simple,
+            Self::BigNumber(_) => ReplyKind::BigNumber,
+            Self::Bulk(_) => ReplyKind::Bulk,
+            Self::Error(_) => ReplyKind::BlobError,
+            Self::Array(_) => ReplyKind::Array,
+            Self::Set(_) => ReplyKind::Set,
+            Self::Map(_) => ReplyKind::Map,
+        }
+    }
+
     /// The elements of an aggregate of any kind.
     pub fn into_elements(self) -> Result<Elements, Self> {
         match self {
@@ -186,7 +234,15 @@ mod tests {
             (b"|1\r\n+a\r\n+b\r\n:1\r\n", Reply::Integer(1)),
         ] {
             assert_eq!(Reply::copied(bytes), Some(expected.clone()));
+            let mut written = Vec::new();
+            expected.write(&mut written);
+            assert_eq!(Reply::copied(&written).as_ref(), Some(&expected));
             assert_eq!(Reply::owned(&Bytes::from_static(bytes)), Some(expected));
+        }
+        for bytes in [&b"*2\r\n:1\r\n*1\r\n+a\r\n"[..], b"%1\r\n+a\r\n:1\r\n", b"~1\r\n:1\r\n", b"*0\r\n"] {
+            let mut written = Vec::new();
+            Reply::copied(bytes).unwrap().write(&mut written);
+            assert_eq!(written, bytes);
         }
     }
 

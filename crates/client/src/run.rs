@@ -7,14 +7,16 @@
 //!
 //! The same for threads and tasks. What differs is how they wait.
 
+use crate::cluster::{Cluster, Kind, Routed};
 use crate::core::{Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::events::Done;
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
+use crate::topology::Via;
 use crate::{Command, Error, ErrorKind, Outcome};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -132,6 +134,10 @@ impl Progress {
     /// Whether its requests were queued, and no reply was taken.
     pub(crate) fn is_sent(&self) -> bool {
         self.step == Step::Sent
+    }
+
+    fn is_over(&self) -> bool {
+        self.step == Step::Over
     }
 
     /// Whether its last request has ended.
@@ -277,8 +283,9 @@ impl Progress {
     }
 
     /// What waiting outside has come to.
-    fn why_outside(&self, state: &State) -> Option<Error> {
-        let why = state.why_outside(self.failed_dials, self.until_us.is_some_and(|until_us| until_us < u64::MAX));
+    fn why_outside(&self, core: &Core, state: &State) -> Option<Error> {
+        let waits = !core.config.is_member() && self.until_us.is_some_and(|until_us| until_us < u64::MAX);
+        let why = state.why_outside(self.failed_dials, waits);
         why.map(|kind| Error::new(kind, self.unsent()))
     }
 
@@ -292,7 +299,7 @@ impl Progress {
         wakes: &mut Wakes,
     ) -> (MutexGuard<'s, State>, Result<(), Error>) {
         if self.step == Step::Outside {
-            if let Some(error) = self.why_outside(&state) {
+            if let Some(error) = self.why_outside(core, &state) {
                 self.leave(core, &mut state, wakes);
                 return (state, Err(error));
             }
@@ -530,33 +537,50 @@ impl Progress {
     }
 }
 
-/// A call on the connection of a client.
+/// A call of a client: on its connection, or by a cluster.
 pub(crate) struct Run<'c> {
-    core: &'c Arc<Core>,
+    via: Via<'c>,
     pub(crate) progress: Progress,
+    /// How its requests hang together.
+    pub(crate) kind: Kind,
+    routed: Option<Box<Routed>>,
+    /// Microseconds of a clock that only cluster calls are observed by.
+    began: Option<Instant>,
 }
 
 impl<'c> Run<'c> {
-    pub(crate) fn new(core: &'c Arc<Core>) -> Self {
-        Self { core, progress: Progress::new(core.config.deadline) }
+    #[inline]
+    pub(crate) fn new(via: Via<'c>) -> Self {
+        Self { via, progress: Progress::new(via.config().deadline), kind: Kind::Each, routed: None, began: None }
+    }
+
+    #[inline]
+    pub(crate) fn via(&self) -> Via<'c> {
+        self.via
     }
 
     /// Whether something is told how it has ended.
     #[inline]
     pub(crate) fn is_observed(&self) -> bool {
-        self.core.config.observer.0.is_some()
+        self.via.config().observer.0.is_some()
     }
 
     /// Tells how it has ended.
     #[cold]
     pub(crate) fn tell_done(&self, commands: &[Command], error: Option<&Error>) {
-        let Some(observer) = &self.core.config.observer.0 else { return };
+        let Some(observer) = &self.via.config().observer.0 else { return };
         let name = commands.first().map_or(&b""[..], Command::name);
-        let began_us = self.progress.began_us.unwrap_or_else(|| self.core.now_us());
+        let took = match self.via {
+            Via::Node(core, _) => {
+                let began_us = self.progress.began_us.unwrap_or_else(|| core.now_us());
+                Duration::from_micros(core.now_us().saturating_sub(began_us))
+            }
+            Via::Cluster(_) => self.began.map_or(Duration::ZERO, |began| began.elapsed()),
+        };
         observer.done(&Done {
             command: &String::from_utf8_lossy(name),
             requests: commands.len(),
-            took: Duration::from_micros(self.core.now_us().saturating_sub(began_us)),
+            took,
             sent_bytes: commands.iter().map(Command::sent_bytes).sum(),
             outcome: error.map_or(Outcome::Replied, Error::outcome),
             is_error: error.is_some(),
@@ -566,34 +590,70 @@ impl<'c> Run<'c> {
     /// The server has answered with an error.
     #[cold]
     pub(crate) fn note_error(&self, error: &crate::ServerError) {
-        if self.core.config.sentinels.is_some() {
-            self.core.config.note_error(error, self.core.link().map(|link| link.peer()));
+        if let Via::Node(core, _) = self.via
+            && core.config.sentinels.is_some()
+        {
+            core.config.note_error(error, core.link().map(|link| link.peer()));
         }
     }
 
     /// Requests are over, or may have been executed.
     #[inline]
     pub(crate) fn note_written(&self, commands: &[Command]) {
-        self.core.config.note_written(commands);
+        self.via.config().note_written(commands);
     }
 
     /// See [`Progress::wait`].
     #[inline]
     pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {
-        self.progress.wait(self.core, commands)
+        match self.via {
+            Via::Node(core, _) => self.progress.wait(core, commands),
+            Via::Cluster(cluster) if !commands.is_empty() => {
+                let ended = self.routed(cluster, commands).wait();
+                self.take_routed(ended)
+            }
+            Via::Cluster(_) => Ok(()),
+        }
     }
 
     /// See [`Progress::poll`].
     #[inline]
     pub(crate) fn poll(&mut self, commands: &[Command], cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.progress.poll(self.core, commands, cx)
+        match self.via {
+            Via::Node(core, _) => self.progress.poll(core, commands, cx),
+            Via::Cluster(cluster) if !commands.is_empty() && !self.progress.is_over() => {
+                let ended = std::task::ready!(self.routed(cluster, commands).poll(cx));
+                Poll::Ready(self.take_routed(ended))
+            }
+            Via::Cluster(_) if commands.is_empty() => Poll::Ready(Ok(())),
+            // It was over before: nothing comes any more.
+            Via::Cluster(_) => Poll::Pending,
+        }
+    }
+
+    fn routed(&mut self, cluster: &Arc<Cluster>, commands: &[Command]) -> &mut Routed {
+        let (kind, limit) = (self.kind, self.progress.limit);
+        if self.began.is_none() && cluster.config.observer.0.is_some() {
+            self.began = Some(Instant::now());
+        }
+        self.routed.get_or_insert_with(|| Box::new(Routed::new(cluster, commands, kind, limit)))
+    }
+
+    fn take_routed(&mut self, ended: Result<Vec<Ended>, Error>) -> Result<(), Error> {
+        self.routed = None;
+        self.progress.step = Step::Over;
+        self.progress.ended_before = ended?;
+        self.progress.ended = self.progress.ended_before.pop();
+        Ok(())
     }
 }
 
 impl Drop for Run<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.progress.abandon(self.core);
+        if let Via::Node(core, _) = self.via {
+            self.progress.abandon(core);
+        }
     }
 }
 

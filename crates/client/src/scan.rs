@@ -1,5 +1,6 @@
 //! Going through all keys of a server, or all elements of a value, page by page.
 
+use crate::cluster::Walk;
 use crate::commands::Pairs;
 use crate::{Call, Client, Command, Error, FromReply, ToArgs, cmd};
 use bytes::Bytes;
@@ -33,13 +34,15 @@ pub struct Scanner<'c, P: IntoIterator> {
     /// `None` when the last page has come.
     cursor: Option<u64>,
     call: Option<Call<'c, (u64, P)>>,
+    /// Of all keys of a cluster: where it is.
+    walk: Option<Walk>,
 }
 
 impl<P: IntoIterator> Unpin for Scanner<'_, P> {}
 
 impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
     fn new(client: &'c Client, head: Command) -> Self {
-        Self { client, head, tail: Command::empty(), page: None, cursor: Some(0), call: None }
+        Self { client, head, tail: Command::empty(), page: None, cursor: Some(0), call: None, walk: None }
     }
 
     /// Gives only what fits the pattern.
@@ -64,6 +67,14 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
         command
     }
 
+    /// The request for the next page.
+    fn request(&mut self, cursor: u64) -> Call<'c, (u64, P)> {
+        match self.walk.as_mut().and_then(Walk::slot) {
+            None => self.client.call(self.command(cursor)),
+            Some((slot, is_first)) => self.client.call_at(slot, self.command(if is_first { 0 } else { cursor })),
+        }
+    }
+
     /// The next item of the page; `Err` with the cursor of the next page, or `None` when there is none.
     fn next_of_page(&mut self) -> Result<P::Item, Option<u64>> {
         match self.page.as_mut().and_then(Iterator::next) {
@@ -76,9 +87,13 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
     fn turn(&mut self, page: Result<(u64, P), Error>) -> Option<Error> {
         match page {
             Ok((cursor, page)) => {
-                self.cursor = (cursor != 0).then_some(cursor);
                 self.page = Some(page.into_iter());
-                None
+                let next = match &mut self.walk {
+                    None => Ok((cursor != 0).then_some(cursor)),
+                    Some(walk) => walk.turn(cursor),
+                };
+                self.cursor = next.as_ref().ok().copied().flatten();
+                next.err()
             }
             Err(error) => {
                 (self.cursor, self.page) = (None, None);
@@ -101,7 +116,7 @@ impl<P: FromReply + IntoIterator> Stream for Scanner<'_, P> {
             };
             let mut call = match this.call.take() {
                 Some(call) => call,
-                None => this.client.call(this.command(cursor)),
+                None => this.request(cursor),
             };
             match std::future::Future::poll(Pin::new(&mut call), cx) {
                 Poll::Pending => {
@@ -129,7 +144,7 @@ impl<P: FromReply + IntoIterator> Iterator for Scanner<'_, P> {
             };
             // A page that a task has asked for is asked for again.
             self.call = None;
-            let page = self.client.call(self.command(cursor)).wait();
+            let page = self.request(cursor).wait();
             if let Some(error) = self.turn(page) {
                 return Some(Err(error));
             }
@@ -151,9 +166,9 @@ impl<P: IntoIterator> fmt::Debug for Scanner<'_, P> {
 }
 
 impl Client {
-    /// Goes through all keys of the database.
+    /// Goes through all keys of the database, and of all nodes of a cluster.
     pub fn scan_keys(&self) -> Scanner<'_, Vec<Bytes>> {
-        Scanner::new(self, cmd("SCAN"))
+        Scanner { walk: self.walk(), ..Scanner::new(self, cmd("SCAN")) }
     }
 
     /// Goes through the members of a set.

@@ -3,12 +3,15 @@
 //! A client holds one [`Topology`]. What differs between kinds of deployment is decided here and in the module of the kind; calls,
 //! lanes and subscriptions see a node.
 
-use crate::Config;
 use crate::client::Stats;
+use crate::cluster::Cluster;
 use crate::core::Core;
 use crate::lanes::Side;
-use std::sync::Arc;
+use crate::pubsub::Hub;
+use crate::{Config, ServerError};
+use respool_route::cluster::{Address, Redirect};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What a client leads to. Copies share its connections.
@@ -16,13 +19,19 @@ use std::time::Duration;
 pub(crate) enum Topology {
     /// One server.
     Single(Arc<Node>),
+    /// Redis Cluster.
+    Cluster(Arc<Cluster>),
 }
 
 /// One server: its shared connection, and those beside it.
 #[derive(Debug)]
 pub(crate) struct Node {
+    /// Where it is, if it is one of a cluster.
+    pub(crate) address: Option<Address>,
     pub(crate) core: Arc<Core>,
     pub(crate) side: Arc<Side>,
+    /// A connection that a replica of a cluster answers on.
+    reader: OnceLock<Arc<Core>>,
 }
 
 /// Where a request is sent.
@@ -30,12 +39,29 @@ pub(crate) struct Node {
 pub(crate) enum Via<'c> {
     /// On this connection, and beside it what needs one of its own.
     Node(&'c Arc<Core>, &'c Arc<Side>),
+    /// By its keys, to nodes of this cluster.
+    Cluster(&'c Arc<Cluster>),
+}
+
+impl<'c> Via<'c> {
+    /// The settings of the client.
+    #[inline]
+    pub(crate) fn config(self) -> &'c Config {
+        match self {
+            Self::Node(core, _) => &core.config,
+            Self::Cluster(cluster) => &cluster.config,
+        }
+    }
 }
 
 impl Topology {
     /// What these settings lead to. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Self {
-        Self::Single(Arc::new(Node::new(config)))
+        if config.cluster.is_empty() {
+            Self::Single(Arc::new(Node::new(config)))
+        } else {
+            Self::Cluster(Cluster::new(config))
+        }
     }
 
     /// The way of a request.
@@ -43,13 +69,15 @@ impl Topology {
     pub(crate) fn via(&self) -> Via<'_> {
         match self {
             Self::Single(node) => Via::Node(&node.core, &node.side),
+            Self::Cluster(cluster) => Via::Cluster(cluster),
         }
     }
 
-    /// The node that is asked for what concerns a connection and no key.
-    pub(crate) fn side(&self) -> &Arc<Side> {
+    /// What subscribes to channels and patterns.
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
         match self {
-            Self::Single(node) => &node.side,
+            Self::Single(node) => &node.side.hub,
+            Self::Cluster(cluster) => &cluster.hub,
         }
     }
 
@@ -57,13 +85,26 @@ impl Topology {
     pub(crate) fn deadline(&self) -> Option<Duration> {
         match self {
             Self::Single(node) => node.core.config.deadline,
+            Self::Cluster(cluster) => cluster.config.deadline,
         }
+    }
+
+    /// A node has answered on a connection of its own: whether what it asks for leads to another node.
+    pub(crate) fn follow_moved(&self, error: &ServerError) -> bool {
+        let Self::Cluster(cluster) = self else { return false };
+        // A node that leaves out its own host is not followed here.
+        let Some(Redirect::Moved { slot, to }) = Redirect::parse(error.bytes(), &cluster.config.cluster[0]) else {
+            return false;
+        };
+        cluster.note_moved(slot, &to);
+        true
     }
 
     /// Ends all connections, for good.
     pub(crate) fn close(&self) {
         match self {
             Self::Single(node) => node.close(),
+            Self::Cluster(cluster) => cluster.close(),
         }
     }
 
@@ -72,6 +113,7 @@ impl Topology {
         let mut stats = Stats::default();
         match self {
             Self::Single(node) => node.add_stats(&mut stats),
+            Self::Cluster(cluster) => cluster.add_stats(&mut stats),
         }
         stats
     }
@@ -80,25 +122,59 @@ impl Topology {
 impl Node {
     pub(crate) fn new(config: Config) -> Self {
         let core = Core::new(config.clone());
-        Self { side: Side::new(&core, &config), core }
+        Self { address: None, side: Side::new(&core, &config), core, reader: OnceLock::new() }
+    }
+
+    /// A member of a cluster.
+    pub(crate) fn member(config: Config, address: Address) -> Self {
+        Self { address: Some(address), ..Self::new(config) }
+    }
+
+    /// Where it is: a node of a cluster is known by that.
+    pub(crate) fn address(&self) -> Address {
+        let none = || Address::new("localhost", 1).unwrap_or_else(|| unreachable!("it is an address"));
+        self.address.clone().unwrap_or_else(none)
+    }
+
+    /// The connection that it answers on as a replica.
+    pub(crate) fn reader(&self) -> &Arc<Core> {
+        self.reader.get_or_init(|| {
+            let mut config = self.core.config.clone();
+            config.identity.is_readonly = true;
+            let core = Core::new(config);
+            if self.core.is_closed() {
+                core.close();
+            }
+            core
+        })
+    }
+
+    /// Whether the last attempt to connect has failed.
+    pub(crate) fn is_down(&self) -> bool {
+        self.core.is_down() || self.reader.get().is_some_and(|core| core.is_down())
     }
 
     pub(crate) fn close(&self) {
         self.core.close();
+        if let Some(reader) = self.reader.get() {
+            reader.close();
+        }
         self.side.close();
     }
 
     /// Adds what it has done.
     pub(crate) fn add_stats(&self, stats: &mut Stats) {
-        let (in_flight, callers) = self.core.in_flight();
-        let counts = self.core.counts();
+        for core in std::iter::once(&self.core).chain(self.reader.get()) {
+            let (in_flight, callers) = core.in_flight();
+            let counts = core.counts();
+            stats.in_flight += in_flight;
+            stats.callers += callers;
+            stats.requests += counts.requests;
+            stats.writes += counts.writes;
+            stats.reads += counts.reads;
+            stats.connections += counts.connections;
+        }
         let (lanes, lanes_free) = self.side.shelf.counts();
-        stats.in_flight += in_flight;
-        stats.callers += callers;
-        stats.requests += counts.requests;
-        stats.writes += counts.writes;
-        stats.reads += counts.reads;
-        stats.connections += counts.connections;
         stats.lanes += lanes;
         stats.lanes_free += lanes_free;
         stats.orphans += self.side.orphans.load(Ordering::Relaxed);

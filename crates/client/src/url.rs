@@ -2,7 +2,9 @@
 //! belong.
 
 use crate::Error;
+use crate::limits::CLUSTER_SEEDS_MAX;
 use respool_connection::{Credentials, Endpoint};
+use respool_route::cluster;
 use respool_wire::Protocol;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -13,6 +15,8 @@ use zeroize::Zeroizing;
 pub struct Address {
     /// Where the server is. The profile of TLS is left empty.
     pub endpoint: Endpoint,
+    /// The seeds of a cluster; none for one server.
+    pub(crate) cluster: Vec<cluster::Address>,
     /// The user and the password.
     pub credentials: Option<Credentials>,
     /// The database; 0 unless said.
@@ -79,11 +83,17 @@ impl Address {
         if text.chars().any(|letter| letter.is_control() || letter == ' ') {
             return Err(wrong("it holds a blank or a control character"));
         }
+        let mut is_cluster = false;
         let (scheme, rest) = match text.split_once("://") {
             None => (Scheme::Tcp, text),
             Some((scheme, rest)) => {
-                let known = "its scheme is none of redis, rediss, valkey, valkeys, unix and redis+sentinel";
-                (Scheme::of(scheme).ok_or_else(|| wrong(known))?, rest)
+                let known =
+                    "its scheme is none of redis, rediss, valkey, valkeys, unix, redis+sentinel and redis+cluster";
+                let plain = scheme.len().checked_sub("+cluster".len()).and_then(|end| scheme.split_at_checked(end));
+                let plain = plain.filter(|(_, kind)| kind.eq_ignore_ascii_case("+cluster"));
+                is_cluster = plain.is_some();
+                let found = Scheme::of(plain.map_or(scheme, |(plain, _)| plain));
+                (found.filter(|found| !is_cluster || *found != Scheme::Unix).ok_or_else(|| wrong(known))?, rest)
             }
         };
         if rest.contains('#') {
@@ -110,6 +120,8 @@ impl Address {
         if let Some(user) = user {
             parts.read_user(user)?;
         }
+        let places: Vec<&str> = if is_cluster { place.split(',').collect() } else { vec![place] };
+        let place = places[0];
         let endpoint = match scheme {
             Scheme::Unix if !place.is_empty() => {
                 return Err(wrong(
@@ -132,6 +144,10 @@ impl Address {
                 }
             }
         };
+        let cluster = if is_cluster { parse_seeds(&places)? } else { Vec::new() };
+        if is_cluster && parts.database.is_some_and(|database| database != 0) {
+            return Err(wrong("a cluster has no other database than 0"));
+        }
         let credentials = match (parts.username, parts.password) {
             (username, Some(password)) => Some(Credentials { username, password }),
             (Some(_), None) => return Err(wrong("it names a user and no password; a password alone is :password@")),
@@ -139,6 +155,7 @@ impl Address {
         };
         Ok(Self {
             endpoint,
+            cluster,
             credentials,
             database: parts.database.unwrap_or(0),
             protocol: parts.protocol,
@@ -245,6 +262,21 @@ pub(crate) fn parse_place_or(place: &str, usual: u16) -> Result<(String, u16), E
     Ok((host, port))
 }
 
+/// The nodes of a cluster that are asked for the others.
+fn parse_seeds(places: &[&str]) -> Result<Vec<cluster::Address>, Error> {
+    if places.len() > CLUSTER_SEEDS_MAX {
+        return Err(wrong(format_args!("it names more than {CLUSTER_SEEDS_MAX} servers")));
+    }
+    let seed = |place: &&str| {
+        if place.is_empty() && places.len() > 1 {
+            return Err(wrong("a server that it names is empty"));
+        }
+        let (host, port) = parse_place(place)?;
+        cluster::Address::new(&host, port).ok_or_else(|| wrong("a host of it cannot be one"))
+    };
+    places.iter().map(seed).collect()
+}
+
 /// Undoes `%40`.
 pub(crate) fn decode(text: &str) -> Result<String, Error> {
     let mut decoded = Vec::with_capacity(text.len());
@@ -301,6 +333,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_is_named_by_some_of_its_nodes() {
+        let seeds = |text: &str| -> Vec<String> { parse(text).cluster.iter().map(ToString::to_string).collect() };
+        assert_eq!(seeds("redis+cluster://:secret@a:7000,b,[::1]:7002"), ["a:7000", "b:6379", "[::1]:7002"]);
+        assert_eq!(seeds("valkey+cluster://a/0"), ["a:6379"]);
+        assert_eq!(seeds("redis://a"), [""; 0]);
+        let Endpoint::Tls { host, .. } = parse("rediss+cluster://a,b").endpoint else { panic!("no TLS") };
+        assert_eq!(host, "a");
+    }
+
+    #[test]
     fn a_unix_socket_may_have_a_password_and_a_database() {
         let address = parse("unix:///run/a%20b.sock?db=2");
         assert_eq!((address.endpoint, address.database), (Endpoint::Unix { path: "/run/a b.sock".to_owned() }, 2));
@@ -349,6 +391,11 @@ mod tests {
             "redis://a/1?db=2",
             "redis://ann@a",
             "redis://:a@b?password=c",
+            "redis+cluster://a/1",
+            "redis+cluster://a,",
+            "redis+cluster://a,b:0",
+            "unix+cluster:///a",
+            "http+cluster://a",
         ] {
             assert!(Address::parse(text).is_err(), "{text}");
         }
@@ -369,6 +416,8 @@ mod tests {
             "redis://h?protocol=sesame",
             "redis://h:sesame",
             "sesame://h",
+            "redis+cluster://sesame@h,i",
+            "redis+cluster://h,i:sesame",
             "unix://:sesame@h/x",
             "redis://:sesame@h?password=sesame",
         ] {

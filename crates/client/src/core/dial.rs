@@ -178,7 +178,8 @@ impl Core {
                     Failure::Refused(words) => (words, true),
                 };
                 let words: Arc<str> = words.into();
-                let is_hopeless = is_refused || state.reconnect.failures() >= FAILURES_MAX;
+                // A call of a cluster does not wait for one node.
+                let is_hopeless = is_refused || self.config.is_member() || state.reconnect.failures() >= FAILURES_MAX;
                 state.refusal = is_refused.then(|| ErrorKind::Refused(Arc::clone(&words)));
                 state.last_failure = Some(words);
                 if is_hopeless {

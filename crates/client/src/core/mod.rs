@@ -194,6 +194,16 @@ impl Core {
         wakes.run();
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Whether there is no connection, and the last attempt to make one has failed.
+    pub(crate) fn is_down(&self) -> bool {
+        let state = self.lock();
+        state.link.is_none() && state.reconnect.failures() > 0
+    }
+
     /// Whether a connection that is lost stays so: it had a state that the next one would not have.
     pub(crate) fn pin(&self, is_pinned: bool) {
         self.lock().is_pinned = is_pinned;

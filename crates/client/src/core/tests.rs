@@ -1,7 +1,7 @@
 //! What depends on when a caller comes: the means of reading are held here while others come.
 
 use super::{Core, Leader, SlotId};
-use crate::run::Run;
+use crate::run::Progress;
 use crate::{Config, Error, cmd};
 use respool_testkit::RedisServer;
 use std::sync::Arc;
@@ -10,16 +10,15 @@ use std::time::Duration;
 fn connected() -> (RedisServer, Arc<Core>) {
     let server = RedisServer::start().unwrap();
     let core = Core::new(Config::from_url(&format!("127.0.0.1:{}", server.port())).unwrap());
-    Run::new(&core).wait(&[cmd("PING")]).unwrap();
+    Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
     (server, core)
 }
 
 #[cfg(feature = "tokio")]
 async fn ping(core: Arc<Core>) -> Result<(), Error> {
     let commands = [cmd("PING")];
-    let mut run = Run::new(&core);
-    run.progress.limit = Some(Duration::from_secs(20));
-    std::future::poll_fn(|cx| run.poll(&commands, cx)).await
+    let mut progress = Progress::new(Some(Duration::from_secs(20)));
+    std::future::poll_fn(|cx| progress.poll(&core, &commands, cx)).await
 }
 
 #[cfg(feature = "tokio")]

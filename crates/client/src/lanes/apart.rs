@@ -12,9 +12,10 @@
 
 use super::Side;
 use super::shelf::{Lease, Wanting};
+use crate::cluster::Lane;
 use crate::core::{Core, Ended};
 use crate::events::Event;
-use crate::fitness::{blocks_for, is_retry_safe};
+use crate::fitness::{is_retry_safe, limit_of};
 use crate::run::{Progress, SameServer};
 use crate::{Command, Error, ErrorKind, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
@@ -63,13 +64,7 @@ impl LaneCall {
     /// usually take beyond that.
     pub(crate) fn new(side: &Arc<Side>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
         let usual = side.core.config.deadline;
-        let limit = explicit.or_else(|| {
-            let waits = commands.iter().try_fold(Duration::ZERO, |sum, command| match blocks_for(command) {
-                None => Some(sum),
-                Some(limit) => limit.map(|limit| sum.saturating_add(limit)),
-            });
-            usual.zip(waits).map(|(usual, waits)| usual.saturating_add(waits))
-        });
+        let limit = limit_of(&commands, explicit, usual);
         let mut commands = commands;
         if kind == Kind::Blocking {
             commands.insert(0, cmd("CLIENT ID"));
@@ -259,8 +254,25 @@ impl LaneCall {
     }
 
     /// Its connection, which is not free again yet.
-    pub(super) fn take_lease(&mut self) -> Option<Lease> {
+    pub(crate) fn take_lease(&mut self) -> Option<Lease> {
         self.lease.take()
+    }
+
+    /// Its requests, and those in front of them.
+    pub(crate) fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// What else there is at its node.
+    pub(crate) fn side(&self) -> &Arc<Side> {
+        &self.side
+    }
+
+    /// Whether none of its requests was sent.
+    pub(crate) fn is_lost_unsent(&self) -> bool {
+        let is_unsent = |ended: &Ended| matches!(ended, Ended::Failed(ErrorKind::Lost(_), Outcome::NotSent));
+        let mut all = self.progress.ended_before.iter().chain(&self.progress.ended);
+        self.progress.ended.is_some() && all.all(is_unsent)
     }
 
     /// The name of the first request.
@@ -343,12 +355,12 @@ impl Drop for Rescued {
 /// Made by [`Batch::apart`](crate::Batch::apart). Dropping it closes the connection.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Apart {
-    call: LaneCall,
+    call: Lane,
     refusal: Option<Error>,
 }
 
 impl Apart {
-    pub(crate) fn new(call: LaneCall, refusal: Option<Error>) -> Self {
+    pub(crate) fn new(call: Lane, refusal: Option<Error>) -> Self {
         Self { call, refusal }
     }
 
@@ -362,9 +374,9 @@ impl Apart {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        self.call.side.core.config.note_written(&self.call.commands);
+        self.call.note_written();
         result.map_err(|error| error.of(self.call.name()))?;
-        let replies = self.call.take_ended().map(|ended| match ended {
+        let replies = self.call.take_ended().into_iter().map(|ended| match ended {
             Ended::Reply(Reply::Error(error)) => Ok(Err(error)),
             Ended::Reply(reply) => Ok(Ok(reply)),
             Ended::Failed(kind, outcome) => Err(Error::new(kind, outcome)),

@@ -9,7 +9,7 @@ mod watch;
 
 pub use apart::Apart;
 pub(crate) use apart::{Kind, LaneCall};
-pub(crate) use shelf::Shelf;
+pub(crate) use shelf::{Lease, Shelf};
 pub use watch::{Exec, Watch, Watched};
 
 use crate::Config;

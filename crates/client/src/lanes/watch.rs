@@ -4,9 +4,10 @@
 //! sent on the next one fails instead.
 
 use super::Side;
-use super::apart::{Kind, LaneCall};
+use super::apart::Kind;
 use super::shelf::Lease;
 use crate::call::{finish_transaction, unfit_error};
+use crate::cluster::Lane;
 use crate::core::Ended;
 use crate::run::Progress;
 use crate::topology::Via;
@@ -21,14 +22,12 @@ use std::time::Duration;
 /// Watches keys, made by [`Client::watch`](crate::Client::watch).
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Watch {
-    call: LaneCall,
-    side: Arc<Side>,
+    call: Lane,
 }
 
 impl Watch {
-    pub(crate) fn new(side: &Arc<Side>, keys: impl ToArgs) -> Self {
-        let call = LaneCall::new(side, vec![cmd("WATCH").key(keys)], None, Kind::Plain);
-        Self { call, side: Arc::clone(side) }
+    pub(crate) fn new(via: Via<'_>, keys: impl ToArgs) -> Self {
+        Self { call: Lane::new(via, vec![cmd("WATCH").key(keys)], None, Kind::Plain) }
     }
 
     /// Waits in this thread.
@@ -41,13 +40,13 @@ impl Watch {
         let of = |error: Error| error.of(b"WATCH");
         result.map_err(of)?;
         let closed = || of(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted));
-        let mut lease = self.call.take_lease().ok_or_else(closed)?;
+        let (mut lease, side) = self.call.take_lease().ok_or_else(closed)?;
         lease.is_clean = false;
-        match self.call.take_ended().last() {
+        match self.call.take_ended().pop() {
             Some(Ended::Reply(Reply::Error(error))) => Err(of(Error::new(ErrorKind::Server(error), Outcome::Replied))),
             Some(Ended::Reply(_)) => {
                 lease.core.pin(true);
-                Ok(Watched { lease, side: Arc::clone(&self.side) })
+                Ok(Watched { lease, side })
             }
             Some(Ended::Failed(kind, outcome)) => Err(of(Error::new(kind, outcome))),
             None => Err(closed()),

@@ -9,13 +9,14 @@
 //! ```
 
 use super::mailbox::{Bounds, Mailbox, Message};
+use crate::cluster::Shared;
 use crate::core::Waiter;
 use crate::{Config, Error, ErrorKind, Outcome, Reply, ServerError};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 /// What a subscription is to.
@@ -92,6 +93,8 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(super) config: Config,
+    /// The cluster whose nodes it is to, whichever.
+    cluster: Option<Weak<Shared>>,
     state: Mutex<State>,
     /// A byte in it wakes the pump.
     bell: Mutex<Option<(UnixStream, Arc<UnixStream>)>>,
@@ -99,7 +102,18 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(config: Config) -> Arc<Self> {
-        Arc::new(Self { config, state: Mutex::default(), bell: Mutex::default() })
+        Arc::new(Self { config, cluster: None, state: Mutex::default(), bell: Mutex::default() })
+    }
+
+    /// For all nodes of a cluster: what is published at one comes from any.
+    pub(crate) fn of_cluster(config: Config, cluster: Weak<Shared>) -> Arc<Self> {
+        Arc::new(Self { config, cluster: Some(cluster), state: Mutex::default(), bell: Mutex::default() })
+    }
+
+    /// Where the next connection leads to.
+    pub(super) fn place(&self) -> Config {
+        let cluster = self.cluster.as_ref().and_then(Weak::upgrade);
+        cluster.map_or_else(|| self.config.clone(), |cluster| cluster.any_node())
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

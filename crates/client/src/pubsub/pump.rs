@@ -94,7 +94,7 @@ impl Greeted for Pump {
 impl Pump {
     fn connect(hub: &Arc<Hub>, lookup: &Lookup, began: Instant) -> Result<(Self, Link), String> {
         let until = Instant::now() + hub.config.connect_limit.min(LONGEST);
-        let link = Link::connect(&hub.config, lookup, until).map_err(|error| error.to_string())?;
+        let link = Link::connect(&hub.place(), lookup, until).map_err(|error| error.to_string())?;
         let mut pump = Self {
             hub: Arc::clone(hub),
             upstream: Upstream::new(hub.config.identity.clone(), WritePolicy::EachTurn),

@@ -1,0 +1,105 @@
+//! The keeper: a thread that has nodes asked what the cluster looks like, and wakes calls whose pause is over.
+//!
+//! It never waits for a node. Each question has a thread of its own while it lasts; there are only a few at a time, and none while
+//! nothing is wrong but one a minute.
+
+use super::{Shared, State};
+use crate::core::Ended;
+use crate::run::Progress;
+use crate::{Command, Reply, cmd};
+use respool_route::cluster::{Address, RefreshStep, RefreshTerms, Report};
+use respool_wire::Value;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+impl Shared {
+    /// Lets the keeper look again, which is begun if there is none.
+    pub(super) fn wake_keeper(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if std::mem::replace(&mut state.has_keeper, true) {
+            drop(state);
+            self.changed.notify_one();
+            return;
+        }
+        let shared = Arc::clone(self);
+        let spawned = std::thread::Builder::new().name("respool-cluster".to_owned()).spawn(move || shared.keep());
+        // Without a thread the next call that needs it tries again.
+        state.has_keeper = spawned.is_ok();
+    }
+
+    /// The life of the thread.
+    fn keep(self: &Arc<Self>) {
+        let mut state = self.lock();
+        while !state.is_over && !state.is_closed {
+            let now_us = self.now_us();
+            let polled = state.refresh.poll(now_us, crate::core::chance());
+            let mut news = polled.map.map(|map| self.install(&mut state, map)).unwrap_or_default();
+            let later = state.pauses.split_off(&(now_us + 1, 0));
+            news.woken.extend(std::mem::replace(&mut state.pauses, later).into_values());
+            let (question, until_us) = match polled.step {
+                RefreshStep::Ask { number, address } => (Some((number, address)), now_us),
+                RefreshStep::Wait(until_us) => (None, until_us),
+            };
+            if question.is_some() || !news.is_empty() {
+                drop(state);
+                news.tell();
+                if let Some((number, address)) = question {
+                    self.begin_question(number, address);
+                }
+                state = self.lock();
+                continue;
+            }
+            let until_us =
+                state.pauses.first_key_value().map_or(until_us, |((first_us, _), _)| until_us.min(*first_us));
+            let left = Duration::from_micros(until_us.saturating_sub(now_us)).min(Duration::from_secs(3600));
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.has_keeper = false;
+    }
+
+    fn begin_question(self: &Arc<Self>, number: u64, address: Address) {
+        let shared = Arc::clone(self);
+        let asking = move || {
+            let report = shared.ask(&address);
+            shared.take_report(number, report);
+        };
+        if std::thread::Builder::new().name("respool-ask".to_owned()).spawn(asking).is_err() {
+            self.take_report(number, None);
+        }
+    }
+
+    fn take_report(self: &Arc<Self>, number: u64, report: Option<Report>) {
+        let mut state = self.lock();
+        let map = state.refresh.on_answer(number, report);
+        let news = map.map(|map| self.install(&mut state, map)).unwrap_or_default();
+        drop(state);
+        self.changed.notify_one();
+        news.tell();
+    }
+
+    /// What a node says that the cluster looks like.
+    fn ask(&self, address: &Address) -> Option<Report> {
+        let node = self.node_at(address);
+        let limit = Duration::from_micros(RefreshTerms::default().answer_limit_us);
+        let command = [cmd("CLUSTER SLOTS")];
+        let mut progress = Progress::new(Some(limit));
+        let result = progress.wait(&node.core, &command);
+        progress.abandon(&node.core);
+        result.ok()?;
+        match progress.ended.take()? {
+            Ended::Reply(reply) => Report::from_slots(&value_of(reply)?, address).ok(),
+            Ended::Failed(..) => None,
+        }
+    }
+}
+
+/// A reply in the form in which reports are read.
+fn value_of(reply: Reply) -> Option<Value> {
+    let mut bytes = Vec::new();
+    reply.write(&mut bytes);
+    Value::parse(&bytes).ok()
+}
+
+/// The request by which a connection says that the next one follows a redirect of a slot that is on its way.
+pub(super) fn asking() -> Command {
+    cmd("ASKING")
+}

@@ -1,0 +1,284 @@
+//! Requests on a connection of their own at the node that has their slot, through redirects.
+//!
+//! A node whose slot goes away lets its blocked clients go with a redirect, so a request that waits follows its key. What is at one
+//! node at a time is a [`LaneCall`]; here it is decided at which.
+
+use super::plan::{Parts, Plan, plan};
+use super::reads::Reads;
+use super::unit::{How, Rest};
+use super::{Cluster, left_us};
+use crate::core::{Ended, chance};
+use crate::fitness::limit_of;
+use crate::lanes::{Kind, LaneCall, Lease, Side};
+use crate::topology::{Node, Via};
+use crate::{Command, Error, ErrorKind, Outcome, Reply};
+use respool_route::cluster::{Attempt, Next, Redirect, Trigger};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Requests on a connection of their own.
+pub(crate) enum Lane {
+    /// Of one server.
+    One(Box<LaneCall>),
+    /// Of a cluster.
+    Roams(Box<Roams>),
+}
+
+/// Requests of a cluster.
+pub(crate) struct Roams {
+    cluster: Arc<Cluster>,
+    commands: Vec<Command>,
+    kind: Kind,
+    /// How long it may take, if its caller has said so.
+    explicit: Option<Duration>,
+    until_us: Option<u64>,
+    attempt: Attempt,
+    /// Where a redirect has sent it.
+    redirected: Option<Arc<Node>>,
+    step: Step,
+}
+
+enum Step {
+    Place,
+    At(Arc<Node>, LaneCall),
+    Pausing(Rest),
+    /// With its connection, which is not free again yet.
+    Over(Option<(Arc<Node>, LaneCall)>, Vec<Ended>),
+}
+
+impl Lane {
+    /// `explicit` is how long it may take if its caller has said so.
+    pub(crate) fn new(via: Via<'_>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
+        let cluster = match via {
+            Via::Node(_, side) => return Self::One(Box::new(LaneCall::new(side, commands, explicit, kind))),
+            Via::Cluster(cluster) => cluster,
+        };
+        let limit = limit_of(&commands, explicit, cluster.config.deadline);
+        let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+        Self::Roams(Box::new(Roams {
+            cluster: Arc::clone(cluster),
+            commands,
+            kind,
+            explicit,
+            until_us: limit.map(|limit| cluster.now_us().saturating_add(micros(limit))),
+            attempt: Attempt::new(),
+            redirected: None,
+            step: Step::Place,
+        }))
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self {
+            Self::One(call) => call.poll(cx),
+            Self::Roams(roams) => roams.advance(&mut How::Task(cx)).map_or(Poll::Pending, Poll::Ready),
+        }
+    }
+
+    /// Waits in this thread.
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        let roams = match self {
+            Self::One(call) => return call.wait(),
+            Self::Roams(roams) => roams,
+        };
+        loop {
+            if let Some(result) = roams.advance(&mut How::Thread) {
+                return result;
+            }
+            if let Step::Pausing(rest) = &roams.step {
+                rest.park(&roams.cluster);
+            }
+        }
+    }
+
+    /// The replies, in order, once it is over.
+    pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
+        match self {
+            Self::One(call) => call.take_ended().collect(),
+            Self::Roams(roams) => match &mut roams.step {
+                Step::Over(_, ended) => std::mem::take(ended),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// Its connection, which is not free again yet, and what else there is at its node.
+    pub(crate) fn take_lease(&mut self) -> Option<(Lease, Arc<Side>)> {
+        let take = |call: &mut LaneCall| Some((call.take_lease()?, Arc::clone(call.side())));
+        match self {
+            Self::One(call) => take(call),
+            Self::Roams(roams) => match &mut roams.step {
+                Step::Over(Some((_, call)), _) => take(call),
+                _ => None,
+            },
+        }
+    }
+
+    /// Its requests are over, or may have been executed.
+    pub(crate) fn note_written(&self) {
+        match self {
+            Self::One(call) => call.side().core.config.note_written(call.commands()),
+            Self::Roams(roams) => roams.cluster.config.note_written(&roams.commands),
+        }
+    }
+
+    /// The name of the first request.
+    pub(crate) fn name(&self) -> &[u8] {
+        match self {
+            Self::One(call) => call.name(),
+            Self::Roams(roams) => roams.commands.first().map_or(&b""[..], Command::name),
+        }
+    }
+}
+
+impl Roams {
+    /// Where it goes by the table.
+    fn place(&mut self) -> Result<Step, Error> {
+        let unsent = |kind| Error::new(kind, Outcome::NotSent);
+        if self.cluster.is_closed() {
+            return Err(unsent(ErrorKind::Closed));
+        }
+        if let Some(node) = self.redirected.take() {
+            return Ok(self.at(node));
+        }
+        let table = self.cluster.table();
+        let mut only = None;
+        for command in self.commands.iter().filter(|_| table.is_known()) {
+            match plan(command, Reads::Primary, &table) {
+                Plan::One(target) => match (target.slot(), only) {
+                    (Some(slot), Some(other)) if slot != other => return Err(unsent(ErrorKind::CrossSlot)),
+                    (slot, other) => only = other.or(slot),
+                },
+                Plan::Parts(_, _, Parts::OfKeys) => return Err(unsent(ErrorKind::CrossSlot)),
+                // Of a connection, as WAIT: it goes where the others go.
+                Plan::Parts(_, _, Parts::OfNodes) => {}
+                Plan::Refused(kind) => return Err(unsent(kind)),
+            }
+        }
+        let node = match only {
+            Some(slot) => table.shard_of(slot).map(|shard| &shard.primary),
+            None => table.any(chance()),
+        };
+        match node.cloned() {
+            Some(node) => Ok(self.at(node)),
+            None => {
+                let why = ErrorKind::Lost("no node of the cluster is known for it".into());
+                self.unreachable(table.version, unsent(why))
+            }
+        }
+    }
+
+    fn at(&self, node: Arc<Node>) -> Step {
+        let left = left_us(self.until_us, self.cluster.now_us());
+        let explicit = self.explicit.and(left);
+        let call = LaneCall::new(&node.side, self.commands.clone(), explicit, self.kind);
+        Step::At(node, call)
+    }
+
+    /// A pause, and to where the table says then; the error if there is no time for it.
+    fn unreachable(&mut self, version: u64, error: Error) -> Result<Step, Error> {
+        self.cluster.trigger(Trigger::Stuck);
+        let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, chance());
+        match next {
+            Next::Wait(until_us) => Ok(Step::Pausing(Rest::new(until_us, version))),
+            Next::Send { .. } | Next::GiveUp => Err(error),
+        }
+    }
+
+    /// The node has answered.
+    fn take_replies(&mut self, node: Arc<Node>, mut call: LaneCall) -> Step {
+        let version = self.cluster.table().version;
+        let ended: Vec<Ended> = call.take_ended().collect();
+        let first = ended.iter().find_map(|ended| match ended {
+            Ended::Reply(Reply::Error(error)) => Some(error),
+            _ => None,
+        });
+        // Of several requests some were executed unless the first was redirected.
+        let is_first = matches!(ended.first(), Some(Ended::Reply(Reply::Error(_))));
+        let redirect = first.filter(|_| is_first).and_then(|error| match error.code() {
+            // A node that is no primary any longer lets go of what waits there.
+            "UNBLOCKED" => Some(Redirect::ReadOnly),
+            _ => Redirect::parse(error.bytes(), &node.address()),
+        });
+        let Some(redirect) = redirect else { return Step::Over(Some((node, call)), ended) };
+        if let Redirect::Moved { slot, to } = &redirect {
+            self.cluster.note_moved(*slot, to);
+        } else if redirect.is_news() {
+            self.cluster.trigger(Trigger::Stuck);
+        }
+        // What a slot on its way answers is about this request alone, and not about the next on the same connection.
+        let followed = if matches!(redirect, Redirect::Ask { .. }) { Redirect::TryAgain } else { redirect };
+        match self.attempt.on_redirect(&followed, self.cluster.now_us(), self.until_us, chance()) {
+            Next::Send { to, .. } => {
+                self.redirected = Some(self.cluster.node_at(&to));
+                Step::Place
+            }
+            Next::Wait(until_us) => Step::Pausing(Rest::new(until_us, version)),
+            Next::GiveUp => Step::Over(Some((node, call)), ended),
+        }
+    }
+
+    /// Goes on until it has to wait: `None`.
+    fn advance(&mut self, how: &mut How<'_, '_>) -> Option<Result<(), Error>> {
+        loop {
+            let over = || Step::Over(None, Vec::new());
+            self.step = match std::mem::replace(&mut self.step, over()) {
+                Step::Over(call, ended) => {
+                    self.step = Step::Over(call, ended);
+                    return Some(Ok(()));
+                }
+                Step::Place => match self.place() {
+                    Ok(step) => step,
+                    Err(error) => return Some(Err(error)),
+                },
+                Step::Pausing(mut rest) => {
+                    if !rest.is_over(&self.cluster, how) {
+                        self.step = Step::Pausing(rest);
+                        return None;
+                    }
+                    Step::Place
+                }
+                Step::At(node, mut call) => {
+                    let result = match how {
+                        How::Task(cx) => match call.poll(cx) {
+                            Poll::Ready(result) => result,
+                            Poll::Pending => {
+                                self.step = Step::At(node, call);
+                                return None;
+                            }
+                        },
+                        How::Thread => call.wait(),
+                    };
+                    let version = self.cluster.table().version;
+                    let failed = match &result {
+                        Ok(()) if call.is_lost_unsent() => {
+                            Some(Error::new(ErrorKind::Lost("the connection was lost".into()), Outcome::NotSent))
+                        }
+                        Ok(()) => None,
+                        Err(error)
+                            if matches!(error.kind(), ErrorKind::Lost(_)) && error.outcome() == Outcome::NotSent =>
+                        {
+                            Some(error.clone())
+                        }
+                        Err(error) => return Some(Err(error.clone())),
+                    };
+                    match failed {
+                        None => self.take_replies(node, call),
+                        Some(error) => match self.unreachable(version, error) {
+                            Ok(step) => step,
+                            Err(error) => return Some(Err(error)),
+                        },
+                    }
+                }
+            };
+        }
+    }
+}
+
+impl Drop for Roams {
+    fn drop(&mut self) {
+        if let Step::Pausing(rest) = &mut self.step {
+            rest.leave(&self.cluster);
+        }
+    }
+}

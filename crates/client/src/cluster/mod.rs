@@ -1,0 +1,283 @@
+//! Redis Cluster: the nodes of a client, and the table by which callers find theirs.
+//!
+//! ```text
+//!   caller --slot--> table (immutable) --> node --> its connection: the caller writes and reads there itself
+//!      |                ^
+//!      |  MOVED         | a new table
+//!      '--------> refresh state <-- keeper: a thread that asks nodes what the cluster looks like, and ends pauses
+//! ```
+//!
+//! No request passes through a task or a queue of the cluster: what is slow or dead at one node holds up nothing at another. The
+//! refresh state is locked by redirects and by the keeper, and never while anything is waited for.
+
+mod keeper;
+mod lane;
+mod plan;
+mod reads;
+mod routed;
+mod table;
+mod unit;
+mod walk;
+
+pub(crate) use lane::Lane;
+pub use reads::Reads;
+pub(crate) use routed::{Kind, Routed};
+pub(crate) use table::Table;
+pub(crate) use walk::Walk;
+
+use crate::Config;
+use crate::client::Stats;
+use crate::core::Waiter;
+use crate::limits::CLUSTER_NODES_MAX;
+use crate::pubsub::Hub;
+use crate::topology::Node;
+use reads::Policy;
+use respool_route::cluster::{Address, Refresh, RefreshTerms, SlotMap, Trigger};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use table::Snapshot;
+
+/// The cluster that a client leads to. The keeper ends with it.
+#[derive(Debug)]
+pub(crate) struct Cluster(Arc<Shared>);
+
+/// What callers and the keeper share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) policy: Policy,
+    /// Subscriptions to channels and patterns.
+    pub(crate) hub: Arc<Hub>,
+    table: Snapshot,
+    is_closed: AtomicBool,
+    state: Mutex<State>,
+    /// Tells the keeper that something has changed.
+    changed: Condvar,
+    began: Instant,
+}
+
+#[derive(Debug)]
+struct State {
+    refresh: Refresh,
+    /// Those of the table, and those that a redirect or a seed has named since.
+    nodes: HashMap<Address, Arc<Node>>,
+    /// Calls that wait, by when they go on.
+    pauses: BTreeMap<(u64, u64), Waiter>,
+    numbers: u64,
+    has_keeper: bool,
+    is_over: bool,
+    is_closed: bool,
+}
+
+/// What a new table has come to, to be told without the lock.
+#[derive(Default)]
+#[must_use = "calls wait for it"]
+struct News {
+    woken: Vec<Waiter>,
+    /// No member any longer. Calls that use one keep it.
+    old: Vec<Arc<Node>>,
+}
+
+impl News {
+    fn is_empty(&self) -> bool {
+        self.woken.is_empty() && self.old.is_empty()
+    }
+
+    fn tell(self) {
+        self.woken.into_iter().for_each(Waiter::wake);
+        drop(self.old);
+    }
+}
+
+/// A call's place among those that wait.
+pub(crate) type Pause = (u64, u64);
+
+impl Deref for Cluster {
+    type Target = Arc<Shared>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.changed.notify_one();
+        self.0.hub.close();
+    }
+}
+
+impl Cluster {
+    /// The cluster that the settings name seeds of. Nothing is dialled yet.
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        let seeds = config.cluster.clone();
+        let state = State {
+            refresh: Refresh::new(RefreshTerms::default(), seeds),
+            nodes: HashMap::new(),
+            pauses: BTreeMap::new(),
+            numbers: 0,
+            has_keeper: false,
+            is_over: false,
+            is_closed: false,
+        };
+        let shared = Arc::new_cyclic(|shared| Shared {
+            policy: Policy::new(config.reads),
+            hub: Hub::of_cluster(config.clone(), Weak::clone(shared)),
+            config,
+            table: Snapshot::default(),
+            is_closed: AtomicBool::new(false),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            began: Instant::now(),
+        });
+        Arc::new(Self(shared))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Microseconds since the client was made.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
+    /// The table that holds; without shards before the first report.
+    #[inline]
+    pub(crate) fn table(&self) -> Arc<Table> {
+        self.table.load()
+    }
+
+    /// The table may be wrong. Begins the keeper if there is none.
+    pub(crate) fn trigger(self: &Arc<Self>, trigger: Trigger) {
+        let now_us = self.now_us();
+        let mut state = self.lock();
+        state.refresh.on_trigger(trigger, now_us, crate::core::chance());
+        self.wake_keeper(state);
+    }
+
+    /// A node has said that a slot is elsewhere.
+    pub(crate) fn note_moved(self: &Arc<Self>, slot: u16, to: &Address) {
+        let now_us = self.now_us();
+        let mut state = self.lock();
+        let moved = state.refresh.on_moved(slot, to, now_us, crate::core::chance());
+        let news = moved.map(|map| self.install(&mut state, map)).unwrap_or_default();
+        self.wake_keeper(state);
+        news.tell();
+    }
+
+    /// Where any node is: a primary, or a seed while none is known.
+    pub(crate) fn any_node(self: &Arc<Self>) -> Config {
+        let chance = crate::core::chance();
+        let table = self.table();
+        let seed = || &self.config.cluster[chance as usize % self.config.cluster.len()];
+        let address = table.any(chance).map_or_else(|| seed().clone(), |node| node.address());
+        if !table.is_known() {
+            self.trigger(Trigger::Stuck);
+        }
+        self.config.at(address.host(), address.port())
+    }
+
+    /// The node at `address`, which may be none of the table's.
+    pub(crate) fn node_at(&self, address: &Address) -> Arc<Node> {
+        let mut state = self.lock();
+        let mut old = Vec::new();
+        if state.nodes.len() >= CLUSTER_NODES_MAX && !state.nodes.contains_key(address) {
+            // Redirects may name any address.
+            let table = self.table();
+            old.extend(state.nodes.extract_if(|address, _| !table.has(address)));
+        }
+        let node = self.node_in(&mut state, address);
+        drop(state);
+        drop(old);
+        node
+    }
+
+    fn node_in(&self, state: &mut State, address: &Address) -> Arc<Node> {
+        if let Some(node) = state.nodes.get(address) {
+            return Arc::clone(node);
+        }
+        let node = Arc::new(Node::member(self.config.at(address.host(), address.port()), address.clone()));
+        if state.is_closed {
+            node.close();
+        }
+        state.nodes.insert(address.clone(), Arc::clone(&node));
+        node
+    }
+
+    /// The map holds from now on.
+    fn install(&self, state: &mut State, map: Arc<SlotMap>) -> News {
+        let table = Table::new(map, |address| self.node_in(state, address));
+        let old = state.nodes.extract_if(|address, _| !table.has(address)).map(|(_, node)| node).collect();
+        self.table.store(Arc::new(table));
+        News { woken: std::mem::take(&mut state.pauses).into_values().collect(), old }
+    }
+
+    /// Waits until this time, or until there is another table than that of this version. `None`: there is.
+    pub(crate) fn pause(
+        self: &Arc<Self>,
+        pause: &mut Option<Pause>,
+        until_us: u64,
+        version: u64,
+        waiter: Waiter,
+    ) -> Option<()> {
+        let mut state = self.lock();
+        let old = pause.take().and_then(|pause| state.pauses.remove(&pause));
+        let goes_on = self.table.version() != version || state.is_closed;
+        if !goes_on {
+            state.numbers += 1;
+            let place = (until_us, state.numbers);
+            state.pauses.insert(place, waiter);
+            *pause = Some(place);
+            self.wake_keeper(state);
+        } else {
+            drop(state);
+        }
+        drop(old);
+        (!goes_on).then_some(())
+    }
+
+    /// The call does not wait any longer.
+    pub(crate) fn end_pause(&self, pause: &mut Option<Pause>) {
+        let old = pause.take().and_then(|pause| self.lock().pauses.remove(&pause));
+        drop(old);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// All nodes that there are connections to, or may be.
+    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
+        self.lock().nodes.values().cloned().collect()
+    }
+
+    /// Ends all connections, for good.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        self.is_closed.store(true, Ordering::Release);
+        let pauses = std::mem::take(&mut state.pauses);
+        let nodes: Vec<Arc<Node>> = state.nodes.values().cloned().collect();
+        drop(state);
+        self.changed.notify_one();
+        self.hub.close();
+        nodes.iter().for_each(|node| node.close());
+        pauses.into_values().for_each(Waiter::wake);
+    }
+
+    pub(crate) fn add_stats(&self, stats: &mut Stats) {
+        self.nodes().iter().for_each(|node| node.add_stats(stats));
+    }
+}
+
+/// How much of a call's time is left, in microseconds from `now_us` on.
+pub(crate) fn left_us(until_us: Option<u64>, now_us: u64) -> Option<Duration> {
+    until_us.map(|until_us| Duration::from_micros(until_us.saturating_sub(now_us)))
+}

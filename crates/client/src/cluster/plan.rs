@@ -1,0 +1,98 @@
+//! From a request to where it goes: by its row of the command table, or by the key that its caller has marked.
+
+use super::Table;
+use super::reads::Reads;
+use super::unit::Target;
+use crate::core::chance;
+use crate::fitness::{row_of, with_request};
+use crate::{Command, ErrorKind};
+use respool_command::lookup;
+use respool_route::cluster::{SlotPlan, plan_slots, slot_of};
+use respool_route::{Gather, PlanError, Scratch};
+
+/// Where a request goes.
+pub(super) enum Plan {
+    /// As it is, to one place.
+    One(Target),
+    /// In parts, whose replies are joined. By its keys, or as it is to several nodes.
+    Parts(Vec<(Target, Command)>, Box<Gather>, Parts),
+    /// Nowhere; why.
+    Refused(ErrorKind),
+}
+
+/// Why a request has parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// Its keys are in several slots.
+    OfKeys,
+    /// It is for all nodes, and has no keys.
+    OfNodes,
+}
+
+/// Where a request goes that is at one place whatever the cluster looks like; `None` if that is to be found out.
+pub(super) fn target(command: &Command, reads: Reads) -> Option<Target> {
+    let Some(row) = lookup(command.name()) else {
+        let target = command.marked_key().map(|key| Target::Slot(slot_of(&key), reads.includes(|| false)));
+        return Some(target.unwrap_or(Target::Any));
+    };
+    if row.is_plain && row.keys.single() == Some(1) {
+        let key = command.words().1;
+        let target = || Target::Slot(slot_of(key), reads.includes(|| row.is_replica_readable));
+        // A key that is empty or too long to lie in the request is found below.
+        return (!key.is_empty()).then(target);
+    }
+    None
+}
+
+/// Where a request goes, by this table.
+pub(super) fn plan(command: &Command, reads: Reads, table: &Table) -> Plan {
+    if let Some(target) = target(command, reads) {
+        return Plan::One(target);
+    }
+    let Some(row) = lookup(command.name()) else { return Plan::One(Target::Any) };
+    let row = row_of(row, command);
+    let at = |slot| Target::Slot(slot, reads.includes(|| row.is_replica_readable));
+    let planned = with_request(command, |request| {
+        let mut scratch = Scratch::new();
+        let mut gather = Box::new(Gather::new());
+        match plan_slots(row, request.args, &mut scratch) {
+            Ok(SlotPlan::Any) => Plan::One(command.marked_key().map_or(Target::Any, |key| at(slot_of(&key)))),
+            Ok(SlotPlan::One(slot)) => Plan::One(at(slot)),
+            Ok(SlotPlan::Split) => {
+                gather.begin_split(row, &scratch);
+                let mut encoded = Vec::new();
+                let mut part = |part: respool_route::Part<'_>| {
+                    encoded.clear();
+                    part.encode(request, &mut encoded);
+                    Some((at(part.node.get() as u16), command.with_encoded(&encoded)?))
+                };
+                match scratch.parts().map(&mut part).collect() {
+                    Some(parts) => Plan::Parts(parts, gather, Parts::OfKeys),
+                    None => Plan::Refused(ErrorKind::Unfit("cannot be split")),
+                }
+            }
+            Ok(SlotPlan::AllShards) => {
+                let all = |shard: &super::table::Shard| (Target::Slot(shard.slot, false), command.clone());
+                let parts: Vec<_> = table.shards().iter().map(all).collect();
+                gather.begin_all(row, request.args, parts.len(), chance());
+                Plan::Parts(parts, gather, Parts::OfNodes)
+            }
+            Ok(SlotPlan::AllNodes) => {
+                let members = table.shards().iter().flat_map(super::table::Shard::members);
+                let parts: Vec<_> = members
+                    .map(|(node, is_replica)| (Target::Node(std::sync::Arc::clone(node), is_replica), command.clone()))
+                    .collect();
+                gather.begin_all(row, request.args, parts.len(), chance());
+                Plan::Parts(parts, gather, Parts::OfNodes)
+            }
+            Ok(SlotPlan::Walk) => {
+                Plan::Refused(ErrorKind::Unfit("goes from node to node in a cluster: use Client::scan_keys"))
+            }
+            Err(PlanError::CrossSlot { .. }) => Plan::Refused(ErrorKind::CrossSlot),
+            Err(PlanError::Unsupported | PlanError::UnnamedKeys) => {
+                Plan::Refused(ErrorKind::Unfit("is for one node: a cluster has several, see Client::each_shard"))
+            }
+        }
+    });
+    planned.unwrap_or(Plan::One(Target::Any))
+}

@@ -1,0 +1,313 @@
+//! What a caller has asked a cluster for: one request, several, or a transaction, in units that are each at one node.
+//!
+//! Units of one call go their ways at the same time. A call is over when all of them are.
+
+use super::plan::{Parts, Plan, plan};
+use super::reads::Reads;
+use super::unit::{How, Rest, Target, Together, Unit};
+use super::{Cluster, Table};
+use crate::core::Ended;
+use crate::{Command, Error, ErrorKind, Outcome, Reply};
+use bytes::Bytes;
+use respool_route::Gather;
+use respool_route::cluster::Trigger;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// What it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Requests, each for itself. Those for one node follow each other there.
+    #[default]
+    Each,
+    /// A transaction.
+    Whole,
+    /// The one request, to the primary of each shard.
+    EachShard,
+    /// The one request, to the primary of this slot's shard.
+    At(u16),
+}
+
+/// A call of a cluster.
+pub(crate) struct Routed {
+    cluster: Arc<Cluster>,
+    kind: Kind,
+    until_us: Option<u64>,
+    state: State,
+}
+
+enum State {
+    /// Until there is a table.
+    New(Vec<Command>, Option<Rest>),
+    Under(Vec<Unit>, Join),
+    Over,
+}
+
+/// How the replies of the units become those of the call.
+enum Join {
+    /// They are those of the first unit.
+    Only,
+    /// Each unit's requests are these of the call's, of so many.
+    Placed(Vec<Vec<usize>>, usize),
+    /// They are parts of one reply: which parts each unit has.
+    Gathered(Vec<Vec<usize>>, Box<Gather>),
+}
+
+/// Requests for one node: which, where each goes, and its place in the call.
+type Group = (usize, Vec<Target>, Vec<Command>, Vec<usize>);
+
+impl Routed {
+    pub(crate) fn new(cluster: &Arc<Cluster>, commands: &[Command], kind: Kind, limit: Option<Duration>) -> Self {
+        let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+        let until_us = limit.map(|limit| cluster.now_us().saturating_add(micros(limit)));
+        let state = State::New(commands.to_vec(), None);
+        Self { cluster: Arc::clone(cluster), kind, until_us, state }
+    }
+
+    fn unit(&self, commands: Vec<Command>, targets: Vec<Target>, together: Together) -> Unit {
+        Unit::new(&self.cluster, commands, targets, together, self.until_us)
+    }
+
+    /// Makes units of the requests.
+    fn begin(&self, mut commands: Vec<Command>, table: &Table) -> Result<State, ErrorKind> {
+        let reads = self.cluster.policy.get();
+        match self.kind {
+            Kind::Whole => {
+                let target = whole_target(&commands[1..commands.len() - 1], table)?;
+                let targets = vec![target; commands.len()];
+                Ok(State::Under(vec![self.unit(commands, targets, Together::Whole)], Join::Only))
+            }
+            Kind::At(slot) => {
+                let targets = vec![Target::Slot(slot, false); commands.len()];
+                Ok(State::Under(vec![self.unit(commands, targets, Together::Each)], Join::Only))
+            }
+            Kind::EachShard => {
+                let command = commands.swap_remove(0);
+                let unit = |target| self.unit(vec![command.clone()], vec![target], Together::Each);
+                let slots = table.shards().iter().map(|shard| Target::Slot(shard.slot, false));
+                let units: Vec<Unit> = slots.map(unit).collect();
+                let count = units.len();
+                Ok(State::Under(units, Join::Placed((0..count).map(|at| vec![at]).collect(), count)))
+            }
+            Kind::Each if commands.len() == 1 => match plan(&commands[0], reads, table) {
+                Plan::One(target) => {
+                    Ok(State::Under(vec![self.unit(commands, vec![target], Together::Each)], Join::Only))
+                }
+                Plan::Parts(parts, gather, _) => {
+                    let (units, places) = self.grouped(parts, table);
+                    Ok(State::Under(units, Join::Gathered(places, gather)))
+                }
+                Plan::Refused(kind) => Err(kind),
+            },
+            Kind::Each => {
+                let mut placed = Vec::with_capacity(commands.len());
+                for command in commands {
+                    match plan(&command, reads, table) {
+                        Plan::One(target) => placed.push((target, command)),
+                        Plan::Parts(..) => {
+                            return Err(ErrorKind::Unfit("is for several nodes of the cluster: call it alone"));
+                        }
+                        Plan::Refused(kind) => return Err(kind),
+                    }
+                }
+                // What is read behind a write must see it, and not see one that stands behind: all or none goes to replicas.
+                let is_fit = |target: &Target| matches!(target, Target::Slot(_, true));
+                if !placed.iter().all(|(target, _)| is_fit(target)) {
+                    placed.iter_mut().for_each(|(target, _)| target.use_primary());
+                }
+                let count = placed.len();
+                let (units, places) = self.grouped(placed, table);
+                Ok(State::Under(units, Join::Placed(places, count)))
+            }
+        }
+    }
+
+    /// A unit for each node, in order, and which of the requests it has.
+    fn grouped(&self, requests: Vec<(Target, Command)>, table: &Table) -> (Vec<Unit>, Vec<Vec<usize>>) {
+        let mut groups: Vec<Group> = Vec::new();
+        for (place, (target, command)) in requests.into_iter().enumerate() {
+            let node = match &target {
+                Target::Slot(slot, _) => table.shard_of(*slot).map(|shard| Arc::as_ptr(&shard.primary)),
+                Target::Node(node, _) => Some(Arc::as_ptr(node)),
+                Target::Any => None,
+            };
+            let node = node.map_or(0, |node| node as usize);
+            let group = match groups.iter().position(|group| group.0 == node) {
+                Some(at) => &mut groups[at],
+                None => {
+                    groups.push((node, Vec::new(), Vec::new(), Vec::new()));
+                    let last = groups.len() - 1;
+                    &mut groups[last]
+                }
+            };
+            group.1.push(target);
+            group.2.push(command);
+            group.3.push(place);
+        }
+        let unit = |(_, targets, commands, places)| (self.unit(commands, targets, Together::Each), places);
+        groups.into_iter().map(unit).unzip()
+    }
+
+    /// Makes its units as soon as there is a table. `None`: it waits for one.
+    fn make_units(&mut self, how: &How<'_, '_>) -> Option<Result<(), Error>> {
+        loop {
+            let State::New(commands, rest) = &mut self.state else { return Some(Ok(())) };
+            let table = self.cluster.table();
+            if table.is_known() {
+                if let Some(rest) = rest {
+                    rest.leave(&self.cluster);
+                }
+                let commands = std::mem::take(commands);
+                self.state = State::Over;
+                return Some(self.begin(commands, &table).map(|state| self.state = state).map_err(unsent));
+            }
+            let is_late = self.until_us.is_some_and(|until_us| self.cluster.now_us() >= until_us);
+            if is_late || self.cluster.is_closed() {
+                let why = || ErrorKind::Lost("no node has said what the cluster looks like".into());
+                return Some(Err(unsent(if is_late { why() } else { ErrorKind::Closed })));
+            }
+            self.cluster.trigger(Trigger::Stuck);
+            let until_us = self.until_us.unwrap_or(u64::MAX);
+            if !rest.get_or_insert_with(|| Rest::new(until_us, table.version)).is_over(&self.cluster, how) {
+                return None;
+            }
+            *rest = None;
+        }
+    }
+
+    /// All units are over.
+    fn finish(&mut self) -> Result<Vec<Ended>, Error> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Under(mut units, join) => join.join(units.iter_mut().map(Unit::take_ended).collect()),
+            State::New(..) | State::Over => Err(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted)),
+        }
+    }
+
+    /// Goes on in a task.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<Ended>, Error>> {
+        match self.make_units(&How::Task(cx)) {
+            None => return Poll::Pending,
+            Some(Err(error)) => return Poll::Ready(Err(error)),
+            Some(Ok(())) => {}
+        }
+        let mut is_over = true;
+        if let State::Under(units, _) = &mut self.state {
+            units.iter_mut().for_each(|unit| is_over &= unit.poll(cx).is_ready());
+        }
+        if is_over { Poll::Ready(self.finish()) } else { Poll::Pending }
+    }
+
+    /// Waits in this thread.
+    pub(crate) fn wait(&mut self) -> Result<Vec<Ended>, Error> {
+        loop {
+            match self.make_units(&How::Thread) {
+                Some(result) => break result?,
+                None => {
+                    if let State::New(_, Some(rest)) = &self.state {
+                        rest.park(&self.cluster);
+                    }
+                }
+            }
+        }
+        if let State::Under(units, _) = &mut self.state
+            && let [unit] = &mut units[..]
+        {
+            unit.wait();
+            return self.finish();
+        }
+        // A thread reads for all at one node. At several it waits as a task does.
+        let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+        loop {
+            if let Poll::Ready(result) = self.poll(&mut Context::from_waker(&waker)) {
+                return result;
+            }
+            std::thread::park();
+        }
+    }
+}
+
+impl Drop for Routed {
+    fn drop(&mut self) {
+        if let State::New(_, Some(rest)) = &mut self.state {
+            rest.leave(&self.cluster);
+        }
+    }
+}
+
+/// Wakes a thread that waits as a task does.
+struct Unparks(Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+impl Join {
+    fn join(self, ended: Vec<Vec<Ended>>) -> Result<Vec<Ended>, Error> {
+        match self {
+            Self::Only => Ok(ended.into_iter().flatten().collect()),
+            Self::Placed(places, count) => {
+                let missing = || Ended::Failed(ErrorKind::Closed, Outcome::NotSent);
+                let mut all: Vec<Ended> = (0..count).map(|_| missing()).collect();
+                for (place, ended) in places.into_iter().flatten().zip(ended.into_iter().flatten()) {
+                    all[place] = ended;
+                }
+                Ok(all)
+            }
+            Self::Gathered(places, mut gather) => {
+                let parts = || ended.iter().flatten();
+                let failed = parts().find_map(|ended| match ended {
+                    Ended::Failed(kind, _) => Some(kind.clone()),
+                    Ended::Reply(_) => None,
+                });
+                if let Some(kind) = failed {
+                    let is_unsent = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::NotSent));
+                    // Of the parts, some were executed and others not.
+                    let outcome = if parts().all(is_unsent) { Outcome::NotSent } else { Outcome::MaybeExecuted };
+                    return Err(Error::new(kind, outcome));
+                }
+                let mut bytes = Vec::new();
+                for (place, ended) in places.into_iter().flatten().zip(parts()) {
+                    if let Ended::Reply(reply) = ended {
+                        bytes.clear();
+                        let kind = reply.write(&mut bytes);
+                        gather.accept(place, kind, &bytes);
+                    }
+                }
+                let mut joint = Vec::new();
+                gather.finish(&mut joint);
+                let reply = Reply::owned(&Bytes::from(joint));
+                let unreadable = || Error::new(ErrorKind::Lost("a reply cannot be read".into()), Outcome::Replied);
+                Ok(vec![Ended::Reply(reply.ok_or_else(unreadable)?)])
+            }
+        }
+    }
+}
+
+fn unsent(kind: ErrorKind) -> Error {
+    Error::new(kind, Outcome::NotSent)
+}
+
+/// The one place of all requests of a transaction.
+fn whole_target(commands: &[Command], table: &Table) -> Result<Target, ErrorKind> {
+    let mut only = None;
+    for command in commands {
+        match plan(command, Reads::Primary, table) {
+            Plan::One(Target::Slot(slot, _)) if only.is_none_or(|only| only == slot) => only = Some(slot),
+            Plan::One(Target::Slot(..)) | Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
+            Plan::Parts(_, _, Parts::OfNodes) => {
+                return Err(ErrorKind::Unfit("is for several nodes of the cluster: call it alone"));
+            }
+            Plan::One(_) => {}
+            Plan::Refused(kind) => return Err(kind),
+        }
+    }
+    Ok(only.map_or(Target::Any, |slot| Target::Slot(slot, false)))
+}

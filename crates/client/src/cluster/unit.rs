@@ -1,0 +1,493 @@
+//! Requests that are at one node at a time: sent, redirected, paused and sent again until each has a reply or its time is over.
+//!
+//! ```text
+//!   [place] --table, or a redirect--> [sent] --replies--> over, or those that were redirected: [place]
+//!      ^  '--no node--.                 '--lost, and may be sent again--.
+//!      '-----------[pausing] <-----------------------------------------'
+//! ```
+//!
+//! It waits in no queue of the cluster: its pauses are its own. What was lost is sent again if it was not sent, or if a second
+//! execution changes nothing.
+
+use super::keeper::asking;
+use super::{Cluster, Pause, left_us};
+use crate::core::{Core, Ended, Waiter, chance};
+use crate::fitness::is_retry_safe;
+use crate::limits::{CLUSTER_SILENCE, REPEATS_MAX};
+use crate::run::Progress;
+use crate::topology::Node;
+use crate::{Command, Error, ErrorKind, Outcome, Reply};
+use respool_route::cluster::{Address, Attempt, Next, Redirect, Trigger, of_transaction};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Where a request goes.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// To the shard of this slot; whether a replica may answer it.
+    Slot(u16, bool),
+    /// To any node.
+    Any,
+    /// To this node, by a connection for reading if it is a replica.
+    Node(Arc<Node>, bool),
+}
+
+impl Target {
+    /// No replica answers it.
+    pub(super) fn use_primary(&mut self) {
+        if let Self::Slot(_, may_be_replica) = self {
+            *may_be_replica = false;
+        }
+    }
+
+    /// The slot whose shard it is.
+    pub(super) fn slot(&self) -> Option<u16> {
+        match self {
+            Self::Slot(slot, _) => Some(*slot),
+            Self::Any | Self::Node(..) => None,
+        }
+    }
+}
+
+/// How its requests hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Together {
+    /// Each has its own reply and may be redirected alone.
+    Each,
+    /// `MULTI`, requests, `EXEC`: redirected as a whole.
+    Whole,
+}
+
+/// What is under way.
+struct Sent {
+    node: Arc<Node>,
+    core: Arc<Core>,
+    progress: Progress,
+    /// Which of the requests, in order.
+    which: Vec<usize>,
+    /// The requests, with `ASKING` in front where the node was named by a slot on its way.
+    commands: Vec<Command>,
+    is_asking: bool,
+}
+
+enum Step {
+    Place,
+    Sent(Box<Sent>),
+    Pausing(Rest),
+    Over,
+}
+
+/// Requests of a caller.
+pub(super) struct Unit {
+    cluster: Arc<Cluster>,
+    commands: Vec<Command>,
+    targets: Vec<Target>,
+    together: Together,
+    /// How each has ended.
+    ended: Vec<Option<Ended>>,
+    /// Why those are not over that are not: what their callers are told if they stay so.
+    last: Vec<Option<Ended>>,
+    /// Where a redirect has sent some of them.
+    redirected: Option<(Address, bool, Vec<usize>)>,
+    attempt: Attempt,
+    repeats: u32,
+    until_us: Option<u64>,
+    step: Step,
+}
+
+impl Unit {
+    pub(super) fn new(
+        cluster: &Arc<Cluster>,
+        commands: Vec<Command>,
+        targets: Vec<Target>,
+        together: Together,
+        until_us: Option<u64>,
+    ) -> Self {
+        let count = commands.len();
+        Self {
+            cluster: Arc::clone(cluster),
+            commands,
+            targets,
+            together,
+            ended: vec![None; count],
+            last: vec![None; count],
+            redirected: None,
+            attempt: Attempt::new(),
+            repeats: 0,
+            until_us,
+            step: Step::Place,
+        }
+    }
+
+    /// How its requests have ended, once it is over.
+    pub(super) fn take_ended(&mut self) -> Vec<Ended> {
+        let missing = || Ended::Failed(ErrorKind::Closed, Outcome::NotSent);
+        let last = std::mem::take(&mut self.last);
+        let ended = std::mem::take(&mut self.ended).into_iter().zip(last);
+        ended.map(|(ended, last)| ended.or(last).unwrap_or_else(missing)).collect()
+    }
+
+    /// Those without a reply, in order.
+    fn pending(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.ended.len()).filter(|at| self.ended[*at].is_none())
+    }
+
+    /// The node and the connection of a request by the table; `None` if the table knows none.
+    fn node_of(&self, at: usize) -> Option<(Arc<Node>, bool)> {
+        let table = self.cluster.table();
+        let (node, is_replica) = match &self.targets[at] {
+            Target::Slot(slot, false) => (&table.shard_of(*slot)?.primary, false),
+            Target::Slot(slot, true) => table.shard_of(*slot)?.reader(self.cluster.policy.get(), chance()),
+            Target::Any => (table.any(chance())?, false),
+            Target::Node(node, is_replica) => (node, *is_replica),
+        };
+        Some((Arc::clone(node), is_replica))
+    }
+
+    /// Decides where the first request without a reply goes, and which others go with it.
+    fn place(&mut self) -> Step {
+        if self.cluster.is_closed() {
+            return self.end_all(ErrorKind::Closed);
+        }
+        if let Some((address, is_asking, which)) = self.redirected.take() {
+            let node = self.cluster.node_at(&address);
+            return self.send(node, false, which, is_asking);
+        }
+        let Some(first) = self.pending().next() else { return Step::Over };
+        let Some((node, is_replica)) = self.node_of(first) else { return self.unreachable() };
+        let which = match self.together {
+            Together::Whole => self.pending().collect(),
+            Together::Each => {
+                let table = self.cluster.table();
+                let shard = |slot: u16| table.shard_of(slot).map(|shard| Arc::as_ptr(&shard.primary));
+                let is_there = |at: usize| self.node_of(at).is_some_and(|(other, _)| Arc::ptr_eq(&other, &node));
+                let along = |at: &usize| match (&self.targets[first], &self.targets[*at]) {
+                    _ if *at == first => true,
+                    // What a replica may answer goes to one replica of the shard.
+                    (Target::Slot(slot, true), Target::Slot(other, true)) => shard(*slot) == shard(*other),
+                    (Target::Slot(_, true), _) | (_, Target::Slot(_, true)) => false,
+                    (_, Target::Any) => true,
+                    _ => is_there(*at),
+                };
+                self.pending().filter(along).collect()
+            }
+        };
+        self.send(node, is_replica, which, false)
+    }
+
+    fn send(&mut self, node: Arc<Node>, is_replica: bool, which: Vec<usize>, is_asking: bool) -> Step {
+        let mut commands = Vec::with_capacity(which.len() * (1 + usize::from(is_asking)));
+        for (number, at) in which.iter().enumerate() {
+            // In front of a transaction it counts until EXEC.
+            if is_asking && (number == 0 || self.together == Together::Each) {
+                commands.push(asking());
+            }
+            commands.push(self.commands[*at].clone());
+        }
+        let left = left_us(self.until_us, self.cluster.now_us());
+        let mut progress = Progress::new(Some(left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE))));
+        (progress.is_last_time, progress.keeps_place) = (true, true);
+        let core = Arc::clone(if is_replica { node.reader() } else { &node.core });
+        Step::Sent(Box::new(Sent { node, core, progress, which, commands, is_asking }))
+    }
+
+    /// All that are not over end like this.
+    fn end_all(&mut self, kind: ErrorKind) -> Step {
+        let outcome = if self.repeats > 0 { Outcome::MaybeExecuted } else { Outcome::NotSent };
+        let pending: Vec<usize> = self.pending().collect();
+        pending.into_iter().for_each(|at| self.ended[at] = Some(Ended::Failed(kind.clone(), outcome)));
+        Step::Over
+    }
+
+    /// The node cannot be reached, or there is none: a pause, and to where the table says then.
+    fn unreachable(&mut self) -> Step {
+        self.redirected = None;
+        let (version, now_us) = (self.cluster.table().version, self.cluster.now_us());
+        self.cluster.trigger(Trigger::Stuck);
+        let next = self.attempt.on_unreachable(now_us, self.until_us, chance());
+        self.follow(next, Vec::new(), version)
+    }
+
+    fn follow(&mut self, next: Next, which: Vec<usize>, version: u64) -> Step {
+        match next {
+            Next::Send { to, is_asking } => {
+                self.redirected = Some((to, is_asking, which));
+                Step::Place
+            }
+            Next::Wait(until_us) => Step::Pausing(Rest::new(until_us, version)),
+            Next::GiveUp => self.give_up(),
+        }
+    }
+
+    /// Its time is over, or it was tried often enough: each ends as it last did.
+    fn give_up(&mut self) -> Step {
+        let late = if self.repeats > 0 { Outcome::MaybeExecuted } else { Outcome::NotSent };
+        for at in 0..self.ended.len() {
+            if self.ended[at].is_none() {
+                let last = match self.last[at].take() {
+                    Some(Ended::Failed(kind, Outcome::NotSent)) => Ended::Failed(kind, late),
+                    Some(last) => last,
+                    None => Ended::Failed(ErrorKind::Timeout, late),
+                };
+                self.ended[at] = Some(last);
+            }
+        }
+        Step::Over
+    }
+
+    /// The connection gave an answer to each, or lost them.
+    fn take_round(&mut self, mut sent: Box<Sent>) -> Step {
+        let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
+        let mut all = std::mem::take(&mut sent.progress.ended_before);
+        all.push(sent.progress.ended.take().unwrap_or_else(missing));
+        if sent.is_asking {
+            let width = if self.together == Together::Each { 2 } else { usize::MAX };
+            let mut at = 0;
+            all.retain(|_| {
+                let is_asking = at % width == 0;
+                at += 1;
+                !is_asking
+            });
+        }
+        if all.iter().any(|ended| matches!(ended, Ended::Failed(..))) {
+            return self.take_lost(&sent, all);
+        }
+        let version = self.cluster.table().version;
+        let is_whole = self.together == Together::Whole;
+        let error = |ended: &Ended| match ended {
+            Ended::Reply(Reply::Error(error)) => Some(error.bytes().clone()),
+            _ => None,
+        };
+        let errors: Vec<Option<bytes::Bytes>> = all.iter().map(error).collect();
+        let whole = || of_transaction(errors.iter().map(Option::as_deref), &sent.node.address());
+        let redirects: Vec<Option<Redirect>> = match is_whole {
+            true => vec![whole(); all.len()],
+            false => {
+                let parse = |error: &Option<bytes::Bytes>| Redirect::parse(error.as_deref()?, &sent.node.address());
+                errors.iter().map(parse).collect()
+            }
+        };
+        let mut first: Option<(Redirect, Vec<usize>)> = None;
+        for ((at, ended), redirect) in sent.which.iter().zip(all).zip(redirects) {
+            let Some(redirect) = redirect else {
+                self.ended[*at] = Some(ended);
+                continue;
+            };
+            self.last[*at] = Some(ended);
+            match &mut first {
+                None => first = Some((redirect, vec![*at])),
+                Some((earlier, which)) if *earlier == redirect => which.push(*at),
+                Some((Redirect::Ask { to, .. }, which)) if matches!(&redirect, Redirect::Ask { to: other, .. } if other == to) =>
+                {
+                    which.push(*at);
+                }
+                // Those that follow later go to where the table says by then.
+                Some(_) => {}
+            }
+        }
+        let Some((redirect, which)) = first else { return Step::Place };
+        if let Redirect::Moved { slot, to } = &redirect {
+            self.cluster.note_moved(*slot, to);
+        } else if redirect.is_news() {
+            self.cluster.trigger(Trigger::Stuck);
+        }
+        let next = self.attempt.on_redirect(&redirect, self.cluster.now_us(), self.until_us, chance());
+        self.follow(next, which, version)
+    }
+
+    /// The connection was lost. What was not sent, or may be executed twice, is sent again.
+    fn take_lost(&mut self, sent: &Sent, all: Vec<Ended>) -> Step {
+        let (mut is_repeated, mut is_final) = (false, false);
+        let is_whole = self.together == Together::Whole;
+        let was_sent = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::MaybeExecuted) | Ended::Reply(_));
+        let is_whole_sent = is_whole && all.iter().any(was_sent);
+        for (at, ended) in sent.which.iter().zip(all) {
+            let is_safe = || self.repeats < REPEATS_MAX && is_retry_safe(&self.commands[*at]);
+            match &ended {
+                Ended::Reply(Reply::Error(error))
+                    if !is_whole && Redirect::parse(error.bytes(), &sent.node.address()).is_some() => {}
+                Ended::Reply(_) if !is_whole => {
+                    self.ended[*at] = Some(ended);
+                    continue;
+                }
+                Ended::Failed(ErrorKind::Lost(_), Outcome::NotSent) if !is_whole_sent => {}
+                Ended::Failed(ErrorKind::Lost(_), Outcome::NotSent | Outcome::MaybeExecuted) | Ended::Reply(_)
+                    if is_safe() =>
+                {
+                    is_repeated = true;
+                }
+                _ => is_final = true,
+            }
+            self.last[*at] = Some(ended);
+        }
+        if is_final {
+            // What was not sent stays so: it follows what is in doubt.
+            self.cluster.trigger(Trigger::Stuck);
+            return self.give_up();
+        }
+        self.repeats += u32::from(is_repeated);
+        self.unreachable()
+    }
+
+    /// The call on the connection has ended early. `None`: it is waited for on.
+    fn take_error(&mut self, sent: &mut Sent, error: &Error) -> Option<Step> {
+        let left = left_us(self.until_us, self.cluster.now_us());
+        let is_over = left.is_some_and(|left| left.is_zero());
+        match error.kind() {
+            ErrorKind::Timeout if sent.progress.is_sent() => {
+                self.cluster.trigger(Trigger::Stuck);
+                if is_over {
+                    return Some(self.end_round(sent, &ErrorKind::Timeout, Outcome::MaybeExecuted));
+                }
+                let is_safe = sent.which.iter().all(|at| is_retry_safe(&self.commands[*at]));
+                let has_moved = || match self.targets[sent.which[0]] {
+                    Target::Slot(slot, false) => {
+                        let table = self.cluster.table();
+                        table.shard_of(slot).is_some_and(|shard| !Arc::ptr_eq(&shard.primary, &sent.node))
+                    }
+                    _ => false,
+                };
+                if is_safe && self.repeats < REPEATS_MAX && !sent.is_asking && has_moved() {
+                    self.repeats += 1;
+                    sent.progress.abandon(&sent.core);
+                    return Some(Step::Place);
+                }
+                let limit = left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE));
+                sent.progress.extend(&sent.core, limit);
+                None
+            }
+            ErrorKind::Timeout | ErrorKind::Lost(_) if error.outcome() == Outcome::NotSent => {
+                let failed = Ended::Failed(error.kind().clone(), Outcome::NotSent);
+                sent.which.iter().for_each(|at| self.last[*at] = Some(failed.clone()));
+                Some(if is_over { self.give_up() } else { self.unreachable() })
+            }
+            kind => {
+                let kind = kind.clone();
+                Some(self.end_round(sent, &kind, error.outcome()))
+            }
+        }
+    }
+
+    /// What was sent last ends like this, and what was not sent does not follow it.
+    fn end_round(&mut self, sent: &Sent, kind: &ErrorKind, outcome: Outcome) -> Step {
+        let outcome = if self.repeats > 0 { Outcome::MaybeExecuted } else { outcome };
+        let failed = Ended::Failed(kind.clone(), outcome);
+        sent.which.iter().for_each(|at| self.ended[*at] = Some(failed.clone()));
+        self.give_up()
+    }
+
+    /// One step. `None`: it waits.
+    fn advance(&mut self, how: &mut How<'_, '_>) -> Option<()> {
+        self.step = match std::mem::replace(&mut self.step, Step::Over) {
+            Step::Over => Step::Over,
+            Step::Place => self.place(),
+            Step::Sent(mut sent) => {
+                let Sent { core, progress, commands, .. } = &mut *sent;
+                let result = match how {
+                    How::Task(cx) => match progress.poll(core, commands, cx) {
+                        Poll::Ready(result) => result,
+                        Poll::Pending => {
+                            self.step = Step::Sent(sent);
+                            return None;
+                        }
+                    },
+                    How::Thread => progress.wait(core, commands),
+                };
+                match result {
+                    Ok(()) => self.take_round(sent),
+                    Err(error) => match self.take_error(&mut sent, &error) {
+                        Some(step) => {
+                            sent.progress.abandon(&sent.core);
+                            step
+                        }
+                        None => Step::Sent(sent),
+                    },
+                }
+            }
+            Step::Pausing(mut rest) => {
+                if !rest.is_over(&self.cluster, how) {
+                    self.step = Step::Pausing(rest);
+                    return None;
+                }
+                Step::Place
+            }
+        };
+        Some(())
+    }
+
+    /// Goes on in a task.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !matches!(self.step, Step::Over) {
+            if self.advance(&mut How::Task(cx)).is_none() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Waits in this thread.
+    pub(super) fn wait(&mut self) {
+        while !matches!(self.step, Step::Over) {
+            if self.advance(&mut How::Thread).is_none()
+                && let Step::Pausing(rest) = &self.step
+            {
+                rest.park(&self.cluster);
+            }
+        }
+    }
+}
+
+/// How its caller waits.
+pub(super) enum How<'a, 'c> {
+    Task(&'a mut Context<'c>),
+    Thread,
+}
+
+/// A pause, until its time or until there is another table.
+#[derive(Debug)]
+pub(super) struct Rest {
+    until_us: u64,
+    version: u64,
+    pause: Option<Pause>,
+}
+
+impl Rest {
+    pub(super) fn new(until_us: u64, version: u64) -> Self {
+        Self { until_us, version, pause: None }
+    }
+
+    /// Whether it is over. Otherwise its caller is woken when it is.
+    pub(super) fn is_over(&mut self, cluster: &Arc<Cluster>, how: &How<'_, '_>) -> bool {
+        let waiter = match how {
+            How::Task(cx) => Waiter::Task(cx.waker().clone()),
+            How::Thread => Waiter::Thread(std::thread::current()),
+        };
+        let waits = cluster.now_us() < self.until_us
+            && cluster.pause(&mut self.pause, self.until_us, self.version, waiter).is_some();
+        if !waits {
+            self.leave(cluster);
+        }
+        !waits
+    }
+
+    /// Waits in this thread for what wakes it.
+    pub(super) fn park(&self, cluster: &Arc<Cluster>) {
+        let left = self.until_us.saturating_sub(cluster.now_us());
+        std::thread::park_timeout(Duration::from_micros(left));
+    }
+
+    pub(super) fn leave(&mut self, cluster: &Arc<Cluster>) {
+        cluster.end_pause(&mut self.pause);
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        match &mut self.step {
+            Step::Sent(sent) => sent.progress.abandon(&sent.core),
+            Step::Pausing(rest) => rest.leave(&self.cluster),
+            Step::Place | Step::Over => {}
+        }
+    }
+}

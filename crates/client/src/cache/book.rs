@@ -183,6 +183,15 @@ impl<V: Clone> Book<V> {
         Some(over)
     }
 
+    /// A fetch is not made: its request was not sent, and nothing waits for it.
+    pub(crate) fn cancel(&mut self, id: FetchId) {
+        if let Some(fetch) = self.fetches.remove(&id)
+            && !fetch.is_overtaken
+        {
+            self.remove(&fetch.key, &fetch.request);
+        }
+    }
+
     /// A key has changed. Returns how many values and fetches it was.
     pub(crate) fn invalidate(&mut self, key: &[u8]) -> usize {
         let Some(requests) = self.places.remove(key) else { return 0 };
@@ -355,6 +364,19 @@ mod tests {
         assert_eq!(book.lose(), [id]);
         missing(book.find(&k, &k, 0));
         assert_eq!(book.end(id, Some((1, 1)), u64::MAX, 0), None);
+        book.check();
+    }
+
+    #[test]
+    fn a_fetch_that_is_not_made_leaves_nothing_behind() {
+        let (mut book, k) = (book(), name("k"));
+        let first = missing(book.find(&k, &k, 0));
+        book.invalidate(b"k");
+        let second = missing(book.find(&k, &k, 0));
+        book.cancel(first);
+        assert_eq!(book.find(&k, &k, 0), Found::Awaited(second));
+        book.cancel(second);
+        assert_eq!((book.fetches(), book.size()), (0, (0, 0)));
         book.check();
     }
 

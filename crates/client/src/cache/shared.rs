@@ -307,13 +307,25 @@ impl Shared {
 
     /// An attempt to connect has failed, and another is made. If it is hopeless, calls without a deadline end.
     pub(super) fn note_failure(&self, how: &Arc<str>, is_hopeless: bool) {
-        let mut state = self.lock();
+        let mut guard = self.lock();
+        let state = &mut *guard;
         state.last_failure = Some(Arc::clone(how));
+        // Callers that have left: their requests would all be sent once there is a connection.
+        let State { work, seats, book, .. } = state;
+        work.retain(|work| {
+            let is_wanted =
+                seats.get(&work.id).is_some_and(|seats| seats.iter().any(|seat| Arc::strong_count(seat) > 1));
+            if !is_wanted {
+                seats.remove(&work.id);
+                book.cancel(work.id);
+            }
+            is_wanted
+        });
         let endless = state.seats.values().flatten().filter(|seat| is_hopeless && seat.until.is_none());
         let ended: Vec<Waiter> = endless
             .map(|seat| seat.tell(Some(Outcome::Failed(ErrorKind::Lost(Arc::clone(how)), Sent::NotSent))))
             .collect();
-        drop(state);
+        drop(guard);
         ended.into_iter().for_each(Waiter::wake);
     }
 

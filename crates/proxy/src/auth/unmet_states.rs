@@ -17,3 +17,16 @@ impl UnmetStates {
         self.0 & wish as u8 != 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{UnmetStates, WantedState};
+
+    #[test]
+    fn a_state_that_is_not_met_says_nothing_of_the_others() {
+        let unmet = UnmetStates(WantedState::Database as u8 | WantedState::Dialect as u8);
+        let has = [WantedState::Database, WantedState::User, WantedState::Dialect].map(|wanted| unmet.has(wanted));
+        assert_eq!(has, [true, false, true]);
+        assert!(!UnmetStates::default().has(WantedState::User));
+    }
+}

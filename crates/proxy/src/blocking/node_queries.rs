@@ -129,3 +129,64 @@ impl InternalTask for NodeQuery {
         Progress::Through
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::table::LaneTable;
+
+    fn lane() -> LaneHandle {
+        Handle { index: LaneTable::<()>::default().next_id(), generation: 0 }
+    }
+
+    fn asked(purpose: NodeQueryPurpose, replies: &[(u16, ReplyKind, &[u8])]) -> (Progress, Option<Vec<u8>>) {
+        let mut query = NodeQuery::new(purpose);
+        let mut progress = Progress::Waits;
+        for (step, kind, reply) in replies {
+            assert_eq!(progress, Progress::Waits, "nothing is fed to what is through");
+            progress = query.feed(*step, *kind, reply);
+        }
+        (progress, query.reply.map(|(_, reply)| reply))
+    }
+
+    fn tried(replies: &[(u16, ReplyKind, &[u8])]) -> (Progress, Option<Vec<u8>>) {
+        asked(NodeQueryPurpose::Try { blocked: Handle { index: 0, generation: 0 }, lane: lane() }, replies)
+    }
+
+    use ReplyKind::{Array, Error, Integer, Simple};
+
+    #[test]
+    fn a_connections_number_is_an_integer_or_the_reply_is_anothers() {
+        let number = NodeQueryPurpose::Number { lane: lane() };
+        assert_eq!(asked(number, &[(COUNTS, Integer, b":7\r\n")]), (Progress::Through, Some(b":7\r\n".to_vec())));
+        assert_eq!(asked(number, &[(COUNTS, Simple, b"+OK\r\n")]).0, Progress::OutOfStep);
+        assert_eq!(asked(number, &[(COUNTS, Error, b"-NOPERM\r\n")]).0, Progress::Through);
+    }
+
+    #[test]
+    fn an_error_on_the_way_says_more_than_the_reply_behind_it() {
+        let request = NodeQueryPurpose::Request { blocked: Handle { index: 0, generation: 0 }, lane: lane() };
+        let replies = [(BEFORE, Error, &b"-NOAUTH\r\n"[..]), (COUNTS, Error, b"-ERR other\r\n")];
+        assert_eq!(asked(request, &replies), (Progress::Through, Some(b"-NOAUTH\r\n".to_vec())));
+        assert_eq!(asked(request, &[(BEFORE, Simple, b"+OK\r\n")]).0, Progress::OutOfStep, "PONG was due");
+    }
+
+    #[test]
+    fn a_request_that_is_tried_is_answered_by_exec() {
+        let begun = [(BEGIN, Simple, &b"+OK\r\n"[..]), (QUEUE, Simple, b"+QUEUED\r\n")];
+        let with = |last| [&begun[..], &[last]].concat();
+        let reply = &b"*1\r\n$1\r\nv\r\n"[..];
+        assert_eq!(tried(&with((COUNTS, Array, reply))), (Progress::Through, Some(reply.to_vec())));
+        assert_eq!(tried(&with((COUNTS, Array, b"*2\r\n+a\r\n+b\r\n"))).0, Progress::OutOfStep);
+        assert_eq!(tried(&with((COUNTS, Error, b"-BUSY\r\n"))).0, Progress::OutOfStep, "it may still be open");
+        assert_eq!(tried(&with((COUNTS, Error, b"-EXECABORT no\r\n"))).0, Progress::Through);
+    }
+
+    #[test]
+    fn a_node_that_refuses_multi_has_done_the_request_alone() {
+        let refused = (BEGIN, Error, &b"-NOPERM no\r\n"[..]);
+        let replies = [refused, (QUEUE, Array, b"*-1\r\n"), (COUNTS, Error, b"-ERR EXEC without MULTI\r\n")];
+        assert_eq!(tried(&replies), (Progress::Through, Some(b"*1\r\n*-1\r\n".to_vec())));
+        assert_eq!(tried(&[(BEGIN, Simple, b"+QUEUED\r\n")]).0, Progress::OutOfStep);
+    }
+}

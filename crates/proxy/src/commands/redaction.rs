@@ -108,3 +108,80 @@ fn show_pairs(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{VisibleSettings, hidden};
+    use respool_wire::{ReplyLimits, ReplyScanner, Scan};
+
+    fn shown(reply: &str, has_password: bool, is_admin: bool, are_modules: bool) -> String {
+        let terms = VisibleSettings { has_password: Some(has_password), is_admin, are_modules };
+        String::from_utf8(hidden(reply.as_bytes(), terms)).expect("it is text")
+    }
+
+    fn settings(head: &str, values: [&str; 4]) -> String {
+        let names = ["maxclients", "masterauth", "later-setting", "requirepass"];
+        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        let pairs: String = names.iter().zip(values).map(|(name, value)| bulk(name) + &bulk(value)).collect();
+        format!("{head}\r\n{pairs}")
+    }
+
+    #[test]
+    fn secrets_are_hidden_in_both_dialects_and_nothing_else_is() {
+        for head in ["*8", "%4"] {
+            let reply = settings(head, ["10", "canary", "later", "canary"]);
+            assert_eq!(shown(&reply, false, true, false), settings(head, ["10", "(hidden)", "later", ""]));
+            assert_eq!(shown(&reply, true, true, false), settings(head, ["10", "(hidden)", "later", "(hidden)"]));
+        }
+        assert_eq!(
+            shown("*2\r\n$10\r\nmasterauth\r\n$0\r\n\r\n", true, true, false),
+            "*2\r\n$10\r\nmasterauth\r\n$0\r\n\r\n"
+        );
+        for whole in ["*0\r\n", "-ERR no\r\n", "*-1\r\n", "_\r\n"] {
+            assert_eq!(shown(whole, true, false, false), whole);
+        }
+    }
+
+    #[test]
+    fn a_client_that_steers_nothing_is_shown_what_is_harmless() {
+        for head in ["*8", "%4"] {
+            let reply = settings(head, ["10", "", "later", "canary"]);
+            assert_eq!(shown(&reply, true, false, false), settings(head, ["10", "(hidden)", "(hidden)", "(hidden)"]));
+        }
+        // A name, or a whole reply, that is not as it should be shows nothing.
+        let odd = shown("*2\r\n+primaryauth\r\n$6\r\ncanary\r\n", true, false, false);
+        assert_eq!(odd, "*2\r\n+primaryauth\r\n$8\r\n(hidden)\r\n");
+        for odd in ["$6\r\ncanary\r\n", "+canary\r\n", "*1\r\n$6\r\ncanary\r\n", "=10\r\ntxt:canary\r\n"] {
+            let reply = shown(odd, true, false, false);
+            assert!(reply.starts_with("-ERR ") && !reply.contains("canary"), "{odd}: {reply}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_one_reply_whatever_the_node_says() {
+        let attribute = "|1\r\n$3\r\nttl\r\n:3\r\n";
+        let module = "*2\r\n$4\r\nname\r\n$2\r\nft\r\n";
+        let settings = format!("{attribute}{}", settings("%4", ["10", "a", "b", "c"]));
+        let modules = [format!("{attribute}*1\r\n{module}"), format!("*1\r\n{attribute}{module}")];
+        for (reply, are_modules) in [(&settings, false), (&modules[0], true), (&modules[1], true)] {
+            for is_admin in [false, true] {
+                let reply = shown(reply, true, is_admin, are_modules);
+                let scanned = ReplyScanner::new().scan(reply.as_bytes(), &ReplyLimits::default());
+                let is_one = matches!(scanned, Ok(Scan::Complete { consumed, .. }) if consumed == reply.len());
+                assert!(is_one, "{reply:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_modules_were_loaded_with_is_not_shown() {
+        let module = "$4\r\nname\r\n$2\r\nft\r\n$3\r\nver\r\n:1\r\n$4\r\nargs\r\n";
+        for (outer, inner) in [("*1", "*6"), ("*1", "%3")] {
+            let reply = format!("{outer}\r\n{inner}\r\n{module}*2\r\n$8\r\nPASSWORD\r\n$6\r\ncanary\r\n");
+            assert_eq!(shown(&reply, true, false, true), format!("{outer}\r\n{inner}\r\n{module}*0\r\n"));
+            assert_eq!(shown(&reply, true, true, true), reply);
+        }
+        assert_eq!(shown("*0\r\n", true, false, true), "*0\r\n");
+        assert!(shown("*1\r\n$6\r\ncanary\r\n", true, false, true).starts_with("-ERR "));
+    }
+}

@@ -91,3 +91,37 @@ pub(crate) fn length_of(bytes: &[u8]) -> Option<usize> {
         _ => Some(bytes.len()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_takes_no_samples_never_comes_to_one() {
+        assert_eq!(Samples::new(Terms::default()).countdown, u32::MAX);
+        assert_eq!(Samples::new(Terms { sample_every: 7, ..Terms::default() }).countdown, 7);
+    }
+
+    #[test]
+    fn the_requests_of_a_batch_are_given_until_one_is_enough() {
+        let batch = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGE";
+        let mut names = Vec::new();
+        each_request(batch, |args| {
+            names.push(args.name().to_vec());
+            true
+        });
+        assert_eq!(names, [b"GET".to_vec(), b"PING".to_vec()], "the last is not there as a whole");
+        let mut count = 0;
+        each_request(batch, |_| {
+            count += 1;
+            false
+        });
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn the_first_reply_has_its_own_length() {
+        assert_eq!(length_of(b"$1\r\na\r\n+OK\r\n"), Some(7));
+        assert_eq!(length_of(b"$9\r\nab"), Some(6), "as much of it as is there");
+    }
+}

@@ -209,3 +209,68 @@ pub(crate) struct Changed {
     /// It is part of a transaction: who had read the keys when they changed. Others, and commands behind it, may have read them since.
     pub(crate) readers: Option<Readers>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::ArgsBuf;
+
+    fn read(options: &str) -> Result<(TrackingOptions, Option<u64>), String> {
+        let args: ArgsBuf = options.split(' ').filter(|word| !word.is_empty()).collect();
+        TrackingOptions::read(args.as_args()).map_err(|words| String::from_utf8_lossy(&words).into_owned())
+    }
+
+    fn tracks(mode: Mode, prefixes: &[&str]) -> Tracking {
+        let prefixes = prefixes.iter().map(|prefix| prefix.as_bytes().into()).collect();
+        Tracking { mode, prefixes, ..Tracking::default() }
+    }
+
+    #[test]
+    fn options_of_tracking_are_read_in_any_order_and_case() {
+        let (wanted, redirect) = read("noloop Prefix a BCAST redirect 7 prefix b").expect("they fit");
+        assert_eq!((wanted.mode(), wanted.is_noloop, redirect), (Mode::Broadcast, true, Some(7)));
+        assert_eq!(wanted.prefixes, [Box::from(&b"a"[..]), Box::from(&b"b"[..])]);
+        assert_eq!(read("").expect("nothing is said").0.mode(), Mode::Read);
+        assert_eq!(read("OPTIN").expect("it fits").0.mode(), Mode::OptIn);
+        assert_eq!(read("OPTOUT").expect("it fits").0.mode(), Mode::OptOut);
+    }
+
+    #[test]
+    fn options_that_exclude_each_other_are_refused() {
+        for (options, words) in [
+            ("PREFIX a", texts::TRACKING_PREFIX_WITHOUT_BCAST),
+            ("BCAST OPTIN", texts::TRACKING_OPT_WITH_BCAST),
+            ("OPTOUT BCAST", texts::TRACKING_OPT_WITH_BCAST),
+            ("OPTIN OPTOUT", texts::TRACKING_BOTH_OPTS),
+            ("REDIRECT 1 REDIRECT 2", texts::TRACKING_REDIRECT_TWICE),
+            ("REDIRECT x", texts::NOT_AN_INTEGER),
+            ("REDIRECT", texts::SYNTAX),
+            ("BCAST PREFIX", texts::SYNTAX),
+            ("ALL", texts::SYNTAX),
+        ] {
+            assert_eq!(read(options).err().as_deref(), Some(words), "{options}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_tracks_may_not_change_how() {
+        let fits = |options: &str, now: Tracking| read(options).expect("they fit").0.fits(Some(&now)).is_ok();
+        assert!(fits("OPTIN", tracks(Mode::OptIn, &[])) && fits("OPTIN", tracks(Mode::Read, &[])));
+        assert!(!fits("OPTOUT", tracks(Mode::OptIn, &[])));
+        assert!(!fits("BCAST", tracks(Mode::Read, &[])));
+        assert!(!fits("", tracks(Mode::Broadcast, &[])));
+    }
+
+    #[test]
+    fn prefixes_may_not_overlap_each_other_or_those_there_are() {
+        let fits = |options: &str, now: &[&str]| {
+            read(options).expect("they fit").0.fits(Some(&tracks(Mode::Broadcast, now))).is_ok()
+        };
+        assert!(fits("BCAST PREFIX a PREFIX b", &["c"]));
+        assert!(!fits("BCAST PREFIX a PREFIX ab", &[]));
+        assert!(!fits("BCAST PREFIX user:1", &["user:"]));
+        assert!(!fits("BCAST PREFIX u", &["user:"]));
+        let very_many: String = (0..=TRACKING_PREFIXES_MAX).map(|n| format!(" PREFIX {n:05}")).collect();
+        assert!(!fits(&format!("BCAST{very_many}"), &[]), "there is a bound");
+    }
+}

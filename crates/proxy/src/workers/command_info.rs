@@ -82,3 +82,53 @@ pub(crate) fn asked_name(unknown: UnknownCommand, args: Args<'_>) -> Option<Stri
 pub(crate) fn full_name(name: &str) -> String {
     name.to_ascii_lowercase().replace(' ', "|")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::counters::Counters;
+    use crate::reply::progress::LostReply;
+    use respool_command::resolve;
+    use respool_wire::{ArgsBuf, ReplyKind};
+    use std::sync::Arc;
+
+    fn answered(bytes: &[u8]) -> Answer {
+        let mut clients = Clients::new(Arc::new(Counters::default()));
+        let mut query = CommandInfoQuery { name: "X".to_owned(), waiting: Vec::new(), answer: Answer::None };
+        query.handle_reply(TaskReply { step: 0, kind: ReplyKind::Array, bytes }, &mut clients);
+        query.answer
+    }
+
+    fn name_of(request: &str) -> Option<String> {
+        let args: ArgsBuf = request.split(' ').collect();
+        asked_name(resolve(args.as_args()).expect_err("it is unknown"), args.as_args())
+    }
+
+    #[test]
+    fn a_node_describes_a_command_or_does_not_know_it() {
+        assert!(matches!(answered(b"*1\r\n*1\r\n+x\r\n"), Answer::Described(_)));
+        for unknown in [&b"-ERR unknown command 'COMMAND'\r\n"[..], b"*0\r\n", b"*2\r\n+a\r\n+b\r\n", b"+OK\r\n"] {
+            assert!(matches!(answered(unknown), Answer::Unknown), "{unknown:?}");
+        }
+        assert!(matches!(answered(b"-NOPERM no\r\n"), Answer::Failed(words) if words == b"NOPERM no"));
+    }
+
+    #[test]
+    fn a_question_without_a_reply_has_failed_in_these_words() {
+        let mut clients = Clients::new(Arc::new(Counters::default()));
+        let mut query = CommandInfoQuery { name: "X".to_owned(), waiting: Vec::new(), answer: Answer::None };
+        let lost = TaskLoss { step: 0, loss: LostReply::Unsent, error: b"-ERR gone\r\n" };
+        assert_eq!(query.handle_loss(lost, &mut clients), Progress::Through);
+        assert!(matches!(query.answer, Answer::Failed(words) if words == b"ERR gone"));
+    }
+
+    #[test]
+    fn only_what_may_be_a_nodes_is_asked_for() {
+        assert_eq!(name_of("ft.search idx"), Some("FT.SEARCH".to_owned()));
+        assert_eq!(name_of("object later k"), Some("OBJECT LATER".to_owned()));
+        for own in ["CLIENT LATER", "ACL LATER", "PUBSUB LATER", "COMMAND LATER", "a|b", "caf\u{e9}"] {
+            assert_eq!(name_of(own), None, "{own}");
+        }
+        assert_eq!(name_of(&"x".repeat(40)), None);
+    }
+}

@@ -44,6 +44,7 @@ pub(crate) enum Outcome {
 #[cfg(test)]
 mod tests {
     use super::Bucket;
+    use crate::limits::{LEARN_BURST, LEARN_INTERVAL_US};
 
     #[test]
     fn a_bucket_gives_a_burst_and_then_one_in_each_interval() {
@@ -68,5 +69,15 @@ mod tests {
         assert!(!bucket.has_room(1009, 3, 10));
         assert!(bucket.has_room(1010, 3, 10));
         assert!(bucket.take(1010, 3, 10) <= 1010);
+    }
+
+    #[test]
+    fn questions_have_a_rate() {
+        let mut bucket = Bucket::default();
+        let now_us = 1_000_000_000;
+        let at_once = (0..1_000).filter(|_| bucket.take(now_us, LEARN_BURST, LEARN_INTERVAL_US) <= now_us).count();
+        assert_eq!(at_once as u64, LEARN_BURST);
+        // Each of the others has a time of its own.
+        assert_eq!(bucket.paid_us, now_us + 1_000 * LEARN_INTERVAL_US);
     }
 }

@@ -97,4 +97,34 @@ mod tests {
         assert!(!is_unknown(&learnt, "X0", now_us));
         assert!(is_unknown(&learnt, "X1", now_us) && is_unknown(&learnt, &format!("X{NOBODYS_MAX}"), now_us));
     }
+
+    #[test]
+    fn what_a_node_has_said_holds_for_a_time() {
+        let mut learnt = LearntCommands::default();
+        let now_us = 1_000_000_000;
+        learnt.note_unknown("N1", now_us);
+        assert!(matches!(learnt.find("N1", now_us), LearntCommand::Unknown));
+        assert!(matches!(learnt.find("N2", now_us), LearntCommand::Nothing));
+        assert!(matches!(learnt.find("N1", now_us + LEARN_AGAIN_US), LearntCommand::Nothing));
+        learnt.note_row("N3", lookup(b"GET").expect("it has a row"));
+        assert!(matches!(learnt.find("N3", now_us), LearntCommand::Row(_)));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut learnt = LearntCommands::default();
+        for number in 0..2 * NOBODYS_MAX as u64 {
+            learnt.note_unknown(&format!("A{number}"), number);
+        }
+        assert_eq!(learnt.unknown.len(), NOBODYS_MAX);
+        assert!(matches!(
+            learnt.find(&format!("A{}", 2 * NOBODYS_MAX - 1), 2 * NOBODYS_MAX as u64),
+            LearntCommand::Unknown
+        ));
+        for number in 0..LEARNT_MAX {
+            assert!(!learnt.is_full());
+            learnt.note_row(&format!("B{number}"), lookup(b"GET").expect("it has a row"));
+        }
+        assert!(learnt.is_full());
+    }
 }

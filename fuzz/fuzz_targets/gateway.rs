@@ -203,6 +203,8 @@ fn config(shape: u8) -> Config {
         budgets: Budgets {
             client_output_soft: 2_000,
             client_output_hard: 200_000,
+            clients: usize::MAX,
+            soft_limits: Default::default(),
             upstream_queue: 4_000,
             // Most requests are small; some are passed on in pieces.
             request_whole: if shape & 32 != 0 { 100 } else { 1 << 20 },

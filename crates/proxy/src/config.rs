@@ -62,12 +62,48 @@ pub struct Budgets {
     pub client_output_soft: usize,
     /// Of one client's unwritten replies: beyond it the client is disconnected.
     pub client_output_hard: usize,
+    /// Of one client's unwritten replies and messages, for a time.
+    pub soft_limits: SoftLimits,
     /// Of requests that wait for one node in one worker: beyond it they are refused.
     pub upstream_queue: usize,
     /// Of one request: a larger one is passed on as it comes, if its keys are known.
     pub request_whole: usize,
+    /// Of all clients of a worker: beyond it those that hold most are disconnected. `usize::MAX`: there is no such bound.
+    pub clients: usize,
     /// Of the whole process: beyond it no client is accepted or read.
     pub process: usize,
+}
+
+/// Bytes of unwritten replies and messages that a client may be owed for a time: with more for longer it is disconnected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoftLimit {
+    /// Bytes; `usize::MAX`: there is no such limit.
+    pub bytes: usize,
+    /// For how long, in microseconds.
+    pub us: u64,
+}
+
+impl Default for SoftLimit {
+    fn default() -> Self {
+        Self { bytes: usize::MAX, us: 0 }
+    }
+}
+
+/// Those of the kinds of clients; there are none by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoftLimits {
+    /// Of clients that subscribe to nothing.
+    pub normal: SoftLimit,
+    /// Of those that do.
+    pub subscriber: SoftLimit,
+}
+
+impl SoftLimits {
+    /// What exceeds none of them.
+    #[inline]
+    pub(crate) fn least(&self) -> usize {
+        self.normal.bytes.min(self.subscriber.bytes)
+    }
 }
 
 impl Budgets {

@@ -63,7 +63,8 @@ mod workers;
 pub use auth::quota::UserLimits;
 pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{
-    Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SubscriptionTerms, Timeouts,
+    Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SoftLimit, SoftLimits,
+    SubscriptionTerms, Timeouts,
 };
 pub use env::WorkerSetup;
 pub use mail::{Mail, QueryMessage};

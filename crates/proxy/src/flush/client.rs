@@ -117,6 +117,11 @@ impl<E: Execute> Env<E> {
             self.cut_off(index, DisconnectReason::Output);
             return false;
         }
+        let backlog = session.subscriber.as_ref().map_or(0, |subscriber| subscriber.backlog_bytes());
+        if waiting + backlog > budgets.soft_limits.least() {
+            self.note_soft_limit(index);
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
             session.pause.add(Pause::OUTPUT);
             self.counters.pauses.add(1);

@@ -252,6 +252,8 @@ pub(crate) mod tests {
             budgets: Budgets {
                 client_output_soft: 1,
                 client_output_hard: 1,
+                clients: usize::MAX,
+                soft_limits: Default::default(),
                 upstream_queue: 1 << 20,
                 request_whole: 1 << 20,
                 process: 1 << 20,

@@ -8,6 +8,10 @@ use crate::session::id::ClientHandle;
 pub(crate) enum DisconnectReason {
     /// It is owed more than it may be, and what it is owed cannot wait at its nodes.
     Output,
+    /// It has been owed more than its soft limit for too long.
+    SoftLimit,
+    /// All clients hold too much, and it is one of those that hold most.
+    ClientMemory,
     /// The process holds too much, and this client the most of it.
     Memory,
     /// It has not authenticated and leaves replies unread.
@@ -26,6 +30,8 @@ impl DisconnectReason {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Output => "it is owed more than client_output_hard_bytes",
+            Self::SoftLimit => "it is owed more than the soft limit of client-output-buffer-limit for too long",
+            Self::ClientMemory => "all clients hold more than maxmemory-clients, and this one much of it",
             Self::Memory => "the process holds more than process_bytes, and this client the most of it",
             Self::Unauthenticated => "it has not authenticated and does not read its replies",
             Self::Subscriber => "it does not keep up with its messages (subscriber_output_bytes)",

@@ -28,8 +28,10 @@ impl<E: Execute> Env<E> {
             return;
         }
         match why {
-            DisconnectReason::Output | DisconnectReason::Unauthenticated => self.counters.clients_cut_off.add(1),
-            DisconnectReason::Memory => {
+            DisconnectReason::Output | DisconnectReason::SoftLimit | DisconnectReason::Unauthenticated => {
+                self.counters.clients_cut_off.add(1);
+            }
+            DisconnectReason::Memory | DisconnectReason::ClientMemory => {
                 self.counters.clients_cut_off.add(1);
                 self.counters.clients_cut_off_for_memory.add(1);
             }

@@ -73,6 +73,7 @@ impl<E: Execute> Worker<E> {
             self.env.try_entries();
             self.env.leave_unused();
             self.env.check_clients();
+            self.env.check_soft_limits();
             self.env.is_busy |= self.env.check_permits();
             self.env.account_tables(self.queries.held_bytes());
             if self.tidying.comes_due(self.env.now.mono_us) {

@@ -81,6 +81,8 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
         budgets: Budgets {
             client_output_soft: 64 * 1024,
             client_output_hard: 4 << 20,
+            clients: usize::MAX,
+            soft_limits: Default::default(),
             upstream_queue: 1 << 20,
             request_whole: 1 << 20,
             process: 256 << 20,

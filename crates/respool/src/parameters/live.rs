@@ -6,6 +6,7 @@ use respool_command::EventClasses;
 use respool_engine::EvictionPolicy;
 
 use super::output_limits::limits_of;
+use crate::settings::config::ClientMemory;
 use crate::settings::{LogLevel, Process};
 
 /// A parameter that is a setting.
@@ -76,15 +77,20 @@ live! {
     /// `client-query-buffer-limit`.
     REQUEST_BYTES: |process, number| process.instances[number].proxy.requests.request_bytes_max.to_string(),
         |text| process.instances[number].proxy.requests.request_bytes_max = count(text).min(REQUEST_BYTES_MAX);
-    /// `client-output-buffer-limit`: hard limits of classes that there are here.
+    /// `client-output-buffer-limit`: of classes that there are here.
     OUTPUT_LIMITS: |process, number| {
             let subscriber = process.instances[number].proxy.pooling.subscriber_output;
-            format!("normal 0 0 0 slave 268435456 67108864 60 pubsub {subscriber} 8388608 60")
+            let [normal, soft] = process.instances[number].proxy.budgets.soft_limits;
+            format!(
+                "normal 0 {} {} slave 268435456 67108864 60 pubsub {subscriber} {} {}",
+                normal.0, normal.1, soft.0, soft.1
+            )
         },
         |text| {
             let limits = limits_of(text);
             let proxy = &mut process.instances[number].proxy;
-            if let [[normal, ..], _, [subscriber, ..]] = limits[..] {
+            if let [[normal, normal_bytes, normal_s], _, [subscriber, subscriber_bytes, subscriber_s]] = limits[..] {
+                proxy.budgets.soft_limits = [(normal_bytes, normal_s), (subscriber_bytes, subscriber_s)];
                 let hard = &mut proxy.budgets.client_output_hard;
                 *hard = if normal > 0 { normal.max(OUTPUT_BYTES_MIN) } else { (*hard).max(OUTPUT_BYTES) };
                 proxy.pooling.subscriber_output = if subscriber > 0 { subscriber.max(MESSAGE_BYTES_MIN) } else { UNBOUNDED };
@@ -107,6 +113,15 @@ live! {
     /// `maxmemory`, in bytes.
     MAXMEMORY: |process, number| process.instances[number].engine.memory_bytes_max.unwrap_or(0).to_string(),
         |text| process.instances[number].engine.memory_bytes_max = text.parse().ok().filter(|bytes| *bytes > 0);
+    /// `maxmemory-clients`, in bytes or as a part of `maxmemory`.
+    MAXMEMORY_CLIENTS: |process, number| match process.instances[number].engine.client_memory {
+            ClientMemory::Bytes(bytes) => bytes.to_string(),
+            ClientMemory::Percent(percent) => format!("{percent}%"),
+        },
+        |text| process.instances[number].engine.client_memory = match text.strip_suffix('%') {
+            Some(percent) => ClientMemory::Percent(percent.parse().unwrap_or(0)),
+            None => ClientMemory::Bytes(text.parse().unwrap_or(0)),
+        };
     /// `maxmemory-policy`.
     MAXMEMORY_POLICY: |process, number| process.instances[number].engine.eviction.name().to_owned(),
         |text| {

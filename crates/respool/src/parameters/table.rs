@@ -135,12 +135,7 @@ pub static SECTIONS: &[Section] = &[
                 "536870912",
                 Effect::Setting(live::BULK_BYTES),
             ),
-            row(
-                "maxmemory-clients",
-                Kind::MemoryOrPercent,
-                "0",
-                Effect::Without("the buffers of all clients have a bound of their own, process_bytes"),
-            ),
+            row("maxmemory-clients", Kind::MemoryOrPercent, "0", Effect::Setting(live::MAXMEMORY_CLIENTS)),
             row(
                 "tracking-table-max-keys",
                 Kind::Number { min: 0, max: i64::MAX },

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, WritePolicy};
 use respool_proxy::{
-    AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SubscriptionTerms, Timeouts,
+    AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SoftLimit, SoftLimits,
+    SubscriptionTerms, Timeouts,
 };
 use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
-use crate::settings::config::PoolSettings;
+use crate::settings::config::{ClientMemory, PoolSettings};
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process};
 
 /// The configuration of an instance's proxy. `clients_max` replaces the setting, see [`super::files`].
@@ -57,6 +58,12 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         budgets: Budgets {
             client_output_soft: saturating(settings.budgets.client_output_soft),
             client_output_hard: saturating(settings.budgets.client_output_hard),
+            clients: if instance.is_embedded() { client_bytes(&instance.engine) } else { usize::MAX },
+            soft_limits: if instance.is_embedded() {
+                soft_limits(settings.budgets.soft_limits)
+            } else {
+                Default::default()
+            },
             upstream_queue: saturating(settings.budgets.node_queue),
             request_whole: saturating(settings.budgets.request_whole),
             process: saturating(process.buffer_bytes_max),
@@ -125,6 +132,8 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         budgets: Budgets {
             client_output_soft: saturating(process.buffer_bytes_max),
             client_output_hard: usize::MAX,
+            clients: usize::MAX,
+            soft_limits: SoftLimits::default(),
             upstream_queue: usize::MAX,
             request_whole: usize::MAX,
             process: usize::MAX,
@@ -254,6 +263,24 @@ pub(super) fn with_port(address: &Address, found: Option<u16>) -> Address {
 
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Soft limits as the worker has them.
+fn soft_limits([normal, subscriber]: [(u64, u64); 2]) -> SoftLimits {
+    let limit = |(bytes, seconds): (u64, u64)| match bytes {
+        0 => SoftLimit::default(),
+        _ => SoftLimit { bytes: saturating(bytes), us: seconds.saturating_mul(1_000_000) },
+    };
+    SoftLimits { normal: limit(normal), subscriber: limit(subscriber) }
+}
+
+/// What the buffers of all clients may take, as in redis-server at least 128 KB.
+fn client_bytes(engine: &EngineSettings) -> usize {
+    let bytes = match engine.client_memory {
+        ClientMemory::Bytes(bytes) => bytes,
+        ClientMemory::Percent(percent) => engine.memory_bytes_max.unwrap_or(0) / 100 * u64::from(percent),
+    };
+    if bytes == 0 { usize::MAX } else { saturating(bytes.max(128 << 10)) }
 }
 
 fn saturating(bytes: u64) -> usize {

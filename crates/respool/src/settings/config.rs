@@ -266,6 +266,9 @@ pub struct Budgets {
     pub client_output_soft: u64,
     /// Replies one client has not taken: over it the client is disconnected.
     pub client_output_hard: u64,
+    /// The same of an embedded server for some seconds, of clients that subscribe to nothing and of those that do: bytes, 0 for no
+    /// bound, and seconds.
+    pub soft_limits: [(u64, u64); 2],
     /// Requests waiting for one node, per worker.
     pub node_queue: u64,
     /// One request: over it, it is passed on in pieces.
@@ -342,6 +345,15 @@ pub struct RequestSettings {
     pub inline_bytes_max: usize,
 }
 
+/// What the buffers of all clients of an embedded server may take together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientMemory {
+    /// So many bytes; 0: there is no bound.
+    Bytes(u64),
+    /// A part of what keys may take, in hundredths.
+    Percent(u8),
+}
+
 /// The embedded engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineSettings {
@@ -349,6 +361,8 @@ pub struct EngineSettings {
     pub databases: u32,
     /// What it may hold.
     pub memory_bytes_max: Option<u64>,
+    /// What its clients' buffers may take.
+    pub client_memory: ClientMemory,
     /// Which keys go when there is no room.
     pub eviction: EvictionPolicy,
     /// Keys that are looked at for one that goes.

@@ -13,8 +13,8 @@ use respool_route::{DeadNode, PoolMode};
 use super::address::{Address, ListenSpec};
 use super::choices::{AdminCommands, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity};
 use super::config::{
-    AdminSettings, Budgets, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings, Pooling, Process,
-    ProxySettings, RequestSettings, Resolved, SeeingSettings, StatsdSettings, Timeouts,
+    AdminSettings, Budgets, ClientMemory, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
+    Pooling, Process, ProxySettings, RequestSettings, Resolved, SeeingSettings, StatsdSettings, Timeouts,
 };
 use super::diagnostic::{Fault, Faults};
 use super::placement;
@@ -125,6 +125,8 @@ impl Resolver<'_> {
         let engine = EngineSettings {
             databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
             memory_bytes_max: of.bytes_if_any(Setting::Maxmemory),
+            // A parameter alone says otherwise.
+            client_memory: ClientMemory::Bytes(0),
             eviction: EvictionPolicy::ALL[of.word(Setting::MaxmemoryPolicy)].0,
             eviction_samples: of.count(Setting::MaxmemorySamples).unwrap_or(1) as usize,
             busy_reply_threshold: of.duration(Setting::BusyReplyThreshold).unwrap_or_default(),
@@ -249,6 +251,8 @@ impl Resolver<'_> {
         let budgets = Budgets {
             client_output_soft: of.bytes(Setting::ClientOutputSoftBytes),
             client_output_hard: of.bytes(Setting::ClientOutputHardBytes),
+            // A parameter alone says otherwise; these are redis-server's.
+            soft_limits: [(0, 0), (8 << 20, 60)],
             node_queue: of.bytes(Setting::NodeQueueBytes),
             request_whole: of.bytes(Setting::LargeRequestBytes),
         };

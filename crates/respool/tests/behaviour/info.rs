@@ -164,7 +164,6 @@ const MISSING: &[&str] = &[
     "Server: redis_build_id",
     "Stats: current_eviction_exceeded_time",
     "Stats: dump_payload_sanitizations",
-    "Stats: evicted_clients",
     "Stats: expire_cycle_cpu_milliseconds",
     "Stats: expired_stale_perc",
     "Stats: expired_time_cap_reached_count",

@@ -6,6 +6,7 @@
 
 mod admin_plane;
 mod blocking;
+mod client_limits;
 mod dedicated;
 mod differential;
 mod embedded_commands;

@@ -1,0 +1,53 @@
+//! What the clients of a server with an engine may hold together (`maxmemory-clients`): beyond it those that hold most are disconnected, until
+//! the others hold no more than that. As in Redis, CLIENT NO-EVICT keeps a client connected, and replicas are none of them.
+
+use crate::env::Env;
+use crate::limits::CLIENT_MEMORY_INTERVAL_US;
+use crate::session::disconnect_log::DisconnectReason;
+use crate::session::id::ClientId;
+use respool_command::Execute;
+
+/// When the clients' memory is added up again. The account that is looked at in every turn has more in it than what clients hold.
+#[derive(Debug, Default)]
+pub(crate) struct ClientMemory {
+    at_us: u64,
+}
+
+impl<E: Execute> Env<E> {
+    /// Disconnects the largest clients if all hold too much.
+    #[inline]
+    pub(crate) fn check_client_memory(&mut self) {
+        let limit = self.config.budgets.clients;
+        if limit != usize::MAX
+            && self.shared.ledger.held_bytes() > limit
+            && self.now.mono_us >= self.client_memory.at_us
+        {
+            self.evict_clients(limit);
+        }
+    }
+
+    #[cold]
+    fn evict_clients(&mut self, limit: usize) {
+        let mut held: Vec<(usize, ClientId)> = Vec::new();
+        let mut sum = 0;
+        for (index, session) in self.clients.sessions.iter() {
+            let bytes = session.held_bytes();
+            sum += bytes;
+            if !session.details.is_no_evict && !session.is_replica() {
+                held.push((bytes, index));
+            }
+        }
+        if sum <= limit {
+            self.client_memory.at_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
+            return;
+        }
+        held.sort_unstable_by_key(|(bytes, index)| (std::cmp::Reverse(*bytes), *index));
+        for (bytes, index) in held {
+            if sum <= limit || bytes == 0 {
+                break;
+            }
+            self.cut_off(index, DisconnectReason::ClientMemory);
+            sum -= bytes;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Clients that are owed more than a soft limit allows, and for how long.
+//!
+//! A client that has more waiting for it when it is looked at is remembered. From then on it is looked at by the timers: with less it is
+//! forgotten, with more for too long it is disconnected, whether anything is written to it meanwhile or not.
+
+use crate::env::Env;
+use crate::session::disconnect_log::DisconnectReason;
+use crate::session::id::{ClientHandle, ClientId};
+use respool_command::Execute;
+
+/// The clients of one worker that are beyond a soft limit, with the time since when.
+#[derive(Debug, Default)]
+pub(crate) struct OverSoftLimit {
+    clients: Vec<(ClientHandle, u64)>,
+}
+
+impl<E: Execute> Env<E> {
+    /// Something waits for a client, and it may be more than its soft limit allows.
+    #[cold]
+    pub(crate) fn note_soft_limit(&mut self, index: ClientId) {
+        let Some(client) = self.clients.sessions.handle(index) else { return };
+        let is_known = self.over_soft_limit.clients.iter().any(|(known, _)| *known == client);
+        if !is_known && self.excess_us(client).is_some() {
+            self.over_soft_limit.clients.push((client, self.now.mono_us));
+        }
+    }
+
+    /// For how long a client may be owed what it is owed now, in microseconds. `None`: for ever.
+    fn excess_us(&self, client: ClientHandle) -> Option<u64> {
+        let session = self.clients.sessions.get(client)?;
+        if session.is_replica() {
+            return None;
+        }
+        let subscriber = session.subscriber.as_ref().filter(|subscriber| subscriber.is_subscribed());
+        let limits = self.config.budgets.soft_limits;
+        let limit = if subscriber.is_some() { limits.subscriber } else { limits.normal };
+        let owed = session.reply_bytes() + session.subscriber.as_ref().map_or(0, |s| s.backlog_bytes());
+        (owed > limit.bytes).then_some(limit.us)
+    }
+
+    /// Disconnects clients that have been beyond their limit for too long.
+    pub(crate) fn check_soft_limits(&mut self) {
+        if self.over_soft_limit.clients.is_empty() {
+            return;
+        }
+        let now_us = self.now.mono_us;
+        let mut kept = std::mem::take(&mut self.over_soft_limit.clients);
+        kept.retain(|(client, since_us)| match self.excess_us(*client) {
+            None => false,
+            Some(us) if now_us.saturating_sub(*since_us) <= us => true,
+            Some(_) => {
+                self.cut_off(client.index, DisconnectReason::SoftLimit);
+                false
+            }
+        });
+        self.over_soft_limit.clients = kept;
+    }
+}

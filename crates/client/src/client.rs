@@ -204,17 +204,17 @@ impl Client {
 
     /// Subscribes to channels.
     pub fn subscribe(&self, channels: impl ToArgs) -> Subscribe {
-        Subscribe::new(self.topology.hub(), Kind::Channel, channels, self.topology.deadline())
+        Subscribe::new(self.topology.home(Kind::Channel), Kind::Channel, channels, self.topology.deadline())
     }
 
     /// Subscribes to all channels that fit patterns.
     pub fn subscribe_patterns(&self, patterns: impl ToArgs) -> Subscribe {
-        Subscribe::new(self.topology.hub(), Kind::Pattern, patterns, self.topology.deadline())
+        Subscribe::new(self.topology.home(Kind::Pattern), Kind::Pattern, patterns, self.topology.deadline())
     }
 
     /// Subscribes to sharded channels.
     pub fn subscribe_sharded(&self, channels: impl ToArgs) -> Subscribe {
-        Subscribe::new(self.topology.hub(), Kind::Shard, channels, self.topology.deadline())
+        Subscribe::new(self.topology.home(Kind::Shard), Kind::Shard, channels, self.topology.deadline())
     }
 
     /// The same request to the primary of each shard of a cluster, in the order of their slots; the results are theirs. It must not have

@@ -245,6 +245,14 @@ impl Config {
         Self { endpoint, ..self.clone() }
     }
 
+    /// Where it leads to, if that is a host.
+    pub(crate) fn address(&self) -> Option<cluster::Address> {
+        match &self.endpoint {
+            Endpoint::Tcp { host, port } | Endpoint::Tls { host, port, .. } => cluster::Address::new(host, *port),
+            Endpoint::Unix { .. } | Endpoint::Embedded { .. } => None,
+        }
+    }
+
     /// Whether it is a node of a cluster. There, a call that cannot reach it goes on elsewhere and does not wait for it.
     pub(crate) fn is_member(&self) -> bool {
         !self.cluster.is_empty()

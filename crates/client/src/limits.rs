@@ -92,3 +92,6 @@ pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 
 /// How often a walk over all keys of a cluster goes through a node: each once, and again those whose slots have moved meanwhile.
 pub const CLUSTER_WALKS_MAX: usize = 4 * CLUSTER_NODES_MAX;
+
+/// After which time a sharded channel that its node has sent elsewhere is asked for there again, if no other node is known by then.
+pub const ASTRAY_PAUSE: Duration = Duration::from_millis(100);

@@ -4,14 +4,14 @@
 //! lanes and subscriptions see a node.
 
 use crate::client::Stats;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Shared};
 use crate::core::Core;
 use crate::lanes::Side;
-use crate::pubsub::Hub;
+use crate::pubsub::{Home, Kind};
 use crate::{Config, ServerError};
 use respool_route::cluster::{Address, Redirect};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// What a client leads to. Copies share its connections.
@@ -73,11 +73,12 @@ impl Topology {
         }
     }
 
-    /// What subscribes to channels and patterns.
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
+    /// Where subscriptions of a kind are.
+    pub(crate) fn home(&self, kind: Kind) -> Home {
         match self {
-            Self::Single(node) => &node.side.hub,
-            Self::Cluster(cluster) => &cluster.hub,
+            Self::Single(node) => Home::Hub(Arc::clone(&node.side.hub)),
+            Self::Cluster(cluster) if kind == Kind::Shard => Home::Shards(Arc::clone(cluster.shared())),
+            Self::Cluster(cluster) => Home::Hub(Arc::clone(&cluster.hub)),
         }
     }
 
@@ -122,12 +123,14 @@ impl Topology {
 impl Node {
     pub(crate) fn new(config: Config) -> Self {
         let core = Core::new(config.clone());
-        Self { address: None, side: Side::new(&core, &config), core, reader: OnceLock::new() }
+        Self { address: None, side: Side::new(&core, &config, None), core, reader: OnceLock::new() }
     }
 
     /// A member of a cluster.
-    pub(crate) fn member(config: Config, address: Address) -> Self {
-        Self { address: Some(address), ..Self::new(config) }
+    pub(crate) fn member(config: Config, address: Address, cluster: Weak<Shared>) -> Self {
+        let core = Core::new(config.clone());
+        let side = Side::new(&core, &config, Some(cluster));
+        Self { address: Some(address), side, core, reader: OnceLock::new() }
     }
 
     /// Where it is: a node of a cluster is known by that.

@@ -419,3 +419,28 @@ fn messages_come_from_whichever_node_they_were_published_at() {
         }
     }
 }
+
+#[test]
+fn sharded_channels_follow_their_slots_and_say_where_a_gap_is() {
+    let cluster = start(2, 0);
+    let client = client(&cluster);
+    let names: Vec<String> = (0..8).map(|number| format!("channel:{number}")).collect();
+    let mut all = client.subscribe_sharded(&names).wait().unwrap();
+    let publish = |name: &str, payload: &str| {
+        let heard: u64 = client.call(cmd("SPUBLISH").key(name).arg(payload)).wait().unwrap();
+        assert_eq!(heard, 1, "{name}");
+    };
+    for name in &names {
+        publish(name, "first");
+        let notice = all.recv_timeout(DEADLINE).unwrap().unwrap();
+        assert!(matches!(&notice, Notice::Message(message) if message.channel == *name), "{notice:?}");
+    }
+    let slot = slot_of(names[0].as_bytes());
+    let home = owner(slot, 2);
+    cluster.move_slot(slot, home, 1 - home, || {}).unwrap();
+    let notice = all.recv_timeout(DEADLINE).unwrap().unwrap();
+    assert_eq!(notice, Notice::Gap);
+    publish(&names[0], "second");
+    let notice = all.recv_timeout(DEADLINE).unwrap().unwrap();
+    assert!(matches!(&notice, Notice::Message(message) if message.payload == "second"), "{notice:?}");
+}

@@ -29,7 +29,7 @@ impl Shared {
     /// The life of the thread.
     fn keep(self: &Arc<Self>) {
         let mut state = self.lock();
-        while !state.is_over && !state.is_closed {
+        while !state.is_closed {
             let now_us = self.now_us();
             let polled = state.refresh.poll(now_us, crate::core::chance());
             let mut news = polled.map.map(|map| self.install(&mut state, map)).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Shared {
             };
             if question.is_some() || !news.is_empty() {
                 drop(state);
-                news.tell();
+                news.tell(self);
                 if let Some((number, address)) = question {
                     self.begin_question(number, address);
                 }
@@ -73,7 +73,7 @@ impl Shared {
         let news = map.map(|map| self.install(&mut state, map)).unwrap_or_default();
         drop(state);
         self.changed.notify_one();
-        news.tell();
+        news.tell(self);
     }
 
     /// What a node says that the cluster looks like.

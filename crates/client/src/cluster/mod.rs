@@ -15,6 +15,7 @@ mod lane;
 mod plan;
 mod reads;
 mod routed;
+mod shards;
 mod table;
 mod unit;
 mod walk;
@@ -22,7 +23,7 @@ mod walk;
 pub(crate) use lane::Lane;
 pub use reads::Reads;
 pub(crate) use routed::{Kind, Routed};
-pub(crate) use table::Table;
+use table::Table;
 pub(crate) use walk::Walk;
 
 use crate::Config;
@@ -53,6 +54,9 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     table: Snapshot,
     is_closed: AtomicBool,
+    /// Held while sharded channels are put into hubs and taken out.
+    moves: Mutex<()>,
+    me: Weak<Shared>,
     state: Mutex<State>,
     /// Tells the keeper that something has changed.
     changed: Condvar,
@@ -68,7 +72,6 @@ struct State {
     pauses: BTreeMap<(u64, u64), Waiter>,
     numbers: u64,
     has_keeper: bool,
-    is_over: bool,
     is_closed: bool,
 }
 
@@ -79,14 +82,18 @@ struct News {
     woken: Vec<Waiter>,
     /// No member any longer. Calls that use one keep it.
     old: Vec<Arc<Node>>,
+    is_table: bool,
 }
 
 impl News {
     fn is_empty(&self) -> bool {
-        self.woken.is_empty() && self.old.is_empty()
+        self.woken.is_empty() && !self.is_table
     }
 
-    fn tell(self) {
+    fn tell(self, shared: &Shared) {
+        if self.is_table {
+            shared.move_channels(&self.old);
+        }
         self.woken.into_iter().for_each(Waiter::wake);
         drop(self.old);
     }
@@ -105,13 +112,15 @@ impl Deref for Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.0.lock().is_over = true;
-        self.0.changed.notify_one();
-        self.0.hub.close();
+        self.0.close();
     }
 }
 
 impl Cluster {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
     /// The cluster that the settings name seeds of. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Arc<Self> {
         let seeds = config.cluster.clone();
@@ -121,14 +130,15 @@ impl Cluster {
             pauses: BTreeMap::new(),
             numbers: 0,
             has_keeper: false,
-            is_over: false,
             is_closed: false,
         };
         let shared = Arc::new_cyclic(|shared| Shared {
             policy: Policy::new(config.reads),
-            hub: Hub::of_cluster(config.clone(), Weak::clone(shared)),
+            hub: Hub::anywhere(config.clone(), Weak::clone(shared)),
             config,
             table: Snapshot::default(),
+            moves: Mutex::new(()),
+            me: Weak::clone(shared),
             is_closed: AtomicBool::new(false),
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -169,7 +179,7 @@ impl Shared {
         let moved = state.refresh.on_moved(slot, to, now_us, crate::core::chance());
         let news = moved.map(|map| self.install(&mut state, map)).unwrap_or_default();
         self.wake_keeper(state);
-        news.tell();
+        news.tell(self);
     }
 
     /// Where any node is: a primary, or a seed while none is known.
@@ -203,7 +213,11 @@ impl Shared {
         if let Some(node) = state.nodes.get(address) {
             return Arc::clone(node);
         }
-        let node = Arc::new(Node::member(self.config.at(address.host(), address.port()), address.clone()));
+        let node = Arc::new(Node::member(
+            self.config.at(address.host(), address.port()),
+            address.clone(),
+            Weak::clone(&self.me),
+        ));
         if state.is_closed {
             node.close();
         }
@@ -216,7 +230,7 @@ impl Shared {
         let table = Table::new(map, |address| self.node_in(state, address));
         let old = state.nodes.extract_if(|address, _| !table.has(address)).map(|(_, node)| node).collect();
         self.table.store(Arc::new(table));
-        News { woken: std::mem::take(&mut state.pauses).into_values().collect(), old }
+        News { woken: std::mem::take(&mut state.pauses).into_values().collect(), old, is_table: true }
     }
 
     /// Waits until this time, or until there is another table than that of this version. `None`: there is.

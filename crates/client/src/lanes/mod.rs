@@ -13,10 +13,11 @@ pub(crate) use shelf::{Lease, Shelf};
 pub use watch::{Exec, Watch, Watched};
 
 use crate::Config;
+use crate::cluster::Shared;
 use crate::core::Core;
 use crate::pubsub::Hub;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
 /// What a client has beside its shared connection.
 #[derive(Debug)]
@@ -29,11 +30,11 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    pub(crate) fn new(core: &Arc<Core>, config: &Config) -> Arc<Self> {
+    pub(crate) fn new(core: &Arc<Core>, config: &Config, cluster: Option<Weak<Shared>>) -> Arc<Self> {
         Arc::new(Self {
             core: Arc::clone(core),
             shelf: Shelf::new(config.clone()),
-            hub: Hub::new(config.clone()),
+            hub: Hub::new(config.clone(), cluster),
             orphans: AtomicU64::new(0),
         })
     }

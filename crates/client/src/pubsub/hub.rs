@@ -64,23 +64,25 @@ pub(super) enum Asked {
 }
 
 #[derive(Debug)]
-struct Topic {
-    number: u64,
-    listeners: Vec<Arc<Mailbox>>,
+pub(super) struct Topic {
+    pub(super) number: u64,
+    pub(super) listeners: Vec<Arc<Mailbox>>,
     /// The server has confirmed it, on the connection of now.
-    is_held: bool,
+    pub(super) is_held: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    topics: HashMap<Key, Topic>,
-    numbers: u64,
+    pub(super) topics: HashMap<Key, Topic>,
+    pub(super) numbers: u64,
     /// Requests that have not been sent.
     pub(super) work: VecDeque<Work>,
     /// What it was told and has not answered.
     pub(super) asked: VecDeque<Asked>,
     /// Subscriptions that are not confirmed, and when their callers give up.
-    pending: Vec<(Arc<Mailbox>, Instant)>,
+    pub(super) pending: Vec<(Arc<Mailbox>, Instant)>,
+    /// Topics that the node has sent elsewhere, and when they are asked for again.
+    pub(super) astray: Vec<(Instant, Work)>,
     pub(super) has_pump: bool,
     /// It was rung since the pump has looked at what is wanted.
     pub(super) is_woken: bool,
@@ -93,26 +95,29 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(super) config: Config,
-    /// The cluster whose nodes it is to, whichever.
-    cluster: Option<Weak<Shared>>,
+    /// The cluster that it is of.
+    pub(super) cluster: Option<Weak<Shared>>,
+    /// It is to any node of that cluster, and not to one.
+    is_anywhere: bool,
     state: Mutex<State>,
     /// A byte in it wakes the pump.
     bell: Mutex<Option<(UnixStream, Arc<UnixStream>)>>,
 }
 
 impl Hub {
-    pub(crate) fn new(config: Config) -> Arc<Self> {
-        Arc::new(Self { config, cluster: None, state: Mutex::default(), bell: Mutex::default() })
+    pub(crate) fn new(config: Config, cluster: Option<Weak<Shared>>) -> Arc<Self> {
+        Arc::new(Self { config, cluster, is_anywhere: false, state: Mutex::default(), bell: Mutex::default() })
     }
 
     /// For all nodes of a cluster: what is published at one comes from any.
-    pub(crate) fn of_cluster(config: Config, cluster: Weak<Shared>) -> Arc<Self> {
-        Arc::new(Self { config, cluster: Some(cluster), state: Mutex::default(), bell: Mutex::default() })
+    pub(crate) fn anywhere(config: Config, cluster: Weak<Shared>) -> Arc<Self> {
+        let (state, bell) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { config, cluster: Some(cluster), is_anywhere: true, state, bell })
     }
 
     /// Where the next connection leads to.
     pub(super) fn place(&self) -> Config {
-        let cluster = self.cluster.as_ref().and_then(Weak::upgrade);
+        let cluster = self.cluster.as_ref().filter(|_| self.is_anywhere).and_then(Weak::upgrade);
         cluster.map_or_else(|| self.config.clone(), |cluster| cluster.any_node())
     }
 
@@ -202,7 +207,7 @@ impl Hub {
         }
     }
 
-    fn wake(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+    pub(super) fn wake(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let begins = !std::mem::replace(&mut state.has_pump, true);
         let rings = !std::mem::replace(&mut state.is_woken, true);
         drop(state);
@@ -232,10 +237,20 @@ impl Hub {
         let topics = std::mem::take(&mut state.topics);
         state.pending.clear();
         state.work.clear();
+        state.astray.clear();
         let kind = if state.is_closed { ErrorKind::Closed } else { ErrorKind::Lost(why.into()) };
         drop(state);
         for listener in topics.into_values().flat_map(|topic| topic.listeners) {
             listener.end(Some(Error::new(kind.clone(), Outcome::NotSent).of(b"SUBSCRIBE"))).wake();
+        }
+    }
+
+    /// Topics that were sent elsewhere and are still here are asked for again.
+    pub(super) fn retry_astray(state: &mut State, now: Instant) {
+        for (_, work) in state.astray.extract_if(.., |(due, _)| *due <= now) {
+            if state.topics.get(&work.key).is_some_and(|topic| Some(topic.number) == work.topic) {
+                state.work.push_back(work);
+            }
         }
     }
 
@@ -250,6 +265,7 @@ impl Hub {
         let state = &mut *guard;
         state.asked.clear();
         state.work.clear();
+        state.astray.clear();
         for (key, topic) in &mut state.topics {
             state.work.push_back(Work { key: key.clone(), topic: Some(topic.number) });
             if std::mem::take(&mut topic.is_held) {
@@ -270,7 +286,8 @@ impl Hub {
             }
             !is_late && mailbox.is_pending()
         });
-        let next = state.pending.iter().map(|(_, until)| *until).min();
+        let astray = state.astray.iter().map(|(due, _)| *due);
+        let next = state.pending.iter().map(|(_, until)| *until).chain(astray).min();
         drop(state);
         for mailbox in late {
             if mailbox.is_pending() {
@@ -397,6 +414,14 @@ impl Hub {
             None => return Err("an error that nothing asked for"),
         };
         let is_current = state.topics.get(&asked.key).is_some_and(|topic| Some(topic.number) == asked.topic);
+        if is_current && self.cluster.is_some() {
+            drop(guard);
+            if self.follow_refusal(&asked, error) {
+                return Ok(());
+            }
+            guard = self.lock();
+        }
+        let state = &mut *guard;
         let topic = if is_current { state.topics.remove(&asked.key) } else { None };
         drop(guard);
         for listener in topic.into_iter().flat_map(|topic| topic.listeners) {
@@ -417,7 +442,7 @@ mod tests {
     use super::*;
 
     fn hub() -> (Arc<Hub>, Arc<Mailbox>) {
-        let hub = Hub::new(Config::from_url("localhost").unwrap());
+        let hub = Hub::new(Config::from_url("localhost").unwrap(), None);
         // Nothing is begun that would talk to a server.
         hub.lock().has_pump = true;
         let bounds = Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest };

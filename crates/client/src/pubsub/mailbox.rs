@@ -178,7 +178,7 @@ impl Mailbox {
     }
 
     /// Adds `topics` subscriptions that wait for the confirmation of the server.
-    pub(super) fn expect(&self, topics: usize) {
+    pub(crate) fn expect(&self, topics: usize) {
         let mut state = self.lock();
         state.unconfirmed += topics;
         state.was_confirmed = state.unconfirmed == 0;

@@ -1,21 +1,26 @@
 //! Subscriptions: streams of messages, which go on when the connection is made anew.
 //!
-//! All subscriptions of a client share a connection of their own, in either dialect. A thread reads it while there are any: a task that
+//! All subscriptions of a client share a connection of their own, in either dialect. In a cluster it is to any node, and those to sharded
+//! channels have one to each node. A thread reads it while there are any: a task that
 //! does not take its messages stops no other. What is not taken waits in the subscription, up to its bounds.
 
 mod hub;
 mod mailbox;
+mod moving;
 mod pump;
 
 pub(crate) use hub::{Hub, Kind};
+pub(crate) use mailbox::{Bounds, Mailbox};
 pub use mailbox::{Message, Notice, Overflow};
+pub(crate) use moving::Moving;
 
+use crate::cluster::Shared;
 use crate::core::Waiter;
 use crate::limits::{SUBSCRIPTION_BYTES, SUBSCRIPTION_MESSAGES};
 use crate::{Command, Error, ErrorKind, Outcome, ToArgs};
 use bytes::Bytes;
 use futures_core::Stream;
-use mailbox::{Bounds, Mailbox, Taken};
+use mailbox::Taken;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -23,11 +28,44 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+/// Where subscriptions of a kind are.
+#[derive(Clone)]
+pub(crate) enum Home {
+    /// On one connection.
+    Hub(Arc<Hub>),
+    /// At the nodes of a cluster that have their slots.
+    Shards(Arc<Shared>),
+}
+
+impl Home {
+    fn add(&self, kind: Kind, names: &[Bytes], bounds: Bounds, until: Instant) -> Arc<Mailbox> {
+        match self {
+            Self::Hub(hub) => hub.add(kind, names, bounds, until),
+            Self::Shards(cluster) => cluster.add_channels(names, bounds, until),
+        }
+    }
+
+    fn remove(&self, mailbox: &Arc<Mailbox>) {
+        match self {
+            Self::Hub(hub) => hub.remove(mailbox),
+            Self::Shards(cluster) => cluster.remove_channels(mailbox),
+        }
+    }
+
+    /// Why a subscription fails whose time is over.
+    fn why_late(&self) -> Error {
+        match self {
+            Self::Hub(hub) => hub.why_late(),
+            Self::Shards(_) => Error::new(ErrorKind::Timeout, Outcome::MaybeExecuted).of(b"SSUBSCRIBE"),
+        }
+    }
+}
+
 /// Begins a subscription, made by [`Client::subscribe`](crate::Client::subscribe) and its neighbours. It is over when the server has
 /// confirmed all of its channels, so that no message is missed that is published after that.
 #[must_use = "nothing is subscribed to before it is awaited"]
 pub struct Subscribe {
-    hub: Arc<Hub>,
+    home: Home,
     kind: Kind,
     names: Vec<Bytes>,
     bounds: Bounds,
@@ -37,20 +75,12 @@ pub struct Subscribe {
 }
 
 impl Subscribe {
-    pub(crate) fn new(hub: &Arc<Hub>, kind: Kind, names: impl ToArgs, limit: Option<Duration>) -> Self {
+    pub(crate) fn new(home: Home, kind: Kind, names: impl ToArgs, limit: Option<Duration>) -> Self {
         let mut command = Command::empty();
         names.write_args(&mut command);
         let bounds =
             Bounds { messages: SUBSCRIPTION_MESSAGES, bytes: SUBSCRIPTION_BYTES, overflow: Overflow::DropOldest };
-        Self {
-            hub: Arc::clone(hub),
-            kind,
-            names: command.all_arguments(),
-            bounds,
-            limit,
-            until: None,
-            subscription: None,
-        }
+        Self { home, kind, names: command.all_arguments(), bounds, limit, until: None, subscription: None }
     }
 
     /// How many messages, and how many bytes of them, may wait to be taken, and what happens to more.
@@ -72,12 +102,12 @@ impl Subscribe {
             let why = "there is nothing to subscribe to";
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(self.kind.subscribe()));
         }
-        let Self { hub, kind, names, bounds, limit, until, subscription } = self;
+        let Self { home, kind, names, bounds, limit, until, subscription } = self;
         let subscription = subscription.get_or_insert_with(|| {
             let limit = limit.unwrap_or(Duration::from_secs(1 << 30));
             let until = *until.insert(Instant::now() + limit.min(Duration::from_secs(1 << 30)));
-            let mailbox = hub.add(*kind, names, *bounds, until);
-            Subscription { hub: Arc::clone(hub), mailbox }
+            let mailbox = home.add(*kind, names, *bounds, until);
+            Subscription { home: home.clone(), mailbox }
         });
         Ok(&subscription.mailbox)
     }
@@ -101,7 +131,7 @@ impl Subscribe {
             // What ends late ones may be about to connect, for as long as that may take.
             let left = self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                return Err(self.hub.why_late());
+                return Err(self.home.why_late());
             }
             std::thread::park_timeout(left);
         }
@@ -125,7 +155,7 @@ impl Future for Subscribe {
 /// Several subscriptions to the same channel of one client get each message once each. The server sends it once. A subscription to a
 /// channel and one to a pattern that it fits are sent it twice, as the server does.
 pub struct Subscription {
-    hub: Arc<Hub>,
+    home: Home,
     mailbox: Arc<Mailbox>,
 }
 
@@ -190,6 +220,6 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.hub.remove(&self.mailbox);
+        self.home.remove(&self.mailbox);
     }
 }

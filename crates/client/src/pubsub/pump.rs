@@ -64,6 +64,7 @@ pub(super) fn run(weak: &Weak<Hub>) {
                 };
                 hub.lock().last_failure = Some(how.into());
                 hub.begin_anew();
+                hub.note_lost();
                 reconnect.note_lost(began.elapsed().as_micros() as u64, crate::core::chance());
             }
             DialAdvice::Wait(until_us) => {
@@ -119,6 +120,7 @@ impl Pump {
                 let mut state = hub.lock();
                 // Under the lock under which it is looked: what is wanted later rings.
                 state.is_woken = false;
+                Hub::retry_astray(&mut state, Instant::now());
                 if Hub::is_idle(&state) && self.out.is_empty() {
                     // The thread ends: what is wanted from here on begins another.
                     state.asked.clear();

@@ -1,0 +1,57 @@
+//! Sharded channels: each at the node that has its slot, and moved when the slot moves.
+//!
+//! A channel is in the hub of one node at a time. What takes it out of one puts it into another, under one lock, so that none is missed by
+//! what looks through all of them.
+
+use super::Shared;
+use crate::pubsub::{Bounds, Mailbox, Moving};
+use crate::topology::Node;
+use bytes::Bytes;
+use respool_route::cluster::slot_of;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+impl Shared {
+    /// The node whose hub a channel is to be in: that of its slot, or any while that is not known.
+    fn node_of_channel(&self, name: &[u8]) -> Arc<Node> {
+        let table = self.table();
+        let node = table.shard_of(slot_of(name)).map(|shard| &shard.primary);
+        match node.or_else(|| table.any(0)) {
+            Some(node) => Arc::clone(node),
+            None => self.node_at(&self.config.cluster[0]),
+        }
+    }
+
+    /// Subscribes. The caller is woken by its mailbox.
+    pub(crate) fn add_channels(&self, names: &[Bytes], bounds: Bounds, until: Instant) -> Arc<Mailbox> {
+        let mailbox = Arc::new(Mailbox::new(bounds));
+        let mut names: Vec<&Bytes> = names.iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        mailbox.expect(names.len());
+        let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            let pending = vec![(Arc::clone(&mailbox), until)];
+            let moving = Moving { name: name.clone(), listeners: vec![Arc::clone(&mailbox)], pending };
+            self.node_of_channel(name).side.hub.adopt(moving);
+        }
+        mailbox
+    }
+
+    /// A subscription is dropped.
+    pub(crate) fn remove_channels(&self, mailbox: &Arc<Mailbox>) {
+        let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        self.nodes().iter().for_each(|node| node.side.hub.remove(mailbox));
+    }
+
+    /// The table has changed: channels go to the nodes that have their slots, also those of nodes that are no members any longer.
+    pub(super) fn move_channels(&self, old: &[Arc<Node>]) {
+        let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        for node in self.nodes().iter().chain(old) {
+            let is_foreign = |name: &[u8]| !Arc::ptr_eq(&self.node_of_channel(name), node);
+            for moving in node.side.hub.take_foreign(is_foreign) {
+                self.node_of_channel(&moving.name).side.hub.adopt(moving);
+            }
+        }
+    }
+}

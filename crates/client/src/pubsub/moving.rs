@@ -1,0 +1,98 @@
+//! Sharded channels that go from the hub of one node of a cluster to that of another.
+
+use super::hub::{Hub, Kind, Topic, Work};
+use super::mailbox::Mailbox;
+use crate::core::Waiter;
+use crate::limits::ASTRAY_PAUSE;
+use crate::{Error, ErrorKind, Outcome, ServerError};
+use bytes::Bytes;
+use respool_route::cluster::{Redirect, Trigger};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+/// A sharded channel on its way.
+#[derive(Debug)]
+pub(crate) struct Moving {
+    pub(crate) name: Bytes,
+    pub(crate) listeners: Vec<Arc<Mailbox>>,
+    /// Of them, those that are not confirmed, and when their callers give up.
+    pub(crate) pending: Vec<(Arc<Mailbox>, Instant)>,
+}
+
+impl Hub {
+    /// Takes out the sharded channels that are another node's.
+    pub(crate) fn take_foreign(self: &Arc<Self>, is_foreign: impl Fn(&[u8]) -> bool) -> Vec<Moving> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let foreign = state.topics.extract_if(|(kind, name), _| *kind == Kind::Shard && is_foreign(name));
+        let mut taken = Vec::new();
+        for (key, topic) in foreign {
+            if topic.is_held {
+                topic.listeners.iter().for_each(|listener| listener.lose(1));
+            }
+            let is_of = |(mailbox, _): &&(Arc<Mailbox>, Instant)| {
+                topic.listeners.iter().any(|listener| Arc::ptr_eq(listener, mailbox))
+            };
+            let pending = state.pending.iter().filter(is_of).cloned().collect();
+            state.work.push_back(Work { key: key.clone(), topic: None });
+            taken.push(Moving { name: key.1, listeners: topic.listeners, pending });
+        }
+        if !taken.is_empty() && guard.has_pump {
+            self.wake(guard);
+        }
+        taken
+    }
+
+    /// Takes in a sharded channel whose listeners expect its confirmation.
+    pub(crate) fn adopt(self: &Arc<Self>, moving: Moving) {
+        let Moving { name, listeners, pending } = moving;
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let mut woken: Vec<Waiter> = Vec::new();
+        if state.is_closed {
+            drop(guard);
+            let closed = || Error::new(ErrorKind::Closed, Outcome::NotSent);
+            listeners.iter().for_each(|listener| listener.end(Some(closed())).wake());
+            return;
+        }
+        let key = (Kind::Shard, name);
+        let number = state.numbers + 1;
+        let work = &mut state.work;
+        let topic = state.topics.entry(key.clone()).or_insert_with(|| {
+            work.push_back(Work { key, topic: Some(number) });
+            Topic { number, listeners: Vec::new(), is_held: false }
+        });
+        state.numbers = number;
+        if topic.is_held {
+            woken.extend(listeners.iter().map(|listener| listener.confirm()));
+        }
+        topic.listeners.extend(listeners);
+        state.pending.extend(pending);
+        self.wake(guard);
+        woken.into_iter().for_each(Waiter::wake);
+    }
+
+    /// The server has refused a topic: whether because it has another place, where it is looked for then.
+    pub(super) fn follow_refusal(&self, work: &Work, error: &ServerError) -> bool {
+        let Some(cluster) = self.cluster.as_ref().and_then(Weak::upgrade).filter(|_| work.key.0 == Kind::Shard) else {
+            return false;
+        };
+        let Some(redirect) = self.config.address().and_then(|address| Redirect::parse(error.bytes(), &address)) else {
+            return false;
+        };
+        // If the table does not change for it, it is asked for here again after a while.
+        self.lock().astray.push((Instant::now() + ASTRAY_PAUSE, work.clone()));
+        match &redirect {
+            Redirect::Moved { slot, to } => cluster.note_moved(*slot, to),
+            _ => cluster.trigger(Trigger::Stuck),
+        }
+        true
+    }
+
+    /// The connection cannot be made or was lost.
+    pub(super) fn note_lost(&self) {
+        if let Some(cluster) = self.cluster.as_ref().and_then(Weak::upgrade) {
+            cluster.trigger(Trigger::Stuck);
+        }
+    }
+}

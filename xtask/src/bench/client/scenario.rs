@@ -125,7 +125,7 @@ pub(crate) const ALL: [Scenario; 7] = [
     },
     Scenario {
         name: "restart",
-        title: "128 callers while the server is killed and started 20 times; it keeps what it has executed",
+        title: "128 callers while the server is killed and started again and again; it keeps what it has executed",
         program: "restart",
         restarts: 20,
         is_counted: true,

@@ -4,6 +4,7 @@
 mod support;
 
 mod alike;
+mod encrypted;
 mod modes;
 mod redirections;
 mod terminal;

@@ -428,7 +428,7 @@ mod tests {
             _ => Act::Usual,
         })
         .unwrap();
-        let mut side = Arc::into_inner(Side::new(&Core::new(config(&other)), &config(&other))).unwrap();
+        let mut side = Arc::into_inner(Side::new(&Core::new(config(&other)), &config(&other), None)).unwrap();
         side.core = Core::new(config(&shared));
         let side = Arc::new(side);
         let pop = |key: &str, limit| LaneCall::new(&side, vec![cmd("BLPOP").key(key).arg(0)], limit, Kind::Blocking);
@@ -472,7 +472,7 @@ mod tests {
     #[test]
     fn a_call_may_wait_on_the_server_for_longer_than_calls_take() {
         let config = Config::from_url("localhost").unwrap().deadline(Some(Duration::from_secs(5)));
-        let side = Side::new(&Core::new(config.clone()), &config);
+        let side = Side::new(&Core::new(config.clone()), &config, None);
         let limit =
             |command: Command, explicit| LaneCall::new(&side, vec![command], explicit, Kind::Blocking).progress.limit;
         let pop = |timeout: u32| cmd("BLPOP").key("list").arg(timeout);

@@ -8,9 +8,8 @@ use crate::command_log::log::CommandLog;
 use crate::config::Config;
 use crate::ended::Ended;
 use crate::internal_request::InternalRequests;
-use crate::lifecycle::client_memory::ClientMemory;
+use crate::lifecycle::client_limits::ClientLimits;
 use crate::lifecycle::loop_lag::LoopLag;
-use crate::lifecycle::soft_limits::OverSoftLimit;
 use crate::limits::READ_BYTES;
 use crate::mail::Mail;
 use crate::observe::counters::Counters;
@@ -70,9 +69,7 @@ pub(crate) struct Env<E> {
     pub(crate) seen: Samples,
     /// What commands of the engine took.
     pub(crate) command_log: CommandLog,
-    /// Clients that may not be owed what they are owed for long.
-    pub(crate) over_soft_limit: OverSoftLimit,
-    pub(crate) client_memory: ClientMemory,
+    pub(crate) client_limits: ClientLimits,
     /// What clients of an engine have sent and received of late.
     pub(crate) rates: Rates,
     /// Room for plans. `None` while it is in use.
@@ -133,8 +130,7 @@ impl<E> Env<E> {
             scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
             seen: Samples::new(setup.config.seeing),
             command_log: CommandLog::default(),
-            over_soft_limit: OverSoftLimit::default(),
-            client_memory: ClientMemory::default(),
+            client_limits: ClientLimits::default(),
             rates: Rates::default(),
             config: setup.config,
             shared: setup.shared,

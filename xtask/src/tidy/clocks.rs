@@ -56,7 +56,7 @@ const ALLOWED: [(&str, &str, &str); 31] = [
         "keys of the engine expire by the wall clock, as in Redis",
     ),
     ("proxy/src/commands/info.rs", "            self.now.unix_us,", "INFO shows the time"),
-    ("proxy/src/worker/local.rs", "unix_us", "TIME answers it"),
+    ("proxy/src/commands/connection.rs", "unix_us", "TIME answers it"),
     ("proxy/src/admin/slowlog.rs", "unix_us", "the slow log says when"),
     ("proxy/src/observe/slow_log.rs", "pub(crate) unix_us: u64", "the slow log says when"),
     ("proxy/src/observe/sampling.rs", "unix_us: self.now.unix_us", "the slow log says when"),

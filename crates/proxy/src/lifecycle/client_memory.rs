@@ -7,12 +7,6 @@ use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::ClientId;
 use respool_command::Execute;
 
-/// When the clients' memory is added up again. The account that is looked at in every turn has more in it than what clients hold.
-#[derive(Debug, Default)]
-pub(crate) struct ClientMemory {
-    at_us: u64,
-}
-
 impl<E: Execute> Env<E> {
     /// Disconnects the largest clients if all hold too much.
     #[inline]
@@ -20,7 +14,7 @@ impl<E: Execute> Env<E> {
         let limit = self.config.budgets.clients;
         if limit != usize::MAX
             && self.shared.ledger.held_bytes() > limit
-            && self.now.mono_us >= self.client_memory.at_us
+            && self.now.mono_us >= self.client_limits.summed_again_us
         {
             self.evict_clients(limit);
         }
@@ -38,7 +32,7 @@ impl<E: Execute> Env<E> {
             }
         }
         if sum <= limit {
-            self.client_memory.at_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
+            self.client_limits.summed_again_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
             return;
         }
         held.sort_unstable_by_key(|(bytes, index)| (std::cmp::Reverse(*bytes), *index));

@@ -1,12 +1,13 @@
 //! The life of a worker beside requests: timers, memory, other settings, and its end.
 
-pub(crate) mod client_memory;
+pub(crate) mod client_limits;
+mod client_memory;
 pub(crate) mod drain;
 pub(crate) mod eviction_vote;
 pub(crate) mod loop_lag;
 pub(crate) mod memory;
 mod queue_memory;
 pub(crate) mod reload;
-pub(crate) mod soft_limits;
+mod soft_limits;
 pub(crate) mod table_shrink;
 mod timers;

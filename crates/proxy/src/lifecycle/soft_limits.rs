@@ -8,20 +8,14 @@ use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::{ClientHandle, ClientId};
 use respool_command::Execute;
 
-/// The clients of one worker that are beyond a soft limit, with the time since when.
-#[derive(Debug, Default)]
-pub(crate) struct OverSoftLimit {
-    clients: Vec<(ClientHandle, u64)>,
-}
-
 impl<E: Execute> Env<E> {
     /// Something waits for a client, and it may be more than its soft limit allows.
     #[cold]
     pub(crate) fn note_soft_limit(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
-        let is_known = self.over_soft_limit.clients.iter().any(|(known, _)| *known == client);
+        let is_known = self.client_limits.over_soft.iter().any(|(known, _)| *known == client);
         if !is_known && self.excess_us(client).is_some() {
-            self.over_soft_limit.clients.push((client, self.now.mono_us));
+            self.client_limits.over_soft.push((client, self.now.mono_us));
         }
     }
 
@@ -40,11 +34,11 @@ impl<E: Execute> Env<E> {
 
     /// Disconnects clients that have been beyond their limit for too long.
     pub(crate) fn check_soft_limits(&mut self) {
-        if self.over_soft_limit.clients.is_empty() {
+        if self.client_limits.over_soft.is_empty() {
             return;
         }
         let now_us = self.now.mono_us;
-        let mut kept = std::mem::take(&mut self.over_soft_limit.clients);
+        let mut kept = std::mem::take(&mut self.client_limits.over_soft);
         kept.retain(|(client, since_us)| match self.excess_us(*client) {
             None => false,
             Some(us) if now_us.saturating_sub(*since_us) <= us => true,
@@ -53,6 +47,6 @@ impl<E: Execute> Env<E> {
                 false
             }
         });
-        self.over_soft_limit.clients = kept;
+        self.client_limits.over_soft = kept;
     }
 }

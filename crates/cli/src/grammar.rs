@@ -66,7 +66,8 @@ const MODES: [&str; 12] = [
     "monitor",
 ];
 
-fn server_args() -> Vec<Arg> {
+/// Those that say where the server is, and who is asking.
+pub(crate) fn server_args() -> Vec<Arg> {
     vec![
         text("host", "HOST", "Server host name [default: 127.0.0.1]").short('h'),
         Arg::new("port")

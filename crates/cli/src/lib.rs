@@ -1,4 +1,4 @@
-//! `respool cli`: one command, a prompt, and the modes of redis-cli, for any server that speaks RESP.
+//! `respool cli`: one command, a prompt, and the modes of redis-cli, for any server that speaks RESP. And `respool top` ([`top`]).
 //!
 //! Owns the command line ([`grammar()`], [`Options`]), how replies look ([`render`]), what is offered while a line is typed
 //! ([`syntax`]), and the one connection ([`Session`]), which is a plain conversation: the client library shares a connection among
@@ -18,6 +18,7 @@ pub mod render;
 mod session;
 mod shell;
 pub mod syntax;
+pub mod top;
 
 use std::io::{self, Write};
 use std::sync::Arc;

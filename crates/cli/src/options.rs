@@ -105,24 +105,13 @@ impl Options {
         let has = |name: &str| matches.get_flag(name);
         let is_json = has("json") || has("quoted-json");
         let mut warnings = Vec::new();
-        let mut target = target_of(matches, is_json, &read)?;
-        let named = said(matches, "password").map(|password| Zeroizing::new(password.to_owned()));
-        if (named.is_some() || target.credentials.is_some()) && !has("no-auth-warning") {
+        let is_in_address = said(matches, "uri").is_some_and(|uri| uri.contains('@'));
+        if (said(matches, "password").is_some() || is_in_address) && !has("no-auth-warning") {
             warnings.push(
                 "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.",
             );
         }
-        let password = match has("askpass") {
-            true => Some(ask().map_err(|error| format!("--askpass: {error}"))?),
-            false => named.or(surroundings.password),
-        };
-        if let Some(password) = password {
-            let username = said(matches, "user").map(str::to_owned);
-            let username = username.or_else(|| target.credentials.as_ref().and_then(|it| it.username.clone()));
-            target.credentials = Some(Arc::new(Credentials { username, password }));
-        } else if said(matches, "user").is_some() && target.credentials.is_none() {
-            return Err("--user needs a password: -a, --askpass or REDISCLI_AUTH".to_owned());
-        }
+        let target = Self::target(matches, is_json, surroundings.password, &read, ask)?;
         let is_output_terminal = surroundings.is_output_terminal;
         let shows_pushes = match said(matches, "show-pushes") {
             Some(word) => word.starts_with('y'),
@@ -143,6 +132,32 @@ impl Options {
             shows_pushes,
             warnings,
         })
+    }
+
+    /// The server that a command line names, and the user that it is asked as.
+    pub(crate) fn target(
+        matches: &ArgMatches,
+        is_json: bool,
+        password: Option<Zeroizing<String>>,
+        read: &impl Fn(&Path) -> io::Result<Vec<u8>>,
+        ask: impl FnOnce() -> io::Result<Zeroizing<String>>,
+    ) -> Result<Target, String> {
+        let mut target = target_of(matches, is_json, read)?;
+        let named = said(matches, "password").map(|password| Zeroizing::new(password.to_owned()));
+        let password = match matches.get_flag("askpass") {
+            true => Some(ask().map_err(|error| format!("--askpass: {error}"))?),
+            // What the address says is nearer than the environment.
+            false if target.credentials.is_some() => named,
+            false => named.or(password),
+        };
+        if let Some(password) = password {
+            let username = said(matches, "user").map(str::to_owned);
+            let username = username.or_else(|| target.credentials.as_ref().and_then(|it| it.username.clone()));
+            target.credentials = Some(Arc::new(Credentials { username, password }));
+        } else if said(matches, "user").is_some() && target.credentials.is_none() {
+            return Err("--user needs a password: -a, --askpass or REDISCLI_AUTH".to_owned());
+        }
+        Ok(target)
     }
 
     /// How many lines a mode prints that goes on without end unless it is told otherwise.

@@ -48,10 +48,10 @@ fn bench_grammars() -> [Command; 0] {
     []
 }
 
-/// That of the shell.
+/// Those of the shell and of the live view.
 #[cfg(feature = "shell")]
-fn shell_grammar() -> [Command; 1] {
-    [respool_cli::grammar()]
+fn shell_grammar() -> [Command; 2] {
+    [respool_cli::grammar(), respool_cli::top::grammar()]
 }
 
 /// The program was built without it.

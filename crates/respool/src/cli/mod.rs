@@ -91,6 +91,8 @@ fn run(args: Vec<OsString>, env: Vec<(String, String)>) -> Result<(), Ending> {
         Some(("pubsub", matches)) => Ok(bench::run_experiment(matches)?),
         #[cfg(feature = "shell")]
         Some(("cli", matches)) => shell::run(matches),
+        #[cfg(feature = "shell")]
+        Some(("top", matches)) => Ok(shell::watch(matches)?),
         Some(("completions", matches)) => Ok(completions(matches)?),
         Some(("man", matches)) => Ok(man(matches)?),
         _ => Ok(output::print(&format!("respool {}\n", env!("CARGO_PKG_VERSION")))?),

@@ -1,4 +1,4 @@
-//! `respool cli`: the shell, with the process' own terminal, files, environment and signals.
+//! `respool cli` and `respool top`: the shell and the live view, with the process' own terminal, files, environment and signals.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -25,15 +25,8 @@ const HISTORY_FILE: &str = ".respool_cli_history";
 
 /// Does what the command line asks.
 pub(super) fn run(matches: &ArgMatches) -> Result<(), Ending> {
-    let surroundings = Surroundings {
-        // Tests have no terminal and want what one is shown.
-        is_output_terminal: io::stdout().is_terminal() || std::env::var_os("FAKETTY").is_some(),
-        is_input_terminal: io::stdin().is_terminal(),
-        password: std::env::var(PASSWORD_ENV).ok().map(Zeroizing::new),
-        history: history(),
-    };
     let read = |path: &Path| std::fs::read(path);
-    let options = Options::of(matches, surroundings, read, io::stdin(), ask_password);
+    let options = Options::of(matches, surroundings(), read, io::stdin(), ask_password);
     let options = options.map_err(Failure::settings)?;
     let stop = Arc::new(AtomicBool::new(false));
     if options.wants_signals() {
@@ -46,6 +39,22 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), Ending> {
             output::complain(&format!("{failure}\n"));
             Err(Ending::Told)
         }
+    }
+}
+
+/// Shows the live view.
+pub(super) fn watch(matches: &ArgMatches) -> Result<(), Failure> {
+    let read = |path: &Path| std::fs::read(path);
+    respool_cli::top::run(matches, surroundings(), read, ask_password).map_err(Failure::running)
+}
+
+fn surroundings() -> Surroundings {
+    Surroundings {
+        // As redis-cli: programs that want what a terminal is shown say so.
+        is_output_terminal: io::stdout().is_terminal() || std::env::var_os("FAKETTY").is_some(),
+        is_input_terminal: io::stdin().is_terminal(),
+        password: std::env::var(PASSWORD_ENV).ok().map(Zeroizing::new),
+        history: history(),
     }
 }
 

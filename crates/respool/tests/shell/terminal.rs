@@ -15,10 +15,15 @@ struct Terminal {
 impl Terminal {
     /// Starts `respool cli` with these arguments.
     fn start(args: &str) -> Self {
+        Self::start_subcommand(&format!("cli {args}"))
+    }
+
+    /// Starts `respool` with this subcommand and its arguments.
+    fn start_subcommand(words: &str) -> Self {
         let this = Self { directory: TempDir::new().expect("a directory") };
         let history = this.history_path();
         let program = env!("CARGO_BIN_EXE_respool");
-        let line = format!("env RESPOOL_CLI_HISTORY={history} {program} cli {args}");
+        let line = format!("env RESPOOL_CLI_HISTORY={history} {program} {words}");
         this.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "40", &line]);
         this
     }
@@ -177,4 +182,37 @@ fn a_lost_transaction_is_not_continued_on_another_connection() {
     client.ask("CLIENT KILL TYPE normal SKIPME yes").expect("a reply");
     terminal.enter("set inside 1");
     wait_until("the key", PATIENCE, || Ok(client.ask("EXISTS inside")? == ":1\r\n")).expect("it is set");
+}
+
+#[test]
+fn a_password_that_is_asked_for_is_not_shown() {
+    let server = server();
+    server.client().expect("a client").ask("CONFIG SET requirepass canary").expect("a reply");
+    let terminal = Terminal::start(&format!("-p {} --askpass", server.port()));
+    terminal.shows("Please input password:");
+    terminal.enter("canary");
+    terminal.shows(&prompt(&server));
+    terminal.enter("echo inside");
+    terminal.shows("\"inside\"");
+    assert!(!terminal.screen().contains("canary"), "{}", terminal.screen());
+}
+
+#[test]
+fn the_live_view_shows_nodes_and_requests_until_q() {
+    let node = server();
+    let name = node.tcp().to_string();
+    let respool = crate::support::serve(&["--listen", "127.0.0.1:0", "--node", &name]);
+    let address = respool.addresses()[0];
+    let terminal = Terminal::start_subcommand(&format!("top -p {} -i 0.1", address.port()));
+    terminal.shows(&format!("respool {address}"));
+    for part in ["ops/s", "nodes", "pools", "latency, us", "leases", "hot keys", "slow requests", "primary"] {
+        terminal.shows(part);
+    }
+    // A lease is seen while it is held.
+    let mut client = respool.client(0);
+    client.ask("WATCH key").expect("a reply");
+    terminal.shows("watch");
+    terminal.press(&["q"]);
+    // The shell's window ends with its program, and the terminal with its last window.
+    wait_until("the end", PATIENCE, || Ok(!terminal.screen().contains("ops/s"))).expect("it ends");
 }

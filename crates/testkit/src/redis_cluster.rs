@@ -1,5 +1,6 @@
 //! Real redis-servers that make a cluster: primaries with their slots, and replicas.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use crate::{Client, PATIENCE, RedisServer, wait_until};
@@ -100,7 +101,21 @@ impl RedisCluster {
             }
         }
         self.ok(to, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
-        self.ok(from, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))
+        self.ok(from, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
+        self.await_agreement()
+    }
+
+    /// Waits until all nodes that run name the same owners of slots, with the same epochs and with no epoch twice. Before that, word of an
+    /// earlier owner may still take a slot from the next.
+    fn await_agreement(&self) -> io::Result<()> {
+        wait_until("the nodes agree", PATIENCE, || {
+            let mut views = Vec::new();
+            for number in 0..self.nodes.len() {
+                views.push(owners(&self.text(number, "CLUSTER NODES")?));
+            }
+            let epochs: BTreeSet<_> = views[0].iter().map(|(epoch, ..)| epoch).collect();
+            Ok(epochs.len() == views[0].len() && views.iter().all(|view| *view == views[0]))
+        })
     }
 
     /// The addresses of some nodes, as a client is told them.
@@ -108,4 +123,15 @@ impl RedisCluster {
         let address = |number: &usize| format!("127.0.0.1:{}", self.nodes[*number].port());
         numbers.iter().map(address).collect::<Vec<_>>().join(",")
     }
+}
+
+/// Epoch, name and slots of each node that has slots, by what a node says of the cluster. Slots that are on their way are not shown.
+fn owners(nodes: &str) -> BTreeSet<(String, String, Vec<String>)> {
+    let owner = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let slots: Vec<String> =
+            words.iter().skip(8).filter(|slots| !slots.starts_with('[')).map(ToString::to_string).collect();
+        (!slots.is_empty()).then(|| (words[6].to_owned(), words[0].to_owned(), slots))
+    };
+    nodes.lines().filter_map(owner).collect()
 }

@@ -46,6 +46,10 @@ use crate::binary::Binary;
 const SERVER_ARGUMENTS: [&str; 2] = ["--enable-debug-command", "yes"];
 /// Names that are tried to find some on every node.
 const TAGS_MAX: usize = 1_000;
+/// So many errors may be explained by lost packets alone, and one more for each so many requests: a machine loses few, and a proxy that is
+/// late all the time is not to hide behind them.
+const LATE_BY_LOSS_MAX: u64 = 100;
+const REQUESTS_PER_LATE: u64 = 100_000;
 /// The share of the requests that comes when the process is succeeded and ends.
 const LEAVING_DIVISOR: u64 = 20;
 /// The share of the requests that comes without routes, which refuse what is possible without them.
@@ -170,6 +174,13 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let mut complaints = tally.complaints();
     if audit.complaints > 0 {
         complaints.push(format!("{} writes are not what clients were told", audit.complaints));
+    }
+    let late_max = LATE_BY_LOSS_MAX + requests / REQUESTS_PER_LATE;
+    if faults.by_packet_loss() > late_max {
+        complaints.push(format!(
+            "{} late nodes are explained by lost packets alone, more than {late_max}",
+            faults.by_packet_loss()
+        ));
     }
     if !options.calm && requests >= COMPLETE_REQUESTS_MIN {
         complaints.extend(tally.missing(&states));

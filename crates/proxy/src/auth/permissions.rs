@@ -101,9 +101,15 @@ impl<E: Execute> Env<E> {
     }
 
     /// A request of a transaction that is executed now. Its user may have lost the right to it since it was queued, even by a request
-    /// before it in the same transaction. `Some`: it has, and that is its reply.
+    /// before it in the same transaction, or may not be there any more. `Some`: it has, and that is its reply.
     pub(crate) fn refuse_part(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if !self.clients.sessions.at(index)?.flags.has(SessionFlags::RESTRICTED) {
+        let flags = self.clients.sessions.at(index)?.flags;
+        if flags.has(SessionFlags::UNAUTHENTICATED) {
+            // Without a user it would be judged by the rights of the default one.
+            self.counters.refused_unauthenticated.add(1);
+            return Some(self.refuse(index, texts::NOAUTH.as_bytes()));
+        }
+        if !flags.has(SessionFlags::RESTRICTED) {
             return None;
         }
         let user = self.user_in_force(index)?;
@@ -126,7 +132,8 @@ impl<E: Execute> Env<E> {
         let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
         let (mut unauthenticated, mut throttled) = (Vec::new(), Vec::new());
         for (index, session) in self.clients.sessions.iter() {
-            let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED);
+            // One that has left goes with its transaction.
+            let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED) && session.departure().is_none();
             if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
                 unauthenticated.push(index);
             }
@@ -404,7 +411,8 @@ impl<E: Execute> Env<E> {
                 continue;
             };
             if session.flags.has(SessionFlags::UNAUTHENTICATED) {
-                if users.admits_anybody() {
+                // A client that is being closed may have lost its user amid a transaction, and none stands in for that one.
+                if users.admits_anybody() && !session.pause.has(Pause::CLOSING) {
                     session.flags.remove(SessionFlags::UNAUTHENTICATED);
                 } else {
                     continue;
@@ -444,12 +452,12 @@ impl<E: Execute> Env<E> {
         // What was queued for EXEC was allowed under other rules.
         changed.into_iter().for_each(|index| self.spoil_transaction(index));
         for index in gone {
+            // It has no user now: what is left of a transaction that it is in the midst of is refused, also once it has left.
+            if let Some(session) = self.clients.sessions.at_mut(index) {
+                session.leave_user();
+                session.flags.add(SessionFlags::UNAUTHENTICATED);
+            }
             if asker == Some(index) {
-                // It has no user now, should anything still be asked of it.
-                if let Some(session) = self.clients.sessions.at_mut(index) {
-                    session.leave_user();
-                    session.flags.add(SessionFlags::UNAUTHENTICATED);
-                }
                 self.stop_client(index);
             } else {
                 self.close_client(index);

@@ -59,7 +59,7 @@ impl<E: Execute> Env<E> {
 
     /// How a client has left in the midst of its transaction, if it has.
     pub(crate) fn departure_of(&self, index: ClientId) -> Option<Departure> {
-        self.clients.sessions.at(index)?.pins.as_ref()?.exec_reply.as_ref()?.departure
+        self.clients.sessions.at(index)?.departure()
     }
 
     /// A client is to be let go of. `true`: the engine of this process is in the midst of its transaction. It is told nothing from
@@ -99,5 +99,12 @@ impl<E: Execute> Env<E> {
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
         self.counters.clients.set(self.clients.sessions.len() as u64);
+    }
+}
+
+impl Session {
+    /// How its client has left in the midst of its transaction, if it has.
+    pub(crate) fn departure(&self) -> Option<Departure> {
+        self.pins.as_ref()?.exec_reply.as_ref()?.departure
     }
 }

@@ -428,3 +428,53 @@ fn many_names_do_not_interrupt_a_transaction() {
         assert_eq!(*written.lock().unwrap(), ["a", "b"], "in one turn");
     }
 }
+
+/// Takes `bob` away, at an operator or by other users in the settings: the client hears of it with the next turn.
+fn remove_user(server: &mut Server) {
+    server.access.change(|users| users.without([b"bob".as_slice()].into_iter())).unwrap();
+    server.reload();
+}
+
+#[test]
+fn a_transaction_of_a_user_that_is_gone_is_not_gone_on_with() {
+    for is_gone_first in [false, true] {
+        let mut server = amid();
+        let client = server.client;
+        if is_gone_first {
+            server.bench.turn(|worker| worker.handle_broken(client, "connection reset by peer"));
+        }
+        remove_user(&mut server);
+        assert!(server.goes_on());
+        // The default user may do everything, and does not stand in for the one that is gone.
+        server.reload();
+        server.bench.pass(120_000_000);
+        assert_eq!(server.let_go(), "");
+        assert_eq!(*server.written.lock().unwrap(), ["a"], "{is_gone_first}");
+        assert_eq!((server.clients(), server.bench.closed.contains(&client)), (1, !is_gone_first));
+    }
+}
+
+#[test]
+fn a_client_that_ends_itself_and_its_user_does_no_more() {
+    for is_draining in [false, true] {
+        let access = Arc::new(Access::default());
+        set_rules(&access, b"+@all");
+        let engine = Slow::default();
+        let (written, is_let_go) = (Arc::clone(&engine.written), Arc::clone(&engine.is_let_go));
+        let mut bench = Bench::server_with(settings(), engine, access, Hooks::default());
+        let client = bench.accept();
+        assert_eq!(bench.answer(client, &["AUTH", "bob", "secret"]), "+OK\r\n");
+        let number = bench.answer(client, &["CLIENT", "ID"]);
+        let kill = ["CLIENT", "KILL", "ID", number.trim_start_matches(':').trim_end(), "SKIPME", "no"];
+        let leaves: &[&str] = if is_draining { FIRST } else { &kill };
+        let block: [&[&str]; 6] =
+            [&["MULTI"], &["SET", "a", "1"], leaves, &["ACL", "DELUSER", "bob"], &["SET", "b", "2"], &["EXEC"]];
+        bench.send(client, &block.map(request).concat());
+        bench.turn(|worker| worker.handle_mail(Mail::Drain));
+        is_let_go.store(true, Ordering::Relaxed);
+        bench.turn(|_| ());
+        bench.pass(200_000);
+        assert_eq!(*written.lock().unwrap(), ["a"], "{is_draining}");
+        assert!(bench.closed.contains(&client));
+    }
+}

@@ -36,6 +36,10 @@ impl<E: Execute> Env<E> {
     /// Shows what a script has called since this was last done.
     pub(crate) fn show_script_calls(&mut self) {
         if self.command_log.monitors.is_empty() {
+            // The last client that monitored may have left since the script began: nothing more is kept for it.
+            if let Some(engine) = &mut self.engine {
+                engine.watch_scripts(false);
+            }
             return;
         }
         let calls = self.engine.as_mut().map(Execute::script_lines).unwrap_or_default();

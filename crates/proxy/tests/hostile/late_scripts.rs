@@ -7,7 +7,7 @@ use respool_command::{Categories, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{Access, Config, Mail};
-use respool_wire::{Args, Encoder};
+use respool_wire::{Args, ArgsBuf, Encoder};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -20,6 +20,9 @@ struct Slow {
     slices: Arc<AtomicUsize>,
     /// What SET has written, in its order.
     written: Arc<Mutex<Vec<String>>>,
+    /// Whether calls of scripts are kept, and those that are.
+    is_watched: bool,
+    calls: Arc<Mutex<Vec<ArgsBuf>>>,
 }
 
 impl Execute for Slow {
@@ -35,7 +38,10 @@ impl Execute for Slow {
                 reply.error(b"BUSY one runs");
                 return Outcome::Done;
             }
-            self.slices.fetch_add(1, Ordering::Relaxed);
+            let slice = self.slices.fetch_add(1, Ordering::Relaxed).to_string();
+            if self.is_watched {
+                self.calls.lock().unwrap().push([b"GET".as_slice(), slice.as_bytes()].into_iter().collect());
+            }
             if !self.is_let_go.load(Ordering::Relaxed) {
                 return Outcome::Unfinished;
             }
@@ -61,6 +67,15 @@ impl Execute for Slow {
 
     fn tick(&mut self, _: Millis) -> Option<Millis> {
         None
+    }
+
+    fn watch_scripts(&mut self, is_watched: bool) {
+        self.is_watched = is_watched;
+        self.calls.lock().unwrap().clear();
+    }
+
+    fn script_lines(&mut self) -> Vec<(u32, ArgsBuf)> {
+        self.calls.lock().unwrap().drain(..).map(|call| (0, call)).collect()
     }
 }
 
@@ -477,4 +492,23 @@ fn a_client_that_ends_itself_and_its_user_does_no_more() {
         assert_eq!(*written.lock().unwrap(), ["a"], "{is_draining}");
         assert!(bench.closed.contains(&client));
     }
+}
+
+#[test]
+fn calls_of_a_script_are_kept_only_while_a_client_monitors() {
+    let engine = Slow::default();
+    let (calls, slices) = (Arc::clone(&engine.calls), Arc::clone(&engine.slices));
+    let mut bench = Bench::server_with(settings(), engine, Arc::default(), Hooks::default());
+    let [monitor, other, client] = [bench.accept(), bench.accept(), bench.accept()];
+    assert_eq!(bench.answer(monitor, &["MONITOR"]), "+OK\r\n");
+    bench.ask(client, FIRST);
+    bench.turn(|_| ());
+    assert!(bench.heard(monitor).contains(" lua] \"GET\" "));
+    bench.turn(|worker| worker.handle_broken(monitor, "gone"));
+    for _ in 0..3 {
+        bench.turn(|_| ());
+    }
+    assert!(slices.load(Ordering::Relaxed) > 3);
+    assert_eq!(calls.lock().unwrap().len(), 0, "no client is shown them");
+    assert!(bench.answer(other, &["GET", "k"]).starts_with("-BUSY "));
 }

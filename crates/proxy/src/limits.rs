@@ -330,6 +330,10 @@ pub const AGREEMENT_US_MIN: u64 = 5_000_000;
 /// whole; a longer one is cut.
 pub const MONITOR_LINE_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes of lines that a client which monitors an engine may leave unread, where replies have no hard limit: behind an embedded node.
+/// The proxy in front of it stops reading a connection of which its own client takes nothing.
+pub const MONITOR_OUTPUT_BYTES_MAX: usize = 16 << 20;
+
 /// Queued requests that one node is tried with at once, three commands for each: all other requests to the node come
 /// behind them.
 pub const TRIES_AT_ONCE: usize = 8;

@@ -9,6 +9,8 @@
 
 use crate::command_log::monitors::line;
 use crate::env::Env;
+use crate::limits::MONITOR_OUTPUT_BYTES_MAX;
+use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::ClientId;
 use respool_command::{Execute, Flags, Row, resolve};
 use respool_wire::Args;
@@ -67,9 +69,16 @@ impl<E: Execute> Env<E> {
     /// What is too much for a client disconnects it at the end of the turn; until then it is given no more.
     fn push_line(&mut self, line: &[u8]) {
         let Self { clients, command_log, config, .. } = self;
+        let hard = config.budgets.client_output_hard;
         command_log.monitors.retain(|client| {
             let Some(session) = clients.sessions.get_mut(client) else { return false };
-            if session.reply_bytes() <= config.budgets.client_output_hard {
+            let bytes = session.reply_bytes();
+            if hard == usize::MAX && bytes > MONITOR_OUTPUT_BYTES_MAX {
+                // No look at the client would find that this is too much.
+                clients.doomed.push(PendingDisconnect { client, why: DisconnectReason::Monitor, bytes });
+                return false;
+            }
+            if bytes <= hard {
                 session.down.push(None, &mut clients.pool, |out| out.extend_from_slice(line));
             }
             clients.list(client.index);

@@ -18,6 +18,8 @@ pub(crate) enum DisconnectReason {
     Unauthenticated,
     /// It does not keep up with the messages it has subscribed to.
     Subscriber,
+    /// It does not keep up with what it monitors, and replies have no limit.
+    Monitor,
     /// It has sent half of a large request.
     Stalled,
     /// A node failed in the middle of a reply of which the client has the beginning.
@@ -35,6 +37,7 @@ impl DisconnectReason {
             Self::Memory => "the process holds more than process_bytes, and this client the most of it",
             Self::Unauthenticated => "it has not authenticated and does not read its replies",
             Self::Subscriber => "it does not keep up with its messages (subscriber_output_bytes)",
+            Self::Monitor => "it does not keep up with what it monitors",
             Self::Stalled => "it sent half of a large request and then nothing",
             Self::Broken => "a node failed in the middle of a reply",
             Self::Unmerged(why) => why,

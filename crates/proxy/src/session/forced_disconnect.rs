@@ -28,7 +28,10 @@ impl<E: Execute> Env<E> {
             return;
         }
         match why {
-            DisconnectReason::Output | DisconnectReason::SoftLimit | DisconnectReason::Unauthenticated => {
+            DisconnectReason::Output
+            | DisconnectReason::SoftLimit
+            | DisconnectReason::Unauthenticated
+            | DisconnectReason::Monitor => {
                 self.counters.clients_cut_off.add(1);
             }
             DisconnectReason::Memory | DisconnectReason::ClientMemory => {

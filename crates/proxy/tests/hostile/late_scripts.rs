@@ -6,6 +6,7 @@ use crate::support::config;
 use respool_command::{Categories, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::hooks::Hooks;
+use respool_proxy::limits::MONITOR_OUTPUT_BYTES_MAX;
 use respool_proxy::{Access, Config, Mail};
 use respool_wire::{Args, ArgsBuf, Encoder};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -511,4 +512,23 @@ fn calls_of_a_script_are_kept_only_while_a_client_monitors() {
     assert!(slices.load(Ordering::Relaxed) > 3);
     assert_eq!(calls.lock().unwrap().len(), 0, "no client is shown them");
     assert!(bench.answer(other, &["GET", "k"]).starts_with("-BUSY "));
+}
+
+#[test]
+fn a_monitor_that_reads_nothing_is_bounded_without_other_limits() {
+    let mut settings = settings();
+    settings.budgets.client_output_hard = usize::MAX;
+    let mut bench = Bench::server_with(settings, Slow::default(), Arc::default(), Hooks::default());
+    let [client, monitor] = [bench.accept(), bench.accept()];
+    assert_eq!(bench.answer(monitor, &["MONITOR"]), "+OK\r\n");
+    bench.read_on(monitor, 0);
+    let value = "x".repeat(1 << 20);
+    let lines = 2 * MONITOR_OUTPUT_BYTES_MAX / value.len();
+    let asked = (0..lines).take_while(|_| {
+        assert_eq!(bench.answer(client, &["SET", "k", &value]), "+OK\r\n");
+        !bench.closed.contains(&monitor)
+    });
+    let asked = asked.count();
+    assert!((lines / 2 - 1..=lines / 2 + 1).contains(&asked), "{asked}");
+    assert_eq!(bench.answer(client, &["GET", "k"]), "$1\r\nv\r\n");
 }

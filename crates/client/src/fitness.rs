@@ -134,8 +134,8 @@ pub(crate) fn read_key(command: &Command) -> Result<bytes::Bytes, &'static str> 
     if !row.flags.has(Flags::READONLY) || row.runs_scripts || fitness(command) != Fitness::Shared {
         return Err("changes something, waits or runs a script: call it without a cache");
     }
-    if row.tips.contains(&"nondeterministic_output") {
-        return Err("replies differ although nothing has changed: call it without a cache");
+    if row.changes_untold || row.tips.contains(&"nondeterministic_output") {
+        return Err("replies differ although the server tells of no change: call it without a cache");
     }
     let keys = keys_of(row, command).filter(|keys| keys.len() == 1);
     let mut keys = keys.ok_or("does not read one key alone: call it without a cache")?;

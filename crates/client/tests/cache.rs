@@ -207,12 +207,40 @@ fn what_depends_on_more_than_one_key_is_refused() {
         let error = cache.call::<Reply>(command).wait().unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{request}: {error}");
     }
-    for request in
-        ["GET k", "HGETALL h", "HMGET h a b", "ZRANGE z 0 -1", "SMEMBERS s", "LRANGE l 0 -1", "GETRANGE k 0 1"]
-    {
+    for request in [
+        "XLEN s",
+        "XRANGE s - +",
+        "GET k",
+        "HGETALL h",
+        "HMGET h a b",
+        "ZRANGE z 0 -1",
+        "SMEMBERS s",
+        "LRANGE l 0 -1",
+        "GETRANGE k 0 1",
+    ] {
         let mut words = request.split(' ');
         let command = cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>());
         cache.call::<Reply>(command).wait().unwrap();
+    }
+}
+
+#[test]
+fn what_changes_without_a_word_of_the_server_is_refused() {
+    let server = RedisServer::start().unwrap();
+    let cache = client(&server).cache(caching()).unwrap();
+    // What is done with the groups of a stream is told to no connection that tracks it.
+    for request in [
+        "XINFO GROUPS s",
+        "xinfo stream s FULL",
+        "XINFO CONSUMERS s g",
+        "XPENDING s g",
+        "MEMORY USAGE k",
+        "HPTTL h FIELDS 1 f",
+    ] {
+        let mut words = request.split(' ');
+        let command = cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>());
+        let error = cache.call::<Reply>(command).wait().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{request}: {error}");
     }
 }
 

@@ -41,6 +41,9 @@ pub struct Row {
     pub is_replica_readable: bool,
     /// Whether its reply repeats the name of a key.
     pub reply_names_keys: bool,
+    /// Whether what it reads may change without a word to clients that track the key (`CLIENT TRACKING`): the groups of a stream, and
+    /// what time alone changes. Redis' tip `nondeterministic_output` says the same of other rows.
+    pub changes_untold: bool,
     /// Whether it runs a script or a function, which takes as long as it likes: while it runs a node tells other connections so
     /// (`BUSY`), and answers nothing on its own.
     pub runs_scripts: bool,
@@ -224,6 +227,7 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         is_retry_safe: false,
         is_replica_readable: true,
         reply_names_keys: false,
+        changes_untold: false,
         runs_scripts: false,
         way_of: None,
         databases_of: None,
@@ -250,6 +254,7 @@ pub(crate) struct Draft {
     is_retry_safe: bool,
     is_replica_readable: bool,
     reply_names_keys: bool,
+    changes_untold: bool,
     runs_scripts: bool,
     way_of: Option<fn(Args<'_>) -> Option<Way>>,
     databases_of: Option<DatabasesOf>,
@@ -387,6 +392,12 @@ impl Draft {
         self
     }
 
+    /// What it reads may change without a word to clients that track the key.
+    pub(crate) const fn changes_untold(mut self) -> Self {
+        self.changes_untold = true;
+        self
+    }
+
     /// It runs a script or a function.
     pub(crate) const fn runs_scripts(mut self) -> Self {
         self.runs_scripts = true;
@@ -451,6 +462,7 @@ impl Draft {
             is_retry_safe: self.is_retry_safe || is_read,
             is_replica_readable: self.is_replica_readable && is_read,
             reply_names_keys: self.reply_names_keys,
+            changes_untold: self.changes_untold,
             runs_scripts: self.runs_scripts,
             way_of: self.way_of,
             databases_of: self.databases_of,
@@ -561,6 +573,13 @@ mod tests {
     fn what_changes_data_is_neither_repeated_nor_asked_of_a_replica() {
         for row in all().filter(|row| row.flags.has(Flags::WRITE)) {
             assert!(!row.is_retry_safe && !row.is_replica_readable, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_reads_keys_may_change_untold() {
+        for row in all().filter(|row| row.changes_untold) {
+            assert!(row.flags.has(Flags::READONLY) && !row.keys.specs().is_empty(), "{row:?}");
         }
     }
 

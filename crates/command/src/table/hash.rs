@@ -144,7 +144,7 @@ rows! {
     #[args = "key@0 FIELDS/fields(numfields:int field+)"]
     #[reply = "[int]"]
     #[complexity = "O(N)"]
-    Hpttl = row("HPTTL", -5, "7.4.0").flags("readonly fast").acl("hash").key(1, "RO access");
+    Hpttl = row("HPTTL", -5, "7.4.0").flags("readonly fast").acl("hash").key(1, "RO access").changes_untold();
 
     /// Pick random fields of a hash.
     #[args = "key@0 [options(count:int [WITHVALUES])]"]
@@ -198,7 +198,7 @@ rows! {
     #[args = "key@0 FIELDS/fields(numfields:int field+)"]
     #[reply = "[int]"]
     #[complexity = "O(N)"]
-    Httl = row("HTTL", -5, "7.4.0").flags("readonly fast").acl("hash").key(1, "RO access");
+    Httl = row("HTTL", -5, "7.4.0").flags("readonly fast").acl("hash").key(1, "RO access").changes_untold();
 
     /// List the values of a hash.
     #[args = "key@0"]

@@ -402,7 +402,7 @@ rows! {
         #[args = "key@0 [SAMPLES/count:int]"]
         #[reply = "int?"]
         #[complexity = "O(N)"]
-        MemoryUsage = row("MEMORY USAGE", -3, "4.0.0").flags("readonly").key(2, "RO");
+        MemoryUsage = row("MEMORY USAGE", -3, "4.0.0").flags("readonly").key(2, "RO").changes_untold();
     };
 
     /// Manage modules.

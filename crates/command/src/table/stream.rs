@@ -123,12 +123,17 @@ rows! {
             .flags("readonly")
             .acl("stream")
             .key(2, "RO access")
-            .tips(&["nondeterministic_output"]);
+            .tips(&["nondeterministic_output"])
+            .changes_untold();
         /// List the groups of a stream.
         #[args = "key@0"]
         #[reply = "[map<any>]"]
         #[complexity = "O(1)"]
-        XinfoGroups = row("XINFO GROUPS", 3, "5.0.0").replies(&shape::MAPS).flags("readonly").acl("stream").key(2, "RO access");
+        XinfoGroups = row("XINFO GROUPS", 3, "5.0.0").replies(&shape::MAPS)
+            .flags("readonly")
+            .acl("stream")
+            .key(2, "RO access")
+            .changes_untold();
         /// List the subcommands.
         #[reply = "[simple]"]
         #[complexity = "O(1)"]
@@ -141,7 +146,11 @@ rows! {
         #[args = "key@0 [FULL/full([COUNT/count:int])]"]
         #[reply = "map<any>"]
         #[complexity = "O(1)"]
-        XinfoStream = row("XINFO STREAM", -3, "5.0.0").replies(&shape::STREAM).flags("readonly").acl("stream").key(2, "RO access");
+        XinfoStream = row("XINFO STREAM", -3, "5.0.0").replies(&shape::STREAM)
+            .flags("readonly")
+            .acl("stream")
+            .key(2, "RO access")
+            .changes_untold();
     };
 
     /// Count the entries of a stream.
@@ -158,7 +167,8 @@ rows! {
         .flags("readonly")
         .acl("stream")
         .key(1, "RO access")
-        .tips(&["nondeterministic_output"]);
+        .tips(&["nondeterministic_output"])
+        .changes_untold();
 
     /// List entries between two ids.
     #[args = "key@0 start end [COUNT/count:int]"]

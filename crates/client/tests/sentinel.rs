@@ -4,17 +4,21 @@ use respool_client::{Client, Config, Outcome, Reply, Role, ServerError, cmd};
 use respool_connection::ReconnectTerms;
 use respool_testkit::{Address, ClosedPort, Process, RedisServer, TempDir, free_port, wait_until};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Long enough for a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a master is silent before the sentinels give it up. Not shorter, or a busy machine makes them do so for nothing.
+/// How long a master is silent before the sentinels give it up, in a test that wants them to.
 const DOWN_AFTER_MS: u32 = 4_000;
+
+/// The same where no test wants them to: longer than any machine stands still.
+const NEVER_DOWN_MS: u32 = 600_000;
 
 /// A master, its replica, and two sentinels that know both.
 struct Group {
@@ -24,13 +28,13 @@ struct Group {
     _directory: TempDir,
 }
 
-fn sentinel(directory: &TempDir, number: usize, master: u16) -> (Process, u16) {
+fn sentinel(directory: &TempDir, number: usize, master: u16, down_after_ms: u32) -> (Process, u16) {
     for _ in 0..10 {
         let port = free_port().unwrap();
         let path = directory.join(&format!("sentinel-{number}-{port}.conf"));
         let text = format!(
             "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {master} 2\n\
-             sentinel down-after-milliseconds main {DOWN_AFTER_MS}\nsentinel failover-timeout main 20000\n",
+             sentinel down-after-milliseconds main {down_after_ms}\nsentinel failover-timeout main 20000\n",
             directory.path().display()
         );
         std::fs::write(&path, text).unwrap();
@@ -45,12 +49,14 @@ fn sentinel(directory: &TempDir, number: usize, master: u16) -> (Process, u16) {
 }
 
 impl Group {
-    fn start() -> Self {
+    /// Its master is given up after so many milliseconds of silence.
+    fn start(down_after_ms: u32) -> Self {
         let master = RedisServer::start().unwrap();
         let port = master.port().to_string();
         let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
         let directory = TempDir::new().unwrap();
-        let sentinels: Vec<_> = (0..2).map(|number| sentinel(&directory, number, master.port())).collect();
+        let sentinels: Vec<_> =
+            (0..2).map(|number| sentinel(&directory, number, master.port(), down_after_ms)).collect();
         let group = Self { master, replica, sentinels, _directory: directory };
         wait_until("all know each other", PATIENCE, || {
             let mut knows = true;
@@ -90,7 +96,7 @@ fn server_port(client: &Client) -> String {
 
 #[test]
 fn a_killed_master_loses_nothing_that_was_acknowledged() {
-    let mut group = Group::start();
+    let mut group = Group::start(DOWN_AFTER_MS);
     let client = Client::with_config(group.config());
     assert_eq!(server_port(&client), group.master.port().to_string());
     let new_port = format!("tcp_port:{}\r", group.replica.port());
@@ -144,7 +150,7 @@ fn a_killed_master_loses_nothing_that_was_acknowledged() {
 
 #[test]
 fn a_master_that_stands_still_is_left_when_sentinels_say_so() {
-    let group = Group::start();
+    let group = Group::start(DOWN_AFTER_MS);
     let client = Client::with_config(group.config());
     client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
     let copies: i64 = {
@@ -168,7 +174,7 @@ fn a_master_that_stands_still_is_left_when_sentinels_say_so() {
 
 #[test]
 fn replicas_are_read_from() {
-    let group = Group::start();
+    let group = Group::start(NEVER_DOWN_MS);
     let replica = Client::with_config(group.config().role(Role::Replica).unwrap());
     assert_eq!(server_port(&replica), group.replica.port().to_string());
     let error = replica.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap_err();
@@ -251,4 +257,174 @@ fn a_server_that_refuses_to_write_is_left() {
     old.client().unwrap().ask("REPLICAOF NO ONE").unwrap();
     client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
     assert_eq!(client.stats().connections, 2);
+}
+
+/// A sentinel that a test steers: the port that it names, the connections that listen to it, and how often those have sent PING.
+#[derive(Clone)]
+struct Steered(Arc<(Mutex<Steer>, Condvar)>);
+
+struct Steer {
+    port: u16,
+    /// The port that it names from the next subscription on.
+    at_subscription: Option<u16>,
+    holds_subscriptions: bool,
+    listening: Vec<TcpStream>,
+    pings: u32,
+}
+
+impl Steered {
+    /// The sentinel, and its own port.
+    fn start(port: u16) -> (Self, u16) {
+        let steer = Steer { port, at_subscription: None, holds_subscriptions: false, listening: Vec::new(), pings: 0 };
+        let steered = Self(Arc::new((Mutex::new(steer), Condvar::new())));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap().port();
+        let accepts = steered.clone();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                let serves = accepts.clone();
+                std::thread::spawn(move || serves.serve(socket.unwrap()));
+            }
+        });
+        (steered, own)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Steer)) {
+        change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+    }
+
+    fn wait(&self, what: &str, mut is_so: impl FnMut(&mut Steer) -> bool) {
+        let waited = self.0.1.wait_timeout_while(self.0.0.lock().unwrap(), PATIENCE, |steer| !is_so(steer));
+        assert!(!waited.unwrap().1.timed_out(), "{what}");
+    }
+
+    fn serve(&self, mut socket: TcpStream) {
+        let mut buffer = [0; 4096];
+        let mut listens = false;
+        while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+            let said = String::from_utf8_lossy(&buffer[..bytes]).into_owned();
+            let mut answer = "*0\r\n".to_owned();
+            if said.contains("PING") {
+                answer = if listens { "*2\r\n$4\r\npong\r\n$0\r\n\r\n" } else { "+PONG\r\n" }.to_owned();
+                self.change(|steer| steer.pings += u32::from(listens));
+            } else if said.contains("GET-MASTER-ADDR") {
+                let port = self.0.0.lock().unwrap().port.to_string();
+                answer = format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{port}\r\n", port.len());
+            } else if said.contains("SUBSCRIBE") {
+                self.wait("it may subscribe", |steer| !steer.holds_subscriptions);
+                answer = "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned();
+                listens = true;
+                self.change(|steer| {
+                    steer.port = steer.at_subscription.take().unwrap_or(steer.port);
+                    steer.listening.push(socket.try_clone().unwrap());
+                });
+            }
+            if socket.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+        if listens {
+            let own = socket.peer_addr().ok();
+            self.change(|steer| steer.listening.retain(|other| other.peer_addr().ok() != own));
+        }
+    }
+
+    /// Two more PINGs: between them the client has heard all that was told before.
+    fn wait_until_heard(&self) {
+        let pings = self.0.0.lock().unwrap().pings;
+        self.wait("the client listens", |steer| steer.pings >= pings + 2);
+    }
+}
+
+/// A way to a server on which the first ROLE waits: its port, what tells that ROLE is there, and what lets it pass.
+fn slow_role(server: u16) -> (u16, Receiver<()>, Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    let ((tells, told), (lets, passes)) = (channel(), channel::<()>());
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let (mut from, mut to) = (socket.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
+            let (mut back_from, mut back_to) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut back_from, &mut back_to);
+                let _ = back_to.shutdown(Shutdown::Both);
+            });
+            let mut buffer = [0; 4096];
+            while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+                if String::from_utf8_lossy(&buffer[..bytes]).contains("ROLE") {
+                    let _ = tells.send(());
+                    let _ = passes.recv();
+                }
+                if to.write_all(&buffer[..bytes]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(Shutdown::Both);
+        }
+    });
+    (own, told, lets)
+}
+
+fn two_servers() -> (RedisServer, RedisServer) {
+    let (old, new) = (RedisServer::start().unwrap(), RedisServer::start().unwrap());
+    old.client().unwrap().ask("SET k old").unwrap();
+    new.client().unwrap().ask("SET k new").unwrap();
+    (old, new)
+}
+
+#[test]
+fn a_switch_while_a_connection_is_made_is_heeded() {
+    let (old, new) = two_servers();
+    let (slow, told, lets) = slow_role(old.port());
+    let (sentinel, port) = Steered::start(slow);
+    let settings = config(&format!("redis+sentinel://127.0.0.1:{port}/main")).connect_limit(PATIENCE);
+    let client = Client::with_config(settings);
+    std::thread::scope(|scope| {
+        let value = scope.spawn(|| client.call::<String>(cmd("GET").key("k")).wait());
+        told.recv_timeout(PATIENCE).unwrap();
+        sentinel.wait_until_heard();
+        let text = format!("main 127.0.0.1 {slow} 127.0.0.1 {}", new.port());
+        let push = format!("*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n${}\r\n{text}\r\n", text.len());
+        sentinel.change(|steer| {
+            steer.port = new.port();
+            steer.listening.iter_mut().for_each(|socket| socket.write_all(push.as_bytes()).unwrap());
+        });
+        sentinel.wait_until_heard();
+        // The old master still says that it is one.
+        lets.send(()).unwrap();
+        assert_eq!(value.join().unwrap().unwrap(), "new");
+    });
+}
+
+#[test]
+fn a_switch_in_front_of_the_subscription_is_heeded() {
+    let (old, new) = two_servers();
+    let (sentinel, port) = Steered::start(old.port());
+    sentinel.change(|steer| steer.holds_subscriptions = true);
+    let client = Client::with_config(config(&format!("redis+sentinel://127.0.0.1:{port}/main")));
+    let get = || client.call::<String>(cmd("GET").key("k")).wait().unwrap();
+    assert_eq!(get(), "old");
+    sentinel.change(|steer| {
+        steer.at_subscription = Some(new.port());
+        steer.holds_subscriptions = false;
+    });
+    wait_until("the new master is used", PATIENCE, || Ok(get() == "new")).unwrap();
+}
+
+#[test]
+fn a_closed_client_listens_to_no_sentinel() {
+    let (old, _new) = two_servers();
+    let (sentinel, port) = Steered::start(old.port());
+    let settings = config(&format!("redis+sentinel://127.0.0.1:{port}/main"));
+    let clients = [Client::with_config(settings.clone()), Client::with_config(settings)];
+    let get = |client: &Client| client.call::<String>(cmd("GET").key("k")).wait();
+    clients.iter().for_each(|client| assert_eq!(get(client).unwrap(), "old"));
+    sentinel.wait("it is listened to", |steer| steer.listening.len() == 1);
+    clients[0].close();
+    // Another client of the same settings still wants to hear.
+    sentinel.wait_until_heard();
+    assert_eq!(sentinel.0.0.lock().unwrap().listening.len(), 1);
+    clients[1].close();
+    sentinel.wait("it is not listened to", |steer| steer.listening.is_empty());
 }

@@ -16,7 +16,7 @@ pub(crate) struct Lookup {
 
 impl Lookup {
     /// The addresses of a host, within `limit`.
-    pub(super) fn addresses(&self, host: &str, port: u16, limit: Duration) -> io::Result<Vec<SocketAddr>> {
+    pub(crate) fn addresses(&self, host: &str, port: u16, limit: Duration) -> io::Result<Vec<SocketAddr>> {
         let find = move |host: &str| -> io::Result<Vec<SocketAddr>> { Ok((host, port).to_socket_addrs()?.collect()) };
         if host.parse::<std::net::IpAddr>().is_ok() {
             return find(host);

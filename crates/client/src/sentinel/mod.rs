@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every connection of a client is made this way: the shared one, those beside it, and that of subscriptions. One thread hears what the
-//! sentinels tell while the client is there.
+//! sentinels tell while there is a connection, or one is made.
 
 mod address;
 mod talk;
@@ -21,7 +21,7 @@ pub(crate) use address::SentinelAddress;
 use respool_connection::{Credentials, Endpoint, Identity};
 use respool_wire::Protocol;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 use talk::Talk;
@@ -47,8 +47,28 @@ pub(crate) struct Sentinels {
     known: Mutex<Vec<(String, u16)>>,
     /// Which of them has answered last.
     last: AtomicUsize,
-    sockets: Mutex<Vec<(SocketAddr, Weak<Socket>)>>,
-    has_watcher: AtomicBool,
+    sockets: Mutex<Sockets>,
+}
+
+/// The sockets of servers that sentinels have led to, and what was told of the servers meanwhile.
+#[derive(Debug, Default)]
+struct Sockets {
+    open: Vec<(SocketAddr, Weak<Socket>)>,
+    /// Connections that are being made, and have no socket here.
+    dialling: usize,
+    /// How often sockets were left. A connection that was begun before is compared with what was told last.
+    generation: u64,
+    /// The addresses that were told last.
+    told: Vec<SocketAddr>,
+    has_watcher: bool,
+}
+
+impl Sockets {
+    /// Whether there is no connection, and none is made.
+    fn is_idle(&mut self) -> bool {
+        self.open.retain(|(_, socket)| socket.strong_count() > 0);
+        self.dialling == 0 && self.open.is_empty()
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -66,7 +86,6 @@ impl Sentinels {
             known: Mutex::new(address.sentinels),
             last: AtomicUsize::new(0),
             sockets: Mutex::default(),
-            has_watcher: AtomicBool::new(false),
         };
         (address.rest, Arc::new(sentinels))
     }
@@ -81,7 +100,6 @@ impl Sentinels {
             known: Mutex::new(lock(&self.known).clone()),
             last: AtomicUsize::new(0),
             sockets: Mutex::default(),
-            has_watcher: AtomicBool::new(false),
         })
     }
 
@@ -170,7 +188,23 @@ impl Sentinels {
 
     /// Connects to the server of the role.
     pub(crate) fn connect(self: &Arc<Self>, config: &Config, lookup: &Lookup, until: Instant) -> Result<Link, Failure> {
-        self.watch(config);
+        let generation = self.begin_dial(config);
+        let dialled = self.dial(config, lookup, until);
+        let mut sockets = lock(&self.sockets);
+        sockets.dialling -= 1;
+        let link = dialled?;
+        let socket = link.socket_of();
+        let is_told = socket.as_ref().is_some_and(|(peer, _)| sockets.told.contains(peer));
+        if sockets.generation != generation && !is_told {
+            // What was left meanwhile did not include this socket, and the server may say that it is a master for a while.
+            return Err(Failure::Lost("another server has become the master meanwhile".to_owned()));
+        }
+        sockets.open.retain(|(_, socket)| socket.strong_count() > 0);
+        sockets.open.extend(socket);
+        Ok(link)
+    }
+
+    fn dial(&self, config: &Config, lookup: &Lookup, until: Instant) -> Result<Link, Failure> {
         // Half of the time is for the server, at least.
         let now = Instant::now();
         let asked_until = now + until.saturating_duration_since(now) / 2;
@@ -190,17 +224,18 @@ impl Sentinels {
         if self.role == Role::Master && role.is_some_and(|role| role != "master") {
             return Err(Failure::Lost("the server that a sentinel has named is no master".to_owned()));
         }
-        let mut sockets = lock(&self.sockets);
-        sockets.retain(|(_, socket)| socket.strong_count() > 0);
-        sockets.extend(link.socket_of());
         Ok(link)
     }
 
-    /// Shuts the sockets to other servers than `to`; without one, to all.
-    fn leave(&self, to: Option<SocketAddr>) {
-        let sockets = std::mem::take(&mut *lock(&self.sockets));
-        let (stay, go): (Vec<_>, Vec<_>) = sockets.into_iter().partition(|(peer, _)| Some(*peer) == to);
-        lock(&self.sockets).extend(stay);
+    /// Shuts the sockets to other servers than that at `told`; without an address, to all.
+    fn leave(&self, told: Vec<SocketAddr>) {
+        let mut sockets = lock(&self.sockets);
+        let open = std::mem::take(&mut sockets.open);
+        let (stay, go): (Vec<_>, Vec<_>) = open.into_iter().partition(|(peer, _)| told.contains(peer));
+        sockets.open = stay;
+        sockets.generation += 1;
+        sockets.told = told;
+        drop(sockets);
         for socket in go.into_iter().filter_map(|(_, socket)| socket.upgrade()) {
             // What reads there sees the end, and asks the sentinels again.
             socket.shut();
@@ -210,22 +245,57 @@ impl Sentinels {
     /// The server at `peer` has refused to write: it is no master any longer.
     pub(crate) fn note_readonly(&self, peer: SocketAddr) {
         let mut sockets = lock(&self.sockets);
-        let (go, stay): (Vec<_>, Vec<_>) = sockets.drain(..).partition(|(other, _)| *other == peer);
-        *sockets = stay;
+        let (go, stay): (Vec<_>, Vec<_>) = sockets.open.drain(..).partition(|(other, _)| *other == peer);
+        sockets.open = stay;
         drop(sockets);
         go.into_iter().filter_map(|(_, socket)| socket.upgrade()).for_each(|socket| socket.shut());
     }
 
-    /// Begins to hear what the sentinels tell, unless that is done.
-    fn watch(self: &Arc<Self>, config: &Config) {
-        if self.has_watcher.swap(true, Ordering::AcqRel) {
-            return;
+    /// A connection is being made, while which is heard what the sentinels tell. Returns the generation.
+    fn begin_dial(self: &Arc<Self>, config: &Config) -> u64 {
+        let mut sockets = lock(&self.sockets);
+        sockets.dialling += 1;
+        let generation = sockets.generation;
+        if std::mem::replace(&mut sockets.has_watcher, true) {
+            return generation;
         }
+        drop(sockets);
         let sentinels = Arc::downgrade(self);
         let config = Config { sentinels: None, ..config.clone() };
         let begun = std::thread::Builder::new().name("respool-sentinel".to_owned());
         if begun.spawn(move || watcher::run(&sentinels, &config)).is_err() {
-            self.has_watcher.store(false, Ordering::Release);
+            lock(&self.sockets).has_watcher = false;
         }
+        generation
+    }
+
+    /// Whether the thread ends: there is no connection, and none is made. The next one begins another.
+    fn retire(&self) -> bool {
+        let mut sockets = lock(&self.sockets);
+        let is_idle = sockets.is_idle();
+        sockets.has_watcher &= !is_idle;
+        is_idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_master_with_several_addresses_is_not_left() {
+        let parsed = SentinelAddress::parse("redis+sentinel://127.0.0.1:1/main").unwrap().unwrap();
+        let (_, sentinels) = Sentinels::of(parsed);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = listener.local_addr().unwrap();
+        let socket = Arc::new(Socket::Tcp(TcpStream::connect(peer).unwrap()));
+        let is_open = || !lock(&sentinels.sockets).open.is_empty();
+        lock(&sentinels.sockets).open.push((peer, Arc::downgrade(&socket)));
+        let other = SocketAddr::from(([127, 0, 0, 2], peer.port()));
+        sentinels.leave(vec![other, peer]);
+        assert!(is_open());
+        sentinels.leave(vec![other]);
+        assert!(!is_open());
     }
 }

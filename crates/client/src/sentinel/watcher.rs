@@ -1,13 +1,13 @@
 //! The thread that hears what sentinels tell: that another server is the master now.
 //!
 //! It listens to one sentinel, and to the next when that one is silent or gone. What was told meanwhile is made up for: whenever it
-//! begins to listen it asks where the master is.
+//! has begun to listen it asks where the master is, on another connection, since one that listens answers nothing else.
 
 use super::{Role, Sentinels};
 use crate::Config;
 use crate::core::{Failure, Lookup};
 use crate::limits::SENTINEL_SILENCE;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -19,48 +19,69 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) fn run(weak: &Weak<Sentinels>, config: &Config) {
     let lookup = Lookup::default();
     loop {
-        // It returns when the client is gone, or this sentinel is.
-        let _ = listen(weak, config, &lookup);
+        // It returns when nothing is connected any longer, or this sentinel is gone.
+        let ended = listen(weak, config, &lookup);
         let Some(sentinels) = weak.upgrade() else { return };
+        if sentinels.retire() {
+            return;
+        }
+        if ended.is_ok() {
+            // A connection was begun just now.
+            continue;
+        }
         sentinels.last.fetch_add(1, Ordering::Relaxed);
         drop(sentinels);
         std::thread::sleep(PAUSE);
     }
 }
 
+/// Hears what one sentinel tells, until it is gone or nothing is connected any longer.
 fn listen(weak: &Weak<Sentinels>, config: &Config, lookup: &Lookup) -> Result<(), Failure> {
     let Some(sentinels) = weak.upgrade() else { return Ok(()) };
-    let mut talk = {
+    let settings = {
         let known = super::lock(&sentinels.known).clone();
         let place = sentinels.last.load(Ordering::Relaxed) % known.len().max(1);
-        let Some((host, port)) = known.get(place) else { return Ok(()) };
-        let settings = sentinels.settings(config, host, *port);
-        super::Talk::connect(&settings, lookup, Instant::now() + config.connect_limit)?
+        let Some((host, port)) = known.get(place) else {
+            return Err(Failure::Lost("no sentinel is known".to_owned()));
+        };
+        sentinels.settings(config, host, *port)
     };
+    let mut talk = super::Talk::connect(&settings, lookup, Instant::now() + config.connect_limit)?;
     sentinels.learn(&mut talk)?;
-    // The order matters: what changes behind the question is told.
-    let mut other = None;
-    if sentinels.role == Role::Master {
-        other = sentinels.master(&mut talk)?;
-    }
     talk.ask(&[b"SUBSCRIBE", b"+switch-master"])?;
-    if let Some((host, port)) = other {
-        sentinels.leave_others(&host, port);
+    // The order matters: what changes behind the subscription is told, and what has changed before it is in the answer.
+    let mut asked = None;
+    if sentinels.role == Role::Master {
+        let mut second = super::Talk::connect(&settings, lookup, Instant::now() + config.connect_limit)?;
+        asked = sentinels.master(&mut second)?;
     }
     drop(sentinels);
     let mut heard = Instant::now();
     let mut pinged = heard;
     loop {
+        if let (Some((host, port)), Some(sentinels)) = (&asked, weak.upgrade()) {
+            // While the name is not found, no connection is given up: it may be in good order.
+            let found = addresses(lookup, host, *port);
+            if !found.is_empty() {
+                sentinels.leave(found);
+                asked = None;
+            }
+        }
         talk.extend(Instant::now() + SENTINEL_SILENCE / 4);
         let reply = talk.hear()?;
         let Some(sentinels) = weak.upgrade() else { return Ok(()) };
+        if super::lock(&sentinels.sockets).is_idle() {
+            return Ok(());
+        }
         let now = Instant::now();
         if let Some(reply) = reply {
             heard = now;
             let mut words = super::talk::words(reply);
             if words.next().as_deref() == Some("message") {
                 let what = words.nth(1).unwrap_or_default();
-                sentinels.take_switch(&what);
+                if sentinels.take_switch(&what, lookup) {
+                    asked = None;
+                }
             }
         }
         if now.saturating_duration_since(heard) >= SENTINEL_SILENCE {
@@ -73,27 +94,25 @@ fn listen(weak: &Weak<Sentinels>, config: &Config, lookup: &Lookup) -> Result<()
     }
 }
 
-fn addresses(host: &str, port: u16) -> Vec<SocketAddr> {
-    (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
+/// The addresses of a host; none if they are not found.
+fn addresses(lookup: &Lookup, host: &str, port: u16) -> Vec<SocketAddr> {
+    lookup.addresses(host, port, SENTINEL_SILENCE / 4).unwrap_or_default()
 }
 
 impl Sentinels {
-    /// A sentinel tells: name, old host, old port, new host, new port.
-    fn take_switch(&self, text: &str) {
+    /// A sentinel tells: name, old host, old port, new host, new port. Whether that is about this master.
+    fn take_switch(&self, text: &str, lookup: &Lookup) -> bool {
         let words: Vec<&str> = text.split(' ').collect();
-        let [name, _, _, host, port] = words[..] else { return };
+        let [name, _, _, host, port] = words[..] else { return false };
         if name != self.name {
-            return;
+            return false;
         }
-        match (self.role, port.parse()) {
-            (Role::Master, Ok(port)) => self.leave_others(host, port),
+        self.leave(match (self.role, port.parse()) {
+            // The server that was left is no master, also while the name of the other is not found.
+            (Role::Master, Ok(port)) => addresses(lookup, host, port),
             // The roles of all have changed.
-            _ => self.leave(None),
-        }
-    }
-
-    /// Connections to other servers than this one are given up.
-    fn leave_others(&self, host: &str, port: u16) {
-        self.leave(addresses(host, port).first().copied());
+            _ => Vec::new(),
+        });
+        true
     }
 }

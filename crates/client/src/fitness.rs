@@ -187,6 +187,14 @@ pub(crate) fn is_retry_safe(command: &Command) -> bool {
     command.is_idempotent() || lookup(command.name()).is_some_and(|row| row_of(row, command).is_retry_safe)
 }
 
+/// Whether a request changes nothing for others, as far as the table says: it reads, or waits for what was written.
+pub(crate) fn only_reads(command: &Command) -> bool {
+    match lookup(command.name()).map(|row| row_of(row, command)) {
+        None => fitness(command) == Fitness::Unfit(COUNTS_OWN_WRITES),
+        Some(row) => row.is_replica_readable || counts_own_writes(row),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +252,25 @@ mod tests {
         let wait_for_file = || cmd("waitaof").arg(1).arg(0).arg(100);
         assert!(unfit(&wait_for_file()).is_some() && unfit_apart(&wait_for_file()).is_none());
         assert!(unfit_apart(&cmd("MULTI")).is_some());
+    }
+
+    #[test]
+    fn what_may_write_does_not_only_read() {
+        for (request, expected) in [
+            ("GET k", true),
+            ("mget a b", true),
+            ("WAIT 1 100", true),
+            ("WAITAOF 1 0 100", true),
+            ("SET k v", false),
+            ("GETDEL k", false),
+            ("EVAL s 0", false),
+            ("PUBLISH c m", false),
+            ("NEW.ONE k", false),
+        ] {
+            let mut words = request.split(' ');
+            let command = cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>());
+            assert_eq!(only_reads(&command), expected, "{request}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::reads::Reads;
 use super::unit::{How, Rest};
 use super::{Cluster, left_us};
 use crate::core::{Ended, chance};
-use crate::fitness::limit_of;
+use crate::fitness::{limit_of, only_reads};
 use crate::lanes::{Kind, LaneCall, Lease, Side};
 use crate::topology::{Node, Via};
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
@@ -185,27 +185,28 @@ impl Roams {
         }
     }
 
-    /// The node has answered.
-    fn take_replies(&mut self, node: Arc<Node>, mut call: LaneCall) -> Step {
-        let version = self.cluster.table().version;
-        let ended: Vec<Ended> = call.take_ended().collect();
-        let first = ended.iter().find_map(|ended| match ended {
-            Ended::Reply(Reply::Error(error)) => Some(error),
-            _ => None,
-        });
-        // Of several requests some were executed unless the first was redirected.
-        let is_first = matches!(ended.first(), Some(Ended::Reply(Reply::Error(_))));
-        let redirect = first.filter(|_| is_first).and_then(|error| match error.code() {
-            // A node that is no primary any longer lets go of what waits there.
-            "UNBLOCKED" => Some(Redirect::ReadOnly),
-            _ => Redirect::parse(error.bytes(), &node.address()),
-        });
-        let Some(redirect) = redirect else { return Step::Over(Some((node, call)), ended) };
-        if let Redirect::Moved { slot, to } = &redirect {
+    /// What a node has said about the cluster.
+    fn note(&self, redirect: &Redirect) {
+        if let Redirect::Moved { slot, to } = redirect {
             self.cluster.note_moved(*slot, to);
         } else if redirect.is_news() {
             self.cluster.trigger(Trigger::Stuck);
         }
+    }
+
+    /// The node has answered.
+    fn take_replies(&mut self, node: Arc<Node>, mut call: LaneCall) -> Step {
+        let version = self.cluster.table().version;
+        let ended: Vec<Ended> = call.take_ended().collect();
+        let redirects: Vec<Option<Redirect>> = ended.iter().map(|ended| redirect_of(ended, &node)).collect();
+        if let Some(redirect) = redirects.iter().flatten().next() {
+            self.note(redirect);
+        }
+        // It is sent again whole, so nothing of it may have been written. What only reads is asked once more.
+        let is_undone = |(redirect, command): (&Option<Redirect>, &Command)| redirect.is_some() || only_reads(command);
+        let is_undone = redirects.len() == self.commands.len() && redirects.iter().zip(&self.commands).all(is_undone);
+        let redirect = redirects.into_iter().next().flatten().filter(|_| is_undone);
+        let Some(redirect) = redirect else { return Step::Over(Some((node, call)), ended) };
         // What a slot on its way answers is about this request alone, and not about the next on the same connection.
         let followed = if matches!(redirect, Redirect::Ask { .. }) { Redirect::TryAgain } else { redirect };
         match self.attempt.on_redirect(&followed, self.cluster.now_us(), self.until_us, chance()) {
@@ -272,6 +273,16 @@ impl Roams {
                 }
             };
         }
+    }
+}
+
+/// What a reply asks for, if it is a redirect.
+fn redirect_of(ended: &Ended, node: &Node) -> Option<Redirect> {
+    let Ended::Reply(Reply::Error(error)) = ended else { return None };
+    match error.code() {
+        // A node that is no primary any longer lets go of what waits there.
+        "UNBLOCKED" => Some(Redirect::ReadOnly),
+        _ => Redirect::parse(error.bytes(), &node.address()),
     }
 }
 

@@ -1,0 +1,119 @@
+//! Against nodes that only say that they are a cluster, and redirect requests as a test says: what is sent again, and what is not.
+
+use respool_client::{Client, Config, Reply, ServerError, cmd};
+use respool_testkit::{Act, Address, FakeBackend, Received};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Long enough for whatever a slow machine does.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What `CLUSTER SLOTS` answers: first slot, last slot, ports of the primary and of the replicas.
+type Shards = Vec<(u16, u16, Vec<u16>)>;
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+fn slots(shards: &Shards) -> Act {
+    let mut text = format!("*{}\r\n", shards.len());
+    for (first, last, ports) in shards {
+        text += &format!("*{}\r\n:{first}\r\n:{last}\r\n", 2 + ports.len());
+        for port in ports {
+            text += &format!("*3\r\n{}:{port}\r\n{}", bulk("127.0.0.1"), bulk(&format!("{port:040}")));
+        }
+    }
+    Act::Bytes(text.into_bytes())
+}
+
+fn port(node: &FakeBackend) -> u16 {
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    address.port()
+}
+
+/// What the nodes say the cluster looks like.
+#[derive(Clone, Default)]
+struct Map(Arc<Mutex<Shards>>);
+
+impl Map {
+    fn node(&self, rule: impl Fn(&Received) -> Act + Send + Sync + 'static) -> FakeBackend {
+        let map = self.clone();
+        FakeBackend::start(move |request| match &*request.command() {
+            "CLUSTER" => slots(&map.0.lock().unwrap()),
+            "ASKING" | "READONLY" => Act::Bytes(b"+OK\r\n".to_vec()),
+            _ => rule(request),
+        })
+        .unwrap()
+    }
+
+    fn is(&self, shards: Shards) {
+        *self.0.lock().unwrap() = shards;
+    }
+}
+
+fn config(node: &FakeBackend) -> Config {
+    let url = format!("redis+cluster://127.0.0.1:{}", port(node));
+    Config::from_url(&url).unwrap().deadline(Some(DEADLINE))
+}
+
+/// The names and keys of what a node was asked to do by callers.
+fn executed(node: &FakeBackend) -> Vec<String> {
+    let name = |request: &Received| format!("{} {}", request.command(), String::from_utf8_lossy(request.key()));
+    let is_own = |request: &&Received| !matches!(&*request.command(), "CLUSTER" | "CLIENT" | "ASKING" | "READONLY");
+    node.received().iter().filter(is_own).map(name).collect()
+}
+
+fn texts(replies: Vec<Result<Reply, ServerError>>) -> Vec<String> {
+    let text = |reply: Result<Reply, ServerError>| match reply {
+        Ok(Reply::Integer(number)) => number.to_string(),
+        Ok(Reply::Status(text) | Reply::Bulk(text)) => String::from_utf8_lossy(&text).into_owned(),
+        Ok(other) => format!("{other:?}"),
+        Err(error) => error.code().to_owned(),
+    };
+    replies.into_iter().map(text).collect()
+}
+
+fn ok() -> Act {
+    Act::Bytes(b"+OK\r\n".to_vec())
+}
+
+/// Does something the first time, and `later` from then on.
+fn once(first: &'static str, later: Act) -> impl Fn() -> Act + Send + Sync {
+    let count = AtomicUsize::new(0);
+    move || match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Act::Bytes(format!("-{first}\r\n").into_bytes()),
+        _ => later.clone(),
+    }
+}
+
+#[test]
+fn a_batch_apart_that_was_executed_in_part_is_not_sent_again() {
+    let map = Map::default();
+    let gone = once("TRYAGAIN on its way", Act::Usual);
+    let node = map.node(move |request| match &*request.command() {
+        "GET" => gone(),
+        "INCR" => Act::Bytes(b":1\r\n".to_vec()),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    let batch = [cmd("GET").key("{t}gone"), cmd("INCR").key("{t}a")];
+    assert_eq!(texts(client.batch(batch).apart().wait().unwrap()), ["TRYAGAIN", "1"]);
+    assert_eq!(executed(&node), ["GET {t}gone", "INCR {t}a"]);
+}
+
+#[test]
+fn a_batch_apart_of_which_nothing_was_written_is_sent_again() {
+    let map = Map::default();
+    let gone = once("TRYAGAIN on its way", ok());
+    let node = map.node(move |request| match &*request.command() {
+        "SET" => gone(),
+        "WAIT" => Act::Bytes(b":0\r\n".to_vec()),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    let batch = [cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(1)];
+    assert_eq!(texts(client.batch(batch).apart().wait().unwrap()), ["OK", "0"]);
+}

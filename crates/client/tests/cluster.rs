@@ -300,6 +300,10 @@ fn requests_are_split_and_their_replies_joined_in_order() {
     assert_eq!(found, (0..100).collect::<Vec<_>>());
     let found: Vec<usize> = runtime().block_on(async { client.call(cmd("MGET").key(&keys)).await }).unwrap();
     assert_eq!(found, (0..100).collect::<Vec<_>>());
+    // Of a runtime that stands still meanwhile.
+    let only = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let found: Vec<usize> = only.block_on(async { client.call(cmd("MGET").key(&keys)).wait() }).unwrap();
+    assert_eq!(found, (0..100).collect::<Vec<_>>());
     let count = |request: respool_client::Command| client.call::<i64>(request).wait().unwrap();
     assert_eq!(count(cmd("EXISTS").key(&keys)), 100);
     assert_eq!(count(cmd("TOUCH").key(&keys).key("none")), 100);

@@ -115,3 +115,28 @@ fn a_part_that_fails_says_that_others_may_have_been_executed() {
     let other = keys.iter().find(|key| !std::ptr::eq(shards.of_key(key), &shards.clients()[1])).unwrap();
     assert_eq!(shards.call::<usize>(cmd("EXISTS").key(other)).wait().unwrap(), 0);
 }
+
+#[test]
+fn parts_are_waited_for_on_the_thread_of_a_runtime() {
+    let servers = servers();
+    let shards = shards("slots", &servers);
+    let pairs: Vec<(String, usize)> = (0..30).map(|key| (format!("key:{key}"), 7)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        shards.call::<()>(cmd("MSET").arg(&pairs[..])).wait().unwrap();
+        for round in 0..20 {
+            // Some rounds find the connections in use by tasks of the runtime, which stands still.
+            let tasks = [(); 3].map(|()| {
+                let shards = shards.clone();
+                tokio::spawn(async move { shards.call::<usize>(cmd("DBSIZE")).await.unwrap() })
+            });
+            for _ in 0..round % 4 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(shards.call::<usize>(cmd("DBSIZE")).wait().unwrap(), 30);
+            for task in tasks {
+                assert_eq!(task.await.unwrap(), 30);
+            }
+        }
+    });
+}

@@ -6,14 +6,13 @@ use super::plan::{Parts, Plan, plan};
 use super::reads::Reads;
 use super::unit::{How, Rest, Target, Together, Unit};
 use super::{Cluster, Table};
-use crate::core::Ended;
+use crate::core::{Ended, standing};
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
 use bytes::Bytes;
 use respool_route::Gather;
 use respool_route::cluster::Trigger;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// What it is.
@@ -218,13 +217,7 @@ impl Routed {
             return self.finish();
         }
         // A thread reads for all at one node. At several it waits as a task does.
-        let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
-        loop {
-            if let Poll::Ready(result) = self.poll(&mut Context::from_waker(&waker)) {
-                return result;
-            }
-            std::thread::park();
-        }
+        standing::wait(|cx| self.poll(cx))
     }
 }
 
@@ -233,19 +226,6 @@ impl Drop for Routed {
         if let State::New(_, Some(rest)) = &mut self.state {
             rest.leave(&self.cluster);
         }
-    }
-}
-
-/// Wakes a thread that waits as a task does.
-struct Unparks(Thread);
-
-impl Wake for Unparks {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
     }
 }
 

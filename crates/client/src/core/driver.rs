@@ -8,7 +8,7 @@
 use super::link::Socket;
 use super::read::ReadOnce;
 use super::slots::Waiter;
-use super::{Core, Leader, Link, SlotId, Wait};
+use super::{Core, Leader, Link, SlotId, Wait, standing};
 use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -132,7 +132,7 @@ impl State {
 
     /// The calling task begins to wait: its runtime is driven, others may not be. `tasks` wait beside it.
     pub(super) fn note_runtime(&mut self, tasks: usize, wakes: &mut super::Wakes) {
-        let current = Handle::try_current().ok();
+        let current = standing::runtime();
         let is_same = current.as_ref().map(Handle::id) == self.runtime.as_ref().map(Handle::id);
         if tasks == 0 {
             self.is_mixed = false;
@@ -181,7 +181,7 @@ impl Core {
     /// How the calling task learns that something can be read; `None` outside of a runtime, and in one that watches no sockets. The
     /// lock is free while the runtime begins to watch.
     fn readiness(&self) -> Option<Readiness> {
-        let id = Handle::try_current().ok()?.id();
+        let id = standing::runtime()?.id();
         let state = self.lock();
         if let Some((_, readiness)) = state.driver.readiness.as_ref().filter(|(watches, _)| *watches == id) {
             return Some(Arc::clone(readiness));

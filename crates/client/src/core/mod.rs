@@ -24,6 +24,7 @@ mod read;
 #[cfg(feature = "tls")]
 mod session;
 mod slots;
+pub(crate) mod standing;
 mod submit;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ mod plan;
 mod reply;
 
 use crate::call::convert;
+use crate::core::standing;
 use crate::fitness::unfit;
 use crate::{Call, Client, Command, Config, Error, ErrorKind, FromReply, Outcome, Reply};
 use plan::Plan;
@@ -14,8 +15,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Servers that share the keys of a program, each by a client of its own. Copies share the clients.
@@ -187,22 +187,8 @@ impl<T: FromReply> ShardsCall<'_, T> {
         if let State::One(call) = self.state {
             return call.wait().and_then(convert).map_err(|error| error.of(&self.name));
         }
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut this = pin!(self);
-        loop {
-            if let Poll::Ready(result) = this.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return result;
-            }
-            std::thread::park();
-        }
-    }
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        standing::wait(|cx| this.as_mut().poll(cx))
     }
 }
 

@@ -4,9 +4,10 @@
 use respool_client::{CacheStats, Caching, Client, Config, ErrorKind, Event, Observer, Reply, cmd, commands};
 use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Long enough for a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -360,4 +361,57 @@ fn a_reader_never_sees_a_value_go_back_in_broadcast_mode() {
 #[test]
 fn a_reader_never_sees_a_value_go_back_over_lost_connections() {
     check_readers(caching(), true);
+}
+
+/// A server that takes connections and says nothing.
+fn silent_server() -> (TcpListener, Config) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = Config::from_url(&format!("redis://{}", listener.local_addr().unwrap())).unwrap();
+    (listener, config.deadline(Some(PATIENCE)))
+}
+
+#[test]
+fn a_task_ends_in_time_while_a_connection_is_made() {
+    let (_listener, config) = silent_server();
+    let client = Client::with_config(config.connect_limit(Duration::from_secs(3600)));
+    let cache = client.cache(caching()).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let task = runtime.spawn(cache.call::<Reply>(commands::get("k")).deadline(Duration::from_millis(50)));
+    wait_for("the task ends", || task.is_finished());
+    runtime.block_on(task).unwrap().unwrap_err();
+    // One that comes while the connection is made, and whose time is over before that of the first.
+    let late = runtime.spawn(cache.call::<Reply>(commands::get("k")));
+    let soon = runtime.spawn(cache.call::<Reply>(commands::get("l")).deadline(Duration::from_millis(50)));
+    wait_for("the second task ends", || soon.is_finished());
+    client.close();
+    assert!(matches!(runtime.block_on(late).unwrap().unwrap_err().kind(), ErrorKind::Closed));
+}
+
+#[test]
+fn the_pause_behind_a_slow_failure_is_whole() {
+    struct Failed(Mutex<Option<Instant>>);
+    impl Observer for Failed {
+        fn event(&self, event: &Event<'_>) {
+            if let Event::NotConnected { .. } = event {
+                self.0.lock().unwrap().get_or_insert(Instant::now());
+            }
+        }
+    }
+    let (listener, config) = silent_server();
+    let terms =
+        ReconnectTerms { backoff_min_us: 200_000, backoff_max_us: 200_000, dials_per_second: 1000, dials_burst: 1000 };
+    let failed = Arc::new(Failed(Mutex::new(None)));
+    let config = config.reconnect(terms).connect_limit(Duration::from_millis(500)).observer(failed.clone());
+    let client = Client::with_config(config);
+    let cache = client.cache(caching()).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| cache.call::<Reply>(commands::get("k")).wait().unwrap_err());
+        let (_first, _) = listener.accept().unwrap();
+        let (_second, _) = listener.accept().unwrap();
+        let tried_again = Instant::now();
+        // Half of the pause is by chance.
+        let pause = tried_again - failed.0.lock().unwrap().expect("the first attempt has failed");
+        client.close();
+        assert!(pause >= Duration::from_millis(99), "{pause:?}");
+    });
 }

@@ -3,7 +3,7 @@
 
 use super::book::FetchId;
 use super::shared::{Shared, Work};
-use crate::core::{Failure, Greeted, Link, Lookup, Wait, Waiter, shake_hands};
+use crate::core::{Failure, Greeted, Link, Lookup, Wait, Waiter, shake_hands, wait_readable};
 use crate::limits::{CACHE_ASKED_MAX, READ_BYTES};
 use crate::{ErrorKind, Event as Told, Reply};
 use bytes::Bytes;
@@ -13,11 +13,15 @@ use respool_connection::{
 use respool_wire::ReplyLimits;
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Attempts to connect that fail before calls without a deadline end.
 const FAILURES_MAX: u32 = 5;
+
+/// How long the thread waits for a connection before it looks again, also if it is not woken.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,23 +59,21 @@ pub(super) fn run(weak: &Weak<Shared>) {
     let Some(shared) = weak.upgrade() else { return };
     let mut reconnect = Reconnect::new(shared.config.reconnect);
     let lookup = Lookup::default();
-    let Some(bell) = shared.listens() else {
-        let how: Arc<str> = "no pipe can be made".into();
-        return shared.lose(&how, Some(&ErrorKind::Lost(Arc::clone(&how))));
-    };
+    let began = Instant::now();
+    let Some(bell) = shared.listens() else { return shared.give_up(&"no pipe can be made".into()) };
     drop(shared);
     loop {
         let Some(shared) = weak.upgrade() else { return };
         if shared.retire() {
             return;
         }
-        let now_us = shared.now_us();
+        let now_us = began.elapsed().as_micros() as u64;
         let next = shared.wake_late(Instant::now());
         match reconnect.poll(now_us) {
             DialAdvice::Dial => {
                 let failures = reconnect.failures();
                 let endpoint = shared.config.told_endpoint();
-                match Pump::connect(&shared, &lookup) {
+                match dial(&shared, &lookup, &bell) {
                     Ok((mut pump, link)) => {
                         reconnect.note_ready();
                         shared.note_connected();
@@ -100,7 +102,8 @@ pub(super) fn run(weak: &Weak<Shared>) {
                         }
                     }
                 }
-                reconnect.note_lost(now_us, crate::core::chance());
+                // The pause begins now: an attempt may take long.
+                reconnect.note_lost(began.elapsed().as_micros() as u64, crate::core::chance());
             }
             DialAdvice::Wait(until_us) => {
                 let pause = Duration::from_micros(until_us.saturating_sub(now_us)).min(Duration::from_millis(100));
@@ -110,6 +113,38 @@ pub(super) fn run(weak: &Weak<Shared>) {
             }
             DialAdvice::Nothing => std::thread::sleep(Duration::from_millis(1)),
         }
+    }
+}
+
+/// Connects, in a thread of its own, so that calls whose time is over meanwhile are woken.
+fn dial(shared: &Arc<Shared>, lookup: &Lookup, bell: &UnixStream) -> Result<(Pump, Link), Failure> {
+    let (tells, told) = channel();
+    let (dials, lookup) = (Arc::clone(shared), lookup.clone());
+    let begun = std::thread::Builder::new().name("respool-dial".to_owned()).spawn(move || {
+        let dialled = Pump::connect(&dials, &lookup);
+        let _ = tells.send(dialled);
+        dials.ring();
+    });
+    begun.map_err(Failure::from)?;
+    loop {
+        // In front of the look: what is wanted later rings.
+        shared.note_awake();
+        match told.try_recv() {
+            Ok(dialled) => return dialled,
+            Err(TryRecvError::Disconnected) => {
+                return Err(Failure::Lost("the attempt to connect has ended".to_owned()));
+            }
+            Err(TryRecvError::Empty) if shared.is_closed() => {
+                return Err(Failure::Lost("the client is closed".to_owned()));
+            }
+            Err(TryRecvError::Empty) => {}
+        }
+        let now = Instant::now();
+        let left = shared.wake_late(now).map_or(LOOK, |next| LOOK.min(next.saturating_duration_since(now)));
+        if wait_readable(bell, left.max(Duration::from_millis(1))).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Shared::silence(bell);
     }
 }
 

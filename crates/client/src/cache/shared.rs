@@ -173,10 +173,14 @@ impl Shared {
             // The thread will see that as well, and make the connection anew.
             state.book.forget_values();
         }
-        if state.book.fetches() >= self.config.requests_max {
+        let found = state.book.find(key, request, now_us);
+        // What is there, or is asked for by another, is given however much is being read.
+        if let Found::Missing(id) = &found
+            && state.book.fetches() > self.config.requests_max
+        {
+            state.book.cancel(*id);
             return Err(ErrorKind::Overloaded);
         }
-        let found = state.book.find(key, request, now_us);
         let id = match &found {
             Found::Cached(_) => {
                 state.stats.hits += 1;
@@ -211,8 +215,7 @@ impl Shared {
             let weak = Arc::downgrade(self);
             let begun = std::thread::Builder::new().name("respool-cache".to_owned());
             if let Err(error) = begun.spawn(move || super::pump::run(&weak)) {
-                self.lock().has_pump = false;
-                self.fail_all(&ErrorKind::Lost(error.to_string().into()));
+                self.give_up(&error.to_string().into());
             }
         } else if rings {
             self.ring();
@@ -220,7 +223,7 @@ impl Shared {
         Ok((found, Some(seat)))
     }
 
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         if let Some((rings, _)) = &self.bell {
             // A pipe that is full wakes as well.
             let _ = (&mut &*rings).write(b"!");
@@ -334,6 +337,18 @@ impl Shared {
         self.heard_us.store(self.now_us(), Ordering::Release);
     }
 
+    /// The thread ends, and so do the calls that wait. The next call begins another.
+    pub(super) fn give_up(&self, how: &Arc<str>) {
+        // In front of the failures: a call that begins behind them would wait for a thread that has ended.
+        self.lock().has_pump = false;
+        self.lose(how, Some(&ErrorKind::Lost(Arc::clone(how))));
+    }
+
+    /// It will look at what was asked for: what comes later rings.
+    pub(super) fn note_awake(&self) {
+        self.lock().is_woken = false;
+    }
+
     /// There is no connection. Whether the thread ends, since nothing waits for one.
     pub(super) fn retire(&self) -> bool {
         let mut state = self.lock();
@@ -410,5 +425,52 @@ fn kind_words(kind: &ErrorKind) -> Arc<str> {
     match kind {
         ErrorKind::Lost(how) | ErrorKind::Refused(how) => Arc::clone(how),
         _ => "the client is closed".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::current;
+
+    fn shared() -> Arc<Shared> {
+        let config = Config::from_url("redis://127.0.0.1:1").unwrap();
+        Shared::new(config.limits(1, 1 << 20), Caching::new())
+    }
+
+    fn find(shared: &Arc<Shared>, key: &'static [u8]) -> Result<(Found<Reply>, Option<Arc<Seat>>), ErrorKind> {
+        let key = Bytes::from_static(key);
+        shared.find(shared.begin(), (&key, &key), None)
+    }
+
+    #[test]
+    fn many_fetches_refuse_neither_hits_nor_callers_that_join() {
+        let shared = shared();
+        // No thread begins, and the server was heard just now.
+        shared.lock().has_pump = true;
+        shared.note_connected();
+        let Ok((Found::Missing(id), _)) = find(&shared, b"a") else { panic!("it is there") };
+        assert!(matches!(find(&shared, b"b"), Err(ErrorKind::Overloaded)));
+        assert!(matches!(find(&shared, b"a"), Ok((Found::Awaited(_), Some(_)))));
+        shared.end(id, b"a", Reply::Integer(1), u64::MAX, &mut Vec::new());
+        assert!(
+            matches!(find(&shared, b"b"), Ok((Found::Missing(_), Some(_)))),
+            "what was refused leaves no place behind"
+        );
+        assert!(matches!(find(&shared, b"a"), Ok((Found::Cached(Reply::Integer(1)), None))));
+    }
+
+    #[test]
+    fn without_a_pipe_every_call_ends() {
+        let mut shared = shared();
+        Arc::get_mut(&mut shared).unwrap().bell = None;
+        for _ in 0..2 {
+            let (_, seat) = find(&shared, b"a").unwrap();
+            let seat = seat.unwrap();
+            respool_testkit::wait_until("the call ends", Duration::from_secs(60), || {
+                Ok(matches!(seat.take(|| Waiter::Thread(current())), Some(Outcome::Failed(..))))
+            })
+            .unwrap();
+        }
     }
 }

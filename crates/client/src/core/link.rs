@@ -72,6 +72,12 @@ pub(super) fn wait_for(socket: BorrowedFd<'_>, what: PollFlags, limit: Duration)
     }
 }
 
+/// Waits until something can be read. Whether it can.
+#[cfg(feature = "cache")]
+pub(crate) fn wait_readable(socket: &impl AsFd, limit: Duration) -> io::Result<bool> {
+    wait_for(socket.as_fd(), PollFlags::IN, limit)
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) struct Link {

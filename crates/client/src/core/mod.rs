@@ -32,6 +32,8 @@ mod wakes;
 mod write;
 
 pub(crate) use dial::{Failure, Greeted, shake_hands};
+#[cfg(feature = "cache")]
+pub(crate) use link::wait_readable;
 pub(crate) use link::{Link, Peer, Socket, Wait};
 pub(crate) use lookup::Lookup;
 use read::ReadHalf;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use respool_command::{
-    Command, ConnectionCommand, Lane, PubsubCommand, ReplyForm, Row, ServerCommand, TransactionsCommand, resolve,
+    Command, ConnectionCommand, PubsubCommand, ReplyForm, Row, ServerCommand, TransactionsCommand, resolve,
 };
 use respool_connection::Credentials;
 use respool_wire::{ArgsBuf, Protocol};
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::options::Options;
 use crate::render::{Format, is_error, render};
-use crate::session::{Failure, Session};
+use crate::session::{Failure, STATE_LOST, Session};
 
 /// What follows a command besides its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,6 @@ pub(crate) struct Console<'a> {
     pub(crate) session: Session,
     pub(crate) options: &'a Options,
     pub(crate) out: &'a mut dyn Write,
-    /// The connection has a transaction or watched keys, which another one would not have.
-    has_state: bool,
     /// Requests are being queued.
     is_queueing: bool,
     /// Commands are typed one after the other.
@@ -42,7 +40,7 @@ pub(crate) struct Console<'a> {
 
 impl<'a> Console<'a> {
     pub(crate) fn new(session: Session, options: &'a Options, out: &'a mut dyn Write) -> Self {
-        Self { session, options, out, has_state: false, is_queueing: false, is_shell: false }
+        Self { session, options, out, is_queueing: false, is_shell: false }
     }
 
     /// Whether requests are being queued.
@@ -50,9 +48,10 @@ impl<'a> Console<'a> {
         self.is_queueing
     }
 
-    /// The connection is gone, and what it knew with it.
+    /// There is no transaction and no watched key, or none any more that the user counts on.
     pub(crate) fn forget(&mut self) {
-        (self.has_state, self.is_queueing) = (false, false);
+        self.is_queueing = false;
+        self.session.set_bound(false);
     }
 
     /// Connects if there is no connection, and shows what the handshake met.
@@ -66,37 +65,62 @@ impl<'a> Console<'a> {
     pub(crate) fn execute(&mut self, words: &[Vec<u8>]) -> Result<bool, Failure> {
         let args: ArgsBuf = words.iter().collect();
         let row = resolve(args.as_args()).ok();
-        let before = self.session.dials();
+        if self.session.is_state_lost() {
+            self.refuse(row)?;
+        }
         if let Err(failure) = self.connect() {
-            // A redirection may have led to a server that is gone.
-            self.session.go_home();
-            self.forget();
+            if !self.session.is_state_lost() {
+                // A redirection may have led to a server that is gone.
+                self.session.go_home();
+            }
             return Err(failure);
         }
-        if self.session.dials() != before && self.has_state {
-            self.forget();
-            return Err(Failure::Lost(
-                "The connection was lost, and the transaction with it; the command was not sent".to_owned(),
-            ));
-        }
-        let dialled = self.session.dials();
+        let ends = row.is_some_and(|row| self.ends_state(row, false));
         let sent = self.converse(words, row, &args);
-        if self.session.dials() != dialled {
-            // A redirection has led to another server.
-            self.forget();
-        }
         if matches!(sent, Err(Failure::Lost(_) | Failure::Interrupted)) {
             self.session.hang_up();
-            self.forget();
             let is_farewell = row.is_some_and(|row| {
                 let ends = [Command::Server(ServerCommand::Shutdown), Command::Connection(ConnectionCommand::Quit)];
                 ends.contains(&row.command)
             });
+            if ends || is_farewell {
+                self.forget();
+            }
             if is_farewell {
                 return Ok(false);
             }
         }
         sent
+    }
+
+    /// Refuses a command whose transaction or watched keys were lost with their connection: what follows was typed for the old one, and
+    /// may have been typed long before. What would have ended the transaction ends this.
+    fn refuse(&mut self, row: Option<&'static Row>) -> Result<(), Failure> {
+        use TransactionsCommand as T;
+        let is_reset = row.is_some_and(|row| row.command == Command::Connection(ConnectionCommand::Reset));
+        let is_end = row.is_some_and(|row| match row.command {
+            Command::Transactions(T::Exec | T::Discard) => true,
+            Command::Transactions(T::Unwatch) => !self.is_queueing,
+            _ => is_reset,
+        });
+        if is_end {
+            self.forget();
+        }
+        // RESET is as good at another connection.
+        if is_reset { Ok(()) } else { Err(Failure::Lost(STATE_LOST.to_owned())) }
+    }
+
+    /// Whether a command leaves neither a transaction nor watched keys.
+    fn ends_state(&self, row: &Row, is_error: bool) -> bool {
+        use TransactionsCommand as T;
+        match row.command {
+            // One that is refused ends the transaction, too.
+            Command::Transactions(T::Exec) => self.is_queueing,
+            Command::Transactions(T::Discard) => self.is_queueing && !is_error,
+            // Within a transaction it is queued like any other.
+            Command::Transactions(T::Unwatch) => !self.is_queueing && !is_error,
+            _ => false,
+        }
     }
 
     fn converse(&mut self, words: &[Vec<u8>], row: Option<&'static Row>, args: &ArgsBuf) -> Result<bool, Failure> {
@@ -184,13 +208,10 @@ impl<'a> Console<'a> {
         use {ConnectionCommand as C, TransactionsCommand as T};
         let args = args.as_args();
         let word = |place: usize| String::from_utf8_lossy(args.get(place).unwrap_or_default()).into_owned();
-        if row.lane(args) == Lane::Pinned {
-            let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Unwatch));
-            match (ends, is_error) {
-                (true, _) => self.forget(),
-                (false, false) => self.has_state = true,
-                (false, true) => {}
-            }
+        if self.ends_state(row, is_error) {
+            self.forget();
+        } else if !is_error && matches!(row.command, Command::Transactions(T::Multi | T::Watch)) {
+            self.session.set_bound(true);
         }
         if is_error {
             return;
@@ -236,3 +257,6 @@ fn stream_of(row: &Row, words: usize) -> Stream {
         _ => Stream::No,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,6 +36,9 @@ pub struct Target {
     pub is_cluster: bool,
 }
 
+/// Said of what is not sent because it belongs to a transaction that is gone.
+pub(crate) const STATE_LOST: &str = "The connection was lost with its transaction or watch; the command was not sent. EXEC or DISCARD gives the transaction up";
+
 /// Why there is no reply.
 #[derive(Debug)]
 pub enum Failure {
@@ -86,8 +89,8 @@ pub struct Session {
     warnings: Vec<String>,
     /// The server where the session began, for when a redirection leads nowhere.
     home: Endpoint,
-    /// Connections that were begun.
-    dials: u64,
+    /// The connection has a transaction or watched keys, which another one would not have.
+    is_bound: bool,
 }
 
 impl Session {
@@ -106,7 +109,7 @@ impl Session {
             pushes: VecDeque::new(),
             warnings: Vec::new(),
             home,
-            dials: 0,
+            is_bound: false,
         }
     }
 
@@ -125,9 +128,15 @@ impl Session {
         self.link.is_some()
     }
 
-    /// How many connections were begun: a number that changes says that what a connection knew is gone.
-    pub(crate) fn dials(&self) -> u64 {
-        self.dials
+    /// Whether the connection has a transaction or watched keys. Then no request goes to another one, neither because the first has
+    /// ended nor because a node says that the key is elsewhere.
+    pub(crate) fn set_bound(&mut self, is_bound: bool) {
+        self.is_bound = is_bound;
+    }
+
+    /// Whether the transaction or the watched keys went with their connection.
+    pub(crate) fn is_state_lost(&self) -> bool {
+        self.is_bound && self.link.is_none()
     }
 
     /// What the handshake had to say since this was last asked.
@@ -144,7 +153,7 @@ impl Session {
         self.pushes.clear();
     }
 
-    /// Connects if there is no connection.
+    /// Connects if there is no connection, unless there was one with a transaction or watched keys.
     pub fn connect(&mut self) -> Result<(), Failure> {
         if self.link.is_some() {
             self.notice_end();
@@ -153,7 +162,9 @@ impl Session {
             return Ok(());
         }
         self.hang_up();
-        self.dials += 1;
+        if self.is_bound {
+            return Err(Failure::Lost(STATE_LOST.to_owned()));
+        }
         let link = Link::dial(&self.target.endpoint, self.target.tls.as_deref());
         self.link = Some(link.map_err(|error| Failure::Dial(self.unreachable(&error)))?);
         self.greet().inspect_err(|_| self.hang_up())
@@ -207,7 +218,7 @@ impl Session {
     ) -> Result<Vec<u8>, Failure> {
         for _ in 0..REDIRECTIONS_MAX {
             let reply = self.ask(request)?;
-            let Some(redirection) = Redirection::of(&reply).filter(|_| self.target.is_cluster) else {
+            let Some(redirection) = Redirection::of(&reply).filter(|_| self.target.is_cluster && !self.is_bound) else {
                 return Ok(reply);
             };
             moved(&redirection.slot, &redirection.place);

@@ -129,7 +129,7 @@ fn keep(editor: &mut Lines, line: &str, path: Option<&std::path::Path>) {
 fn prompt(console: &Console<'_>) -> String {
     let target = console.session.target();
     if !console.session.is_connected() {
-        return "not connected> ".to_owned();
+        return if console.session.is_state_lost() { "not connected(TX lost)> " } else { "not connected> " }.to_owned();
     }
     let place = match &target.endpoint {
         Endpoint::Unix { path } => format!("redis {path}"),

@@ -74,15 +74,18 @@ pub(crate) fn ends(words: &[Vec<u8>]) -> bool {
 
 /// Takes off the number in front of a command, which is how often it is executed.
 pub(crate) fn take_times(words: &mut Vec<Vec<u8>>) -> u64 {
-    let number =
-        words.first().filter(|_| words.len() > 1).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
-    match number {
+    match words.first().filter(|_| words.len() > 1).and_then(|word| times_of(word)) {
         Some(times) => {
             words.remove(0);
             times
         }
         None => 1,
     }
+}
+
+/// The number that a word in front of a command is.
+pub(crate) fn times_of(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -96,6 +99,7 @@ mod tests {
             (take_times(&mut words), words.len())
         };
         assert_eq!(of("5 incr n"), (5, 2));
+        assert_eq!(of("+5 incr n"), (5, 2));
         assert_eq!(of("incr n"), (1, 2));
         assert_eq!(of("5"), (1, 1));
         assert_eq!(of("-5 incr n"), (1, 3));

@@ -327,15 +327,23 @@ fn command_of(
             None => Some(words.len()),
         };
         let place = place.ok_or("-X: no argument says this tag")?;
-        let mut input = Vec::new();
-        let taken = stdin.take(ARGUMENT_BYTES_MAX).read_to_end(&mut input);
-        taken.map_err(|error| format!("standard input: {error}"))?;
+        let input = argument_of(stdin, ARGUMENT_BYTES_MAX)?;
         match words.get_mut(place) {
             Some(word) => *word = input,
             None => words.push(input),
         }
     }
     Ok(if words.is_empty() { Task::Shell } else { Task::Once(words) })
+}
+
+/// All of standard input as one argument. More than `max` bytes are refused: no server takes them, and a part is not what was meant.
+fn argument_of(stdin: impl Read, max: u64) -> Result<Vec<u8>, String> {
+    let mut input = Vec::new();
+    stdin.take(max + 1).read_to_end(&mut input).map_err(|error| format!("standard input: {error}"))?;
+    if input.len() as u64 > max {
+        return Err(format!("standard input has more than {max} bytes, the most that an argument may have"));
+    }
+    Ok(input)
 }
 
 fn which_of(matches: &ArgMatches) -> Result<Which, String> {
@@ -412,6 +420,13 @@ mod tests {
         assert_eq!(words(&parse("-r -1 lpush l -x --csv -1").unwrap().task), ["lpush", "l", "-x", "--csv", "-1"]);
         assert_eq!(words(&parse("-x set key").unwrap().task), ["set", "key", "from stdin"]);
         assert_eq!(words(&parse("-X tag set tag v").unwrap().task), ["set", "from stdin", "v"]);
+    }
+
+    #[test]
+    fn an_argument_that_is_too_long_is_refused_and_not_cut() {
+        assert_eq!(argument_of(&b"1234"[..], 4), Ok(b"1234".to_vec()));
+        let refused = argument_of(&b"12345"[..], 4).unwrap_err();
+        assert!(refused.contains("more than 4 bytes"), "{refused}");
     }
 
     #[test]

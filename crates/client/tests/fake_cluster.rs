@@ -117,3 +117,35 @@ fn a_batch_apart_of_which_nothing_was_written_is_sent_again() {
     let batch = [cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(1)];
     assert_eq!(texts(client.batch(batch).apart().wait().unwrap()), ["OK", "0"]);
 }
+
+#[test]
+fn what_was_overtaken_in_its_slot_is_not_sent_again() {
+    let map = Map::default();
+    let split = once("TRYAGAIN on its way", ok());
+    let node = map.node(move |request| match &*request.command() {
+        "MSET" => split(),
+        "SET" => ok(),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    let batch = [cmd("MSET").arg(["{t}a", "1", "{t}b", "1"]), cmd("SET").key("{t}a").arg(2)];
+    assert_eq!(texts(client.batch(batch).wait().unwrap()), ["TRYAGAIN", "OK"]);
+    assert_eq!(executed(&node), ["MSET {t}a", "SET {t}a"]);
+}
+
+#[test]
+fn what_overtakes_nothing_in_its_slot_is_sent_again() {
+    let map = Map::default();
+    let split = once("TRYAGAIN on its way", ok());
+    let node = map.node(move |request| match &*request.command() {
+        "MSET" => split(),
+        "SET" => ok(),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    let set = |key: &str| cmd("SET").key(key).arg(2);
+    let batch = [set("{t}c"), cmd("MSET").arg(["{t}a", "1", "{t}b", "1"]), set("{u}a"), cmd("GET").key("{t}x")];
+    assert_eq!(texts(client.batch(batch).wait().unwrap()), ["OK", "OK", "OK", "value-of-{t}x"]);
+}

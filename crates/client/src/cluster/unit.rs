@@ -12,7 +12,7 @@
 use super::keeper::asking;
 use super::{Cluster, Pause, left_us};
 use crate::core::{Core, Ended, Waiter, chance};
-use crate::fitness::is_retry_safe;
+use crate::fitness::{is_retry_safe, only_reads};
 use crate::limits::{CLUSTER_SILENCE, REPEATS_MAX};
 use crate::run::Progress;
 use crate::topology::Node;
@@ -236,6 +236,32 @@ impl Unit {
         Step::Over
     }
 
+    /// What a node has said about the cluster.
+    fn note(&self, redirect: &Redirect) {
+        if let Redirect::Moved { slot, to } = redirect {
+            self.cluster.note_moved(*slot, to);
+        } else if redirect.is_news() {
+            self.cluster.trigger(Trigger::Stuck);
+        }
+    }
+
+    /// Which of the requests that were not executed cannot be sent again, as one behind them in their slot was executed: the later one
+    /// would have been first.
+    fn overtaken(&self, which: &[usize], is_executed: &[bool]) -> Vec<bool> {
+        let mut overtaken = vec![false; which.len()];
+        if is_executed.iter().all(|is_executed| *is_executed) {
+            return overtaken;
+        }
+        for (number, at) in which.iter().enumerate().filter(|(number, _)| !is_executed[*number]) {
+            let behind = which[number + 1..].iter().zip(&is_executed[number + 1..]);
+            let mut executed = behind.filter(|(_, is_executed)| **is_executed).map(|(at, _)| *at);
+            let is_of_slot = |other: usize| self.targets[other].slot() == self.targets[*at].slot();
+            overtaken[number] =
+                executed.any(|other| is_of_slot(other) && has_order(&self.commands[*at], &self.commands[other]));
+        }
+        overtaken
+    }
+
     /// The connection gave an answer to each, or lost them.
     fn take_round(&mut self, mut sent: Box<Sent>) -> Step {
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
@@ -269,29 +295,41 @@ impl Unit {
             }
         };
         let mut first: Option<(Redirect, Vec<usize>)> = None;
-        for ((at, ended), redirect) in sent.which.iter().zip(all).zip(redirects) {
+        let mut left: Vec<usize> = Vec::new();
+        let is_overtaken = if is_whole {
+            vec![false; all.len()]
+        } else {
+            let is_executed: Vec<bool> = redirects.iter().map(Option::is_none).collect();
+            self.overtaken(&sent.which, &is_executed)
+        };
+        for (((at, ended), redirect), is_overtaken) in sent.which.iter().zip(all).zip(redirects).zip(is_overtaken) {
             let Some(redirect) = redirect else {
                 self.ended[*at] = Some(ended);
                 continue;
             };
-            self.last[*at] = Some(ended);
-            match &mut first {
-                None => first = Some((redirect, vec![*at])),
-                Some((earlier, which)) if *earlier == redirect => which.push(*at),
-                Some((Redirect::Ask { to, .. }, which)) if matches!(&redirect, Redirect::Ask { to: other, .. } if other == to) =>
-                {
-                    which.push(*at);
-                }
-                // Those that follow later go to where the table says by then.
-                Some(_) => {}
+            if is_overtaken {
+                self.note(&redirect);
+                self.ended[*at] = Some(ended);
+                continue;
             }
+            self.last[*at] = Some(ended);
+            let goes_along = match &first {
+                None => true,
+                Some((Redirect::Ask { to, .. }, _)) => {
+                    matches!(&redirect, Redirect::Ask { to: other, .. } if other == to)
+                }
+                Some((earlier, _)) => *earlier == redirect,
+            };
+            // Those that follow later go to where the table says by then, and none of their slot goes in front of them.
+            let is_behind = |left: &usize| self.targets[*left].slot() == self.targets[*at].slot();
+            if !goes_along || (!is_whole && left.iter().any(is_behind)) {
+                left.push(*at);
+                continue;
+            }
+            first.get_or_insert_with(|| (redirect, Vec::new())).1.push(*at);
         }
         let Some((redirect, which)) = first else { return Step::Place };
-        if let Redirect::Moved { slot, to } = &redirect {
-            self.cluster.note_moved(*slot, to);
-        } else if redirect.is_news() {
-            self.cluster.trigger(Trigger::Stuck);
-        }
+        self.note(&redirect);
         let next = self.attempt.on_redirect(&redirect, self.cluster.now_us(), self.until_us, chance());
         self.follow(next, which, version)
     }
@@ -302,11 +340,17 @@ impl Unit {
         let is_whole = self.together == Together::Whole;
         let was_sent = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::MaybeExecuted) | Ended::Reply(_));
         let is_whole_sent = is_whole && all.iter().any(was_sent);
-        for (at, ended) in sent.which.iter().zip(all) {
+        let is_redirect = |ended: &Ended| match ended {
+            Ended::Reply(Reply::Error(error)) => Redirect::parse(error.bytes(), &sent.node.address()).is_some(),
+            _ => false,
+        };
+        let is_executed: Vec<bool> =
+            all.iter().map(|ended| matches!(ended, Ended::Reply(_)) && !is_redirect(ended)).collect();
+        let is_overtaken = if is_whole { vec![false; all.len()] } else { self.overtaken(&sent.which, &is_executed) };
+        for ((at, ended), is_overtaken) in sent.which.iter().zip(all).zip(is_overtaken) {
             let is_safe = || self.repeats < REPEATS_MAX && is_retry_safe(&self.commands[*at]);
             match &ended {
-                Ended::Reply(Reply::Error(error))
-                    if !is_whole && Redirect::parse(error.bytes(), &sent.node.address()).is_some() => {}
+                Ended::Reply(_) if !is_whole && is_redirect(&ended) && !is_overtaken => {}
                 Ended::Reply(_) if !is_whole => {
                     self.ended[*at] = Some(ended);
                     continue;
@@ -434,6 +478,19 @@ impl Unit {
             {
                 rest.park(&self.cluster);
             }
+        }
+    }
+}
+
+/// Whether it matters which of two requests of one slot is executed first. If one of them only reads, it does if they may be about the
+/// same key: if they have an argument in common.
+fn has_order(one: &Command, other: &Command) -> bool {
+    match (only_reads(one), only_reads(other)) {
+        (true, true) => false,
+        (false, false) => true,
+        _ => {
+            let (one, other) = (one.all_arguments(), other.all_arguments());
+            one.iter().skip(1).any(|argument| other.iter().skip(1).any(|other| argument == other))
         }
     }
 }

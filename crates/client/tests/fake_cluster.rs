@@ -1,6 +1,6 @@
 //! Against nodes that only say that they are a cluster, and redirect requests as a test says: what is sent again, and what is not.
 
-use respool_client::{Client, Config, Reply, ServerError, cmd};
+use respool_client::{Client, Config, Reads, Reply, ServerError, cmd};
 use respool_testkit::{Act, Address, FakeBackend, Received};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -148,4 +148,17 @@ fn what_overtakes_nothing_in_its_slot_is_sent_again() {
     let set = |key: &str| cmd("SET").key(key).arg(2);
     let batch = [set("{t}c"), cmd("MSET").arg(["{t}a", "1", "{t}b", "1"]), set("{u}a"), cmd("GET").key("{t}x")];
     assert_eq!(texts(client.batch(batch).wait().unwrap()), ["OK", "OK", "OK", "value-of-{t}x"]);
+}
+
+#[test]
+fn no_replica_answers_a_batch_that_writes_whatever_the_policy() {
+    let map = Map::default();
+    let replica = map.node(|_| Act::Usual);
+    let primary = map.node(|request| if request.command() == "SET" { ok() } else { Act::Usual });
+    map.is(vec![(0, 16_383, vec![port(&primary), port(&replica)])]);
+    let client = Client::with_config(config(&primary).reads(Reads::ForcePreferReplicas));
+    for _ in 0..20 {
+        client.batch([cmd("SET").key("k").arg("v"), cmd("GET").key("k")]).wait().unwrap();
+    }
+    assert_eq!(executed(&replica), [""; 0]);
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Which nodes of a shard answer what only reads.
 ///
 /// A replica may lag behind its primary: what was written a moment ago may be missing there. The first three send to replicas only
-/// commands that read and nothing else. The last two send everything there, and a replica sends what writes back to its primary.
+/// commands that read and nothing else. The last two send everything there, and a replica sends what writes back to its primary. Several
+/// requests in a batch go to replicas only if each of them reads and nothing else, whatever the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reads {
@@ -35,6 +36,15 @@ impl Reads {
             Self::Primary => 0,
             Self::All | Self::ForceAll => 1,
             Self::PreferReplicas | Self::ForcePreferReplicas => 3,
+        }
+    }
+
+    /// The same for commands that read and nothing else.
+    pub(super) fn unforced(self) -> Self {
+        match self {
+            Self::ForceAll => Self::All,
+            Self::ForcePreferReplicas => Self::PreferReplicas,
+            other => other,
         }
     }
 

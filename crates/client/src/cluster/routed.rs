@@ -101,6 +101,9 @@ impl Routed {
                 Plan::Refused(kind) => Err(kind),
             },
             Kind::Each => {
+                // What is read behind a write must see it, and not see one that stands behind: all or none goes to replicas. A replica
+                // sends what writes back to its primary, and what stands behind it would be answered first, whatever the policy.
+                let reads = reads.unforced();
                 let mut placed = Vec::with_capacity(commands.len());
                 for command in commands {
                     match plan(&command, reads, table) {
@@ -111,7 +114,6 @@ impl Routed {
                         Plan::Refused(kind) => return Err(kind),
                     }
                 }
-                // What is read behind a write must see it, and not see one that stands behind: all or none goes to replicas.
                 let is_fit = |target: &Target| matches!(target, Target::Slot(_, true));
                 if !placed.iter().all(|(target, _)| is_fit(target)) {
                     placed.iter_mut().for_each(|(target, _)| target.use_primary());

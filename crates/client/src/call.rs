@@ -123,6 +123,11 @@ fn reply(ended: Ended) -> Result<Reply, Error> {
     }
 }
 
+/// Whether any of several requests was sent, so that it cannot be said of all that they were not executed.
+pub(crate) fn is_any_sent<'e>(mut ended: impl Iterator<Item = &'e Ended>) -> bool {
+    ended.any(|ended| !matches!(ended, Ended::Failed(_, Outcome::NotSent)))
+}
+
 /// A reply made into what was asked for.
 pub(crate) fn convert<T: FromReply>(reply: Reply) -> Result<T, Error> {
     match reply {
@@ -214,12 +219,13 @@ impl<'c> Batch<'c> {
             self.run.tell_done(&self.commands, result.as_ref().err());
         }
         result?;
+        let is_any_sent = is_any_sent(self.run.progress.ended_before.iter().chain(&self.run.progress.ended));
         let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take());
         // Each shard has replied to the one request.
         let replies = ended.zip(self.commands.iter().cycle()).map(|(ended, command)| match reply(ended) {
             Ok(Reply::Error(error)) => Ok(Err(error)),
             Ok(reply) => Ok(Ok(reply)),
-            Err(error) => Err(error.of(command.name())),
+            Err(error) => Err(error.of_several(is_any_sent).of(command.name())),
         });
         let replies: Result<Vec<_>, Error> = replies.collect();
         for error in replies.iter().flatten().filter_map(|reply| reply.as_ref().err()) {

@@ -64,6 +64,15 @@ impl Error {
         Self::new(ErrorKind::Config(text.into()), Outcome::NotSent)
     }
 
+    /// The error of one of several requests, as that of all.
+    #[must_use]
+    pub(crate) fn of_several(mut self, is_any_sent: bool) -> Self {
+        if is_any_sent && self.0.outcome == Outcome::NotSent {
+            self.0.outcome = Outcome::MaybeExecuted;
+        }
+        self
+    }
+
     /// The name of the request's command.
     #[must_use]
     pub(crate) fn of(mut self, command: &[u8]) -> Self {

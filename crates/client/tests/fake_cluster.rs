@@ -1,6 +1,6 @@
 //! Against nodes that only say that they are a cluster, and redirect requests as a test says: what is sent again, and what is not.
 
-use respool_client::{Client, Config, Reads, Reply, ServerError, cmd};
+use respool_client::{Client, Config, Outcome, Reads, Reply, ServerError, cmd};
 use respool_testkit::{Act, Address, FakeBackend, Received};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -161,4 +161,24 @@ fn no_replica_answers_a_batch_that_writes_whatever_the_policy() {
         client.batch([cmd("SET").key("k").arg("v"), cmd("GET").key("k")]).wait().unwrap();
     }
     assert_eq!(executed(&replica), [""; 0]);
+}
+
+#[test]
+fn a_batch_of_which_a_part_was_executed_is_in_doubt() {
+    let map = Map::default();
+    let other = map.node(|request| if request.command() == "SET" { ok() } else { Act::Usual });
+    let refused = "NOAUTH no";
+    let node = FakeBackend::start(move |request| match &*request.command() {
+        "HELLO" | "AUTH" => Act::Bytes(format!("-{refused}\r\n").into_bytes()),
+        _ => Act::Close,
+    })
+    .unwrap();
+    map.is(vec![(0, 8_191, vec![port(&other)]), (8_192, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&other));
+    let keys = ["b", "a"];
+    assert!(respool_route::cluster::slot_of(b"b") < 8_192 && respool_route::cluster::slot_of(b"a") >= 8_192);
+    let batch = client.batch(keys.map(|key| cmd("SET").key(key).arg(1)));
+    let error = batch.wait().unwrap_err();
+    assert_eq!(executed(&other), ["SET b"]);
+    assert_eq!(error.outcome(), Outcome::MaybeExecuted, "{error}");
 }

@@ -376,10 +376,12 @@ impl Apart {
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         self.call.note_written();
         result.map_err(|error| error.of(self.call.name()))?;
-        let replies = self.call.take_ended().into_iter().map(|ended| match ended {
+        let ended = self.call.take_ended();
+        let is_any_sent = crate::call::is_any_sent(ended.iter());
+        let replies = ended.into_iter().map(|ended| match ended {
             Ended::Reply(Reply::Error(error)) => Ok(Err(error)),
             Ended::Reply(reply) => Ok(Ok(reply)),
-            Ended::Failed(kind, outcome) => Err(Error::new(kind, outcome)),
+            Ended::Failed(kind, outcome) => Err(Error::new(kind, outcome).of_several(is_any_sent)),
         });
         replies.collect::<Result<_, Error>>().map_err(|error| error.of(self.call.name()))
     }

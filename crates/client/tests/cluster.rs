@@ -10,7 +10,13 @@ use std::time::Duration;
 /// Long enough for whatever a slow machine does.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// No node is taken for dead because the machine is slow.
 fn start(primaries: usize, replicas: usize) -> RedisCluster {
+    RedisCluster::start(primaries, replicas, &["--cluster-node-timeout", "15000"]).unwrap()
+}
+
+/// A node that is killed is soon taken for dead.
+fn start_to_kill(primaries: usize, replicas: usize) -> RedisCluster {
     RedisCluster::start(primaries, replicas, &["--cluster-node-timeout", "2000"]).unwrap()
 }
 
@@ -182,7 +188,7 @@ fn no_call_fails_when_a_replica_takes_over() {
 
 #[test]
 fn what_is_safe_outlives_a_primary_that_is_killed() {
-    let mut cluster = start(3, 1);
+    let mut cluster = start_to_kill(3, 1);
     let client = client(&cluster);
     let keys: Vec<String> = (0..60).map(key).collect();
     for key in &keys {
@@ -205,7 +211,7 @@ fn what_is_safe_outlives_a_primary_that_is_killed() {
 
 #[test]
 fn a_dead_shard_makes_no_call_of_another_wait() {
-    let mut cluster = start(2, 0);
+    let mut cluster = start_to_kill(2, 0);
     // Reads of the rest are served although slots are not covered.
     for number in [0, 1] {
         cluster.ok(number, "CONFIG SET cluster-require-full-coverage no").unwrap();

@@ -343,6 +343,14 @@ impl Link {
         }
     }
 
+    /// Whether [`Self::is_spoilt`] takes what has come from the socket.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.session.is_some();
+        #[cfg(not(feature = "tls"))]
+        false
+    }
+
     /// Whether a connection on which nothing is owed cannot be used any longer: the peer has closed its side, or has sent something that
     /// is no push.
     pub(crate) fn is_spoilt(&self) -> bool {

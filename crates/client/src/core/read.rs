@@ -70,15 +70,7 @@ impl ReadHalf {
             Ok(once) => {
                 state.make_room(core, &mut wakes);
                 state.expected = wakes.len();
-                wakes.serve |= std::mem::take(&mut state.is_serve_due) && state.leader == Leader::Driver;
-                // Another was appointed while this one read, and waits for the means.
-                if state.leader != reader {
-                    match state.leader {
-                        Leader::Thread(id) | Leader::Task(id) => wakes.push(state.slots.take_waiter(id)),
-                        Leader::Driver => state.drive(&mut wakes),
-                        Leader::None => {}
-                    }
-                }
+                state.hand_on(reader, &mut wakes);
                 once
             }
             Err(how) => {
@@ -160,6 +152,19 @@ fn serve(core: &Weak<Core>) {
 }
 
 impl State {
+    /// What `reader` needed to read is there again.
+    pub(super) fn hand_on(&mut self, reader: Leader, wakes: &mut Wakes) {
+        wakes.serve |= std::mem::take(&mut self.is_serve_due) && self.leader == Leader::Driver;
+        // Another was appointed meanwhile, and waits for the means.
+        if self.leader != reader {
+            match self.leader {
+                Leader::Thread(id) | Leader::Task(id) => wakes.push(self.slots.take_waiter(id)),
+                Leader::Driver => self.drive(wakes),
+                Leader::None => {}
+            }
+        }
+    }
+
     /// Gives replies to their callers.
     fn take_replies(&mut self, mut input: &[u8], wakes: &mut Wakes) -> Result<(), Fault> {
         let limits = ReplyLimits::default();

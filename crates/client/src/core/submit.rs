@@ -1,5 +1,6 @@
 //! Queueing a request: encoded by its caller, appended under the lock.
 
+use super::read::ReadHalf;
 use super::slots::Waiter;
 use super::{Core, Leader, Link, SlotId, State, Wakes};
 use crate::{Command, ErrorKind, Overload};
@@ -26,6 +27,16 @@ pub(super) struct Outside {
     number: u64,
     pub(super) until_us: u64,
     pub(super) waiter: Waiter,
+}
+
+/// What a look at a connection does to it.
+#[derive(Debug)]
+pub(super) enum Looking {
+    /// It leaves everything where it is.
+    Peeking,
+    /// It takes what is to be decrypted from the socket. What waits for the socket meanwhile would not learn of it, so it needs the means
+    /// of reading, if nothing else has them.
+    Taking(Option<ReadHalf>),
 }
 
 /// Whether the caller is a thread or a task.
@@ -180,15 +191,34 @@ impl Core {
     /// which would be taken for that of the next request.
     pub(crate) fn look<'a>(
         self: &'a Arc<Self>,
-        state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, State>,
         link: &Link,
         wakes: &mut Wakes,
     ) -> MutexGuard<'a, State> {
-        let (epoch, requests) = (state.epoch, state.counts.requests);
         let is_between = state.upstream.is_between_replies();
+        let half = if link.is_encrypted() { Looking::Taking(state.read_half.take()) } else { Looking::Peeking };
+        self.look_by(state, half, || is_between && link.is_spoilt(), wakes)
+    }
+
+    /// As [`Self::look`], by a function that looks.
+    pub(super) fn look_by<'a>(
+        self: &'a Arc<Self>,
+        state: MutexGuard<'a, State>,
+        looking: Looking,
+        look: impl FnOnce() -> bool,
+        wakes: &mut Wakes,
+    ) -> MutexGuard<'a, State> {
+        let (epoch, requests) = (state.epoch, state.counts.requests);
         drop(state);
-        let is_spoilt = is_between && link.is_spoilt();
+        // What reads meanwhile sees for itself what there is.
+        let is_spoilt = !matches!(looking, Looking::Taking(None)) && look();
         let mut state = self.lock();
+        if let Looking::Taking(Some(half)) = looking
+            && state.epoch == epoch
+        {
+            state.read_half = Some(half);
+            state.hand_on(Leader::None, wakes);
+        }
         // Something may have been asked meanwhile, and what was there may be its reply.
         if state.epoch == epoch && state.counts.requests == requests && state.upstream.tickets().is_empty() {
             state.looked_over = requests;

@@ -1,6 +1,7 @@
 //! What depends on when a caller comes: the means of reading are held here while others come.
 
-use super::{Core, Leader, SlotId};
+use super::submit::Looking;
+use super::{Core, Leader, SlotId, Wakes};
 use crate::run::Progress;
 use crate::{Config, Error, cmd};
 use respool_testkit::RedisServer;
@@ -57,4 +58,27 @@ fn a_thread_that_leads_is_not_replaced_by_the_one_that_serves() {
     let mut state = core.lock();
     assert_eq!((state.leader, state.is_served), (Leader::Thread(SlotId::NONE), false));
     (state.read_half, state.leader) = (half, Leader::None);
+}
+
+#[test]
+fn what_begins_to_read_during_a_look_is_woken_behind_it() {
+    let (_server, core) = connected();
+    let mut wakes = Wakes::default();
+    let mut state = core.lock();
+    let looking = Looking::Taking(state.read_half.take());
+    let mut asker = None;
+    let look = || {
+        let other = Arc::clone(&core);
+        asker = Some(std::thread::spawn(move || Progress::new(None).wait(&other, &[cmd("PING")])));
+        // Its reply may be taken from the socket by the look.
+        while core.lock().slots.threads() == 0 {
+            std::thread::yield_now();
+        }
+        false
+    };
+    let looked = core.look_by(state, looking, look, &mut wakes);
+    assert!(looked.read_half.is_some());
+    drop(looked);
+    wakes.run_on(&core);
+    asker.unwrap().join().unwrap().unwrap();
 }

@@ -282,10 +282,12 @@ impl Config {
         Ok(Self { sentinels: Some(sentinels), ..self })
     }
 
-    /// A server at `peer` has answered with this. If it refuses to write, it is no master any longer.
+    /// A server at `peer` has answered with this. If it refuses to write, it is no master any longer; a replica
+    /// refuses always.
     #[cold]
     pub(crate) fn note_error(&self, error: &crate::ServerError, peer: Option<crate::core::Peer>) {
         if let (Some(sentinels), Some(crate::core::Peer::Tcp(peer))) = (&self.sentinels, peer)
+            && sentinels.role == crate::Role::Master
             && error.code() == "READONLY"
         {
             sentinels.note_readonly(peer);

@@ -40,6 +40,8 @@ pub(crate) struct Progress {
     /// The places of those before it.
     before: Vec<SlotId>,
     failed_dials: u64,
+    /// The connection on which it was queued last.
+    epoch: u64,
     /// How often it was made again though it may have been executed.
     repeats: u32,
     /// Where it waits outside.
@@ -119,6 +121,7 @@ impl Progress {
             last: SlotId::NONE,
             before: Vec::new(),
             failed_dials: 0,
+            epoch: 0,
             repeats: 0,
             outside: None,
             has_waited: false,
@@ -128,6 +131,27 @@ impl Progress {
             keeps_place: false,
             is_last_time: false,
             only_to: None,
+        }
+    }
+
+    /// The server has answered with an error. What has come of another connection than that of now says nothing of its server.
+    #[cold]
+    pub(crate) fn note_error(&self, core: &Core, error: &crate::ServerError) {
+        let state = core.lock();
+        let link = state.link.clone().filter(|_| state.epoch == self.epoch);
+        drop(state);
+        core.config.note_error(error, link.map(|link| link.peer()));
+    }
+
+    /// As [`Self::note_error`], of all that has come.
+    pub(crate) fn note_errors(&self, core: &Core) {
+        if core.config.sentinels.is_none() {
+            return;
+        }
+        for ended in self.ended_before.iter().chain(&self.ended) {
+            if let Ended::Reply(crate::Reply::Error(error)) = ended {
+                self.note_error(core, error);
+            }
         }
     }
 
@@ -322,6 +346,7 @@ impl Progress {
             match self.submit(core, &mut state, commands, face, wakes) {
                 Submitted::Unseen(link) => state = core.look(state, &link, wakes),
                 Submitted::Queued => {
+                    self.epoch = state.epoch;
                     let old = state.enter_from_outside(self.outside.take());
                     wakes.push_trash(old);
                     self.step = Step::Sent;
@@ -593,7 +618,7 @@ impl<'c> Run<'c> {
         if let Via::Node(core, _) = self.via
             && core.config.sentinels.is_some()
         {
-            core.config.note_error(error, core.link().map(|link| link.peer()));
+            self.progress.note_error(core, error);
         }
     }
 

@@ -135,6 +135,7 @@ impl LaneCall {
     fn finish(&mut self) -> Result<(), Error> {
         self.is_over = true;
         if let Some(lease) = &mut self.lease {
+            self.progress.note_errors(&lease.core);
             // After a failure the next request would make a new connection.
             lease.is_clean = matches!(self.progress.ended, Some(Ended::Reply(_)));
         }

@@ -142,6 +142,7 @@ impl Exec {
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         if let Some(lease) = &self.lease {
             lease.core.config.note_written(&self.commands);
+            self.progress.note_errors(&lease.core);
         }
         result.map_err(|error| error.of(b"EXEC"))?;
         let mut ended = std::mem::take(&mut self.progress.ended_before);

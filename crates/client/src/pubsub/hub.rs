@@ -11,8 +11,10 @@
 use super::mailbox::{Bounds, Mailbox, Message};
 use crate::cluster::Shared;
 use crate::core::Waiter;
+use crate::limits::PUSH_ASKED_MAX;
 use crate::{Config, Error, ErrorKind, Outcome, Reply, ServerError};
 use bytes::Bytes;
+use respool_route::cluster::{Redirect, slot_of};
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -79,6 +81,8 @@ pub(super) struct State {
     pub(super) work: VecDeque<Work>,
     /// What it was told and has not answered.
     pub(super) asked: VecDeque<Asked>,
+    /// Slots of sharded channels whose end was told before it was asked for, perhaps: then the request is refused beside.
+    pub(super) ended: VecDeque<u16>,
     /// Subscriptions that are not confirmed, and when their callers give up.
     pub(super) pending: Vec<(Arc<Mailbox>, Instant)>,
     /// Topics that the node has sent elsewhere, and when they are asked for again.
@@ -264,6 +268,7 @@ impl Hub {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.asked.clear();
+        state.ended.clear();
         state.work.clear();
         state.astray.clear();
         for (key, topic) in &mut state.topics {
@@ -390,6 +395,15 @@ impl Hub {
         let is_answer = matches!(state.asked.front(), Some(Asked::Topic(asked))
             if asked.topic.is_none() && asked.key.0 == Kind::Shard && Some(&asked.key.1) == name.as_ref());
         if is_answer {
+            if self.cluster.is_some()
+                && let Some(name) = &name
+            {
+                // All that is refused so late is among what was asked for.
+                if state.ended.len() >= PUSH_ASKED_MAX {
+                    state.ended.pop_front();
+                }
+                state.ended.push_back(slot_of(name));
+            }
             drop(guard);
             return self.take_confirmation(name, false, waiters);
         }
@@ -404,10 +418,35 @@ impl Hub {
         Ok(())
     }
 
+    /// Whether an error answers a request to end a sharded channel whose end was told already: its slot has gone, and it is none that
+    /// the next request could be refused for.
+    fn is_refused_end(&self, state: &mut State, error: &ServerError) -> bool {
+        if state.ended.is_empty() {
+            return false;
+        }
+        let redirect = self.config.address().and_then(|address| Redirect::parse(error.bytes(), &address));
+        let moved = match redirect {
+            Some(Redirect::Moved { slot, .. }) => Some(slot),
+            _ => None,
+        };
+        let is_of_next = match state.asked.front() {
+            None => false,
+            Some(Asked::Topic(next)) if next.key.0 == Kind::Shard => {
+                moved.is_none_or(|slot| slot == slot_of(&next.key.1))
+            }
+            Some(_) => moved.is_none(),
+        };
+        let place = state.ended.iter().position(|slot| moved.is_none_or(|moved| moved == *slot));
+        !is_of_next && place.is_some_and(|place| state.ended.remove(place).is_some())
+    }
+
     /// The server does not want to do what it was asked for first.
     fn take_refusal(&self, error: &ServerError, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
         let mut guard = self.lock();
         let state = &mut *guard;
+        if self.is_refused_end(state, error) {
+            return Ok(());
+        }
         let asked = match state.asked.pop_front() {
             Some(Asked::Topic(asked)) => asked,
             Some(Asked::Ping) => return Ok(()),
@@ -490,5 +529,28 @@ mod tests {
         hub.begin_anew();
         hub.end_late(Instant::now() + std::time::Duration::from_secs(120));
         assert_eq!(is_confirmed(&mailbox), Some(true));
+    }
+
+    #[test]
+    fn a_channel_that_ends_before_it_is_asked_for_may_be_refused_too() {
+        let hub = Hub::new(Config::from_url("localhost").unwrap(), Some(Weak::new()));
+        hub.lock().has_pump = true;
+        let bounds = Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest };
+        let until = Instant::now() + std::time::Duration::from_secs(60);
+        let add = |name| hub.add(Kind::Shard, &[Bytes::from_static(name)], bounds, until);
+        let gone = add(b"a");
+        ask(&hub, false);
+        take(&hub, b">3\r\n$10\r\nssubscribe\r\n$1\r\na\r\n:1\r\n").unwrap();
+        hub.remove(&gone);
+        let other = add(b"b");
+        ask(&hub, false);
+        ask(&hub, false);
+        let moved = format!("-MOVED {} 127.0.0.1:1\r\n", slot_of(b"a"));
+        take(&hub, b">3\r\n$12\r\nsunsubscribe\r\n$1\r\na\r\n:0\r\n").unwrap();
+        assert_eq!(take(&hub, moved.as_bytes()), Ok(()));
+        assert_eq!(is_confirmed(&other), None);
+        take(&hub, b">3\r\n$10\r\nssubscribe\r\n$1\r\nb\r\n:1\r\n").unwrap();
+        assert_eq!(is_confirmed(&other), Some(true));
+        assert!(take(&hub, moved.as_bytes()).is_err());
     }
 }

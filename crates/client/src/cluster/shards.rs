@@ -40,8 +40,12 @@ impl Shared {
 
     /// A subscription is dropped.
     pub(crate) fn remove_channels(&self, mailbox: &Arc<Mailbox>) {
-        let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        // A node that is no member any longer is not among them, and its channels have not moved yet: they move without this one.
+        let waiter = mailbox.end(None);
         self.nodes().iter().for_each(|node| node.side.hub.remove(mailbox));
+        drop(moves);
+        drop(waiter);
     }
 
     /// The table has changed: channels go to the nodes that have their slots, also those of nodes that are no members any longer.

@@ -553,4 +553,13 @@ mod tests {
         assert_eq!(is_confirmed(&other), Some(true));
         assert!(take(&hub, moved.as_bytes()).is_err());
     }
+
+    #[test]
+    fn a_subscription_dropped_on_the_way_is_not_taken_in() {
+        let (hub, mailbox) = hub();
+        mailbox.end(None);
+        let listeners = vec![Arc::clone(&mailbox)];
+        hub.adopt(super::super::Moving { name: Bytes::from_static(b"s"), listeners, pending: Vec::new() });
+        assert!(!hub.lock().topics.keys().any(|(kind, _)| *kind == Kind::Shard));
+    }
 }

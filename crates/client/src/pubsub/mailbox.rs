@@ -206,11 +206,16 @@ impl Mailbox {
     }
 
     /// The subscription is over.
-    pub(super) fn end(&self, refusal: Option<Error>) -> Waiter {
+    pub(crate) fn end(&self, refusal: Option<Error>) -> Waiter {
         let mut state = self.lock();
         state.is_ended = true;
         state.refusal = refusal;
         std::mem::take(&mut state.waiter)
+    }
+
+    /// Whether nothing more comes for its caller.
+    pub(super) fn is_ended(&self) -> bool {
+        self.lock().is_ended
     }
 
     /// Whether its caller still waits for a confirmation.

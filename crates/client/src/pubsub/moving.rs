@@ -45,7 +45,12 @@ impl Hub {
 
     /// Takes in a sharded channel whose listeners expect its confirmation.
     pub(crate) fn adopt(self: &Arc<Self>, moving: Moving) {
-        let Moving { name, listeners, pending } = moving;
+        let Moving { name, mut listeners, pending } = moving;
+        // Those of subscriptions that were dropped on the way are not listened to any longer.
+        listeners.retain(|listener| !listener.is_ended());
+        if listeners.is_empty() {
+            return;
+        }
         let mut guard = self.lock();
         let state = &mut *guard;
         let mut woken: Vec<Waiter> = Vec::new();

@@ -3,7 +3,7 @@
 
 use super::book::FetchId;
 use super::shared::{Shared, Work};
-use crate::core::{Failure, Greeted, Link, Lookup, Wait, Waiter, shake_hands, wait_readable};
+use crate::core::{Failure, Greeted, Link, Lookup, Wait, Waiter, gathered, shake_hands, wait_readable};
 use crate::limits::{CACHE_ASKED_MAX, READ_BYTES};
 use crate::{ErrorKind, Event as Told, Reply};
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Attempts to connect that fail before calls without a deadline end.
 const FAILURES_MAX: u32 = 5;
@@ -149,8 +150,8 @@ fn dial(shared: &Arc<Shared>, lookup: &Lookup, bell: &UnixStream) -> Result<(Pum
 }
 
 impl Greeted for Pump {
-    fn greeting(&mut self) -> Vec<u8> {
-        self.upstream.output_slices().flat_map(|slice| slice.to_vec()).collect()
+    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
+        gathered(|| self.upstream.output_slices())
     }
 
     fn written(&mut self, bytes: usize) {

@@ -64,8 +64,8 @@ fn is_passing(words: &str) -> bool {
 
 /// One end of a handshake.
 pub(crate) trait Greeted {
-    /// The unwritten bytes of the handshake. They may hold a password.
-    fn greeting(&mut self) -> Vec<u8>;
+    /// The unwritten bytes of the handshake. They may hold a password, and are [`gathered`].
+    fn greeting(&mut self) -> Zeroizing<Vec<u8>>;
 
     /// So many bytes of it were written.
     fn written(&mut self, bytes: usize);
@@ -74,12 +74,17 @@ pub(crate) trait Greeted {
     fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault>;
 }
 
+/// The bytes of slices, of which no copy is left behind: the room is made at once, and is wiped in the end.
+pub(crate) fn gathered<'s, I: Iterator<Item = io::IoSlice<'s>>>(slices: impl Fn() -> I) -> Zeroizing<Vec<u8>> {
+    let mut all = Zeroizing::new(Vec::with_capacity(slices().map(|slice| slice.len()).sum()));
+    slices().for_each(|slice| all.extend_from_slice(&slice));
+    all
+}
+
 impl Greeted for &Core {
-    fn greeting(&mut self) -> Vec<u8> {
+    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
         let state = self.lock();
-        let mut greeting = Vec::with_capacity(state.upstream.output_slices().map(|slice| slice.len()).sum());
-        state.upstream.output_slices().for_each(|slice| greeting.extend_from_slice(&slice));
-        greeting
+        gathered(|| state.upstream.output_slices())
     }
 
     fn written(&mut self, bytes: usize) {
@@ -99,7 +104,7 @@ impl Greeted for &Core {
 pub(crate) fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Result<(), Failure> {
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        let greeting = Zeroizing::new(greeted.greeting());
+        let greeting = greeted.greeting();
         let mut rest = &greeting[..];
         while !rest.is_empty() || !link.is_flushed() {
             let late = || Failure::Lost("the server takes no handshake".to_owned());
@@ -240,5 +245,17 @@ fn dial_until_connected(core: &Weak<Core>) {
             }
             DialAdvice::Nothing => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greeting_is_gathered_without_growing() {
+        let (one, two) = ([1_u8; 100], [2_u8; 300]);
+        let all = gathered(|| [&one[..], &two].into_iter().map(io::IoSlice::new));
+        assert_eq!((&all[..], all.capacity()), (&[&one[..], &two].concat()[..], 400));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::hub::{Asked, Hub, Work};
 use crate::Reply;
-use crate::core::{Greeted, Link, Lookup, SlotId, Wait, Waiter, shake_hands};
+use crate::core::{Greeted, Link, Lookup, SlotId, Wait, Waiter, gathered, shake_hands};
 use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
 use respool_connection::{BufferPool, DialAdvice, Event, Pushes, Reconnect, Segments, Shake, Upstream, WritePolicy};
 use respool_wire::{ReplyLimits, encode_request};
@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Bytes that one read takes.
 const READ_BYTES: usize = 64 * 1024;
@@ -79,8 +80,8 @@ pub(super) fn run(weak: &Weak<Hub>) {
 }
 
 impl Greeted for Pump {
-    fn greeting(&mut self) -> Vec<u8> {
-        self.upstream.output_slices().flat_map(|slice| slice.to_vec()).collect()
+    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
+        gathered(|| self.upstream.output_slices())
     }
 
     fn written(&mut self, bytes: usize) {

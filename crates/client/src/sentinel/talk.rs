@@ -1,12 +1,13 @@
 //! A connection that is asked one thing after the other: to a sentinel, and to a server before it is used.
 
-use crate::core::{Failure, Greeted, Link, Lookup, SlotId, Wait, shake_hands};
+use crate::core::{Failure, Greeted, Link, Lookup, SlotId, Wait, gathered, shake_hands};
 use crate::limits::READ_BYTES;
 use crate::{Config, Reply};
 use respool_connection::{BufferPool, Event, Fault, Identity, Pushes, Segments, Shake, Upstream, WritePolicy};
 use respool_wire::{Protocol, ReplyLimits, encode_request};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// The link, one's own or lent.
 enum Held<'l> {
@@ -28,8 +29,8 @@ pub(super) struct Talk<'l> {
 struct Shaking<'t>(&'t mut Upstream<SlotId, Segments<bytes::Bytes>>, &'t mut BufferPool);
 
 impl Greeted for Shaking<'_> {
-    fn greeting(&mut self) -> Vec<u8> {
-        self.0.output_slices().flat_map(|slice| slice.to_vec()).collect()
+    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
+        gathered(|| self.0.output_slices())
     }
 
     fn written(&mut self, bytes: usize) {

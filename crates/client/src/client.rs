@@ -7,6 +7,7 @@ use crate::pubsub::{Kind, Subscribe};
 use crate::script::{Invocation, Script};
 use crate::topology::Topology;
 use crate::{Command, Config, Error, ErrorKind, FromReply, Reads, Reply, ServerError, ToArgs, cmd};
+use respool_route::cluster::Address;
 use std::fmt;
 
 /// A client of one server, or of a cluster. Copies share one connection to each node, which is made with the first call and made anew when
@@ -162,21 +163,22 @@ impl Client {
         loop {
             left -= 1;
             let watched = self.watch(&keys).await?;
+            let asked = watched.address();
             let commands = make(&watched).await;
             let result = match commands {
                 Ok(commands) => watched.exec(commands).await,
                 Err(error) => Err(error),
             };
             match result {
-                Err(error) if left > 0 && self.is_tried_again(&error) => {}
+                Err(error) if left > 0 && self.is_tried_again(&error, asked.as_ref()) => {}
                 result => return result,
             }
         }
     }
 
     /// Whether a transaction that depends on what is read is made again: a key has changed, or is at another node of the cluster.
-    fn is_tried_again(&self, error: &Error) -> bool {
-        let is_moved = || error.server().is_some_and(|error| self.topology.follow_moved(error));
+    fn is_tried_again(&self, error: &Error, asked: Option<&Address>) -> bool {
+        let is_moved = || error.server().is_some_and(|error| self.topology.follow_moved(error, asked));
         matches!(error.kind(), ErrorKind::Conflict) || is_moved()
     }
 
@@ -195,8 +197,9 @@ impl Client {
         loop {
             left -= 1;
             let watched = self.watch(&keys).wait()?;
+            let asked = watched.address();
             match make(&watched).and_then(|commands| watched.exec(commands).wait()) {
-                Err(error) if left > 0 && self.is_tried_again(&error) => {}
+                Err(error) if left > 0 && self.is_tried_again(&error, asked.as_ref()) => {}
                 result => return result,
             }
         }
@@ -279,5 +282,54 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    /// A cluster of one node, which has all slots and says so at `127.0.0.1`.
+    fn one_node() -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                let mut socket = socket.unwrap();
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 4096];
+                    while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+                        let said = String::from_utf8_lossy(&buffer[..bytes]).to_ascii_uppercase();
+                        let node = format!("*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{}\r\n", "a".repeat(40));
+                        let answer = match &*said {
+                            said if said.contains("SLOTS") => format!("*1\r\n*3\r\n:0\r\n:16383\r\n{node}"),
+                            said if said.contains("PING") => "+PONG\r\n".to_owned(),
+                            said if said.contains("GET") => "$1\r\nv\r\n".to_owned(),
+                            _ => "-ERR unknown command\r\n".to_owned(),
+                        };
+                        if socket.write_all(answer.as_bytes()).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        port
+    }
+
+    #[test]
+    fn a_node_that_leaves_out_the_host_means_its_own() {
+        let config = Config::from_url(&format!("redis+cluster://localhost:{}?protocol=2", one_node())).unwrap();
+        let client = Client::with_config(config);
+        client.call::<Reply>(cmd("GET").key("k")).wait().unwrap();
+        let Topology::Cluster(cluster) = &client.topology else { panic!("it is a cluster") };
+        let asked = Address::new("127.0.0.3", 7003).unwrap();
+        let Some(Reply::Error(error)) = Reply::copied(b"-MOVED 5 :7005\r\n") else { panic!("it is an error") };
+        assert!(!client.topology.follow_moved(&error, None));
+        assert!(client.topology.follow_moved(&error, Some(&asked)));
+        let moved = Address::new("127.0.0.3", 7005).unwrap();
+        assert!(cluster.table().has(&moved));
     }
 }

@@ -90,13 +90,11 @@ impl Topology {
         }
     }
 
-    /// A node has answered on a connection of its own: whether what it asks for leads to another node.
-    pub(crate) fn follow_moved(&self, error: &ServerError) -> bool {
-        let Self::Cluster(cluster) = self else { return false };
-        // A node that leaves out its own host is not followed here.
-        let Some(Redirect::Moved { slot, to }) = Redirect::parse(error.bytes(), &cluster.config.cluster[0]) else {
-            return false;
-        };
+    /// The node at `asked` has answered on a connection of its own: whether what it asks for leads to another node. One that leaves out
+    /// the host means its own.
+    pub(crate) fn follow_moved(&self, error: &ServerError, asked: Option<&Address>) -> bool {
+        let (Self::Cluster(cluster), Some(asked)) = (self, asked) else { return false };
+        let Some(Redirect::Moved { slot, to }) = Redirect::parse(error.bytes(), asked) else { return false };
         cluster.note_moved(slot, &to);
         true
     }

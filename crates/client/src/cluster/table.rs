@@ -52,7 +52,7 @@ impl Table {
         self.map.is_some()
     }
 
-    pub(super) fn has(&self, address: &Address) -> bool {
+    pub(crate) fn has(&self, address: &Address) -> bool {
         self.map.iter().any(|map| map.members().any(|member| member.address == *address))
     }
 

@@ -12,6 +12,7 @@ use crate::core::Ended;
 use crate::run::Progress;
 use crate::topology::Via;
 use crate::{Call, Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
+use respool_route::cluster::Address;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -92,6 +93,11 @@ impl Watched {
     /// A call on this connection. One that waits on the server has another, and sees nothing of what is watched here.
     pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
         Call::new(Via::Node(&self.lease.core, &self.side), command)
+    }
+
+    /// The node that watches, if it has a host.
+    pub(crate) fn address(&self) -> Option<Address> {
+        self.lease.core.config.address()
     }
 
     /// Executes requests if no watched key has changed, and gives the connection back. Otherwise the error's kind is

@@ -235,13 +235,9 @@ impl Subscriptions {
             // The engine of this process answers in no place, unless others are outstanding, or else waits.
             tracking.after = (!has_engine || is_behind).then_some(place);
         }
-        let is_wanted = match tracking.mode {
-            Mode::Broadcast => false,
-            Mode::Read => true,
-            Mode::OptIn => tracking.is_marked,
-            Mode::OptOut => !tracking.is_marked,
-        };
         let was_marked = tracking.is_marked;
+        let is_wanted = tracking.wants(was_marked);
+        tracking.is_exec_marked = was_marked && is_exec;
         // As in Redis, CLIENT CACHING is about the next command, or about the whole transaction that follows.
         tracking.is_marked &= is_queueing && !is_exec || is_about_client || is_about_transaction;
         let is_spent = was_marked && !tracking.is_marked;
@@ -300,7 +296,8 @@ impl Subscriptions {
     }
 
     /// A command of a transaction is about to be run by the engine of this process. The keys that it reads are remembered now, so that
-    /// what the transaction has changed before is no change of what is read.
+    /// what the transaction has changed before is no change of what is read. Whether they are is as the transaction has left it: it may
+    /// have begun or ended tracking itself, or said CLIENT CACHING.
     pub(crate) fn track_part(
         &mut self,
         env: &mut Env<impl Execute>,
@@ -316,32 +313,37 @@ impl Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
-        let mut keys: Vec<Box<[u8]>> = Vec::new();
-        for key in positions.iter().filter_map(|p| args.get(p.index as usize)) {
-            // One that is in the queue further behind, or not at all, has all before it remembered: too early is never too late.
-            while let Some(next) = tracking.queued_keys.pop_front() {
-                let is_it = *next == *key;
-                keys.push(next);
-                if is_it {
-                    break;
-                }
-            }
+        if !tracking.wants(tracking.is_marked || tracking.is_exec_marked) {
+            return;
         }
+        if self.is_routed {
+            // The client knows its keys by the names that it has queued. Without any it did not track them then, and is told to forget
+            // everything.
+            tracking.is_transaction_in_doubt |= tracking.queued_keys.is_empty();
+            return;
+        }
+        let keys: Vec<Box<[u8]>> = positions.iter().filter_map(|p| args.get(p.index as usize)).map(Box::from).collect();
         if row.runs_scripts {
-            // It may also read what it has changed.
-            tracking.script_keys.clone_from(&keys);
+            // It is known to have read them once it has ended.
+            tracking.script_keys = keys;
+            return;
         }
         self.remember_all(env, index, handle, &keys);
     }
 
-    /// The engine of this process has run a whole transaction: nothing of it may be left out.
-    pub(crate) fn track_rest(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let Some(handle) = env.clients.sessions.handle(index) else { return };
+    /// The engine of this process has run a whole transaction: what was said for it is over.
+    pub(crate) fn end_parts(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(handle) = env.clients.sessions.handle(index).filter(|_| env.engine.is_some()) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
-        let keys: Vec<_> =
-            tracking.map(|tracking| std::mem::take(&mut tracking.queued_keys).into()).unwrap_or_default();
-        self.remember_all(env, index, handle, &keys);
+        let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
+        (tracking.is_marked, tracking.is_exec_marked) = (false, false);
+        let is_in_doubt = std::mem::take(&mut tracking.is_transaction_in_doubt);
+        let keys: Vec<_> = std::mem::take(&mut tracking.queued_keys).into();
+        if self.is_routed {
+            // What it has changed before it has read it was forgotten with that.
+            self.tracked.doubtful.extend(is_in_doubt.then_some(handle));
+            self.remember_all(env, index, handle, &keys);
+        }
     }
 
     fn remember_all(&mut self, env: &mut Env<impl Execute>, index: ClientId, handle: ClientHandle, keys: &[Box<[u8]>]) {

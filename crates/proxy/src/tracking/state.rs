@@ -35,6 +35,8 @@ pub(crate) struct Tracking {
     pub(crate) prefixes: Vec<Box<[u8]>>,
     /// CLIENT CACHING was said for the next request.
     pub(super) is_marked: bool,
+    /// It was said for the transaction that is being executed.
+    pub(super) is_exec_marked: bool,
     /// The number of the request that it was said for, among all of the worker's: it may be put back and read again.
     pub(super) spent_by: u64,
     /// Nodes have been told so on connections of the client's own.
@@ -54,6 +56,16 @@ pub(crate) struct Tracking {
 }
 
 impl Tracking {
+    /// Whether what is read now is remembered. `is_marked`: CLIENT CACHING was said for it.
+    pub(super) fn wants(&self, is_marked: bool) -> bool {
+        match self.mode {
+            Mode::Broadcast => false,
+            Mode::Read => true,
+            Mode::OptIn => is_marked,
+            Mode::OptOut => !is_marked,
+        }
+    }
+
     /// Its transaction has ended.
     pub(super) fn forget_queued(&mut self) {
         if !self.queued_keys.is_empty() {

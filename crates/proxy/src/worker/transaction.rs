@@ -69,7 +69,7 @@ impl<E: Execute> Worker<E> {
                 NextPart::Gone => return Flow::Stop,
                 NextPart::Last => {
                     if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
-                        self.subscriptions.track_rest(&mut self.env, index);
+                        self.subscriptions.end_parts(&mut self.env, index);
                     }
                     self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
                     self.subscriptions.tell_changes(&mut self.env);
@@ -101,12 +101,14 @@ impl<E: Execute> Worker<E> {
             Part::Remote(bytes) => self.env.pass_on_part(index, bytes),
             Part::Select(database) => self.env.select_in_reply(&mut self.subscriptions, index, *database),
             Part::Local(row, args) => {
+                let unmet = self.env.ask_unmet(index, row, args.as_args());
+                if let Some(flow) = unmet.or_else(|| self.env.refuse_part(index, row, args.as_args())) {
+                    return flow;
+                }
                 if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
                     self.subscriptions.track_part(&mut self.env, index, row, args.as_args());
                 }
-                let unmet = self.env.ask_unmet(index, row, args.as_args());
-                let refused = unmet.or_else(|| self.env.refuse_part(index, row, args.as_args()));
-                return refused.unwrap_or_else(|| self.run(index, row, &Request::made(args.as_args())));
+                return self.run(index, row, &Request::made(args.as_args()));
             }
         }
         Flow::Next

@@ -478,5 +478,5 @@ pub const COUNTED_ERRORS_MAX: usize = 128;
 /// Bytes at the beginning of an error among which its code ends, as in Redis.
 pub const ERROR_CODE_BYTES_MAX: usize = 32;
 
-/// How long after the clients of an engine were found to hold no more than they may their memory is added up again, in microseconds.
-pub const CLIENT_MEMORY_INTERVAL_US: u64 = 10_000;
+/// How long after the memory of the clients of an engine was added up it is added up again, in microseconds.
+pub const CLIENT_MEMORY_INTERVAL_US: u64 = 50_000;

@@ -22,19 +22,16 @@ impl<E: Execute> Env<E> {
 
     #[cold]
     fn evict_clients(&mut self, limit: usize) {
-        let mut held: Vec<(usize, ClientId)> = Vec::new();
-        let mut sum = 0;
-        for (index, session) in self.clients.sessions.iter() {
-            let bytes = session.held_bytes();
-            sum += bytes;
-            if !session.details.is_no_evict && !session.is_replica() {
-                held.push((bytes, index));
-            }
-        }
+        self.client_limits.summed_again_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
+        // One that has left in the midst of its transaction goes by itself, with all that it holds.
+        let sessions = || self.clients.sessions.iter().filter(|(_, session)| session.departure().is_none());
+        let mut sum: usize = sessions().map(|(_, session)| session.held_bytes()).sum();
         if sum <= limit {
-            self.client_limits.summed_again_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
             return;
         }
+        let evictable = sessions().filter(|(_, session)| !session.details.is_no_evict && !session.is_replica());
+        let mut held: Vec<(usize, ClientId)> =
+            evictable.map(|(index, session)| (session.held_bytes(), index)).collect();
         held.sort_unstable_by_key(|(bytes, index)| (std::cmp::Reverse(*bytes), *index));
         for (bytes, index) in held {
             if sum <= limit || bytes == 0 {

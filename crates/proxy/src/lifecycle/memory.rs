@@ -58,8 +58,9 @@ impl MemoryPressure {
         let queues = env.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
-        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it.
-        let may_go = |(_, session): &(ClientId, &Session)| !session.details.is_no_evict;
+        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it. One that has left goes by itself.
+        let may_go =
+            |(_, session): &(ClientId, &Session)| !session.details.is_no_evict && session.departure().is_none();
         let largest = env.clients.sessions.iter().filter(may_go).map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         if self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes) {

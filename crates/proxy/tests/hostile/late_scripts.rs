@@ -57,6 +57,8 @@ impl Execute for Slow {
             }
             "EVAL" => reply.bulk(args.at(3)),
             "GET" => reply.bulk(b"v"),
+            // The sections that an engine writes itself.
+            "INFO" => reply.bulk(b""),
             "SET" => {
                 self.written.lock().unwrap().push(String::from_utf8_lossy(args.at(1)).into_owned());
                 reply.simple("OK");
@@ -531,4 +533,28 @@ fn a_monitor_that_reads_nothing_is_bounded_without_other_limits() {
     let asked = asked.count();
     assert!((lines / 2 - 1..=lines / 2 + 1).contains(&asked), "{asked}");
     assert_eq!(bench.answer(client, &["GET", "k"]), "$1\r\nv\r\n");
+}
+
+#[test]
+fn a_client_that_has_left_is_not_disconnected_for_others() {
+    let mut settings = settings();
+    settings.budgets.client_output_soft = 8 << 20;
+    let engine = Slow::default();
+    let mut bench = Bench::server_with(settings.clone(), engine, Arc::default(), Hooks::default());
+    let [operator, large, other] = [bench.accept(), bench.accept(), bench.accept()];
+    [large, other].map(|client| bench.read_on(client, 0));
+    let number = bench.answer(operator, &["CLIENT", "ID"]);
+    let number: u64 = number.trim_start_matches(':').trim_end().parse().expect("a number");
+    bench.ask(other, &["ECHO", &"x".repeat(1 << 20)]);
+    let block: [&[&str]; 5] = [&["ECHO", &"x".repeat(2 << 20)], &["MULTI"], FIRST, &["SET", "b", "2"], &["EXEC"]];
+    bench.send(large, &block.map(request).concat());
+    assert_eq!(bench.answer(operator, &["PROXY", "KILL", &(number + 1).to_string()]), ":1\r\n");
+    settings.budgets.process = 1 << 19;
+    let narrow = Arc::new(settings);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(narrow)));
+    for _ in 0..20 {
+        bench.pass(200_000);
+    }
+    assert!(bench.closed.contains(&other), "the largest of those that can go");
+    assert!(!bench.closed.contains(&large));
 }

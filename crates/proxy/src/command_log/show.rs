@@ -10,6 +10,7 @@
 use crate::command_log::monitors::line;
 use crate::env::Env;
 use crate::limits::MONITOR_OUTPUT_BYTES_MAX;
+use crate::reply::progress::ReplyMode;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::ClientId;
 use respool_command::{Execute, Flags, Row, resolve};
@@ -72,6 +73,10 @@ impl<E: Execute> Env<E> {
         let hard = config.budgets.client_output_hard;
         command_log.monitors.retain(|client| {
             let Some(session) = clients.sessions.get_mut(client) else { return false };
+            // As redis-server writes nothing at all to a client that wants no replies.
+            if session.reply_mode == ReplyMode::Off {
+                return true;
+            }
             let bytes = session.reply_bytes();
             if hard == usize::MAX && bytes > MONITOR_OUTPUT_BYTES_MAX {
                 // No look at the client would find that this is too much.

@@ -32,6 +32,7 @@ use crate::nodes::moves::Moves;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
+use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::{DedicatedMark, DedicatedRole};
 use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::table::Clients;
@@ -594,6 +595,8 @@ impl Dedicated {
         let Some(session) = env.clients.sessions.get_mut(reader) else { return };
         match (kind, *asker) {
             (Kind::Replica, asker) => env.clients.feed_all(asker, bytes),
+            // These are whole lines. As at a node, a client that wants no replies is shown none.
+            (Kind::Monitor, _) if session.reply_mode == ReplyMode::Off => {}
             (Kind::Monitor, _) => {
                 session.down.push(None, &mut env.clients.pool, |out| out.extend_from_slice(bytes));
                 env.clients.list(reader.index);

@@ -558,3 +558,19 @@ fn a_client_that_has_left_is_not_disconnected_for_others() {
     assert!(bench.closed.contains(&other), "the largest of those that can go");
     assert!(!bench.closed.contains(&large));
 }
+
+#[test]
+fn a_monitor_without_replies_is_shown_nothing() {
+    let mut bench = Bench::server_with(settings(), Slow::default(), Arc::default(), Hooks::default());
+    let [client, off, skips] = [bench.accept(), bench.accept(), bench.accept()];
+    bench.send(off, &[request(&["CLIENT", "REPLY", "OFF"]), request(&["MONITOR"])].concat());
+    bench.send(skips, &[request(&["CLIENT", "REPLY", "SKIP"]), request(&["MONITOR"])].concat());
+    assert_eq!(bench.answer(client, &["SET", "a", "1"]), "+OK\r\n");
+    // As redis-server does.
+    assert_eq!(bench.heard(off), "");
+    assert!(bench.heard(skips).ends_with("\"SET\" \"a\" \"1\"\r\n"));
+    bench.ask(off, &["CLIENT", "REPLY", "ON"]);
+    bench.heard(off);
+    assert_eq!(bench.answer(client, &["SET", "b", "1"]), "+OK\r\n");
+    assert!(bench.heard(off).ends_with("\"SET\" \"b\" \"1\"\r\n"));
+}

@@ -100,12 +100,9 @@ impl<E: Execute> Env<E> {
     pub(crate) fn note_run(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, run: TimedRun) {
         let TimedRun { begun_us, before, position, flow } = run;
         let us = self.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
-        let Some(client) = self.clients.sessions.handle(index) else { return };
-        if row.runs_scripts
-            && let Some(late) = self.slices.script.as_mut().filter(|late| late.is_of(client))
-        {
+        if row.runs_scripts && self.waits_for_script(index) {
             // Noted once it has ended.
-            late.us += us;
+            self.slices.script.iter_mut().for_each(|late| late.us += us);
             return;
         }
         // A request that may wait, and does.

@@ -49,6 +49,12 @@ impl<E: Execute> Env<E> {
 }
 
 impl<E: Execute> Env<E> {
+    /// Whether the script that is late is one that this client waits for.
+    pub(crate) fn waits_for_script(&self, index: ClientId) -> bool {
+        let late = self.slices.script.as_ref().zip(self.clients.sessions.handle(index));
+        late.is_some_and(|(late, client)| late.is_of(client))
+    }
+
     /// A script has ended with this reply.
     fn note_script_calls(&mut self, reply: &[u8]) {
         let calls = self.engine.as_mut().map(Execute::script_calls).unwrap_or_default();

@@ -161,7 +161,8 @@ impl<E: Execute> Worker<E> {
         }
         let position = self.env.answer_position(index);
         let flow = self.run_untimed(index, row, request);
-        if flow != Flow::Again {
+        // A script that is late counts once it has ended.
+        if flow != Flow::Again && !(row.runs_scripts && self.env.waits_for_script(index)) {
             self.env.count_call(index, row, position, None);
             if !row.runs_scripts {
                 self.env.show_to_monitors(index, row, request.args);

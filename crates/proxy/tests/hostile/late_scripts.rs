@@ -536,13 +536,24 @@ fn a_monitor_that_reads_nothing_is_bounded_without_other_limits() {
 }
 
 #[test]
+fn a_late_script_is_counted_once() {
+    let mut server = busy(Hooks::default(), &[FIRST]);
+    assert!(server.goes_on());
+    assert_eq!(server.let_go(), "$1\r\n1\r\n");
+    let told = server.bench.answer(server.operator, &["INFO", "commandstats"]);
+    assert!(told.contains("cmdstat_eval:calls=1,"), "{told}");
+}
+
+#[test]
 fn a_client_that_has_left_is_not_disconnected_for_others() {
     let mut settings = settings();
     settings.budgets.client_output_soft = 8 << 20;
     let engine = Slow::default();
     let mut bench = Bench::server_with(settings.clone(), engine, Arc::default(), Hooks::default());
     let [operator, large, other] = [bench.accept(), bench.accept(), bench.accept()];
-    [large, other].map(|client| bench.read_on(client, 0));
+    for client in [large, other] {
+        bench.read_on(client, 0);
+    }
     let number = bench.answer(operator, &["CLIENT", "ID"]);
     let number: u64 = number.trim_start_matches(':').trim_end().parse().expect("a number");
     bench.ask(other, &["ECHO", &"x".repeat(1 << 20)]);

@@ -10,6 +10,7 @@ use crate::observe::histogram::quantile_us;
 use crate::observe::rates::Traffic;
 use respool_command::{Execute, asks_for_section, names_section};
 use respool_wire::{Args, ArgsBuf};
+use std::cell::OnceCell;
 use std::fmt::Write;
 
 /// The parameter that says which percentiles are shown.
@@ -41,15 +42,17 @@ type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
 impl<E: Execute> Env<E> {
     /// The sections that are asked for.
     pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
-        let usage = self.shared.hooks.usage();
+        // Asking takes a few reads of files: it is done once, and only for the sections that show it.
+        let asked = OnceCell::new();
+        let usage = || asked.get_or_init(|| self.shared.hooks.usage());
         let sections: [Section<'_>; 12] = [
             ("Server", true, &|out| self.write_server(out)),
             ("Clients", true, &|out| self.write_clients(out)),
-            ("Memory", true, &|out| self.write_memory(out, &usage)),
+            ("Memory", true, &|out| self.write_memory(out, usage())),
             ("Persistence", true, &|out| out.push_str(PERSISTENCE)),
             ("Stats", true, &|out| self.write_stats(out)),
             ("Replication", true, &|out| self.write_replication(out)),
-            ("CPU", true, &|out| write_cpu(out, &usage)),
+            ("CPU", true, &|out| write_cpu(out, usage())),
             ("Modules", true, &|_| ()),
             ("Commandstats", false, &|out| self.command_log.calls.write_commands(out)),
             ("Errorstats", true, &|out| self.command_log.calls.write_errors(out)),

@@ -5,7 +5,7 @@ use crate::bench::{Bench, request};
 use crate::support::config;
 use respool_command::{Categories, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::hooks::Hooks;
+use respool_proxy::hooks::{Hooks, ProcessUsage};
 use respool_proxy::limits::MONITOR_OUTPUT_BYTES_MAX;
 use respool_proxy::{Access, Config, Mail};
 use respool_wire::{Args, ArgsBuf, Encoder};
@@ -584,4 +584,20 @@ fn a_monitor_without_replies_is_shown_nothing() {
     bench.heard(off);
     assert_eq!(bench.answer(client, &["SET", "b", "1"]), "+OK\r\n");
     assert!(bench.heard(off).ends_with("\"SET\" \"b\" \"1\"\r\n"));
+}
+
+#[test]
+fn the_machine_is_asked_once_and_only_for_what_shows_it() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let hooks = Hooks::default().on_usage(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        ProcessUsage::default()
+    });
+    let mut bench = Bench::server_with(settings(), Slow::default(), Arc::default(), hooks);
+    let client = bench.accept();
+    for (section, times) in [("server", 0), ("stats", 0), ("memory", 1), ("cpu", 1), ("default", 1)] {
+        assert!(bench.answer(client, &["INFO", section]).starts_with('$'), "{section}");
+        assert_eq!(asked.swap(0, Ordering::Relaxed), times, "{section}");
+    }
 }

@@ -239,6 +239,7 @@ fn describe((setting, number): (Setting, usize), new: &Resolved, in_force: &Proc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::config::ClientMemory;
     use crate::settings::{RawSettings, resolve};
 
     fn understood(flags: &[(Setting, &str)]) -> Resolved {
@@ -298,6 +299,22 @@ mod tests {
         assert_eq!(process.instances[0].proxy.timeouts.request, Some(std::time::Duration::from_secs(7)));
         assert_eq!((process.clients_max, process.instances[0].net.backlog), (7, 511));
         assert_eq!(control.reloads(), 1);
+    }
+
+    #[test]
+    fn a_reload_leaves_what_only_parameters_say() {
+        let control = Control::new(understood(&[]));
+        let soft_limits = [(1 << 20, 5), (2 << 20, 6)];
+        let client_memory = ClientMemory::Percent(7);
+        control.amend(0, |process| {
+            process.instances[0].proxy.budgets.soft_limits = soft_limits;
+            process.instances[0].engine.client_memory = client_memory;
+        });
+        control.adopt(understood(&[(Setting::ClientOutputHardBytes, "64mb")]));
+        let process = control.settings();
+        assert_eq!(process.instances[0].proxy.budgets.client_output_hard, 64 << 20);
+        assert_eq!(process.instances[0].proxy.budgets.soft_limits, soft_limits);
+        assert_eq!(process.instances[0].engine.client_memory, client_memory);
     }
 
     #[test]

@@ -82,7 +82,10 @@ pub struct Instance {
 
 impl Instance {
     fn with_live_part_of(&self, new: &Self) -> Self {
-        let (timeouts, budgets) = (new.proxy.timeouts.clone(), new.proxy.budgets.clone());
+        let timeouts = new.proxy.timeouts.clone();
+        // No setting says these, so none can be what a reload brings back.
+        let soft_limits = self.proxy.budgets.soft_limits;
+        let budgets = Budgets { soft_limits, ..new.proxy.budgets.clone() };
         let pooling = new.proxy.pooling.clone();
         let nodes = if self.takes_nodes_of(new) { &new.proxy } else { &self.proxy };
         let proxy = ProxySettings {

@@ -1,4 +1,5 @@
 //! CLIENT TRACKING through the pool: what a client has stored and is not told of is what the node has.
+//! Long because the sequences that are compared with redis-server make half of it.
 
 use std::collections::HashMap;
 use std::io;

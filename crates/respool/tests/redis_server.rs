@@ -291,7 +291,7 @@ fn large_requests_and_replies_have_logs_of_their_own() {
 
 #[test]
 fn latencies_are_told_by_command_and_event() {
-    let flags = ["--enable-debug-command", "yes", "--latency-monitor-threshold", "20"];
+    let flags = ["--enable-debug-command", "yes", "--latency-monitor-threshold", "3600000"];
     let server = Server::start(None, &flags);
     let mut client = server.client();
     for words in [&["CONFIG", "RESETSTAT"][..], &["SET", "a", "b"], &["SET", "c", "d"], &["CLIENT", "ID"]] {
@@ -301,8 +301,11 @@ fn latencies_are_told_by_command_and_event() {
     assert_eq!(ask(&mut client, &["LATENCY", "HISTOGRAM", "set", "nosuch", "CLIENT", "SET", "set"]).len(), shown.len());
     assert!(shown.starts_with("*4\r\n$3\r\nset\r\n*4\r\n$5\r\ncalls\r\n:2\r\n$14\r\nhistogram_usec\r\n*"), "{shown}");
     assert!(shown.contains("$9\r\nclient|id\r\n*4\r\n$5\r\ncalls\r\n:1\r\n"), "{shown}");
-    assert_eq!(ask(&mut client, &["LATENCY", "LATEST"]), "*0\r\n");
-    ask(&mut client, &["DEBUG", "SLEEP", "0.03"]);
+    assert_eq!(ask(&mut client, &["LATENCY", "LATEST"]), "*0\r\n", "nothing takes an hour");
+    // Only the sleep and these two are held to less, and only the sleep takes that long.
+    assert_eq!(ask(&mut client, &["CONFIG", "SET", "latency-monitor-threshold", "1500"]), "+OK\r\n");
+    ask(&mut client, &["DEBUG", "SLEEP", "1.5"]);
+    assert_eq!(ask(&mut client, &["CONFIG", "SET", "latency-monitor-threshold", "3600000"]), "+OK\r\n");
     let latest = ask(&mut client, &["LATENCY", "LATEST"]);
     assert!(latest.starts_with("*1\r\n*4\r\n$7\r\ncommand\r\n:"), "{latest}");
     assert!(ask(&mut client, &["LATENCY", "HISTORY", "command"]).starts_with("*1\r\n*2\r\n:"));

@@ -17,6 +17,9 @@ pub(crate) const REDIRECTIONS_MAX: usize = 16;
 /// How long an attempt to connect may take.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
+/// How long `respool top` waits for the replies of one look. A server that is behind by more is asked again over another connection.
+pub(crate) const LOOK_LIMIT: Duration = Duration::from_secs(5);
+
 /// How long a wait in the kernel lasts at most before it is looked whether the user wants the program to end: the signal may
 /// come just before the wait begins.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(100);

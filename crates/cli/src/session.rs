@@ -270,6 +270,17 @@ impl Session {
         self.reply(None)
     }
 
+    /// Asks one thing and waits for the reply, at `until` at the latest. Then the connection has a reply outstanding.
+    pub(crate) fn ask_until(&mut self, request: &[impl AsRef<[u8]>], until: Instant) -> Result<Vec<u8>, Failure> {
+        self.send(request)?;
+        self.reply(Some(until))
+    }
+
+    /// What becomes true when the user wants it to end.
+    pub(crate) fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
     /// Writes a request.
     pub(crate) fn send(&mut self, request: &[impl AsRef<[u8]>]) -> Result<(), Failure> {
         self.connect()?;

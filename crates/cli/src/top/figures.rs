@@ -66,3 +66,30 @@ impl Figures {
         self.tables.iter().find(|(known, _)| *known == panel).map(|(_, table)| table)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_in_both_dialects() {
+        let resp3 = b"*1\r\n%2\r\n$4\r\nnode\r\n$1\r\na\r\n$5\r\nstate\r\n$2\r\nup\r\n";
+        let resp2 = b"*1\r\n*4\r\n$4\r\nnode\r\n$1\r\na\r\n$5\r\nstate\r\n$2\r\nup\r\n";
+        assert_eq!(Table::of(resp3), Table::of(resp2));
+        let table = Table::of(resp3);
+        assert_eq!(table.columns(&["state", "nosuch", "node"]).collect::<Vec<_>>(), [["up", "", "a"]]);
+        assert_eq!(Table::of(b"+OK\r\n"), Table::default());
+    }
+
+    #[test]
+    fn a_cell_cannot_command_the_terminal() {
+        assert_eq!(cell(b"$6\r\na\x1b[2Jb\r\n"), "a[2Jb");
+    }
+
+    #[test]
+    fn figures_of_info_are_numbers() {
+        let mut figures = Figures::default();
+        figures.add_info("# Proxy\r\nrequests:18\r\nrole:master\r\nclients:1\r\n");
+        assert_eq!((figures.number("requests"), figures.number("role")), (Some(18), None));
+    }
+}

@@ -9,13 +9,16 @@ mod view;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
 use respool_wire::{Part, ReplyKind, part};
 
+use crate::limits::{LOOK_LIMIT, WAIT_MAX};
 use crate::options::{Options, Surroundings};
 use crate::session::{Failure, Session};
 use figures::{Figures, Table};
@@ -72,27 +75,77 @@ pub fn run(
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("-i: {seconds} is no number of seconds"))?;
     let interval = interval.max(Duration::from_millis(100));
     let mut session = Session::new(target, Arc::new(AtomicBool::new(false)));
-    let first = look(&mut session).map_err(|failure| failure.to_string())?;
+    let first = look(&mut session, LOOK_LIMIT).map_err(|failure| failure.to_string())?;
+    let place = crate::session::place_of(&session.target().endpoint);
+    let looker = Looker::start(session).map_err(|error| format!("no thread: {error}"))?;
     let mut terminal = ratatui::try_init().map_err(|error| format!("the terminal cannot be used: {error}"))?;
-    let done = watch(&mut terminal, &mut session, first, interval);
+    let done = watch(&mut terminal, &looker, place, first, interval);
     ratatui::restore();
     done.map_err(|error| format!("the terminal cannot be used: {error}"))
+}
+
+/// One look, and when it was taken.
+type Looked = (Result<Figures, Failure>, Instant);
+
+/// Looks at the server in a thread of its own, so that keys are heard whatever the server, its name or its handshake does.
+struct Looker {
+    orders: Sender<()>,
+    looks: Receiver<Looked>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Looker {
+    fn start(mut session: Session) -> io::Result<Self> {
+        let (orders, wanted) = channel();
+        let (done, looks) = channel();
+        let stop = session.stop();
+        thread::Builder::new().name("look".to_owned()).spawn(move || {
+            while wanted.recv().is_ok() {
+                let looked = look(&mut session, LOOK_LIMIT);
+                if done.send((looked, Instant::now())).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { orders, looks, stop })
+    }
+}
+
+impl Drop for Looker {
+    /// The thread is not waited for: a name that is being resolved cannot be interrupted.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Looks and draws, until a key ends it.
 fn watch(
     terminal: &mut ratatui::DefaultTerminal,
-    session: &mut Session,
+    looker: &Looker,
+    place: String,
     first: Figures,
     interval: Duration,
 ) -> io::Result<()> {
-    let mut screen = Look::new(crate::session::place_of(&session.target().endpoint));
-    screen.take(first, interval);
-    let mut taken = Instant::now();
+    let mut screen = Look::new(place);
+    let mut asked = Instant::now();
+    screen.take(first, asked);
+    let mut is_looking = false;
     loop {
+        match looker.looks.try_recv() {
+            Ok((looked, at)) => {
+                is_looking = false;
+                match looked {
+                    Ok(figures) => screen.take(figures, at),
+                    Err(failure) => screen.fail(&failure.to_string()),
+                }
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Err(io::Error::other("the thread that looks has ended")),
+        }
         terminal.draw(|frame| draw(frame, &screen))?;
-        let left = interval.saturating_sub(taken.elapsed());
-        if poll(left)? {
+        let left = interval.saturating_sub(asked.elapsed());
+        let left = if is_looking { WAIT_MAX } else { left };
+        if poll(left.min(WAIT_MAX))? {
             match read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Press => match key.code {
                     KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
@@ -104,36 +157,72 @@ fn watch(
             }
             continue;
         }
-        if !screen.is_paused {
-            match look(session) {
-                Ok(figures) => screen.take(figures, taken.elapsed()),
-                Err(failure) => screen.fail(&failure.to_string()),
-            }
+        if !is_looking && !screen.is_paused && asked.elapsed() >= interval {
+            asked = Instant::now();
+            is_looking = looker.orders.send(()).is_ok();
         }
-        taken = Instant::now();
     }
 }
 
-/// Takes one look at the server.
-fn look(session: &mut Session) -> Result<Figures, Failure> {
+/// Takes one look at the server, which has so long to answer.
+fn look(session: &mut Session, limit: Duration) -> Result<Figures, Failure> {
+    let until = Instant::now() + limit;
     session.connect()?;
     if let Some(warning) = session.take_warnings().pop() {
         session.hang_up();
         return Err(Failure::Lost(warning));
     }
+    // The replies of what was asked would be taken for those of the next look.
+    look_until(session, until).inspect_err(|_| session.hang_up())
+}
+
+fn look_until(session: &mut Session, until: Instant) -> Result<Figures, Failure> {
     let mut figures = Figures::default();
     for (request, panel) in TABLES {
-        let reply = session.ask(request)?;
+        let reply = session.ask_until(request, until)?;
         if let Some(Part::Leaf(ReplyKind::Error, text)) = part(&reply) {
             return Err(Failure::Lost(format!("{}: {}", request.join(" "), String::from_utf8_lossy(text))));
         }
         figures.tables.push((panel, Table::of(&reply)));
     }
     for request in [["INFO", "PROXY"], ["INFO", "STATS"]] {
-        let reply = session.ask(&request)?;
+        let reply = session.ask_until(&request, until)?;
         if let Some(Part::Leaf(ReplyKind::Bulk | ReplyKind::Verbatim, text)) = part(&reply) {
             figures.add_info(&String::from_utf8_lossy(text));
         }
     }
     Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_connection::Endpoint;
+    use respool_testkit::{Act, Address, FakeBackend};
+
+    use super::*;
+    use crate::session::Target;
+
+    #[test]
+    fn a_server_that_stops_answering_is_given_up() {
+        // The first connection is silent in the middle of a look, the next one answers.
+        let node = FakeBackend::start(|request| match request.connection {
+            0 if request.command() == "INFO" => Act::Silence,
+            _ => Act::Usual,
+        });
+        let node = node.unwrap();
+        let Address::Tcp(address) = node.address() else { panic!("{:?}", node.address()) };
+        let target = Target {
+            endpoint: Endpoint::Tcp { host: address.ip().to_string(), port: address.port() },
+            tls: None,
+            credentials: None,
+            database: 0,
+            protocol: None,
+            is_cluster: false,
+        };
+        let mut session = Session::new(target, Arc::new(AtomicBool::new(false)));
+        let late = look(&mut session, Duration::from_millis(200));
+        assert!(matches!(late, Err(Failure::Late)), "{late:?}");
+        assert!(!session.is_connected());
+        assert!(look(&mut session, Duration::from_secs(60)).is_ok());
+    }
 }

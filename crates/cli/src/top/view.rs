@@ -1,6 +1,6 @@
 //! What is on the screen: a function of the figures of the last two looks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -79,6 +79,8 @@ impl Panel {
 pub(super) struct Look {
     place: String,
     last: Figures,
+    /// When the last look was taken: there may have been a pause, or looks that failed.
+    taken: Option<Instant>,
     before: Option<(Figures, Duration)>,
     trouble: Option<String>,
     pub(super) is_paused: bool,
@@ -86,12 +88,14 @@ pub(super) struct Look {
 
 impl Look {
     pub(super) fn new(place: String) -> Self {
-        Self { place, last: Figures::default(), before: None, trouble: None, is_paused: false }
+        Self { place, last: Figures::default(), taken: None, before: None, trouble: None, is_paused: false }
     }
 
-    /// Takes in the figures of a look that came so long after the last one.
-    pub(super) fn take(&mut self, figures: Figures, after: Duration) {
-        self.before = Some((std::mem::replace(&mut self.last, figures), after));
+    /// Takes in the figures of a look. Rates are those since the look before it, however long ago that was.
+    pub(super) fn take(&mut self, figures: Figures, at: Instant) {
+        let before = std::mem::replace(&mut self.last, figures);
+        self.before = self.taken.map(|taken| (before, at.saturating_duration_since(taken)));
+        self.taken = Some(at);
         self.trouble = None;
     }
 
@@ -186,4 +190,63 @@ fn coloured(text: &str) -> Cell<'_> {
         _ => return Cell::new(text),
     };
     Cell::new(text).style(Style::new().fg(colour))
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+    use crate::top::figures::Table;
+
+    fn figures(requests: u64, hits: u64, misses: u64) -> Figures {
+        let mut figures = Figures::default();
+        let nodes =
+            b"*1\r\n%3\r\n$4\r\nnode\r\n$6\r\nnode-a\r\n$5\r\nstate\r\n$4\r\ndown\r\n$13\r\nround_trip_us\r\n:123\r\n";
+        figures.tables.push((Panel::Nodes, Table::of(nodes)));
+        figures.add_info(&format!("requests:{requests}\nkeyspace_hits:{hits}\nkeyspace_misses:{misses}\nclients:7\n"));
+        figures
+    }
+
+    fn screen(look: &Look, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, look)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn rates_are_those_between_two_looks() {
+        let mut look = Look::new("h:1".to_owned());
+        let start = Instant::now();
+        look.take(figures(100, 10, 0), start);
+        look.take(figures(400, 13, 1), start + Duration::from_secs(2));
+        let text = screen(&look, 140, 30);
+        for part in
+            ["respool h:1", "ops/s 150", "clients 7", "hits 75%", "node-a", "down", "123", "hot keys", "slow requests"]
+        {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_was_restarted_has_no_rates_for_a_moment() {
+        let mut look = Look::new("h:1".to_owned());
+        let start = Instant::now();
+        look.take(figures(100, 10, 0), start);
+        look.take(figures(5, 0, 0), start + Duration::from_secs(1));
+        assert!(screen(&look, 140, 30).contains("ops/s -"));
+        look.fail("Error: Server closed the connection");
+        let text = screen(&look, 140, 30);
+        assert!(text.contains("closed the connection") && text.contains("node-a"), "{text}");
+    }
+
+    #[test]
+    fn any_size_of_terminal_is_drawn() {
+        let mut look = Look::new("h:1".to_owned());
+        look.take(figures(1, 1, 1), Instant::now());
+        for (width, height) in [(1, 1), (5, 3), (40, 10), (300, 100)] {
+            screen(&look, width, height);
+        }
+    }
 }

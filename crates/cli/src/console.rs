@@ -1,6 +1,6 @@
 //! Executing what was asked for, and showing what came: for the prompt, for lines of standard input, and for one command.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write, stderr};
 use std::sync::Arc;
 
 use respool_command::{
@@ -11,7 +11,7 @@ use respool_wire::{ArgsBuf, Protocol};
 use zeroize::Zeroizing;
 
 use crate::options::Options;
-use crate::render::{Format, is_error, render};
+use crate::render::{Format, covered, is_error, render};
 use crate::session::{Failure, STATE_LOST, Session};
 
 /// What follows a command besides its reply.
@@ -57,7 +57,7 @@ impl<'a> Console<'a> {
     /// Connects if there is no connection, and shows what the handshake met.
     pub(crate) fn connect(&mut self) -> Result<(), Failure> {
         let connected = self.session.connect();
-        self.session.take_warnings().iter().for_each(|warning| eprintln!("{warning}"));
+        self.session.take_warnings().iter().for_each(|warning| complain(&format!("{warning}\n")));
         connected
     }
 
@@ -133,17 +133,18 @@ impl<'a> Console<'a> {
         let out = &mut *self.out;
         let reply = self.session.ask_redirected(words, |slot, place| {
             if is_told {
-                let _ = writeln!(out, "-> Redirected to slot [{slot}] located at {place}");
+                let words = format!("-> Redirected to slot [{slot}] located at {place}\n");
+                let _ = out.write_all(&covered(words.as_bytes()));
             }
         })?;
-        self.session.take_warnings().iter().for_each(|warning| eprintln!("{warning}"));
+        self.session.take_warnings().iter().for_each(|warning| complain(&format!("{warning}\n")));
         self.show_pushes()?;
         let is_error = is_error(&reply);
         if is_error && self.options.has_exit_code && !self.is_shell {
             // It is why the program ends, and no result.
             let mut text = Vec::new();
             render(&reply, &Format::Raw { between_elements: Vec::new(), behind_replies: Vec::new() }, false, &mut text);
-            eprint!("{}", String::from_utf8_lossy(&text));
+            complain(&String::from_utf8_lossy(&text));
             return Ok(true);
         }
         self.show(&reply, is_text)?;
@@ -198,6 +199,10 @@ impl<'a> Console<'a> {
     pub(crate) fn show(&mut self, reply: &[u8], is_text: bool) -> Result<(), Failure> {
         let mut out = Vec::with_capacity(reply.len());
         render(reply, &self.options.format, is_text, &mut out);
+        // The raw format is asked for where the bytes themselves are wanted.
+        if self.options.is_output_terminal && (is_text || self.options.format == Format::Terminal) {
+            out = covered(&out).into_owned();
+        }
         self.out.write_all(&out)?;
         self.out.flush()?;
         Ok(())
@@ -237,6 +242,14 @@ impl<'a> Console<'a> {
             }
             _ => {}
         }
+    }
+}
+
+/// Says what may hold words of the server.
+pub(crate) fn complain(words: &str) {
+    match stderr().is_terminal() {
+        true => eprint!("{}", String::from_utf8_lossy(&covered(words.as_bytes()))),
+        false => eprint!("{words}"),
     }
 }
 

@@ -16,7 +16,7 @@ use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use zeroize::Zeroizing;
 
-use crate::console::Console;
+use crate::console::{Console, complain};
 use crate::history::is_kept;
 use crate::limits::HISTORY_LINES_MAX;
 use crate::once::{ends, repeat, take_times};
@@ -161,7 +161,7 @@ fn execute(console: &mut Console<'_>, editor: &mut Lines, line: &str) -> Result<
         Ok(_) => {}
         Err(Failure::Output(error)) => return Err(Failure::Output(error)),
         Err(Failure::Interrupted) => writeln!(console.out)?,
-        Err(failure) => eprintln!("{failure}"),
+        Err(failure) => complain(&format!("{failure}\n")),
     }
     Ok(true)
 }

@@ -157,3 +157,20 @@ fn a_queued_unwatch_does_not_end_the_transaction() {
     typed.is_refused("UNWATCH");
     typed.is_refused("SET k 1");
 }
+
+#[test]
+fn what_a_server_says_does_not_command_the_terminal() {
+    let node = FakeBackend::start(|request| match request.command().as_str() {
+        "GET" => Act::Bytes(b"-ERR \x1b[2J\r\n".to_vec()),
+        "INFO" => Act::Bytes(b"$5\r\na\x1bb\r\n\r\n".to_vec()),
+        _ => Act::Bytes(b"+O\x1bK\r\n".to_vec()),
+    });
+    let node = node.unwrap();
+    let (options, mut out) = (options(&node, ""), Vec::new());
+    let mut typed = Typed::at(&options, &mut out);
+    for line in ["GET k", "INFO", "SET k 1"] {
+        typed.enter(line).unwrap();
+    }
+    let shown = String::from_utf8_lossy(&out);
+    assert!(!shown.contains('\x1b') && shown.contains("(error) ERR \\x1b[2J\n"), "{shown:?}");
+}

@@ -3,6 +3,7 @@
 //! Owns the formats and nothing else: a complete reply goes in, bytes go out. What redis-cli cannot show (big numbers, attributes)
 //! is shown here: a big number by its digits, an attribute not at all.
 
+mod cover;
 mod csv;
 mod json;
 mod quote;
@@ -11,6 +12,7 @@ mod terminal;
 
 use respool_wire::{Part, ReplyKind, part};
 
+pub(crate) use cover::covered;
 pub use quote::quote;
 
 /// How replies are written.

@@ -116,3 +116,15 @@ fn the_deepest_reply_is_written() {
         assert!(out.contains(&b'1'), "{format:?}");
     }
 }
+
+#[test]
+fn what_commands_a_terminal_is_covered() {
+    for (text, expected) in [
+        (&b"OK \xc3\xa4\tx\r\ny\n"[..], &b"OK \xc3\xa4\tx\r\ny\n"[..]),
+        (b"a\x1b[2Jb\x07", b"a\\x1b[2Jb\\x07"),
+        (b"old\rnew", b"old\\x0dnew"),
+        (b"\xc2\x9b2J \x9b2J \x7f", b"\\xc2\\x9b2J \\x9b2J \\x7f"),
+    ] {
+        assert_eq!(covered(text), expected);
+    }
+}

@@ -65,6 +65,10 @@ impl<'a> Console<'a> {
     pub(crate) fn execute(&mut self, words: &[Vec<u8>]) -> Result<bool, Failure> {
         let args: ArgsBuf = words.iter().collect();
         let row = resolve(args.as_args()).ok();
+        if row.is_some_and(|row| silences(row, &args)) {
+            self.show(NO_SILENCE, false)?;
+            return Ok(true);
+        }
         if self.session.is_state_lost() {
             self.refuse(row)?;
         }
@@ -243,6 +247,17 @@ impl<'a> Console<'a> {
             _ => {}
         }
     }
+}
+
+/// Shown instead of sending what keeps replies away.
+const NO_SILENCE: &[u8] =
+    b"-ERR the shell does not send CLIENT REPLY OFF or SKIP, since it could not tell which command a reply is for\r\n";
+
+/// Whether a request asks for no replies. It has none itself, unless it is refused.
+fn silences(row: &Row, args: &ArgsBuf) -> bool {
+    let mode = args.as_args().get(2).unwrap_or_default();
+    row.command == Command::Connection(ConnectionCommand::ClientReply)
+        && [&b"off"[..], b"skip"].iter().any(|silent| mode.eq_ignore_ascii_case(silent))
 }
 
 /// Says what may hold words of the server.

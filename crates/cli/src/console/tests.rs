@@ -174,3 +174,14 @@ fn what_a_server_says_does_not_command_the_terminal() {
     let shown = String::from_utf8_lossy(&out);
     assert!(!shown.contains('\x1b') && shown.contains("(error) ERR \\x1b[2J\n"), "{shown:?}");
 }
+
+#[test]
+fn what_keeps_replies_away_is_not_sent() {
+    let node = FakeBackend::start(|_| Act::Usual).unwrap();
+    let (options, mut out) = (options(&node, ""), Vec::new());
+    let mut typed = Typed::at(&options, &mut out);
+    for (line, is_error) in [("client reply off", true), ("CLIENT REPLY SKIP", true), ("client reply on", false)] {
+        assert_eq!(typed.enter(line).unwrap(), is_error, "{line}");
+    }
+    assert_eq!(node.received().len(), 1);
+}

@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_ends_before_it_is_asked_for_may_be_refused_too() {
+    fn a_channel_that_ends_before_it_is_asked_may_be_refused() {
         let hub = Hub::new(Config::from_url("localhost").unwrap(), Some(Weak::new()));
         hub.lock().has_pump = true;
         let bounds = Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest };

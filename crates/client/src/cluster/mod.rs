@@ -68,6 +68,8 @@ struct State {
     refresh: Refresh,
     /// Those of the table, and those that a redirect or a seed has named since.
     nodes: HashMap<Address, Arc<Node>>,
+    /// Those that are in no table any longer, and that calls may still use.
+    retired: Vec<Weak<Node>>,
     /// Calls that wait, by when they go on.
     pauses: BTreeMap<(u64, u64), Waiter>,
     numbers: u64,
@@ -83,6 +85,14 @@ struct News {
     /// No member any longer. Calls that use one keep it.
     old: Vec<Arc<Node>>,
     is_table: bool,
+}
+
+impl State {
+    /// Nodes are no members any longer. Those that no call uses are forgotten.
+    fn retire(&mut self, old: &[Arc<Node>]) {
+        self.retired.retain(|node| node.strong_count() > 0);
+        self.retired.extend(old.iter().map(Arc::downgrade));
+    }
 }
 
 impl News {
@@ -127,6 +137,7 @@ impl Cluster {
         let state = State {
             refresh: Refresh::new(RefreshTerms::default(), seeds),
             nodes: HashMap::new(),
+            retired: Vec::new(),
             pauses: BTreeMap::new(),
             numbers: 0,
             has_keeper: false,
@@ -201,7 +212,8 @@ impl Shared {
         if state.nodes.len() >= CLUSTER_NODES_MAX && !state.nodes.contains_key(address) {
             // Redirects may name any address.
             let table = self.table();
-            old.extend(state.nodes.extract_if(|address, _| !table.has(address)));
+            old.extend(state.nodes.extract_if(|address, _| !table.has(address)).map(|(_, node)| node));
+            state.retire(&old);
         }
         let node = self.node_in(&mut state, address);
         drop(state);
@@ -228,7 +240,9 @@ impl Shared {
     /// The map holds from now on.
     fn install(&self, state: &mut State, map: Arc<SlotMap>) -> News {
         let table = Table::new(map, |address| self.node_in(state, address));
-        let old = state.nodes.extract_if(|address, _| !table.has(address)).map(|(_, node)| node).collect();
+        let old: Vec<Arc<Node>> =
+            state.nodes.extract_if(|address, _| !table.has(address)).map(|(_, node)| node).collect();
+        state.retire(&old);
         self.table.store(Arc::new(table));
         News { woken: std::mem::take(&mut state.pauses).into_values().collect(), old, is_table: true }
     }
@@ -278,7 +292,8 @@ impl Shared {
         state.is_closed = true;
         self.is_closed.store(true, Ordering::Release);
         let pauses = std::mem::take(&mut state.pauses);
-        let nodes: Vec<Arc<Node>> = state.nodes.values().cloned().collect();
+        let mut nodes: Vec<Arc<Node>> = state.nodes.values().cloned().collect();
+        nodes.extend(std::mem::take(&mut state.retired).iter().filter_map(Weak::upgrade));
         drop(state);
         self.changed.notify_one();
         self.hub.close();
@@ -294,4 +309,21 @@ impl Shared {
 /// How much of a call's time is left, in microseconds from `now_us` on.
 pub(crate) fn left_us(until_us: Option<u64>, now_us: u64) -> Option<Duration> {
     until_us.map(|until_us| Duration::from_micros(until_us.saturating_sub(now_us)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_client_ends_what_is_at_nodes_of_no_table() {
+        let cluster = Cluster::new(Config::from_url("redis+cluster://127.0.0.1:1").unwrap());
+        let address = |port| Address::new("127.0.0.1", port).unwrap();
+        // Redirects may name any address: then those that are in no table are forgotten.
+        let node = cluster.node_at(&address(1));
+        (2..=CLUSTER_NODES_MAX as u16 + 1).for_each(|port| drop(cluster.node_at(&address(port))));
+        assert!(!cluster.nodes().iter().any(|other| Arc::ptr_eq(other, &node)));
+        cluster.close();
+        assert!(node.core.is_closed());
+    }
 }

@@ -141,18 +141,18 @@ fn transfer(
                 continue;
             }
             Ok(None) => {}
-            Err(error) => return ended(replies, error.to_string()),
+            Err(error) => return ended(replies, words_of(&error)),
         }
         let mut is_flushed = true;
         if written < output.len() {
             match link.write(&output[written..]) {
                 Ok(count) => written += count.unwrap_or(0),
-                Err(error) => return ended(replies, error.to_string()),
+                Err(error) => return ended(replies, words_of(&error)),
             }
         } else {
             match link.flush() {
                 Ok(flushed) => is_flushed = flushed,
-                Err(error) => return ended(replies, error.to_string()),
+                Err(error) => return ended(replies, words_of(&error)),
             }
         }
         if written == output.len() {
@@ -186,6 +186,15 @@ fn transfer(
         }
     }
     (replies.counted, None)
+}
+
+/// What is said of a connection that has failed. A server that ends before it has read everything resets the connection, or refuses
+/// what is written.
+fn words_of(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "Server closed the connection".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Letters that no reply has by chance.
@@ -231,6 +240,14 @@ mod tests {
     #[test]
     fn what_is_no_reply_is_an_error() {
         assert!(Replies::new(b"mark").take(b"HTTP/1.1 400\r\n", |_| ()).is_err());
+    }
+
+    #[test]
+    fn a_server_that_ends_is_told_of_in_the_same_words() {
+        for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
+            assert_eq!(words_of(&kind.into()), "Server closed the connection");
+        }
+        assert_eq!(words_of(&io::ErrorKind::TimedOut.into()), io::Error::from(io::ErrorKind::TimedOut).to_string());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The prompt on a real terminal, which tmux provides: keys are pressed, and the screen is looked at.
 
+use std::cell::RefCell;
 use std::fs;
 use std::process::Command;
 
@@ -10,6 +11,8 @@ use crate::server;
 /// A terminal with a shell in it.
 struct Terminal {
     directory: TempDir,
+    /// What was entered last.
+    entered: RefCell<String>,
 }
 
 impl Terminal {
@@ -20,7 +23,7 @@ impl Terminal {
 
     /// Starts `respool` with this subcommand and its arguments.
     fn start_subcommand(words: &str) -> Self {
-        let this = Self { directory: TempDir::new().expect("a directory") };
+        let this = Self { directory: TempDir::new().expect("a directory"), entered: RefCell::default() };
         let history = this.history_path();
         let program = env!("CARGO_BIN_EXE_respool");
         let line = format!("env RESPOOL_CLI_HISTORY={history} {program} {words}");
@@ -63,15 +66,33 @@ impl Terminal {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    /// Types text.
+    /// Types text, once the shell reads lines again: keys that are pressed while a prompt begins are lost.
+    #[track_caller]
     fn type_text(&self, text: &str) {
+        let is_prompt =
+            |line: &str| ["127.0.0.1:", "not connected", "Please input"].iter().any(|begin| line.starts_with(begin));
+        let is_read = || {
+            let (screen, entered) = (self.screen(), self.entered.borrow());
+            let last = screen.trim_end().lines().last().unwrap_or_default();
+            Ok(is_prompt(last) && (entered.is_empty() || !last.ends_with(entered.as_str())))
+        };
+        let seen = wait_until("a prompt", PATIENCE, is_read);
+        assert!(seen.is_ok(), "no prompt is on the screen:\n{}", self.screen());
         self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// Types the rest of a line that is begun, and sends it.
+    fn complete(&self, rest: &str) {
+        self.tmux(&["send-keys", "-l", rest]);
+        self.press(&["Enter"]);
+        self.entered.replace(rest.to_owned());
     }
 
     /// Types a line and sends it.
     fn enter(&self, line: &str) {
         self.type_text(line);
         self.press(&["Enter"]);
+        self.entered.replace(line.to_owned());
     }
 
     /// Waits until the screen holds `text`.
@@ -104,12 +125,12 @@ fn a_line_is_hinted_completed_and_executed() {
     let terminal = at(&server);
     terminal.type_text("set ");
     terminal.shows("set key value [NX|XX");
-    terminal.enter("greeting \"hello there\"");
+    terminal.complete("greeting \"hello there\"");
     terminal.shows("OK");
     terminal.type_text("getr");
     terminal.press(&["Tab"]);
     terminal.shows("> getrange");
-    terminal.enter(" greeting 0 4");
+    terminal.complete(" greeting 0 4");
     terminal.shows("\"hello\"");
     terminal.enter("get");
     terminal.shows("(error) ERR wrong number of arguments");

@@ -29,7 +29,7 @@ pub struct Surroundings {
     pub is_input_terminal: bool,
     /// The variable `REDISCLI_AUTH`.
     pub password: Option<Zeroizing<String>>,
-    /// The file of the history, if there is to be one.
+    /// The file of the history. `None`: no history is kept.
     pub history: Option<PathBuf>,
 }
 

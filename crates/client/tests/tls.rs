@@ -1,7 +1,7 @@
 //! Connections over TLS: against a redis-server that speaks it, and against a server that is written here and breaks it.
 #![cfg(feature = "tls")]
 
-#[allow(dead_code, reason = "other tests need the rest")]
+#[allow(dead_code, reason = "the shared file has helpers of several test programs; this one uses a part of them")]
 #[path = "../../respool/tests/support/authority.rs"]
 mod authority;
 

@@ -33,7 +33,7 @@ pub(crate) enum Found<V> {
     Cached(V),
     /// Another reader has asked for it.
     Awaited(FetchId),
-    /// Nothing: the request is to be sent.
+    /// No entry: the caller sends the request.
     Missing(FetchId),
 }
 

@@ -232,7 +232,7 @@ impl Pump {
         upstream.send(asked, 0, pool, |out| out.extend_from_slice(request));
     }
 
-    /// Takes what is to be asked, and queues it.
+    /// Takes the fetches that wait, and queues their requests on the connection.
     fn ask(&mut self, shared: &Shared) {
         let room = CACHE_ASKED_MAX.saturating_sub(self.sent.len());
         let mut state = shared.lock();

@@ -71,7 +71,7 @@ pub(super) struct State {
     /// When a caller's time is over next, as far as it was looked.
     next_late: Option<Instant>,
     has_pump: bool,
-    /// It was rung since the thread has looked at what is to be sent.
+    /// The thread was woken since it last looked at the queue of requests.
     pub(super) is_woken: bool,
     is_closed: bool,
     last_failure: Option<Arc<str>>,

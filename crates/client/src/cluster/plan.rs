@@ -29,7 +29,7 @@ pub(super) enum Parts {
     OfNodes,
 }
 
-/// Where a request goes that is at one place whatever the cluster looks like; `None` if that is to be found out.
+/// The target of a request that does not depend on the slot table; `None` if it depends on it.
 pub(super) fn target(command: &Command, reads: Reads) -> Option<Target> {
     let Some(row) = lookup(command.name()) else {
         let target = command.marked_key().map(|key| Target::Slot(slot_of(&key), reads.includes(|| false)));

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 impl Shared {
-    /// The node whose hub a channel is to be in: that of its slot, or any while that is not known.
+    /// The node whose hub has a channel: the node of its slot, or any while the slot's node is not known.
     fn node_of_channel(&self, name: &[u8]) -> Arc<Node> {
         let table = self.table();
         let node = table.shard_of(slot_of(name)).map(|shard| &shard.primary);

@@ -34,7 +34,7 @@ pub(super) struct Outside {
 pub(super) enum Looking {
     /// It leaves everything where it is.
     Peeking,
-    /// It takes what is to be decrypted from the socket. What waits for the socket meanwhile would not learn of it, so it needs the means
+    /// TLS takes encrypted records from the socket. What waits for the socket meanwhile would not learn of it, so it needs the means
     /// of reading, if nothing else has them.
     Taking(Option<ReadHalf>),
 }

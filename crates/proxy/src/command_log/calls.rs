@@ -52,7 +52,7 @@ impl Default for CallCounts {
 }
 
 impl CallCounts {
-    /// A plain request is to be run without a look at the time. `false`: its turn has come to be timed, and nothing is counted.
+    /// Counts a plain request that runs untimed. `false`: its turn has come to be timed, and nothing is counted.
     #[inline]
     pub(crate) fn begin_plain(&mut self, row: &'static Row) -> bool {
         match self.commands.get_mut(usize::from(row.number)) {

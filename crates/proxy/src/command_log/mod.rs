@@ -96,7 +96,7 @@ impl<E: Execute> Env<E> {
         self.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
     }
 
-    /// A request has been run, unless it is to be read again or is parked.
+    /// Notes a request that has run. One that is read again or parked is not noted.
     pub(crate) fn note_run(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, run: TimedRun) {
         let TimedRun { begun_us, before, position, flow } = run;
         let us = self.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));

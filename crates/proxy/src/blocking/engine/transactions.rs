@@ -55,7 +55,7 @@ impl Blocking {
         is_dirty
     }
 
-    /// A request is to be queued. `Some`: the engine has no room for it, as Redis checks before it queues any command. A command
+    /// Checks memory before a request is queued. `Some`: the engine has no room for it, as Redis checks before it queues any command. A command
     /// that no transaction may have is refused for that reason first, and UNWATCH gives room back. Clients hear of what has made
     /// room.
     pub(crate) fn refuse_to_queue(

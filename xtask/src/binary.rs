@@ -1,7 +1,7 @@
 //! The Respool that a verb tries: one that is given, or one that it builds.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -29,9 +29,7 @@ impl Binary {
         let Some(path) = &self.given else {
             return command::build_respool(self.profile.as_deref().unwrap_or(usual));
         };
-        // It may be started from another directory.
-        let found = path.canonicalize();
-        found.map_err(|error| io::Error::new(error.kind(), format!("no Respool at {}: {error}", path.display())))
+        canonical(path)
     }
 
     /// Where it is from, for people.
@@ -46,4 +44,10 @@ impl Binary {
     pub(crate) fn arguments<'a>(&'a self, own: &[&'a str]) -> Vec<&'a str> {
         own.iter().copied().chain(self.arguments.iter().map(String::as_str)).collect()
     }
+}
+
+/// A path of a Respool that holds in every directory that it may be started from.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let found = path.canonicalize();
+    found.map_err(|error| io::Error::new(error.kind(), format!("no Respool at {}: {error}", path.display())))
 }

@@ -14,6 +14,15 @@ pub fn processor_time(pid: u32) -> io::Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
+/// Processor time that the host of this machine gave to others while something here was ready to run, of all processors. The
+/// kernel tells it in hundredths of a second.
+pub fn stolen_time() -> io::Result<Duration> {
+    let text = fs::read_to_string("/proc/stat")?;
+    // After the word "cpu": user, nice, system, idle, iowait, irq, softirq, steal.
+    let column = text.lines().next().and_then(|line| line.split_whitespace().nth(8)).unwrap_or_default();
+    first_number(column).map(|hundredths| Duration::from_millis(10 * hundredths))
+}
+
 /// Memory that is resident now, in bytes.
 pub fn resident_bytes(pid: u32) -> io::Result<u64> {
     status_number(pid, "VmRSS:").map(|kilobytes| kilobytes * 1024)

@@ -71,6 +71,7 @@ pub(crate) fn judge(rows: &[Row], extras: &Extras) -> Vec<Bar> {
         bars.extend(embedded(rows, cores));
     }
     bars.extend(from_extras(extras));
+    bars.extend(beside_baseline(rows));
     bars.retain(|bar| bar.reached.is_some());
     bars
 }
@@ -184,6 +185,24 @@ fn from_extras(extras: &Extras) -> Vec<Bar> {
         reached: peak.map(|(_, bytes)| *bytes as f64 / 1e6),
     });
     bars
+}
+
+/// Every row that the baseline has too: not more than three per cent below it.
+fn beside_baseline(rows: &[Row]) -> Vec<Bar> {
+    let pairs = rows.iter().filter(|row| row.subject == Subject::Respool);
+    let pairs = pairs.map(|row| Pair { rows, scenario: row.scenario.clone() });
+    pairs
+        .map(|pair| {
+            let cost = pair.ratio(Subject::Respool, Subject::Baseline, Row::proxy_us);
+            let cost = cost.map_or(String::new(), |ratio| format!(" ({ratio:.2} x its CPU)"));
+            Bar {
+                name: format!("throughput, {}{cost}", pair.scenario),
+                wanted: Wanted::AtLeast(0.97),
+                unit: "x baseline",
+                reached: pair.ratio(Subject::Respool, Subject::Baseline, Row::throughput),
+            }
+        })
+        .collect()
 }
 
 /// Two subjects of one scenario.

@@ -1,7 +1,7 @@
 //! The processes that are measured: redis-servers and, in front of them, the proxies, all started by this program.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use respool_testkit::{Address, Client, Nutcracker, RedisServer, Respool, Transport, proc_stats};
 use rustix::process::Pid;
@@ -16,11 +16,25 @@ const NODES_MAX: usize = 4;
 /// Everything that runs. A proxy is started when it is first needed and ends with its scenario, so that rounds reuse it
 /// but no idle process of another row takes part in a measurement.
 pub(crate) struct Deployment<'a> {
-    respool_binary: Option<PathBuf>,
+    binaries: Binaries,
     /// Arguments included that the user adds.
     options: &'a Binary,
     nodes: Vec<Node>,
     proxies: Vec<(Arrangement, Subject, Proxy)>,
+}
+
+/// The Respools that are started, as far as a subject needs them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Binaries {
+    pub(crate) respool: Option<PathBuf>,
+    pub(crate) baseline: Option<PathBuf>,
+}
+
+impl Binaries {
+    fn of(&self, subject: Subject) -> &Path {
+        let binary = if subject == Subject::Baseline { &self.baseline } else { &self.respool };
+        binary.as_deref().expect("a binary was built or given for this subject")
+    }
 }
 
 /// A redis-server and a connection to ask it about itself.
@@ -64,14 +78,14 @@ impl Target<'_> {
 }
 
 impl<'a> Deployment<'a> {
-    pub(crate) fn new(respool_binary: Option<PathBuf>, options: &'a Binary) -> io::Result<Deployment<'a>> {
+    pub(crate) fn new(binaries: Binaries, options: &'a Binary) -> io::Result<Deployment<'a>> {
         let start = || {
             let server = RedisServer::start()?;
             let control = server.client()?;
             Ok(Node { server, control })
         };
         let nodes = (0..NODES_MAX).map(|_| start()).collect::<io::Result<_>>()?;
-        Ok(Deployment { respool_binary, options, nodes, proxies: Vec::new() })
+        Ok(Deployment { binaries, options, nodes, proxies: Vec::new() })
     }
 
     /// Starts what is needed of this subject and puts every process on its core.
@@ -89,7 +103,7 @@ impl<'a> Deployment<'a> {
         let nodes = match subject {
             Subject::Direct => 1,
             Subject::Embedded => 0,
-            Subject::Twemproxy | Subject::Respool => arrangement.nodes,
+            Subject::Twemproxy | Subject::Respool | Subject::Baseline => arrangement.nodes,
         };
         for node in &self.nodes {
             pin(node.server.pid(), 0)?;
@@ -148,7 +162,8 @@ impl<'a> Deployment<'a> {
         if subject == Subject::Twemproxy {
             return Nutcracker::start(arrangement.transport, &nodes).map(Proxy::Twemproxy);
         }
-        self.start_respool(if subject == Subject::Embedded { &[] } else { &nodes }).map(Proxy::Respool)
+        let nodes = if subject == Subject::Embedded { &[] } else { &nodes[..] };
+        self.start_respool(subject, nodes, &[]).map(Proxy::Respool)
     }
 
     /// All redis-servers, each on core 0.
@@ -157,16 +172,14 @@ impl<'a> Deployment<'a> {
         Ok(self.nodes.iter().map(|node| node.server.tcp()).collect())
     }
 
-    /// Starts a Respool as the user wants it measured.
-    pub(crate) fn start_respool(&self, nodes: &[Address]) -> io::Result<Respool> {
-        self.start_respool_with(nodes, &[])
-    }
-
-    /// The same with further arguments.
-    pub(crate) fn start_respool_with(&self, nodes: &[Address], arguments: &[&str]) -> io::Result<Respool> {
-        let binary = self.respool_binary.as_ref().expect("a binary was built or given for this subject");
+    /// Starts a Respool as the user wants it measured, with further arguments.
+    pub(crate) fn start_respool(&self, subject: Subject, nodes: &[Address], arguments: &[&str]) -> io::Result<Respool> {
         // Every scenario gives the subject one core at most.
-        Respool::start(binary, nodes, &self.options.arguments(&[&["--workers", "1"], arguments].concat()))
+        Respool::start(
+            self.binaries.of(subject),
+            nodes,
+            &self.options.arguments(&[&["--workers", "1"], arguments].concat()),
+        )
     }
 
     /// Where one of the redis-servers listens.

@@ -54,7 +54,9 @@ impl Extra {
         extras.extend(subjects.iter().map(|&subject| Extra::IdleClients(subject)));
         let proxies = subjects.iter().filter(|&&subject| subject != Subject::Direct);
         extras.extend(proxies.map(|&subject| Extra::ShardingTable(subject)));
-        let linked = [Subject::Direct, Subject::Respool].into_iter().filter(|subject| subjects.contains(subject));
+        let linked = [Subject::Direct, Subject::Respool, Subject::Baseline]
+            .into_iter()
+            .filter(|subject| subjects.contains(subject));
         extras.extend(linked.map(Extra::SlowLink));
         extras
     }
@@ -66,7 +68,7 @@ impl Extra {
             Extra::IdleClients(_) => 3,
             Extra::ShardingTable(_) => 12,
             Extra::SlowLink(_) => 5,
-            Extra::OpenLoop(load) => return load.expected() * OPEN_LOOP_ROUNDS,
+            Extra::OpenLoop(load) => return load.expected(subjects) * OPEN_LOOP_ROUNDS,
         })
     }
 }
@@ -94,6 +96,7 @@ impl Extras {
         extra: Extra,
         subjects: &[Subject],
         rounds: u16,
+        length: Option<Duration>,
     ) -> io::Result<String> {
         Ok(match extra {
             Extra::LoneClient(cores) => {
@@ -119,7 +122,7 @@ impl Extras {
                 format!("p50 {:.2} ms alone, {speed:.0} req/s of 50", micros(time) / 1e3)
             }
             Extra::OpenLoop(load) => {
-                let measured = open_loop::measure(deployment, load, rounds, subjects)?;
+                let measured = open_loop::measure(deployment, load, rounds, length, subjects)?;
                 measured.iter().for_each(|one| println!("{one}"));
                 let said = format!("{} contestants", measured.len());
                 self.open_loop.extend(measured);
@@ -237,7 +240,10 @@ fn lone_median(address: &Address, requests: usize) -> io::Result<Duration> {
 fn measure_slow_link(deployment: &mut Deployment<'_>, subject: Subject) -> io::Result<(Duration, f64)> {
     deployment.end_proxies();
     let link = SlowLink::open(deployment.server(), SLOW_LINK_DELAY)?;
-    let respool = if subject == Subject::Respool { Some(deployment.start_respool(&[link.address()])?) } else { None };
+    let respool = match subject {
+        Subject::Direct => None,
+        _ => Some(deployment.start_respool(subject, &[link.address()], &[])?),
+    };
     let address = respool.as_ref().map_or(link.address(), Respool::tcp);
     let (speed, ..) = load::benchmark(&address, &BASE, 10_000)?;
     Ok((lone_median(&address, 200)?, speed))

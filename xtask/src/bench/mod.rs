@@ -25,13 +25,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use self::deployment::Deployment;
+use self::deployment::{Binaries, Deployment};
 use self::open_loop::{CONNECTIONS, Load, RATES};
 use self::plan::{Item, Plan};
 use self::results::{Conditions, Failure, Results};
 use self::row::Row;
 use self::scenario::{Scenario, Subject};
-use crate::binary::Binary;
+use crate::binary::{self, Binary};
 use crate::{Outcome, command};
 
 const USUAL_PROFILE: &str = "release";
@@ -70,13 +70,16 @@ pub(crate) struct Options {
     list: bool,
     #[command(flatten)]
     binary: Binary,
-    /// Leave a subject out: direct, twemproxy, respool, embedded; may be given several times
+    /// Measure this Respool too, in the same rounds, and compare with it
+    #[arg(long, value_name = "PATH")]
+    baseline: Option<PathBuf>,
+    /// Leave a subject out: direct, twemproxy, respool, baseline, embedded; may be given several times
     #[arg(long, value_name = "SUBJECT")]
     without: Vec<Subject>,
     /// Rounds per row
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Seconds that one measurement lasts, roughly [default: 0.4]
+    /// Seconds that one measurement lasts, roughly [default: 0.4; 2 to 10 with --open-loop]
     #[arg(long, value_parser = seconds)]
     seconds: Option<Duration>,
     /// Count system calls per request too, in a run of their own under perf (with --full it is done where it can be)
@@ -120,7 +123,8 @@ impl Options {
     }
 
     fn subjects(&self, of: &[Subject]) -> Vec<Subject> {
-        of.iter().copied().filter(|subject| !self.without.contains(subject)).collect()
+        let is_there = |subject: &Subject| *subject != Subject::Baseline || self.baseline.is_some();
+        of.iter().copied().filter(|subject| is_there(subject) && !self.without.contains(subject)).collect()
     }
 
     fn open_loops(&self) -> Plan {
@@ -128,7 +132,7 @@ impl Options {
         let connections = if self.connections.is_empty() { CONNECTIONS.to_vec() } else { connections.collect() };
         let rates = if self.rate.is_empty() { RATES.to_vec() } else { self.rate.clone() };
         let of = |connections: usize| rates.iter().map(move |&rate| Load { connections, rate });
-        Plan::of_open_loops(connections.into_iter().flat_map(of))
+        Plan::of_open_loops(connections.into_iter().flat_map(of), &self.subjects(&Subject::ALL))
     }
 
     fn plan(&self) -> Plan {
@@ -190,7 +194,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 /// One run of this verb.
 struct Run<'a> {
     options: &'a Options,
-    binary: Option<PathBuf>,
+    binaries: Binaries,
     counts_syscalls: bool,
     /// Started for the first row, and anew after something failed.
     deployment: Option<Deployment<'a>>,
@@ -212,14 +216,17 @@ impl<'a> Run<'a> {
         }
         let counts_syscalls = (options.syscalls || options.full) && why_no_syscalls.is_none();
         let with_respool = !options.subjects(&[Subject::Respool, Subject::Embedded]).is_empty();
-        let binary = with_respool.then(|| options.binary.locate(USUAL_PROFILE)).transpose()?;
-        let conditions = conditions(options, binary.as_deref(), counts_syscalls)?;
+        let binaries = Binaries {
+            respool: with_respool.then(|| options.binary.locate(USUAL_PROFILE)).transpose()?,
+            baseline: options.baseline.as_deref().map(binary::canonical).transpose()?,
+        };
+        let conditions = conditions(options, &binaries, counts_syscalls)?;
         let mut results = match &options.resume {
             Some(path) => Results::resume(path.clone(), conditions, &scenario::full())?,
             None => Results::new(path, conditions),
         };
         results.build = if with_respool { options.binary.origin(USUAL_PROFILE) } else { "none".into() };
-        Ok(Run { options, binary, counts_syscalls, deployment: None, results })
+        Ok(Run { options, binaries, counts_syscalls, deployment: None, results })
     }
 
     /// Whether all of it has been measured by an earlier run.
@@ -244,7 +251,7 @@ impl<'a> Run<'a> {
         };
         let deployment = match self.deployment.take() {
             Some(deployment) => Ok(deployment),
-            None => Deployment::new(self.binary.clone(), &self.options.binary),
+            None => Deployment::new(self.binaries.clone(), &self.options.binary),
         };
         match deployment {
             Ok(mut deployment) => {
@@ -263,7 +270,8 @@ impl<'a> Run<'a> {
                     Item::Extra(extra) => {
                         self.results.extras.forget(*extra);
                         let subjects = self.options.subjects(&Subject::ALL);
-                        match self.results.extras.measure(&mut deployment, *extra, &subjects, self.options.rounds) {
+                        let (rounds, length) = (self.options.rounds, self.options.seconds);
+                        match self.results.extras.measure(&mut deployment, *extra, &subjects, rounds, length) {
                             Ok(said) => println!("{extra}: {said}"),
                             Err(error) => fail(None, error),
                         }
@@ -339,23 +347,22 @@ fn and_then(row: &mut io::Result<Row>, step: impl FnOnce(&mut Row) -> io::Result
 }
 
 /// What all rows of a file have in common.
-fn conditions(options: &Options, binary: Option<&Path>, counts_syscalls: bool) -> io::Result<Conditions> {
+fn conditions(options: &Options, binaries: &Binaries, counts_syscalls: bool) -> io::Result<Conditions> {
     let version = |program: &str| -> Value {
         let said = Command::new(program).arg("--version").output();
         // twemproxy says it on standard error.
         let said = said.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
         String::from_utf8_lossy(&said).lines().next().into()
     };
-    let binary = match binary {
-        Some(path) => {
-            let mut hasher = DefaultHasher::new();
-            std::fs::read(path)?.hash(&mut hasher);
-            format!("{:016x}", hasher.finish()).into()
-        }
-        None => Value::Null,
+    let hash = |path: &Path| {
+        let mut hasher = DefaultHasher::new();
+        std::fs::read(path)?.hash(&mut hasher);
+        io::Result::Ok(Value::from(format!("{:016x}", hasher.finish())))
     };
+    let hash = |path: Option<&Path>| path.map_or(Ok(Value::Null), hash);
     let json = json!({
-        "binary": binary,
+        "baseline": hash(binaries.baseline.as_deref())?,
+        "binary": hash(binaries.respool.as_deref())?,
         "machine": report::machine(),
         "redis-server": version("redis-server"),
         "respool arguments": options.binary.arguments(&[]),

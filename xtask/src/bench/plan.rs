@@ -65,8 +65,8 @@ impl Plan {
     }
 
     /// Nothing but these loads.
-    pub(crate) fn of_open_loops(loads: impl Iterator<Item = Load>) -> Plan {
-        let items = loads.map(|load| (Item::Extra(Extra::OpenLoop(load)), Extra::OpenLoop(load).expected(&[])));
+    pub(crate) fn of_open_loops(loads: impl Iterator<Item = Load>, subjects: &[Subject]) -> Plan {
+        let items = loads.map(|load| (Item::Extra(Extra::OpenLoop(load)), Extra::OpenLoop(load).expected(subjects)));
         Plan { left: items.collect(), count_done: 0, expected_done: Duration::ZERO, took: Duration::ZERO }
     }
 

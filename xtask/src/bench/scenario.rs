@@ -12,12 +12,15 @@ pub(crate) enum Subject {
     Direct,
     Twemproxy,
     Respool,
+    /// Another Respool that the first is compared with, such as that of an earlier version.
+    Baseline,
     /// Respool's own server, no node behind it.
     Embedded,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 4] = [Subject::Direct, Subject::Twemproxy, Subject::Respool, Subject::Embedded];
+    pub(crate) const ALL: [Subject; 5] =
+        [Subject::Direct, Subject::Twemproxy, Subject::Respool, Subject::Baseline, Subject::Embedded];
 }
 
 impl fmt::Display for Subject {
@@ -26,6 +29,7 @@ impl fmt::Display for Subject {
             Subject::Direct => "direct",
             Subject::Twemproxy => "twemproxy",
             Subject::Respool => "respool",
+            Subject::Baseline => "baseline",
             Subject::Embedded => "embedded",
         })
     }
@@ -117,9 +121,9 @@ impl Scenario {
         }
         // With half a million keys under way twemproxy takes 8 to 13 GB and answers after seconds.
         if self.keys_under_way() > 100_000 {
-            return &[Subject::Direct, Subject::Respool];
+            return &[Subject::Direct, Subject::Respool, Subject::Baseline];
         }
-        &[Subject::Direct, Subject::Twemproxy, Subject::Respool]
+        &[Subject::Direct, Subject::Twemproxy, Subject::Respool, Subject::Baseline]
     }
 
     fn keys_under_way(&self) -> usize {

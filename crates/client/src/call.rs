@@ -101,6 +101,7 @@ impl<'c, T: FromReply> Call<'c, T> {
     #[inline]
     fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         self.run.note_written(std::slice::from_ref(&self.command));
+        self.run.note_sizes(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let reply = result.and_then(|()| reply(self.run.progress.ended.take().unwrap_or_else(missing)));
         if let Ok(Reply::Error(error)) = &reply {
@@ -219,6 +220,7 @@ impl<'c> Batch<'c> {
             self.run.tell_done(&self.commands, result.as_ref().err());
         }
         result?;
+        self.run.note_sizes(&self.commands);
         let is_any_sent = is_any_sent(self.run.progress.ended_before.iter().chain(&self.run.progress.ended));
         let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take());
         // Each shard has replied to the one request.

@@ -48,6 +48,8 @@ pub struct Stats {
     pub reads: u64,
     /// Connections that were made for all callers; those of their own do not count.
     pub connections: u64,
+    /// Of the requests, those that went by connections for large ones, see [`Config::large`].
+    pub large: u64,
     /// Connections of their own, of blocking requests and watched keys.
     pub lanes: usize,
     /// Of them, those that are free.

@@ -86,6 +86,12 @@ impl Command {
         bytes.into()
     }
 
+    /// Whether it lies in the command itself, so that it is not large.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.kept.is_empty() && matches!(self.text, Text::Inline { .. })
+    }
+
     /// Bytes of the request as it is sent.
     pub(crate) fn sent_bytes(&self) -> usize {
         let parts = self.parts().map(|(text, kept)| text.len() + kept.map_or(0, Bytes::len));

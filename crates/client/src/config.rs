@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::cluster::Reads;
 use crate::events::{Event, Observed, Observer};
-use crate::limits::{LANES_MAX, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
+use crate::limits::{LANES_MAX, LARGE_BYTES, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
 use crate::sentinel::{Role, SentinelAddress, Sentinels};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
@@ -32,6 +32,7 @@ pub struct Config {
     pub(crate) connect_limit: Duration,
     pub(crate) requests_max: usize,
     pub(crate) queued_bytes_max: usize,
+    pub(crate) large_bytes: Option<usize>,
     pub(crate) overload: Overload,
     pub(crate) reconnect: ReconnectTerms,
     pub(crate) lanes_max: usize,
@@ -110,6 +111,7 @@ impl Config {
             connect_limit: Duration::from_secs(1),
             requests_max: REQUESTS_MAX,
             queued_bytes_max: QUEUED_BYTES_MAX,
+            large_bytes: Some(LARGE_BYTES),
             overload: Overload::Wait,
             reconnect: ReconnectTerms::default(),
             lanes_max: LANES_MAX,
@@ -185,6 +187,18 @@ impl Config {
     #[must_use]
     pub fn limits(mut self, requests_max: usize, queued_bytes_max: usize) -> Self {
         (self.requests_max, self.queued_bytes_max) = (requests_max.max(1), queued_bytes_max.max(1));
+        self
+    }
+
+    /// From how many bytes on a request or a reply is large: such go by a second connection, so that small ones do not wait behind them.
+    /// [`LARGE_BYTES`] unless set. `None`: everything goes by one connection, in the order in which it is first polled.
+    ///
+    /// A request goes there if it is large itself, or if it only reads and its reply was large before. Calls of which each is awaited before the
+    /// next are executed in their order all the same. Of calls that are under way at the same time, a large one may be executed behind
+    /// others that were begun later, also when its caller has given up; what has to be in order goes into a batch.
+    #[must_use]
+    pub fn large(mut self, bytes: Option<usize>) -> Self {
+        self.large_bytes = bytes.map(|bytes| bytes.max(1));
         self
     }
 

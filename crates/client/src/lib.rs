@@ -69,6 +69,7 @@ mod sentinel;
 mod serde;
 #[cfg(feature = "shards")]
 mod shards;
+mod sizes;
 #[cfg(feature = "tls")]
 mod tls;
 mod to_args;

@@ -95,3 +95,13 @@ pub const CLUSTER_WALKS_MAX: usize = 4 * CLUSTER_NODES_MAX;
 
 /// After which time a sharded channel that its node has sent elsewhere is asked for there again, if no other node is known by then.
 pub const ASTRAY_PAUSE: Duration = Duration::from_millis(100);
+
+/// From how many bytes on a request or a reply is large, by default: what a socket is read for at a time, and what a server writes in one
+/// turn. A smaller one makes others wait for some ten microseconds.
+pub const LARGE_BYTES: usize = READ_BYTES;
+
+/// Requests that are remembered to have had large replies, by command and first argument: 8 KiB for each connection.
+pub(crate) const SIZES_REQUESTS: usize = 1024;
+
+/// Forms of such requests that are remembered, by command and what keys have in common: 4 KiB.
+pub(crate) const SIZES_FORMS: usize = 512;

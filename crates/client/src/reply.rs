@@ -122,16 +122,21 @@ impl Reply {
         }
     }
 
+    /// Bytes of its text, or of its elements as they were sent.
+    #[inline]
+    pub(crate) fn payload(&self) -> usize {
+        match self {
+            Self::Null | Self::Integer(_) | Self::Boolean(_) | Self::Double(_) => 0,
+            Self::Status(text) | Self::Bulk(text) | Self::BigNumber(text) => text.len(),
+            Self::Error(error) => error.bytes().len(),
+            Self::Array(elements) | Self::Set(elements) | Self::Map(elements) => elements.bytes.len(),
+        }
+    }
+
     /// Bytes that it holds on to.
     #[cfg(feature = "cache")]
     pub(crate) fn bytes(&self) -> usize {
-        let held = match self {
-            Self::Null | Self::Integer(_) | Self::Boolean(_) | Self::Double(_) => 0,
-            Self::Status(text) | Self::Bulk(text) | Self::BigNumber(text) => text.len(),
-            Self::Error(error) => error.text().len(),
-            Self::Array(elements) | Self::Set(elements) | Self::Map(elements) => elements.bytes.len(),
-        };
-        held + std::mem::size_of::<Self>()
+        self.payload() + std::mem::size_of::<Self>()
     }
 
     /// Appends it as a node writes it. Returns its kind.

@@ -164,6 +164,12 @@ impl Progress {
         self.step == Step::Over
     }
 
+    /// Whether it has not been on any connection yet.
+    #[inline]
+    fn is_new(&self) -> bool {
+        self.step == Step::New && self.until_us.is_none()
+    }
+
     /// Whether its last request has ended.
     pub(crate) fn has_reply(&self, core: &Core) -> bool {
         self.is_sent() && core.lock().slots.has_ended(self.last)
@@ -628,9 +634,30 @@ impl<'c> Run<'c> {
         self.via.config().note_written(commands);
     }
 
+    /// Decides by which connection the requests go.
+    #[inline]
+    fn choose(&mut self, commands: &[Command]) {
+        if let Via::Node(core, side) = self.via
+            && self.progress.is_new()
+        {
+            self.via = Via::Node(core.lane_of(commands), side);
+        }
+    }
+
+    /// The replies are there, each to one of the requests.
+    #[inline]
+    pub(crate) fn note_sizes(&self, commands: &[Command]) {
+        if let Via::Node(core, _) = self.via
+            && self.kind == Kind::Each
+        {
+            core.note_sizes(commands.iter(), self.progress.ended_before.iter().chain(&self.progress.ended));
+        }
+    }
+
     /// See [`Progress::wait`].
     #[inline]
     pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {
+        self.choose(commands);
         match self.via {
             Via::Node(core, _) => self.progress.wait(core, commands),
             Via::Cluster(cluster) if !commands.is_empty() => {
@@ -644,6 +671,7 @@ impl<'c> Run<'c> {
     /// See [`Progress::poll`].
     #[inline]
     pub(crate) fn poll(&mut self, commands: &[Command], cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.choose(commands);
         match self.via {
             Via::Node(core, _) => self.progress.poll(core, commands, cx),
             Via::Cluster(cluster) if !commands.is_empty() && !self.progress.is_over() => {

@@ -120,13 +120,13 @@ impl Topology {
 
 impl Node {
     pub(crate) fn new(config: Config) -> Self {
-        let core = Core::new(config.clone());
+        let core = Core::shared(config.clone());
         Self { address: None, side: Side::new(&core, &config, None), core, reader: OnceLock::new() }
     }
 
     /// A member of a cluster.
     pub(crate) fn member(config: Config, address: Address, cluster: Weak<Shared>) -> Self {
-        let core = Core::new(config.clone());
+        let core = Core::shared(config.clone());
         let side = Side::new(&core, &config, Some(cluster));
         Self { address: Some(address), side, core, reader: OnceLock::new() }
     }
@@ -142,7 +142,7 @@ impl Node {
         self.reader.get_or_init(|| {
             let mut config = self.core.config.clone();
             config.identity.is_readonly = true;
-            let core = Core::new(config);
+            let core = Core::shared(config);
             if self.core.is_closed() {
                 core.close();
             }
@@ -165,7 +165,10 @@ impl Node {
 
     /// Adds what it has done.
     pub(crate) fn add_stats(&self, stats: &mut Stats) {
-        for core in std::iter::once(&self.core).chain(self.reader.get()) {
+        let shared = || std::iter::once(&self.core).chain(self.reader.get());
+        let second = || shared().filter_map(|core| core.second_made());
+        stats.large += second().map(|core| core.counts().requests).sum::<u64>();
+        for core in shared().chain(second()) {
             let (in_flight, callers) = core.in_flight();
             let counts = core.counts();
             stats.in_flight += in_flight;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use respool_client::{Client, Config, ErrorKind, Outcome, cmd};
 use respool_connection::ReconnectTerms;
-use respool_testkit::{RedisServer, Rng};
+use respool_testkit::{RedisServer, Rng, wait_until};
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -327,6 +327,8 @@ fn a_large_reply_comes_whole_beside_small_ones() {
         }
         client.call::<()>(cmd("PING")).await.unwrap();
     });
+    // What was given up is read to its end by nobody's call.
+    wait_until("all is read", Duration::from_secs(20), || Ok(client.stats().in_flight == 0)).unwrap();
     check_idle(&client);
 }
 

@@ -188,7 +188,8 @@ impl Unit {
         let left = left_us(self.until_us, self.cluster.now_us());
         let mut progress = Progress::new(Some(left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE))));
         (progress.is_last_time, progress.keeps_place) = (true, true);
-        let core = Arc::clone(if is_replica { node.reader() } else { &node.core });
+        let core = if is_replica { node.reader() } else { &node.core };
+        let core = Arc::clone(core.lane_of(&commands));
         Step::Sent(Box::new(Sent { node, core, progress, which, commands, is_asking }))
     }
 
@@ -267,6 +268,9 @@ impl Unit {
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let mut all = std::mem::take(&mut sent.progress.ended_before);
         all.push(sent.progress.ended.take().unwrap_or_else(missing));
+        if self.together == Together::Each {
+            sent.core.note_sizes(sent.commands.iter(), all.iter());
+        }
         if sent.is_asking {
             let width = if self.together == Together::Each { 2 } else { usize::MAX };
             let mut at = 0;

@@ -145,6 +145,19 @@ impl Core {
         }
     }
 
+    /// Whether there is a connection. If not, it is begun to be made though no call waits for it.
+    pub(super) fn begin_early(self: &Arc<Self>) -> bool {
+        let mut state = self.lock();
+        if state.link.is_some() || state.is_closed {
+            return state.link.is_some();
+        }
+        if !std::mem::replace(&mut state.is_dialling, true) {
+            drop(state);
+            Self::begin_dial(self);
+        }
+        false
+    }
+
     /// Connects and shakes hands, both within one limit.
     fn dial(&self) -> Result<Link, Failure> {
         let until = Instant::now() + self.config.connect_limit.min(FOREVER);

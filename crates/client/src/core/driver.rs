@@ -212,7 +212,7 @@ impl Core {
     /// The task at `id` leads: reads until it has its reply, another leads, or there is nothing to read. Then it is woken when there is.
     pub(crate) fn poll_lead(self: &Arc<Self>, id: SlotId, cx: &mut Context<'_>) {
         let leader = Leader::Task(id);
-        let mut attempts = 0;
+        let (mut attempts, mut reads) = (0, 0);
         loop {
             let mut guard = self.lock();
             let state = &mut *guard;
@@ -257,6 +257,12 @@ impl Core {
                         _ => Waiter::None,
                     };
                     drop(old);
+                    reads += 1;
+                    if reads >= READS_MAX {
+                        // More of a large reply may come as quickly as it is read. Other tasks have their turn first.
+                        cx.waker().wake_by_ref();
+                        return;
+                    }
                 }
             }
         }

@@ -18,6 +18,7 @@ mod deadlines;
 mod dial;
 #[cfg(feature = "tokio")]
 mod driver;
+mod large;
 mod link;
 mod lookup;
 mod read;
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     began: Instant,
     keeper: Arc<deadlines::Keeper>,
     lookup: lookup::Lookup,
+    /// Absent on a connection that one caller has to itself.
+    large: Option<large::Large>,
 }
 
 /// Who reads.
@@ -119,6 +122,8 @@ pub(crate) struct State {
     is_closed: bool,
     /// It is not connected again.
     is_pinned: bool,
+    /// Replies are read also when no caller wants them any longer: they are large, and the next call may come late.
+    is_drained: bool,
     counts: Counts,
 }
 
@@ -132,12 +137,17 @@ pub(crate) struct Counts {
 }
 
 impl Core {
+    /// A connection that is nobody's yet. Nothing is dialled.
     pub(crate) fn new(config: Config) -> Arc<Self> {
-        Arc::new_cyclic(|core| Self::with(config, core))
+        Self::new_with(config, None)
+    }
+
+    fn new_with(config: Config, large: Option<large::Large>) -> Arc<Self> {
+        Arc::new_cyclic(|core| Self::with(config, large, core))
     }
 
     #[cfg_attr(not(feature = "tokio"), allow(unused_variables, reason = "the driver needs it"))]
-    fn with(config: Config, core: &std::sync::Weak<Self>) -> Self {
+    fn with(config: Config, large: Option<large::Large>, core: &std::sync::Weak<Self>) -> Self {
         let state = State {
             upstream: Upstream::new(config.identity.clone(), WritePolicy::EachTurn),
             pool: BufferPool::new(),
@@ -166,6 +176,7 @@ impl Core {
             keeper_us: u64::MAX,
             is_closed: false,
             is_pinned: false,
+            is_drained: false,
             counts: Counts::default(),
         };
         Self {
@@ -174,6 +185,7 @@ impl Core {
             began: Instant::now(),
             keeper: Arc::default(),
             lookup: lookup::Lookup::default(),
+            large,
         }
     }
 
@@ -195,6 +207,9 @@ impl Core {
         state.open_lobby(&mut wakes);
         drop(state);
         wakes.run();
+        if let Some(second) = self.second_made() {
+            second.close();
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -284,6 +299,9 @@ impl State {
             }
         } else if self.slots.tasks() > 1 {
             self.drive(wakes);
+        } else if self.is_drained && !self.upstream.tickets().is_empty() {
+            self.leader = Leader::Driver;
+            wakes.serve = true;
         }
     }
 

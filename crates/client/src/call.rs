@@ -76,6 +76,7 @@ impl<'c, T: FromReply> Call<'c, T> {
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent));
         }
         let Self { run, command, is_limited, apart, .. } = self;
+        run.begin_span(std::slice::from_ref(command));
         let limit = run.progress.limit.filter(|_| *is_limited);
         let begin = || Box::new(Lane::new(run.via(), vec![command.clone()], limit, LaneKind::Blocking));
         Ok(apart.get_or_insert_with(begin))
@@ -95,7 +96,9 @@ impl<'c, T: FromReply> Call<'c, T> {
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().pop());
         let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
-        reply.and_then(convert).map_err(|error| error.of(self.command.name()))
+        let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
+        self.run.end_span(result.as_ref().err());
+        result
     }
 
     #[inline]
@@ -108,6 +111,7 @@ impl<'c, T: FromReply> Call<'c, T> {
             self.run.note_error(error);
         }
         let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
+        self.run.end_span(result.as_ref().err());
         if self.run.is_observed() {
             let ended = result.as_ref().map(drop);
             self.run.tell_done(std::slice::from_ref(&self.command), ended.err());
@@ -205,6 +209,10 @@ impl<'c> Batch<'c> {
 
     /// Waits in this thread.
     pub fn wait(mut self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        self.wait_once()
+    }
+
+    fn wait_once(&mut self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         if let Some(error) = self.refusal.take() {
             return Err(error);
         }
@@ -216,6 +224,9 @@ impl<'c> Batch<'c> {
         self.run.note_written(&self.commands);
         let first = self.commands.first().map_or(&b""[..], Command::name);
         let result = result.map_err(|error| error.of(first));
+        if self.run.kind != Kind::Whole {
+            self.run.end_span(result.as_ref().err());
+        }
         if self.run.is_observed() {
             self.run.tell_done(&self.commands, result.as_ref().err());
         }
@@ -289,8 +300,18 @@ impl<'c> Transaction<'c> {
     }
 
     /// Waits in this thread.
-    pub fn wait(self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        finish_transaction(self.0.wait())
+    pub fn wait(mut self) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let replies = self.0.wait_once();
+        self.finish(replies)
+    }
+
+    fn finish(
+        &mut self,
+        replies: Result<Vec<Result<Reply, ServerError>>, Error>,
+    ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let result = finish_transaction(replies);
+        self.0.run.end_span(result.as_ref().err());
+        result
     }
 }
 
@@ -317,6 +338,7 @@ impl Future for Transaction<'_> {
     type Output = Result<Vec<Result<Reply, ServerError>>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx).map(finish_transaction)
+        let replies = std::task::ready!(Pin::new(&mut self.0).poll(cx));
+        Poll::Ready(self.finish(replies))
     }
 }

@@ -274,15 +274,20 @@ impl Config {
 
     /// Tells the observer. No lock may be held.
     pub(crate) fn tell(&self, event: &Event<'_>) {
+        #[cfg(feature = "tracing")]
+        crate::trace::tell(event);
         if let Observed(Some(observer)) = &self.observer {
             observer.event(event);
         }
     }
 
-    /// The address, if there is an observer to tell.
+    /// The address, if anything is told of connections.
     pub(crate) fn told_endpoint(&self) -> Option<String> {
         let shown = || self.sentinels.as_ref().map_or_else(|| self.endpoint.to_string(), |sentinels| sentinels.shown());
-        self.observer.0.as_ref().map(|_| shown())
+        let is_told = self.observer.0.is_some();
+        #[cfg(feature = "tracing")]
+        let is_told = is_told || crate::trace::hears();
+        is_told.then(shown)
     }
 
     /// The same settings for servers of another role, of those that sentinels know: the master, or a replica to read from.

@@ -101,6 +101,12 @@ pub(crate) fn row_of(row: &'static Row, command: &Command) -> &'static Row {
     row.subcommand(command.words().1).unwrap_or(row)
 }
 
+/// Whether the first argument is the second word of the command, as in `CONFIG GET`.
+#[cfg(feature = "tracing")]
+pub(crate) fn has_subcommand(command: &Command) -> bool {
+    lookup(command.name()).is_some_and(|row| row.subcommand(command.words().1).is_some())
+}
+
 /// The lane, as the arguments decide it.
 fn lane(row: &'static Row, command: &Command) -> Lane {
     with_args(command, |args| row.lane(args))

@@ -74,6 +74,7 @@ mod sizes;
 mod tls;
 mod to_args;
 mod topology;
+mod trace;
 mod url;
 
 // Derived code names this crate, also within it.

@@ -13,6 +13,7 @@ use crate::events::Done;
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
 use crate::topology::Via;
+use crate::trace::Trace;
 use crate::{Command, Error, ErrorKind, Outcome};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
@@ -575,6 +576,7 @@ pub(crate) struct Run<'c> {
     /// How its requests hang together.
     pub(crate) kind: Kind,
     routed: Option<Box<Routed>>,
+    trace: Trace,
     /// Microseconds of a clock that only cluster calls are observed by.
     began: Option<Instant>,
 }
@@ -582,7 +584,8 @@ pub(crate) struct Run<'c> {
 impl<'c> Run<'c> {
     #[inline]
     pub(crate) fn new(via: Via<'c>) -> Self {
-        Self { via, progress: Progress::new(via.config().deadline), kind: Kind::Each, routed: None, began: None }
+        let progress = Progress::new(via.config().deadline);
+        Self { via, progress, kind: Kind::Each, routed: None, trace: Trace::default(), began: None }
     }
 
     #[inline]
@@ -634,9 +637,22 @@ impl<'c> Run<'c> {
         self.via.config().note_written(commands);
     }
 
+    /// The call is made, on a connection that others use or on one of its own.
+    #[inline]
+    pub(crate) fn begin_span(&mut self, commands: &[Command]) {
+        self.trace.begin(self.via.config(), commands, self.kind);
+    }
+
+    /// The call is over.
+    #[inline]
+    pub(crate) fn end_span(&mut self, error: Option<&Error>) {
+        self.trace.end(error);
+    }
+
     /// Decides by which connection the requests go.
     #[inline]
     fn choose(&mut self, commands: &[Command]) {
+        self.begin_span(commands);
         if let Via::Node(core, side) = self.via
             && self.progress.is_new()
         {

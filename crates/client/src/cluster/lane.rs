@@ -11,7 +11,7 @@ use crate::core::{Ended, chance};
 use crate::fitness::{limit_of, only_reads};
 use crate::lanes::{Kind, LaneCall, Lease, Side};
 use crate::topology::{Node, Via};
-use crate::{Command, Error, ErrorKind, Outcome, Reply};
+use crate::{Command, Config, Error, ErrorKind, Outcome, Reply};
 use respool_route::cluster::{Attempt, Next, Redirect, Trigger};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -119,6 +119,14 @@ impl Lane {
         match self {
             Self::One(call) => call.side().core.config.note_written(call.commands()),
             Self::Roams(roams) => roams.cluster.config.note_written(&roams.commands),
+        }
+    }
+
+    /// The settings of its client, and its requests.
+    pub(crate) fn subject(&self) -> (&Config, &[Command]) {
+        match self {
+            Self::One(call) => (&call.side().core.config, call.commands()),
+            Self::Roams(roams) => (&roams.cluster.config, &roams.commands),
         }
     }
 

@@ -12,11 +12,12 @@
 
 use super::Side;
 use super::shelf::{Lease, Wanting};
-use crate::cluster::Lane;
+use crate::cluster::{Kind::Each, Lane};
 use crate::core::{Core, Ended};
 use crate::events::Event;
 use crate::fitness::{is_retry_safe, limit_of};
 use crate::run::{Progress, SameServer};
+use crate::trace::Trace;
 use crate::{Command, Error, ErrorKind, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
 use std::pin::Pin;
@@ -358,11 +359,17 @@ impl Drop for Rescued {
 pub struct Apart {
     call: Lane,
     refusal: Option<Error>,
+    trace: Trace,
 }
 
 impl Apart {
     pub(crate) fn new(call: Lane, refusal: Option<Error>) -> Self {
-        Self { call, refusal }
+        Self { call, refusal, trace: Trace::default() }
+    }
+
+    fn begin_span(&mut self) {
+        let (config, commands) = self.call.subject();
+        self.trace.begin(config, commands, Each);
     }
 
     /// Waits in this thread.
@@ -370,11 +377,18 @@ impl Apart {
         if let Some(error) = self.refusal.take() {
             return Err(error);
         }
+        self.begin_span();
         let result = self.call.wait();
         self.finish(result)
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let replies = self.take_replies(result);
+        self.trace.end(replies.as_ref().err());
+        replies
+    }
+
+    fn take_replies(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         self.call.note_written();
         result.map_err(|error| error.of(self.call.name()))?;
         let ended = self.call.take_ended();
@@ -396,6 +410,7 @@ impl Future for Apart {
         if let Some(error) = this.refusal.take() {
             return Poll::Ready(Err(error));
         }
+        this.begin_span();
         let result = std::task::ready!(this.call.poll(cx));
         Poll::Ready(this.finish(result))
     }

@@ -7,10 +7,11 @@ use super::Side;
 use super::apart::Kind;
 use super::shelf::Lease;
 use crate::call::{finish_transaction, unfit_error};
-use crate::cluster::Lane;
+use crate::cluster::{Kind::Each, Kind::Whole, Lane};
 use crate::core::Ended;
 use crate::run::Progress;
 use crate::topology::Via;
+use crate::trace::Trace;
 use crate::{Call, Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
 use respool_route::cluster::Address;
 use std::fmt;
@@ -24,20 +25,34 @@ use std::time::Duration;
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Watch {
     call: Lane,
+    trace: Trace,
 }
 
 impl Watch {
     pub(crate) fn new(via: Via<'_>, keys: impl ToArgs) -> Self {
-        Self { call: Lane::new(via, vec![cmd("WATCH").key(keys)], None, Kind::Plain) }
+        let call = Lane::new(via, vec![cmd("WATCH").key(keys)], None, Kind::Plain);
+        Self { call, trace: Trace::default() }
     }
 
     /// Waits in this thread.
     pub fn wait(mut self) -> Result<Watched, Error> {
+        self.begin_span();
         let result = self.call.wait();
         self.finish(result)
     }
 
+    fn begin_span(&mut self) {
+        let (config, commands) = self.call.subject();
+        self.trace.begin(config, commands, Each);
+    }
+
     fn finish(&mut self, result: Result<(), Error>) -> Result<Watched, Error> {
+        let watched = self.take_reply(result);
+        self.trace.end(watched.as_ref().err());
+        watched
+    }
+
+    fn take_reply(&mut self, result: Result<(), Error>) -> Result<Watched, Error> {
         let of = |error: Error| error.of(b"WATCH");
         result.map_err(of)?;
         let closed = || of(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted));
@@ -60,6 +75,7 @@ impl Future for Watch {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        this.begin_span();
         let result = std::task::ready!(this.call.poll(cx));
         Poll::Ready(this.finish(result))
     }
@@ -108,7 +124,8 @@ impl Watched {
         let refusal = unfit_error(&all[1..]);
         all.push(cmd("EXEC"));
         let limit = self.side.core.config.deadline;
-        Exec { lease: Some(self.lease), progress: Progress::new(limit), commands: all, refusal }
+        let (lease, progress) = (Some(self.lease), Progress::new(limit));
+        Exec { lease, progress, commands: all, refusal, trace: Trace::default() }
     }
 }
 
@@ -126,6 +143,7 @@ pub struct Exec {
     progress: Progress,
     commands: Vec<Command>,
     refusal: Option<Error>,
+    trace: Trace,
 }
 
 impl Exec {
@@ -141,11 +159,18 @@ impl Exec {
             return Err(error);
         }
         let Some(core) = self.lease.as_ref().map(|lease| Arc::clone(&lease.core)) else { return Ok(Vec::new()) };
+        self.trace.begin(&core.config, &self.commands, Whole);
         let result = self.progress.wait(&core, &self.commands);
         self.finish(result)
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+        let replies = self.take_replies(result);
+        self.trace.end(replies.as_ref().err());
+        replies
+    }
+
+    fn take_replies(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         if let Some(lease) = &self.lease {
             lease.core.config.note_written(&self.commands);
             self.progress.note_errors(&lease.core);
@@ -178,6 +203,7 @@ impl Future for Exec {
             return Poll::Ready(Err(error));
         }
         let Some(core) = this.lease.as_ref().map(|lease| Arc::clone(&lease.core)) else { return Poll::Pending };
+        this.trace.begin(&core.config, &this.commands, Whole);
         let result = std::task::ready!(this.progress.poll(&core, &this.commands, cx));
         Poll::Ready(this.finish(result))
     }

@@ -13,11 +13,11 @@ use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::id::NodeId;
 use crate::reply::progress::LostReply;
-use crate::scripts::listing::{Listing, Names};
+use crate::scripts::listing::{Listing, Names, readonly_functions};
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use respool_command::{Command, Execute, Row, ScriptingCommand};
-use respool_wire::{Args, ArgsBuf, encode_request};
+use respool_command::{Command, Execute, Outcome, Row, ScriptingCommand, SessionView, resolve};
+use respool_wire::{Args, ArgsBuf, Encoder, Protocol, encode_request};
 use std::collections::BTreeMap;
 
 /// What nodes have said of their functions since the pause began.
@@ -34,6 +34,16 @@ impl Functions {
     pub(crate) fn forget(&mut self) {
         *self = Self { by_node: BTreeMap::new(), epoch: self.epoch + 1 };
     }
+}
+
+/// The functions of the engine in this process that change nothing. It is asked once in a pause, as nodes are: nothing loads any meanwhile.
+fn functions_of(engine: &mut impl Execute) -> Names {
+    let args: ArgsBuf = [&b"FUNCTION"[..], b"LIST"].into_iter().collect();
+    let Ok(row) = resolve(args.as_args()) else { return Names::new() };
+    let mut reply = Vec::new();
+    let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+    let _: Outcome = engine.execute(row, args.as_args(), &mut SessionView::default(), &mut encoder);
+    readonly_functions(&reply).unwrap_or_default()
 }
 
 /// What becomes of a call during a pause of writes.
@@ -55,15 +65,25 @@ impl Functions {
         row: &'static Row,
         args: Args<'_>,
     ) -> PausedCall {
-        if row.command != Command::Scripting(ScriptingCommand::Fcall) || env.engine.is_some() {
+        if row.command != Command::Scripting(ScriptingCommand::Fcall) {
             return PausedCall::Waits;
         }
-        let Ok(target) = env.target(index, row, args) else { return PausedCall::Waits };
-        match self.by_node.get(&target.node) {
+        let node = match &mut env.engine {
+            Some(engine) => {
+                let node = NodeId::at(0).into();
+                self.by_node.entry(node).or_insert_with(|| Some(functions_of(engine)));
+                node
+            }
+            None => match env.target(index, row, args) {
+                Ok(target) => target.node,
+                Err(_) => return PausedCall::Waits,
+            },
+        };
+        match self.by_node.get(&node) {
             Some(Some(readonly)) if readonly.contains(&args.at(1).to_ascii_lowercase()) => {}
             Some(_) => return PausedCall::Waits,
             None => {
-                self.ask(env, index, target.node);
+                self.ask(env, index, node);
                 return PausedCall::Waits;
             }
         }

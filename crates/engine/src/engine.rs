@@ -179,7 +179,7 @@ impl Engine {
     /// Whether there is no room for what adds data, and none can be made.
     #[inline]
     fn is_full(&mut self) -> bool {
-        self.memory_bytes_max.is_some_and(|max| max < limits::EMPTY_ENGINE_BYTES || !self.keyspace.make_room(max))
+        self.memory_bytes_max.is_some_and(|max| max < self.keyspace.own_bytes() as u64 || !self.keyspace.make_room(max))
     }
 }
 

@@ -95,9 +95,6 @@ pub(crate) const JOURNAL_EVENTS_MAX: usize = 4_096;
 #[cfg(feature = "scripting")]
 pub(crate) const JOURNAL_EVENT_BYTES_MAX: usize = 1 << 20;
 
-/// What an engine takes without a key, at least. Keys are counted exactly and begin at zero, but there is no room in less.
-pub(crate) const EMPTY_ENGINE_BYTES: u64 = 1 << 10;
-
 /// Bytes at which a stream's listpack takes no further entry, whatever `stream-node-max-bytes` says: an entry is looked for by
 /// walking through its listpack.
 pub(crate) const STREAM_NODE_BYTES_CEILING: usize = 1 << 20;

@@ -75,18 +75,18 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
             text.push_str(&format!("{gap}# {name}\r\n{lines}"));
         }
     };
-    let (used, dataset) = (keyspace.bounded_bytes(), keyspace.used_bytes());
+    let (used, dataset, startup) = (keyspace.bounded_bytes(), keyspace.used_bytes(), keyspace.own_bytes());
     let peak = keyspace.peak_bytes.max(used);
     let share = |part: usize, whole: usize| if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
     let mut memory = format!(
         "used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_peak:{peak}\r\nused_memory_peak_human:{}\r\n\
-         used_memory_peak_perc:{:.2}%\r\nused_memory_overhead:{}\r\nused_memory_startup:0\r\n\
+         used_memory_peak_perc:{:.2}%\r\nused_memory_overhead:{}\r\nused_memory_startup:{startup}\r\n\
          used_memory_dataset:{dataset}\r\nused_memory_dataset_perc:{:.2}%\r\nmaxmemory_policy:{}\r\n",
         human(used),
         human(peak),
         share(used, peak),
         used - dataset,
-        share(dataset, used),
+        share(dataset, used - startup),
         keyspace.eviction_policy().name()
     );
     let counters = keyspace.counters;

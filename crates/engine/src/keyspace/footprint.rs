@@ -18,10 +18,16 @@ impl Keyspace {
         self.graves.len()
     }
 
-    /// What `maxmemory` bounds: [`Keyspace::used_bytes`], and what scripts hold.
+    /// What it takes without any key.
+    #[inline]
+    pub(crate) fn own_bytes(&self) -> usize {
+        size_of::<Self>() + self.databases.len() * size_of::<super::Database>()
+    }
+
+    /// What `maxmemory` bounds: [`Keyspace::used_bytes`], what scripts hold, and what there is without either.
     #[inline]
     pub(crate) fn bounded_bytes(&self) -> usize {
-        self.used_bytes() + self.script_memory.bytes()
+        self.own_bytes() + self.used_bytes() + self.script_memory.bytes()
     }
 
     /// Bytes held from the allocator, those of scripts included.

@@ -60,15 +60,17 @@ pub(super) fn purge(call: &mut Call<'_, '_>) -> Answer {
 /// `MEMORY STATS`: those of redis-server's figures that the store knows.
 pub(super) fn stats(call: &mut Call<'_, '_>) -> Answer {
     let keyspace = &*call.keyspace;
-    let total = keyspace.memory_bytes();
+    let startup = keyspace.own_bytes();
+    let total = startup + keyspace.memory_bytes();
     let scripts = keyspace.script_memory;
     let used: Vec<(usize, &Database)> =
         keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0).collect();
     let keys: usize = used.iter().map(|(_, database)| database.table.len()).sum();
     let tables: usize = used.iter().map(|(_, database)| database.memory_bytes()).sum();
-    let overhead = tables + scripts.bytes();
+    let overhead = startup + tables + scripts.bytes();
     let dataset = total.saturating_sub(overhead);
-    let share = if total == 0 { 0.0 } else { dataset as f64 * 100.0 / total as f64 };
+    let net = total - startup;
+    let share = if net == 0 { 0.0 } else { dataset as f64 * 100.0 / net as f64 };
     let reply = &mut *call.reply;
     reply.map(12 + used.len());
     let mut count = |name: &str, value: usize| {
@@ -76,7 +78,7 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> Answer {
         reply.integer(value as i64);
     };
     count("total.allocated", total);
-    count("startup.allocated", 0);
+    count("startup.allocated", startup);
     count("replication.backlog", 0);
     count("clients.slaves", 0);
     count("cluster.links", 0);
@@ -97,7 +99,7 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> Answer {
     };
     count("overhead.total", overhead);
     count("keys.count", keys);
-    count("keys.bytes-per-key", total.checked_div(keys).unwrap_or(0));
+    count("keys.bytes-per-key", net.checked_div(keys).unwrap_or(0));
     reply.bulk(b"dataset.percentage");
     reply.double(share);
     Ok(())

@@ -90,6 +90,9 @@ pub trait Execute {
     /// A client watches nothing any more.
     fn unwatch(&mut self, _client: u64) {}
 
+    /// While it is set, requests leave the use of keys as it was, but for `TOUCH`: those of a client that said `CLIENT NO-TOUCH`.
+    fn spare_uses(&mut self, _is_spared: bool) {}
+
     /// Makes room before a transaction that may add data; whether there is some. Within it none is made: its requests are marked as
     /// [`SessionView::is_in_transaction`].
     fn make_room(&mut self, _now: Millis) -> bool {

@@ -450,6 +450,10 @@ impl Execute for Engine {
         self.keyspace.unwatch(client);
     }
 
+    fn spare_uses(&mut self, is_spared: bool) {
+        self.keyspace.spare_uses(is_spared);
+    }
+
     fn make_room(&mut self, now: Millis) -> bool {
         if self.open_databases > 0 {
             self.enter(now);

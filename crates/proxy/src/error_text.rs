@@ -218,6 +218,9 @@ pub(crate) const LOG_COUNT: &str = "ERR count should be greater than or equal to
 /// `COMMANDLOG` about a log that there is not.
 pub(crate) const LOG_TYPE: &str = "ERR type should be one of the following: slow, large-request, large-reply";
 
+/// `CLIENT IMPORT-SOURCE` of a server that imports nothing.
+pub(crate) const NO_IMPORT_MODE: &str = "ERR Server is not in import mode";
+
 /// `LATENCY GRAPH` of an event that has not happened.
 pub(crate) fn no_latency_samples(event: &[u8]) -> Vec<u8> {
     [b"ERR No samples available for event '", event, b"'"].concat()

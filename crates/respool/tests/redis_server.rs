@@ -205,6 +205,65 @@ fn scripts_use_debug_where_it_lets_them() {
 }
 
 #[test]
+fn a_pause_of_writes_holds_functions_that_may_write() {
+    let server = Server::start(None, &[]);
+    let (mut client, mut other) = (server.client(), server.client());
+    let library = "#!lua name=both
+        redis.register_function('write', function(keys) return redis.call('INCR', keys[1]) end)
+        redis.register_function{function_name='Read', callback=function() return 7 end, flags={'no-writes'}}";
+    assert_eq!(ask(&mut client, &["FUNCTION", "LOAD", library]), "$4\r\nboth\r\n");
+    for _ in 0..2 {
+        assert_eq!(ask(&mut client, &["CLIENT", "PAUSE", "600000", "WRITE"]), "+OK\r\n");
+        assert_eq!(ask(&mut other, &["FCALL", "read", "0"]), ":7\r\n");
+        assert_eq!(ask(&mut other, &["FCALL", "READ", "1", "k"]), ":7\r\n");
+        other.send_command(&["FCALL", "write", "1", "k"]).expect("it is sent");
+        wait_until("it is held", PATIENCE, || Ok(client.figure("clients", "blocked_clients")? == 1)).expect("it waits");
+        assert_eq!(ask(&mut client, &["EXISTS", "k"]), ":0\r\n");
+        assert_eq!(ask(&mut client, &["CLIENT", "UNPAUSE"]), "+OK\r\n");
+        assert_eq!(other.reply().expect("it runs"), b":1\r\n");
+        ask(&mut client, &["DEL", "k"]);
+    }
+}
+
+#[test]
+fn who_says_no_touch_leaves_no_trace_of_reads() {
+    // A key begins with 5, and the first use of it counts for certain.
+    let server = Server::start(None, &["--maxmemory-policy", "allkeys-lfu"]);
+    let (mut silent, mut other) = (server.client(), server.client());
+    for key in ["a", "b", "c"] {
+        ask(&mut other, &["SET", key, "v"]);
+    }
+    let mut uses = |key| ask(&mut other, &["OBJECT", "FREQ", key]);
+    assert_eq!(ask(&mut silent, &["CLIENT", "NO-TOUCH", "ON"]), "+OK\r\n");
+    assert!(ask(&mut silent, &["CLIENT", "INFO"]).contains(" flags=UT "));
+    assert_eq!(ask(&mut silent, &["GET", "a"]), "$1\r\nv\r\n");
+    ask(&mut silent, &["MULTI"]);
+    ask(&mut silent, &["GET", "a"]);
+    assert_eq!(ask(&mut silent, &["EXEC"]), "*1\r\n$1\r\nv\r\n");
+    assert_eq!(ask(&mut silent, &["EVAL", "return redis.call('GET', KEYS[1])", "1", "a"]), "$1\r\nv\r\n");
+    assert_eq!(uses("a"), ":5\r\n");
+    // TOUCH is for nothing else, and other clients' uses count.
+    assert_eq!(ask(&mut silent, &["TOUCH", "a"]), ":1\r\n");
+    assert_eq!(ask(&mut silent, &["EVAL", "return redis.call('TOUCH', KEYS[1])", "1", "b"]), ":1\r\n");
+    assert_eq!((uses("a"), uses("b")), (":6\r\n".to_owned(), ":6\r\n".to_owned()));
+    let mut third = server.client();
+    ask(&mut third, &["GET", "c"]);
+    assert_eq!(uses("c"), ":6\r\n");
+    for back in [&["CLIENT", "NO-TOUCH", "OFF"][..], &["RESET"]] {
+        ask(&mut silent, &["CLIENT", "NO-TOUCH", "ON"]);
+        ask(&mut silent, back);
+        assert!(ask(&mut silent, &["CLIENT", "INFO"]).contains(" flags=U "), "{back:?}");
+        ask(&mut silent, &["SET", back[0], "v"]);
+        ask(&mut silent, &["GET", back[0]]);
+        assert_eq!(uses(back[0]), ":6\r\n", "{back:?}");
+    }
+    assert_eq!(ask(&mut silent, &["CLIENT", "NO-TOUCH", "MAYBE"]), "-ERR syntax error\r\n");
+    assert_eq!(ask(&mut silent, &["CLIENT", "CAPA", "redirect", "more"]), "+OK\r\n");
+    assert_eq!(ask(&mut silent, &["CLIENT", "IMPORT-SOURCE", "OFF"]), "+OK\r\n");
+    assert_eq!(ask(&mut silent, &["CLIENT", "IMPORT-SOURCE", "ON"]), "-ERR Server is not in import mode\r\n");
+}
+
+#[test]
 fn slow_commands_are_logged_with_their_client() {
     let server = Server::start(None, &["--enable-debug-command", "yes", "--slowlog-log-slower-than", "100000"]);
     let mut client = server.client();

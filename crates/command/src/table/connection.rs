@@ -28,6 +28,15 @@ rows! {
             .flags("noscript loading stale")
             .acl("connection")
             .lane(Lane::Local);
+        /// Name capabilities of the client, such as redirections by a replica.
+        #[args = "capability+"]
+        #[reply = "ok"]
+        #[complexity = "O(1)"]
+        #[changes = "connection"]
+        ClientCapa = row("CLIENT CAPA", -3, "8.0.0")
+            .flags("noscript loading stale allow_busy")
+            .acl("connection")
+            .lane(Lane::Local);
         /// Tell the name given to this connection.
         #[reply = "bulk?"]
         #[complexity = "O(1)"]
@@ -50,6 +59,15 @@ rows! {
         #[reply = "int"]
         #[complexity = "O(1)"]
         ClientId = row("CLIENT ID", 2, "5.0.0")
+            .flags("noscript loading stale")
+            .acl("connection")
+            .lane(Lane::Local);
+        /// Mark this connection as one that brings data of another server.
+        #[args = "enabled<ON|OFF>"]
+        #[reply = "ok"]
+        #[complexity = "O(1)"]
+        #[changes = "connection"]
+        ClientImportSource = row("CLIENT IMPORT-SOURCE", 3, "8.1.0")
             .flags("noscript loading stale")
             .acl("connection")
             .lane(Lane::Local);

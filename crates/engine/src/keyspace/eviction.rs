@@ -116,6 +116,8 @@ pub(super) struct Eviction {
     pub(super) candidates: Candidates,
     /// The database that is looked at first.
     pub(super) first_database: usize,
+    /// The use of a key leaves no trace.
+    pub(super) spares_uses: bool,
     /// The bytes in use when a slice ended before there was room. Before another request adds to them there are no more.
     pub(super) level: Option<usize>,
 }
@@ -128,6 +130,7 @@ impl Default for Eviction {
             counts_uses: false,
             candidates: Candidates::default(),
             first_database: 0,
+            spares_uses: false,
             level: None,
         }
     }
@@ -150,6 +153,7 @@ impl Eviction {
             policy,
             samples: samples.clamp(1, EVICTION_SAMPLES_MAX),
             counts_uses: policy.is_by_frequency(),
+            spares_uses: self.spares_uses,
             level: self.level,
             ..Self::default()
         };

@@ -177,6 +177,9 @@ impl Keyspace {
     /// A key is used that was not used this second, or uses are counted.
     #[inline(never)]
     pub(super) fn note_use(&mut self, now: i64, found: Found) {
+        if self.eviction.spares_uses {
+            return;
+        }
         let bytes = self.heap.pool.get_mut(found.record);
         let clock = if self.eviction.counts_uses() {
             eviction::used(KeyRecord::new(bytes).clock(), now, &mut self.heap.random)
@@ -184,6 +187,17 @@ impl Keyspace {
             clock_of(now)
         };
         set_clock(bytes, clock);
+    }
+
+    /// Whether keys are used without a trace.
+    #[cfg(feature = "scripting")]
+    pub(crate) fn spares_uses(&self) -> bool {
+        self.eviction.spares_uses
+    }
+
+    /// Whether keys are used without a trace from now on; whether they were until now.
+    pub(crate) fn spare_uses(&mut self, is_spared: bool) -> bool {
+        std::mem::replace(&mut self.eviction.spares_uses, is_spared)
     }
 
     /// What a record has whose key is given a value: one that counts uses goes on with that of `old`.

@@ -68,6 +68,8 @@ struct Running {
     /// What its user may do; `None`: everything.
     rights: Option<Box<dyn ScriptRights>>,
     has_written: bool,
+    /// Its client leaves no trace of the keys that it uses.
+    spares_uses: bool,
     /// There was no room when it began.
     began_full: bool,
     /// More than `maxmemory` was in use when it began.
@@ -453,6 +455,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         may_exceed_memory: flags.allow_oom || flags.no_writes,
         rights,
         has_written: false,
+        spares_uses: desk.keyspace.spares_uses(),
         began_full: desk.is_full,
         began_beyond: desk.memory_bytes_max.is_some_and(|max| desk.keyspace.bounded_bytes() as u64 > max),
         vm_bytes: desk.keyspace.script_memory.vm_bytes,
@@ -467,8 +470,16 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
     Ok(())
 }
 
-/// Lets the script run until it is done, or late.
+/// Lets the script run until it is done, or late. It uses keys as the client does that began it, whoever is served in between.
 fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault> {
+    let Some(running) = &desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
+    let was_spared = desk.keyspace.spare_uses(running.spares_uses);
+    let outcome = resume(desk, reply);
+    desk.keyspace.spare_uses(was_spared);
+    outcome
+}
+
+fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault> {
     let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
     let mut order = match std::mem::replace(&mut running.order, Order::Go) {
         // Others are heard only while this is left.

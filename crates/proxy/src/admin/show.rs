@@ -259,7 +259,7 @@ impl<E: Execute> Env<E> {
 }
 
 /// The states of a session, in words.
-const STATES: [(SessionFlags, &str); 11] = [
+const STATES: [(SessionFlags, &str); 12] = [
     (SessionFlags::UNAUTHENTICATED, "unauthenticated"),
     (SessionFlags::RESTRICTED, "restricted"),
     (SessionFlags::LIMITED, "limited"),
@@ -271,6 +271,7 @@ const STATES: [(SessionFlags, &str); 11] = [
     (SessionFlags::HELD, "held"),
     (SessionFlags::ROUTED, "routed"),
     (SessionFlags::TRACKING, "tracking"),
+    (SessionFlags::NO_TOUCH, "no-touch"),
 ];
 
 fn words<'a, T: 'a>(named: impl Iterator<Item = &'a (T, &'static str)>) -> String {

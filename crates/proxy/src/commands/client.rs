@@ -6,12 +6,13 @@
 use crate::blocking::request::Release;
 use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, ClientStep, Ids};
 use crate::env::Env;
+use crate::error_text;
 use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
-use crate::session::Flow;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::{Flow, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, encode_request};
 
@@ -75,16 +76,38 @@ impl<E: Execute> Env<E> {
             C::Client | C::ClientHelp => self.answer(index, |reply| help(row, reply)),
             C::ClientPause => return self.client_pause(index, args),
             C::ClientUnpause => return self.client_unpause(index),
-            C::ClientNoTouch => match on_or_off(args.at(2)) {
-                Some(false) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
-                Some(true) => {
-                    return self.refuse_unsupported(index, row, "nodes cannot tell the clients of a pool apart").into();
-                }
-                None => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
-            },
+            C::ClientNoTouch => return self.client_no_touch(index, row, args).into(),
+            // Capabilities change what a replica or a later server tells its clients; there is nothing of it here.
+            C::ClientCapa => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
+            C::ClientImportSource => return self.client_import_source(index, args).into(),
             _ => return self.refuse_unsupported(index, row, "it changes what its connection is").into(),
         }
         Flow::Next.into()
+    }
+
+    fn client_no_touch(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
+        let Some(is_on) = on_or_off(args.at(2)) else { return self.refuse(index, texts::SYNTAX.as_bytes()) };
+        if is_on && self.engine.is_none() {
+            return self.refuse_unsupported(index, row, "nodes cannot tell the clients of a pool apart");
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        match is_on {
+            true => session.flags.add(SessionFlags::NO_TOUCH),
+            false => session.flags.remove(SessionFlags::NO_TOUCH),
+        }
+        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+        Flow::Next
+    }
+
+    /// Valkey's answer of a server that keeps nothing that has expired (`import-mode no`).
+    fn client_import_source(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        match on_or_off(args.at(2)) {
+            Some(false) => {
+                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                Flow::Next
+            }
+            _ => self.refuse(index, error_text::NO_IMPORT_MODE.as_bytes()),
+        }
     }
 
     fn client_unblock(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
@@ -277,6 +300,7 @@ impl<E: Execute> Env<E> {
             ('b', is_blocked),
             ('U', cold.peer.is_unix),
             ('e', cold.is_no_evict),
+            ('T', session.flags.has(SessionFlags::NO_TOUCH)),
         ] {
             if is_set {
                 flags.push(flag);

@@ -154,6 +154,7 @@ impl<E: Execute> Env<E> {
             session.reply_mode = Default::default();
             session.details.name = Box::default();
             session.details.is_no_evict = false;
+            session.flags.remove(SessionFlags::NO_TOUCH);
         }
         if !is_plain {
             self.note_unmet(index, WantedState::Database);

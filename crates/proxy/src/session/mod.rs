@@ -103,7 +103,7 @@ impl Pause {
 
 /// The rare states of a session. While it is in none of them a request costs one test; in any, `request::filters` is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SessionFlags(u16);
+pub(crate) struct SessionFlags(u32);
 
 impl SessionFlags {
     /// It has to authenticate before it may do anything else.
@@ -139,11 +139,13 @@ impl SessionFlags {
     pub(crate) const UNMET: Self = Self(16384);
     /// Its requests go over the connections for scripts.
     pub(crate) const SCRIPTING: Self = Self(32768);
+    /// Its requests leave no trace in how recently keys were used: `CLIENT NO-TOUCH`.
+    pub(crate) const NO_TOUCH: Self = Self(65536);
 
     /// Which states are asked about a request, in this order: who the client is, how much and what it may ask for; then what
     /// remembers the request, what the session's state makes of it, and where it goes. The first five may refuse it, and
     /// nothing that stands behind them hears of what was refused.
-    pub(crate) const ORDER: [Self; 16] = [
+    pub(crate) const ORDER: [Self; 17] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
         Self::UNMET,
@@ -160,6 +162,7 @@ impl SessionFlags {
         Self::PINNED,
         Self::HELD,
         Self::ROUTED,
+        Self::NO_TOUCH,
     ];
 
     #[inline]

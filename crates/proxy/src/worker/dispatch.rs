@@ -134,14 +134,42 @@ impl<E: Execute> Worker<E> {
             return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let was_queueing = session.flags.has(SessionFlags::QUEUEING);
-        if !session.flags.is_none()
-            && let Some(flow) = self.handle_special(index, row, request)
-        {
-            self.env.count_special(index, row, position, (args, was_queueing));
-            return flow;
+        let flags = session.flags;
+        if flags.has(SessionFlags::NO_TOUCH) {
+            return self.run_without_trace(index, row, request, flags);
+        }
+        if !flags.is_none() {
+            return self.run_in_state(index, row, request, flags);
         }
         self.run(index, row, request)
+    }
+
+    /// A request of a session in a rare state: one of them deals with it, or it goes on as any other.
+    fn run_in_state(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>, flags: SessionFlags) -> Flow {
+        let position = self.env.answer_position(index);
+        match self.handle_special(index, row, request) {
+            Some(flow) => {
+                let was_queueing = flags.has(SessionFlags::QUEUEING);
+                self.env.count_special(index, row, position, (request.args, was_queueing));
+                flow
+            }
+            None => self.run(index, row, request),
+        }
+    }
+
+    /// A request of a session that said `CLIENT NO-TOUCH`, with all that it makes the engine do at once: a block of EXEC, too.
+    #[cold]
+    fn run_without_trace(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+        flags: SessionFlags,
+    ) -> Flow {
+        self.env.engine.iter_mut().for_each(|engine| engine.spare_uses(true));
+        let flow = self.run_in_state(index, row, request, flags);
+        self.env.engine.iter_mut().for_each(|engine| engine.spare_uses(false));
+        flow
     }
 
     /// Does what a request asks, whatever state the session is in.

@@ -394,13 +394,10 @@ pub const SLOW_ARG_BYTES_MAX: usize = 128;
 /// plain and quick, and take a microsecond.
 pub const QUICK_COMMAND_US: u64 = 1_000;
 
-/// Requests of more bytes are in the log of large requests, as by default in Valkey.
-pub const LOGGED_REQUEST_BYTES: usize = 1 << 20;
+/// Requests and replies of so many bytes are in the logs of large ones unless these are told otherwise, as in Valkey.
+pub const LOGGED_BYTES: u64 = 1 << 20;
 
-/// Replies of more bytes are in the log of large replies, as by default in Valkey.
-pub const LOGGED_REPLY_BYTES: usize = 1 << 20;
-
-/// Entries of each of these two logs, as by default in Valkey.
+/// Entries of each of these two logs unless they are told otherwise, as in Valkey.
 pub const LARGE_ENTRIES_MAX: usize = 128;
 
 /// Samples that are kept of an event of the latency monitor, as in Redis.

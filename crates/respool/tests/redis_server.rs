@@ -97,7 +97,8 @@ fn parameters_are_those_of_redis_with_its_values() {
     let own =
         ["dir", "port", "unixsocket", "save", "bind", "appendonly", "logfile", "enable-debug-command", "daemonize"];
     let keep = |pairs: Vec<(String, String)>| -> Vec<_> {
-        pairs.into_iter().filter(|(name, _)| !own.contains(&name.as_str())).collect()
+        let is_of_both = |name: &str| !own.contains(&name) && !name.starts_with("commandlog-");
+        pairs.into_iter().filter(|(name, _)| is_of_both(name)).collect()
     };
     assert_eq!(keep(of(&mut ours, &["*"])), keep(of(&mut theirs, &["*"])));
     for patterns in
@@ -345,6 +346,28 @@ fn large_requests_and_replies_have_logs_of_their_own() {
         assert_eq!(ask(&mut client, &["COMMANDLOG", "LEN", log]), ":0\r\n", "{log}");
     }
     assert!(ask(&mut client, &["COMMANDLOG", "LEN", "fast"]).starts_with("-ERR type should be one of"));
+    // The bounds are parameters: of bytes with all framing, which count from there on.
+    let mut set = |name: &str, value: &str| assert_eq!(ask(&mut client, &["CONFIG", "SET", name, value]), "+OK\r\n");
+    set("commandlog-request-larger-than", "-1");
+    set("commandlog-reply-larger-than", "9");
+    set("commandlog-large-reply-max-len", "2");
+    for (command, key) in [("SET", "k"), ("GET", "large"), ("GET", "small"), ("STRLEN", "large"), ("GET", "k")] {
+        let words = [command, key, "abc"];
+        ask(&mut client, &words[..if command == "SET" { 3 } else { 2 }]);
+    }
+    assert_eq!(ask(&mut client, &["COMMANDLOG", "LEN", "large-request"]), ":0\r\n");
+    let shown = ask(&mut client, &["COMMANDLOG", "GET", "-1", "large-reply"]);
+    assert!(shown.starts_with("*2\r\n") && shown.contains("$6\r\nSTRLEN") && shown.contains("$1\r\nk\r\n"), "{shown}");
+    assert_eq!(ask(&mut client, &["CONFIG", "SET", "commandlog-request-larger-than", "26"]), "+OK\r\n");
+    ask(&mut client, &["COMMANDLOG", "RESET", "large-request"]);
+    ask(&mut client, &["SET", "k", "v"]);
+    ask(&mut client, &["GET", "kkkkk"]);
+    ask(&mut client, &["GET", "kk"]);
+    let shown = ask(&mut client, &["COMMANDLOG", "GET", "-1", "large-request"]);
+    assert!(shown.contains(":27\r\n*3\r\n$3\r\nSET"), "{shown}");
+    assert!(!shown.contains("$2\r\nkk"), "{shown}");
+    let aliases = ask(&mut client, &["CONFIG", "GET", "commandlog-execution-slower-than"]);
+    assert!(aliases.contains("60000000"), "{aliases}");
     assert_eq!(ask(&mut client, &["SLOWLOG", "LEN"]), ":0\r\n");
 }
 

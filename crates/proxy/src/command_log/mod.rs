@@ -18,7 +18,6 @@ mod show;
 mod verbs;
 
 use crate::env::Env;
-use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_REPLY_BYTES, LOGGED_REQUEST_BYTES};
 use crate::session::Flow;
 use crate::session::id::{ClientHandle, ClientId};
 use entry::{Entry, shortened};
@@ -132,8 +131,14 @@ impl<E: Execute> Env<E> {
     pub(crate) fn note_large_reply(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, reply_bytes: usize) {
         if self.times_from().is_some() {
             let entry = self.entry(index, row, args, reply_bytes as u64);
-            self.command_log.large_reply.note(entry, LARGE_ENTRIES_MAX);
+            self.command_log.large_reply.note(entry, self.config.seeing.large_replies.entries_max);
         }
+    }
+
+    /// Among so many bytes may be a request that the engine's log of large ones has.
+    #[inline]
+    pub(crate) fn may_log_request(&self, bytes: usize) -> bool {
+        bytes as u64 >= self.config.seeing.large_requests.bytes_min && self.engine.is_some()
     }
 
     pub(crate) fn note_cost(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, cost: Cost) {
@@ -152,14 +157,15 @@ impl<E: Execute> Env<E> {
             self.command_log.slow.note(entry, terms.slow_entries);
             self.counters.slow_requests.add(1);
         }
-        let request_bytes: usize = args.iter().map(<[u8]>::len).sum();
-        if request_bytes > LOGGED_REQUEST_BYTES {
-            let entry = self.entry(index, row, args, request_bytes as u64);
-            self.command_log.large_request.note(entry, LARGE_ENTRIES_MAX);
+        let request_bytes = canonical_bytes(args);
+        if request_bytes >= terms.large_requests.bytes_min {
+            let entry = self.entry(index, row, args, request_bytes);
+            self.command_log.large_request.note(entry, terms.large_requests.entries_max);
         }
-        if cost.reply_bytes > LOGGED_REPLY_BYTES {
-            let entry = self.entry(index, row, args, cost.reply_bytes as u64);
-            self.command_log.large_reply.note(entry, LARGE_ENTRIES_MAX);
+        let reply_bytes = cost.reply_bytes as u64;
+        if reply_bytes >= terms.large_replies.bytes_min {
+            let entry = self.entry(index, row, args, reply_bytes);
+            self.command_log.large_reply.note(entry, terms.large_replies.entries_max);
         }
     }
 
@@ -182,6 +188,31 @@ impl<E: Execute> Env<E> {
         let ms = us / 1000;
         if threshold_ms > 0 && ms >= threshold_ms {
             self.command_log.latencies.note(event, self.now.unix_us / 1_000_000, ms);
+        }
+    }
+}
+
+/// The bytes of a request as most clients send it.
+fn canonical_bytes(args: Args<'_>) -> u64 {
+    // A sign, the digits of a number and the end of its line.
+    let line = |number: usize| 3 + u64::from(number.max(1).ilog10() + 1);
+    line(args.len()) + args.iter().map(|arg| line(arg.len()) + arg.len() as u64 + 2).sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_wire::{ArgsBuf, encode_request};
+
+    use super::canonical_bytes;
+
+    #[test]
+    fn a_request_counts_with_its_framing() {
+        for lengths in [&[4][..], &[3, 0, 9, 10], &[1; 10], &[3, 99, 100, 12_345]] {
+            let arguments: Vec<Vec<u8>> = lengths.iter().map(|len| vec![b'x'; *len]).collect();
+            let mut sent = Vec::new();
+            encode_request(&mut sent, arguments.iter().map(Vec::as_slice));
+            let args: ArgsBuf = arguments.iter().map(Vec::as_slice).collect();
+            assert_eq!(canonical_bytes(args.as_args()), sent.len() as u64, "{lengths:?}");
         }
     }
 }

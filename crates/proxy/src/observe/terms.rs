@@ -1,6 +1,6 @@
 //! What the settings say of what is looked at. It stands apart from those who look, because the configuration names it.
 
-use crate::limits::QUICK_COMMAND_US;
+use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_BYTES, QUICK_COMMAND_US};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,38 @@ pub struct Terms {
     pub latency_ms: u64,
     /// Whether there are histograms of what commands of an engine take.
     pub tracks_latency: bool,
+    /// The log of large requests of an engine.
+    pub large_requests: LargeTerms,
+    /// The same of large replies.
+    pub large_replies: LargeTerms,
+}
+
+/// A log of what is large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LargeTerms {
+    /// It has what takes so many bytes or more; `u64::MAX`: nothing.
+    pub bytes_min: u64,
+    /// Entries that it keeps.
+    pub entries_max: usize,
+}
+
+impl Default for LargeTerms {
+    fn default() -> Self {
+        Self { bytes_min: LOGGED_BYTES, entries_max: LARGE_ENTRIES_MAX }
+    }
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { slow_us: u64::MAX, slow_entries: 0, sample_every: 0, latency_ms: 0, tracks_latency: false }
+        Self {
+            slow_us: u64::MAX,
+            slow_entries: 0,
+            sample_every: 0,
+            latency_ms: 0,
+            tracks_latency: false,
+            large_requests: LargeTerms::default(),
+            large_replies: LargeTerms::default(),
+        }
     }
 }
 

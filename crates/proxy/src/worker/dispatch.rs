@@ -6,7 +6,6 @@
 use crate::command_log::TimedRun;
 use crate::error_text;
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::limits::LOGGED_REQUEST_BYTES;
 use crate::nodes::id::NodeId;
 use crate::request::dispatch::Halt;
 use crate::request::fast_path::Plain;
@@ -48,7 +47,7 @@ impl<E: Execute> Worker<E> {
         let mut unauthenticated = self.env.unauthenticated_limits(index);
         let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits));
         // Among so many bytes may be a request that the engine's log of large ones has.
-        let is_large = bytes.len() > LOGGED_REQUEST_BYTES && self.env.engine.is_some();
+        let is_large = self.env.may_log_request(bytes.len());
         let mut way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
         let halt = loop {
             let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };

@@ -65,6 +65,18 @@ live! {
     /// `slowlog-max-len`.
     SLOWLOG_LEN: |process, number| process.instances[number].proxy.seeing.slow_log_entries.to_string(),
         |text| process.instances[number].proxy.seeing.slow_log_entries = count(text).min(SLOW_ENTRIES_MAX);
+    /// `commandlog-request-larger-than`, in bytes; below zero for never.
+    LARGE_REQUEST_BYTES: |process, number| bytes_or_never(process.instances[number].proxy.seeing.large_requests.bytes_min),
+        |text| process.instances[number].proxy.seeing.large_requests.bytes_min = text.parse().unwrap_or(u64::MAX);
+    /// `commandlog-large-request-max-len`.
+    LARGE_REQUEST_LEN: |process, number| process.instances[number].proxy.seeing.large_requests.entries_max.to_string(),
+        |text| process.instances[number].proxy.seeing.large_requests.entries_max = count(text).min(SLOW_ENTRIES_MAX);
+    /// `commandlog-reply-larger-than`, in bytes; below zero for never.
+    LARGE_REPLY_BYTES: |process, number| bytes_or_never(process.instances[number].proxy.seeing.large_replies.bytes_min),
+        |text| process.instances[number].proxy.seeing.large_replies.bytes_min = text.parse().unwrap_or(u64::MAX);
+    /// `commandlog-large-reply-max-len`.
+    LARGE_REPLY_LEN: |process, number| process.instances[number].proxy.seeing.large_replies.entries_max.to_string(),
+        |text| process.instances[number].proxy.seeing.large_replies.entries_max = count(text).min(SLOW_ENTRIES_MAX);
     /// `latency-monitor-threshold`, in milliseconds; 0 for never.
     LATENCY_THRESHOLD: |process, number| process.instances[number].proxy.seeing.latency_ms.to_string(),
         |text| process.instances[number].proxy.seeing.latency_ms = text.parse().unwrap_or(0);
@@ -134,6 +146,11 @@ live! {
     /// `busy-reply-threshold`, in milliseconds.
     BUSY: |process, number| process.instances[number].engine.busy_reply_threshold.as_millis().to_string(),
         |text| process.instances[number].engine.busy_reply_threshold = Duration::from_millis(text.parse().unwrap_or(0));
+}
+
+/// A bound in bytes as its parameter shows it.
+fn bytes_or_never(bytes: u64) -> String {
+    if bytes == u64::MAX { "-1".to_owned() } else { bytes.to_string() }
 }
 
 fn count(text: &str) -> usize {

@@ -444,6 +444,9 @@ mod tests {
             ("tcp-keepalive", "0"),
             ("slowlog-log-slower-than", "-1"),
             ("slowlog-max-len", "0"),
+            ("commandlog-request-larger-than", "-1"),
+            ("commandlog-reply-larger-than", "0"),
+            ("commandlog-large-reply-max-len", "7"),
             ("maxmemory", "12345678"),
             ("busy-reply-threshold", "77"),
             ("protected-mode", "no"),
@@ -562,7 +565,8 @@ mod tests {
         assert_eq!(names(&["watchdog*"]), Vec::<String>::new());
         assert_eq!(names(&["watchdog-period"]), ["watchdog-period"]);
         assert_eq!(names(&["nothing", "no?hing"]), Vec::<String>::new());
-        assert_eq!(names(&["*"]).len(), 192);
+        assert_eq!(names(&["*commandlog*"]).len(), 6);
+        assert_eq!(names(&["*"]).len(), 198);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::live::Live;
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// Its former name, which is understood and shown as well.
+    /// Its former name, or Valkey's, which is understood and shown as well.
     pub alias: Option<&'static str>,
     /// Which values it takes.
     pub kind: Kind,

@@ -1,4 +1,4 @@
-//! All parameters of redis-server 7.0, and what each does here. The only list of them. Long because it is one.
+//! All parameters of redis-server 7.0 and some of Valkey, and what each does here. The only list of them. Long because it is one.
 
 use super::live;
 use super::row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROCESS, PROTECTED, Parameter, RESTART, SENSITIVE};
@@ -15,6 +15,12 @@ const fn row(name: &'static str, kind: Kind, default: &'static str, effect: Effe
 
 impl Parameter {
     const fn formerly(mut self, alias: &'static str) -> Self {
+        self.alias = Some(alias);
+        self
+    }
+
+    /// What Valkey calls it.
+    const fn also(mut self, alias: &'static str) -> Self {
         self.alias = Some(alias);
         self
     }
@@ -314,8 +320,34 @@ pub static SECTIONS: &[Section] = &[
                 Kind::Number { min: -1, max: i64::MAX },
                 "10000",
                 Effect::Setting(live::SLOWLOG_THRESHOLD),
+            )
+            .also("commandlog-execution-slower-than"),
+            row("slowlog-max-len", Kind::Number { min: 0, max: i64::MAX }, "128", Effect::Setting(live::SLOWLOG_LEN))
+                .also("commandlog-slow-execution-max-len"),
+            row(
+                "commandlog-request-larger-than",
+                Kind::Number { min: -1, max: i64::MAX },
+                "1048576",
+                Effect::Setting(live::LARGE_REQUEST_BYTES),
             ),
-            row("slowlog-max-len", Kind::Number { min: 0, max: i64::MAX }, "128", Effect::Setting(live::SLOWLOG_LEN)),
+            row(
+                "commandlog-large-request-max-len",
+                Kind::Number { min: 0, max: i64::MAX },
+                "128",
+                Effect::Setting(live::LARGE_REQUEST_LEN),
+            ),
+            row(
+                "commandlog-reply-larger-than",
+                Kind::Number { min: -1, max: i64::MAX },
+                "1048576",
+                Effect::Setting(live::LARGE_REPLY_BYTES),
+            ),
+            row(
+                "commandlog-large-reply-max-len",
+                Kind::Number { min: 0, max: i64::MAX },
+                "128",
+                Effect::Setting(live::LARGE_REPLY_LEN),
+            ),
             row(
                 "latency-monitor-threshold",
                 Kind::Number { min: 0, max: i64::MAX },

@@ -89,6 +89,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
             sample_every: settings.seeing.sample_every.unwrap_or(0),
             latency_ms: settings.seeing.latency_ms,
             tracks_latency: settings.seeing.tracks_latency,
+            large_requests: settings.seeing.large_requests,
+            large_replies: settings.seeing.large_replies,
         },
         dials_ahead: true,
         integrity: IntegrityTerms {

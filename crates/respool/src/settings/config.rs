@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use respool_command::EventClasses;
 use respool_engine::EvictionPolicy;
+use respool_proxy::observe::terms::LargeTerms;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode, Route, Scheme};
 
@@ -322,6 +323,10 @@ pub struct SeeingSettings {
     pub latency_ms: u64,
     /// Whether an engine keeps histograms of what commands take. A parameter sets it.
     pub tracks_latency: bool,
+    /// What the engine's logs of large requests and of large replies have. Parameters set it.
+    pub large_requests: LargeTerms,
+    /// The same of replies.
+    pub large_replies: LargeTerms,
 }
 
 /// Which replies have to be proved before they leave.

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use respool_engine::EvictionPolicy;
+use respool_proxy::observe::terms::LargeTerms;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode};
 
@@ -203,6 +204,8 @@ impl Resolver<'_> {
                 sample_every: of.count(Setting::SampleEvery).map(saturating),
                 latency_ms: 0,
                 tracks_latency: true,
+                large_requests: LargeTerms::default(),
+                large_replies: LargeTerms::default(),
             },
             integrity: IntegritySettings {
                 every: of.count(Setting::IntegrityCheck).map(saturating),

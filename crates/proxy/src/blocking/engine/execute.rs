@@ -3,7 +3,6 @@
 use crate::blocking::queue::Blocking;
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::limits::LOGGED_REPLY_BYTES;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::id::ClientId;
@@ -90,7 +89,7 @@ impl Blocking {
             clients.listed.push(index);
         }
         let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
-        if reply_bytes > LOGGED_REPLY_BYTES {
+        if reply_bytes as u64 >= config.seeing.large_replies.bytes_min {
             env.note_large_reply(index, row, args, reply_bytes);
         }
         if is_watched {

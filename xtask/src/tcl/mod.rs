@@ -42,6 +42,9 @@ pub(crate) struct Options {
     /// Write down what the units run now give, with --embedded
     #[arg(long, requires = "embedded")]
     save: bool,
+    /// Whose tests are run; those of Valkey in external mode alone
+    #[arg(long, value_enum, default_value = "redis")]
+    suite: source::Suite,
     /// Leave out what does not work on a Redis Cluster; through Respool there are four servers then
     #[arg(long)]
     cluster_mode: bool,
@@ -74,12 +77,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if options.list {
         return list(&counts, &expectations);
     }
-    let mut source = source::locate(options.source.as_deref())?;
+    let mut source = source::locate(options.suite, options.source.as_deref())?;
     let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
     let mut server = None;
     if options.embedded {
-        source = source::with_server(&source, &options.binary.locate("release")?)?;
-        server = Some(source.join("src").join("redis-server"));
+        source = source::with_server(options.suite, &source, &options.binary.locate("release")?)?;
+        server = Some(source.join("src").join(options.suite.server()));
     }
     let deployment = Deployment { source, respool, server, expectations: &expectations, options };
     if options.embedded || options.internal {

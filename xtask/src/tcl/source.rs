@@ -1,4 +1,5 @@
-//! The suite's sources: Debian's source package of the redis that is installed, fetched once into the target directory.
+//! The suites' sources: Debian's source packages of the redis that is installed and of the newest Valkey, fetched once into the
+//! target directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,38 +7,100 @@ use std::{fs, io};
 
 use crate::{command, setup};
 
-/// Its directory's name, which is how its version is checked.
-const NAME: &str = "redis-7.0.15";
+/// Whose tests are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Suite {
+    /// Those of redis 7.0.15.
+    Redis,
+    /// Those of the Valkey that Debian's unstable distribution has.
+    Valkey,
+}
 
-/// Programs that some tests start themselves.
-const PROGRAMS: [&str; 5] = ["redis-server", "redis-cli", "redis-benchmark", "redis-check-aof", "redis-check-rdb"];
+impl Suite {
+    /// The name of the source package, and of the folder that everything of it is in.
+    fn package(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Valkey => "valkey",
+        }
+    }
+
+    /// The folder that its sources are unpacked in.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Redis => "redis-7.0.15",
+            Self::Valkey => "valkey",
+        }
+    }
+
+    /// What apt is asked for: the version that belongs to the system, or that of a distribution.
+    fn wanted(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Valkey => "valkey/sid",
+        }
+    }
+
+    /// How the name of the description begins that is unpacked.
+    fn description(self) -> &'static str {
+        match self {
+            Self::Redis => "redis_7.0.15-",
+            Self::Valkey => "valkey_",
+        }
+    }
+
+    /// Programs that some tests start themselves, the server first, and what stands for each where there is nothing of that name.
+    fn programs(self) -> [(&'static str, &'static str); 5] {
+        match self {
+            Self::Redis => [
+                ("redis-server", "redis-server"),
+                ("redis-cli", "redis-cli"),
+                ("redis-benchmark", "redis-benchmark"),
+                ("redis-check-aof", "redis-check-aof"),
+                ("redis-check-rdb", "redis-check-rdb"),
+            ],
+            Self::Valkey => [
+                ("valkey-server", "redis-server"),
+                ("valkey-cli", "redis-cli"),
+                ("valkey-benchmark", "redis-benchmark"),
+                ("valkey-check-aof", "redis-check-aof"),
+                ("valkey-check-rdb", "redis-check-rdb"),
+            ],
+        }
+    }
+
+    /// The server's name in the suite's folder of programs.
+    pub(super) fn server(self) -> &'static str {
+        self.programs()[0].0
+    }
+}
 
 /// Where the unpacked suite is: `given`, or what was fetched earlier, or what is fetched now.
-pub(super) fn locate(given: Option<&Path>) -> io::Result<PathBuf> {
+pub(super) fn locate(suite: Suite, given: Option<&Path>) -> io::Result<PathBuf> {
     let source = match given {
         Some(path) => path.canonicalize()?,
         None => {
-            let directory = command::target_directory()?.join("suites").join("redis");
-            let source = directory.join(NAME);
+            let directory = command::target_directory()?.join("suites").join(suite.package());
+            let source = directory.join(suite.folder());
             if !is_suite(&source) {
-                fetch(&directory).map_err(|error| cannot_fetch(&source, &error))?;
+                fetch(suite, &directory).map_err(|error| cannot_fetch(suite, &source, &error))?;
             }
             source
         }
     };
     if !is_suite(&source) {
-        return Err(io::Error::other(format!("{} does not hold the suite of {NAME}", source.display())));
+        return Err(io::Error::other(format!("{} does not hold the suite of {}", source.display(), suite.folder())));
     }
     if setup::find("tclsh").is_none() {
         return Err(io::Error::other("no tclsh here: run `cargo xtask setup`, or install the package tcl"));
     }
-    link_programs(&source)?;
+    link_programs(suite, &source)?;
     Ok(source)
 }
 
-/// The suite in a folder of its own, where `program` stands in the place of redis-server.
-pub(super) fn with_server(source: &Path, program: &Path) -> io::Result<PathBuf> {
-    let tree = command::target_directory()?.join("suites").join("redis-by-respool");
+/// The suite in a folder of its own, where `program` stands in the place of its server.
+pub(super) fn with_server(suite: Suite, source: &Path, program: &Path) -> io::Result<PathBuf> {
+    let tree = command::target_directory()?.join("suites").join(format!("{}-by-respool", suite.package()));
     let programs = tree.join("src");
     fs::create_dir_all(&programs)?;
     // The suite writes beside its tests, and is told where they are by its working directory.
@@ -48,12 +111,12 @@ pub(super) fn with_server(source: &Path, program: &Path) -> io::Result<PathBuf> 
             std::os::unix::fs::symlink(entry.path(), link)?;
         }
     }
-    for name in PROGRAMS {
+    for (name, _) in suite.programs() {
         let link = programs.join(name);
         if fs::symlink_metadata(&link).is_ok() {
             fs::remove_file(&link)?;
         }
-        let own = if name == "redis-server" { program.to_owned() } else { source.join("src").join(name) };
+        let own = if name == suite.server() { program.to_owned() } else { source.join("src").join(name) };
         std::os::unix::fs::symlink(own, link)?;
     }
     Ok(tree)
@@ -63,19 +126,20 @@ fn is_suite(source: &Path) -> bool {
     source.join("tests").join("test_helper.tcl").is_file()
 }
 
-fn cannot_fetch(source: &Path, error: &io::Error) -> io::Error {
+fn cannot_fetch(suite: Suite, source: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!(
-        "cannot fetch the suite ({error}); unpack the source of {NAME} as {} or name its place with --source",
+        "cannot fetch the suite ({error}); unpack the source of {} as {} or name its place with --source",
+        suite.folder(),
         source.display()
     ))
 }
 
 /// Downloads and unpacks. The system's lists of packages stay as they are: apt gets a list of sources, and a place for what
 /// it learns, of its own.
-fn fetch(directory: &Path) -> io::Result<()> {
+fn fetch(suite: Suite, directory: &Path) -> io::Result<()> {
     let lists = directory.join("lists");
     fs::create_dir_all(lists.join("partial"))?;
-    let (list, text) = source_list()?;
+    let (list, text) = source_list(suite)?;
     let list = directory.join(list);
     fs::write(&list, text)?;
     let apt = || {
@@ -87,16 +151,23 @@ fn fetch(directory: &Path) -> io::Result<()> {
         apt
     };
     command::run(apt().arg("update"))?;
-    command::run(apt().args(["source", "--download-only", "redis"]))?;
+    command::run(apt().args(["source", "--download-only", suite.wanted()]))?;
     let mut names = fs::read_dir(directory)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let description = names
-        .find(|name| name.starts_with("redis_7.0.15-") && name.ends_with(".dsc"))
-        .ok_or_else(|| io::Error::other("this system's redis is not 7.0.15"))?;
-    command::run(Command::new("dpkg-source").current_dir(directory).args(["--no-check", "-x", &description, NAME]))
+        .find(|name| name.starts_with(suite.description()) && name.ends_with(".dsc"))
+        .ok_or_else(|| io::Error::other(format!("there is no package that begins with {}", suite.description())))?;
+    let unpack = ["--no-check", "-x", &description, suite.folder()];
+    command::run(Command::new("dpkg-source").current_dir(directory).args(unpack))
 }
 
 /// The system's own list with sources in place of packages, and the name it needs: apt tells its two formats by it.
-fn source_list() -> io::Result<(&'static str, String)> {
+fn source_list(suite: Suite) -> io::Result<(&'static str, String)> {
+    if suite == Suite::Valkey {
+        // No distribution that is released has it in the version that is wanted.
+        let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
+        let place = "URIs: http://deb.debian.org/debian\nSuites: sid\nComponents: main";
+        return Ok(("src.sources", format!("Types: deb-src\n{place}\nSigned-By: {key}\n")));
+    }
     if let Ok(text) = fs::read_to_string("/etc/apt/sources.list.d/debian.sources") {
         return Ok(("src.sources", text.replace("Types: deb\n", "Types: deb-src\n")));
     }
@@ -106,13 +177,14 @@ fn source_list() -> io::Result<(&'static str, String)> {
 }
 
 /// The suite looks for programs where a build would have left them.
-fn link_programs(source: &Path) -> io::Result<()> {
-    for program in PROGRAMS {
+fn link_programs(suite: Suite, source: &Path) -> io::Result<()> {
+    for (program, stand_in) in suite.programs() {
         let link = source.join("src").join(program);
         if link.exists() {
             continue;
         }
         let path = setup::find(program)
+            .or_else(|| setup::find(stand_in))
             .ok_or_else(|| io::Error::other(format!("no {program} here: run `cargo xtask setup`")))?;
         std::os::unix::fs::symlink(path, link)?;
     }

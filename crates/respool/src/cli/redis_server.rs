@@ -37,7 +37,7 @@ Usage: respool server [/path/to/redis.conf] [options] [-]
        respool server -h or --help
 
 Serves as redis-server does: an in-memory server with its configuration file, flags, CONFIG, log lines, pid file and signals.
-A link to respool with the name redis-server does the same. Nothing is written to disk: what the server holds is lost
+A link to respool with the name redis-server or valkey-server does the same. Nothing is written to disk: what the server holds is lost
 when it ends. docs/redis-conf.md lists all parameters and what each does here.
 
 Examples:
@@ -49,7 +49,8 @@ Examples:
 /// The arguments behind the program's name, if it is to be redis-server: by its own name or by the subcommand.
 pub(super) fn recognise(args: &[OsString]) -> Option<&[OsString]> {
     let (name, rest) = args.split_first()?;
-    if Path::new(name).file_name() == Some(OsStr::new("redis-server")) {
+    let own = Path::new(name).file_name();
+    if ["redis-server", "valkey-server"].iter().any(|known| own == Some(OsStr::new(known))) {
         return Some(rest);
     }
     (rest.first()? == "server").then(|| &rest[1..])

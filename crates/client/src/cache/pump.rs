@@ -3,20 +3,17 @@
 
 use super::book::FetchId;
 use super::shared::{Shared, Work};
-use crate::core::{Failure, Greeted, Link, Lookup, Wait, Waiter, gathered, shake_hands, wait_readable};
+use crate::core::{Failure, Link, Lookup, Wait, Waiter, greet, wait_readable};
 use crate::limits::{CACHE_ASKED_MAX, READ_BYTES};
 use crate::{ErrorKind, Event as Told, Reply};
 use bytes::Bytes;
-use respool_connection::{
-    BufferPool, DialAdvice, Event, Fault, Pushes, Reconnect, Segments, Shake, Ticket, Upstream, WritePolicy,
-};
+use respool_connection::{BufferPool, DialAdvice, Event, Pushes, Reconnect, Segments, Ticket, Upstream};
 use respool_wire::ReplyLimits;
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use zeroize::Zeroizing;
 
 /// Attempts to connect that fail before calls without a deadline end.
 const FAILURES_MAX: u32 = 5;
@@ -149,39 +146,17 @@ fn dial(shared: &Arc<Shared>, lookup: &Lookup, bell: &UnixStream) -> Result<(Pum
     }
 }
 
-impl Greeted for Pump {
-    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
-        gathered(|| self.upstream.output_slices())
-    }
-
-    fn written(&mut self, bytes: usize) {
-        self.upstream.handle_written(bytes, 0, &mut self.pool);
-    }
-
-    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault> {
-        self.upstream.shake(bytes, &ReplyLimits::default(), 0, &mut self.pool)
-    }
-}
-
 impl Pump {
     fn connect(shared: &Shared, lookup: &Lookup) -> Result<(Self, Link), Failure> {
         let until = Instant::now() + shared.config.connect_limit.min(Duration::from_secs(3600));
         let link = Link::connect(&shared.config, lookup, until)?;
-        let mut pump = Self {
-            upstream: Upstream::new(shared.config.identity.clone(), WritePolicy::EachTurn),
-            pool: BufferPool::new(),
-            sent: VecDeque::new(),
-            left_us: u64::MAX,
-        };
-        pump.upstream.begin_dial();
-        pump.upstream.handle_connected(0, &mut pump.pool);
-        shake_hands(&link, until, &mut pump)?;
-        if pump.upstream.is_old() {
+        let (mut upstream, pool) = greet(&link, shared.config.identity.clone(), until)?;
+        if upstream.is_old() {
             // It has taken the request for changes to be told, and would tell of none.
             return Err(Failure::Refused("a cache needs RESP3, which this server does not speak".to_owned()));
         }
-        pump.upstream.set_pushes(Pushes::Delivered);
-        Ok((pump, link))
+        upstream.set_pushes(Pushes::Delivered);
+        Ok((Self { upstream, pool, sent: VecDeque::new(), left_us: u64::MAX }, link))
     }
 
     /// Talks to the server until the cache is gone, or the connection is lost; how.

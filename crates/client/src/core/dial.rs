@@ -7,7 +7,10 @@ use super::link::{FOREVER, left};
 use super::{Core, Link, ReadHalf, State, Wait, Wakes};
 use crate::ErrorKind;
 use crate::limits::READ_BYTES;
-use respool_connection::{DialAdvice, Fault, Outbox, Segments, Shake};
+use bytes::Bytes;
+use respool_connection::{
+    BufferPool, DialAdvice, Fault, Identity, Outbox, Segments, Shake, Ticket, Upstream, WritePolicy,
+};
 use respool_wire::ReplyLimits;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -63,7 +66,7 @@ fn is_passing(words: &str) -> bool {
 }
 
 /// One end of a handshake.
-pub(crate) trait Greeted {
+trait Greeted {
     /// The unwritten bytes of the handshake. They may hold a password, and are [`gathered`].
     fn greeting(&mut self) -> Zeroizing<Vec<u8>>;
 
@@ -75,7 +78,7 @@ pub(crate) trait Greeted {
 }
 
 /// The bytes of slices, of which no copy is left behind: the room is made at once, and is wiped in the end.
-pub(crate) fn gathered<'s, I: Iterator<Item = io::IoSlice<'s>>>(slices: impl Fn() -> I) -> Zeroizing<Vec<u8>> {
+fn gathered<'s, I: Iterator<Item = io::IoSlice<'s>>>(slices: impl Fn() -> I) -> Zeroizing<Vec<u8>> {
     let mut all = Zeroizing::new(Vec::with_capacity(slices().map(|slice| slice.len()).sum()));
     slices().for_each(|slice| all.extend_from_slice(&slice));
     all
@@ -100,8 +103,38 @@ impl Greeted for &Core {
     }
 }
 
+/// A connection that no lock holds.
+struct Alone<'u, T>(&'u mut Upstream<T, Segments<Bytes>>, &'u mut BufferPool);
+
+impl<T: Ticket> Greeted for Alone<'_, T> {
+    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
+        gathered(|| self.0.output_slices())
+    }
+
+    fn written(&mut self, bytes: usize) {
+        self.0.handle_written(bytes, 0, self.1);
+    }
+
+    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault> {
+        self.0.shake(bytes, &ReplyLimits::default(), 0, self.1)
+    }
+}
+
+/// A connection behind its handshake, for what has it to itself, over a link that is there.
+pub(crate) fn greet<T: Ticket>(
+    link: &Link,
+    identity: Identity,
+    until: Instant,
+) -> Result<(Upstream<T, Segments<Bytes>>, BufferPool), Failure> {
+    let (mut upstream, mut pool) = (Upstream::new(identity, WritePolicy::EachTurn), BufferPool::new());
+    upstream.begin_dial();
+    upstream.handle_connected(0, &mut pool);
+    shake_hands(link, until, &mut Alone(&mut upstream, &mut pool))?;
+    Ok((upstream, pool))
+}
+
 /// Shakes hands within one limit: a server that answers a byte now and then is given up like a silent one.
-pub(crate) fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Result<(), Failure> {
+fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Result<(), Failure> {
     let mut buffer = vec![0; READ_BYTES];
     loop {
         let greeting = greeted.greeting();

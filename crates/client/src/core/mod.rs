@@ -32,7 +32,7 @@ mod tests;
 mod wakes;
 mod write;
 
-pub(crate) use dial::{Failure, Greeted, gathered, shake_hands};
+pub(crate) use dial::{Failure, greet};
 #[cfg(feature = "cache")]
 pub(crate) use link::wait_readable;
 pub(crate) use link::{Link, Peer, Socket, Wait};

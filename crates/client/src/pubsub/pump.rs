@@ -2,15 +2,14 @@
 
 use super::hub::{Asked, Hub, Work};
 use crate::Reply;
-use crate::core::{Greeted, Link, Lookup, SlotId, Wait, Waiter, gathered, shake_hands};
+use crate::core::{Link, Lookup, SlotId, Wait, Waiter, greet};
 use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
-use respool_connection::{BufferPool, DialAdvice, Event, Pushes, Reconnect, Segments, Shake, Upstream, WritePolicy};
+use respool_connection::{DialAdvice, Event, Pushes, Reconnect, Segments, Upstream};
 use respool_wire::{ReplyLimits, encode_request};
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use zeroize::Zeroizing;
 
 /// Bytes that one read takes.
 const READ_BYTES: usize = 64 * 1024;
@@ -25,7 +24,6 @@ const LOOK: Duration = Duration::from_secs(1);
 struct Pump {
     hub: Arc<Hub>,
     upstream: Upstream<SlotId, Segments<bytes::Bytes>>,
-    pool: BufferPool,
     /// What is not written.
     out: Vec<u8>,
     began: Instant,
@@ -79,36 +77,14 @@ pub(super) fn run(weak: &Weak<Hub>) {
     }
 }
 
-impl Greeted for Pump {
-    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
-        gathered(|| self.upstream.output_slices())
-    }
-
-    fn written(&mut self, bytes: usize) {
-        self.upstream.handle_written(bytes, 0, &mut self.pool);
-    }
-
-    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, respool_connection::Fault> {
-        self.upstream.shake(bytes, &ReplyLimits::default(), 0, &mut self.pool)
-    }
-}
-
 impl Pump {
     fn connect(hub: &Arc<Hub>, lookup: &Lookup, began: Instant) -> Result<(Self, Link), String> {
         let until = Instant::now() + hub.config.connect_limit.min(LONGEST);
         let link = Link::connect(&hub.place(), lookup, until).map_err(|error| error.to_string())?;
-        let mut pump = Self {
-            hub: Arc::clone(hub),
-            upstream: Upstream::new(hub.config.identity.clone(), WritePolicy::EachTurn),
-            pool: BufferPool::new(),
-            out: Vec::new(),
-            began,
-        };
-        pump.upstream.begin_dial();
-        pump.upstream.handle_connected(0, &mut pump.pool);
-        shake_hands(&link, until, &mut pump).map_err(|failure| failure.to_string())?;
-        pump.upstream.set_pushes(Pushes::Only);
-        Ok((pump, link))
+        let greeted = greet(&link, hub.config.identity.clone(), until);
+        let (mut upstream, _) = greeted.map_err(|failure| failure.to_string())?;
+        upstream.set_pushes(Pushes::Only);
+        Ok((Self { hub: Arc::clone(hub), upstream, out: Vec::new(), began }, link))
     }
 
     /// Talks to the server until there is nothing more to say, or the connection is lost; how.

@@ -1,13 +1,12 @@
 //! A connection that is asked one thing after the other: to a sentinel, and to a server before it is used.
 
-use crate::core::{Failure, Greeted, Link, Lookup, SlotId, Wait, gathered, shake_hands};
+use crate::core::{Failure, Link, Lookup, SlotId, Wait, greet};
 use crate::limits::READ_BYTES;
 use crate::{Config, Reply};
-use respool_connection::{BufferPool, Event, Fault, Identity, Pushes, Segments, Shake, Upstream, WritePolicy};
+use respool_connection::{Event, Identity, Pushes, Segments, Upstream};
 use respool_wire::{Protocol, ReplyLimits, encode_request};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-use zeroize::Zeroizing;
 
 /// The link, one's own or lent.
 enum Held<'l> {
@@ -19,27 +18,10 @@ enum Held<'l> {
 pub(super) struct Talk<'l> {
     link: Held<'l>,
     upstream: Upstream<SlotId, Segments<bytes::Bytes>>,
-    pool: BufferPool,
     until: Instant,
     buffer: Vec<u8>,
     /// What has come and was not taken.
     heard: std::collections::VecDeque<Reply>,
-}
-
-struct Shaking<'t>(&'t mut Upstream<SlotId, Segments<bytes::Bytes>>, &'t mut BufferPool);
-
-impl Greeted for Shaking<'_> {
-    fn greeting(&mut self) -> Zeroizing<Vec<u8>> {
-        gathered(|| self.0.output_slices())
-    }
-
-    fn written(&mut self, bytes: usize) {
-        self.0.handle_written(bytes, 0, self.1);
-    }
-
-    fn heard(&mut self, bytes: &[u8]) -> Result<Shake, Fault> {
-        self.0.shake(bytes, &ReplyLimits::default(), 0, self.1)
-    }
 }
 
 impl Talk<'_> {
@@ -61,21 +43,11 @@ impl Talk<'_> {
     }
 
     fn begin(identity: Identity, link: Held<'_>, until: Instant) -> Result<Talk<'_>, Failure> {
-        let mut talk = Talk {
-            link,
-            upstream: Upstream::new(identity, WritePolicy::EachTurn),
-            pool: BufferPool::new(),
-            until,
-            buffer: vec![0; READ_BYTES],
-            heard: std::collections::VecDeque::new(),
-        };
-        talk.upstream.begin_dial();
-        talk.upstream.handle_connected(0, &mut talk.pool);
-        let Talk { link, upstream, pool, .. } = &mut talk;
-        shake_hands(link.get(), until, &mut Shaking(upstream, pool))?;
+        let (mut upstream, _) = greet(link.get(), identity, until)?;
         // So that what a sentinel tells comes as well as what it answers.
-        talk.upstream.set_pushes(Pushes::Only);
-        Ok(talk)
+        upstream.set_pushes(Pushes::Only);
+        let (buffer, heard) = (vec![0; READ_BYTES], std::collections::VecDeque::new());
+        Ok(Talk { link, upstream, until, buffer, heard })
     }
 
     /// How long answers are waited for from now on.

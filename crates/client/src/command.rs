@@ -67,16 +67,8 @@ impl Command {
         all
     }
 
-    /// A request with these arguments, its name among them, of the same caller.
-    #[cfg(feature = "shards")]
-    pub(crate) fn with_arguments<'a>(&self, arguments: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut other = Self { may_repeat: self.may_repeat, ..Self::empty() };
-        arguments.for_each(|argument| other.push(argument));
-        other
-    }
-
     /// The request as it is sent.
-    #[cfg(any(feature = "cache", feature = "shards"))]
+    #[cfg(feature = "cache")]
     pub(crate) fn encoded(&self) -> Bytes {
         let mut bytes = Head::request(self.arguments).as_bytes().to_vec();
         for (text, kept) in self.parts() {

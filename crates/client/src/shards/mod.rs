@@ -2,7 +2,6 @@
 //! joining of requests are those of `respool-route`.
 
 mod plan;
-mod reply;
 
 use crate::call::convert;
 use crate::core::standing;
@@ -235,7 +234,7 @@ fn join(parts: Vec<Part<'_>>, gather: &mut Gather) -> Result<Reply, Error> {
             Part::Ended(Ok(reply)) => {
                 are_unsent = false;
                 bytes.clear();
-                let kind = reply::write(&reply, &mut bytes);
+                let kind = reply.write(&mut bytes);
                 gather.accept(place, kind, &bytes);
             }
             Part::Ended(Err(error)) => {

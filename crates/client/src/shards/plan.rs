@@ -1,11 +1,10 @@
 //! From a request to the servers that it goes to, by its row of the command table.
 
 use crate::core::chance;
-use crate::fitness::row_of;
+use crate::fitness::{row_of, with_request};
 use crate::{Command, ErrorKind};
 use respool_command::lookup;
 use respool_route::{Gather, Plan as Routed, PlanError, Scratch, Topology, plan};
-use respool_wire::{Request, RequestDecoder, RequestLimits, Step, Strictness};
 
 /// Where a request goes.
 pub(super) enum Plan {
@@ -30,8 +29,7 @@ impl Plan {
         if row.runs_scripts && row.keys.is_none() {
             return Err(unfit("may be for any server: send it by Shards::of_key, or to each of Shards::clients"));
         }
-        let encoded = command.encoded();
-        with_request(&encoded, |request| {
+        with_request(command, |request| {
             let mut scratch = Scratch::new();
             match plan(row, request.args, topology, &mut scratch) {
                 Ok(Routed::One(node)) => Ok(Self::One(node.get())),
@@ -42,8 +40,7 @@ impl Plan {
                     let mut part = |part: respool_route::Part<'_>| {
                         bytes.clear();
                         part.encode(request, &mut bytes);
-                        let of = |request: &Request<'_>| command.with_arguments(request.args.iter());
-                        Some((part.node.get(), with_request(&bytes, of)?))
+                        Some((part.node.get(), command.with_encoded(&bytes)?))
                     };
                     let parts: Option<Vec<_>> = scratch.parts().map(&mut part).collect();
                     Ok(Self::Parts(parts.ok_or(unfit("cannot be split"))?, gather))
@@ -62,14 +59,5 @@ impl Plan {
             }
         })
         .unwrap_or(Err(unfit("cannot be read")))
-    }
-}
-
-/// Looks at a request as it is sent.
-fn with_request<T>(bytes: &[u8], look: impl FnOnce(&Request<'_>) -> T) -> Option<T> {
-    let limits = RequestLimits::authenticated(Strictness::Lenient);
-    match RequestDecoder::new().decode(bytes, &limits) {
-        Ok(Step::Request(request)) => Some(look(&request)),
-        _ => None,
     }
 }

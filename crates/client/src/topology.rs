@@ -150,7 +150,7 @@ impl Node {
         })
     }
 
-    /// Whether the last attempt to connect has failed.
+    /// Whether the last attempt to connect has failed. Another one is under way then.
     pub(crate) fn is_down(&self) -> bool {
         self.core.is_down() || self.reader.get().is_some_and(|core| core.is_down())
     }

@@ -1,7 +1,7 @@
 //! Against nodes that only say that they are a cluster, and redirect requests as a test says: what is sent again, and what is not.
 
 use respool_client::{Client, Config, Outcome, Reads, Reply, ServerError, cmd};
-use respool_testkit::{Act, Address, FakeBackend, Received};
+use respool_testkit::{Act, Address, FakeBackend, Gate, Received, wait_until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -181,4 +181,90 @@ fn a_batch_of_which_a_part_was_executed_is_in_doubt() {
     let error = batch.wait().unwrap_err();
     assert_eq!(executed(&other), ["SET b"]);
     assert_eq!(error.outcome(), Outcome::MaybeExecuted, "{error}");
+}
+
+/// A node at which a request for the list waits, as `unblocked` says when it is let go for the first time.
+fn letting_go(map: &Map, unblocked: &'static str) -> FakeBackend {
+    let pop = once(unblocked, Act::Bytes(b"*2\r\n$4\r\nlist\r\n$1\r\na\r\n".to_vec()));
+    map.node(move |request| match &*request.command() {
+        "BLPOP" => pop(),
+        "CLIENT" if request.key() == b"ID" => Act::Bytes(b":7\r\n".to_vec()),
+        _ => Act::Usual,
+    })
+}
+
+#[test]
+fn a_request_that_a_demoted_node_lets_go_is_made_again() {
+    let map = Map::default();
+    let node = letting_go(
+        &map,
+        "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+    );
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    let popped: Option<(String, String)> = client.call(cmd("BLPOP").key("list").arg(0)).wait().unwrap();
+    assert_eq!(popped.unwrap().1, "a");
+}
+
+#[test]
+fn a_request_that_an_operator_lets_go_is_not_made_again() {
+    let map = Map::default();
+    let node = letting_go(&map, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    let error = client.call::<()>(cmd("BLPOP").key("list").arg(0)).wait().unwrap_err();
+    assert_eq!(error.server().unwrap().code(), "UNBLOCKED");
+    assert_eq!(executed(&node), ["BLPOP list"]);
+}
+
+#[test]
+fn each_shard_is_asked_once_though_slots_move() {
+    let map = Map::default();
+    let gate = Gate::new();
+    let (passes, asked) = (gate.clone(), AtomicUsize::new(0));
+    let size = || Act::Bytes(b":2\r\n".to_vec());
+    let target = map.node(move |request| if request.command() == "DBSIZE" { size() } else { Act::Usual });
+    let to = port(&target);
+    let source = map.node(move |request| match &*request.command() {
+        "DBSIZE" if asked.fetch_add(1, Ordering::Relaxed) == 0 => {
+            passes.pass();
+            Act::Close
+        }
+        "DBSIZE" => Act::Bytes(b":1\r\n".to_vec()),
+        "WATCH" => Act::Bytes(format!("-MOVED 0 127.0.0.1:{to}\r\n").into_bytes()),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 8_191, vec![port(&source)]), (8_192, 16_383, vec![to])]);
+    let client = Client::with_config(config(&source));
+    let sizes = std::thread::spawn({
+        let client = client.clone();
+        move || texts(client.each_shard(cmd("DBSIZE")).wait().unwrap())
+    });
+    wait_until("the shard is asked", DEADLINE, || Ok(executed(&source).contains(&"DBSIZE ".to_owned()))).unwrap();
+    // Its first slot goes to the other shard, and then its connection is lost.
+    assert_eq!(respool_route::cluster::slot_of(b"06S"), 0);
+    map.is(vec![(1, 8_191, vec![port(&source)]), (0, 0, vec![to]), (8_192, 16_383, vec![to])]);
+    drop(client.watch("06S").wait().unwrap());
+    gate.open();
+    assert_eq!(sizes.join().unwrap(), ["1", "2"]);
+    let count = |node| executed(node).iter().filter(|what| *what == "DBSIZE ").count();
+    assert_eq!((count(&source), count(&target)), (2, 1));
+}
+
+#[test]
+fn a_replica_that_was_down_is_read_from_again() {
+    let map = Map::default();
+    let greeted = AtomicUsize::new(0);
+    let replica = map.node(move |request| match &*request.command() {
+        "HELLO" if greeted.fetch_add(1, Ordering::Relaxed) < 2 => Act::Close,
+        _ => Act::Usual,
+    });
+    let primary = map.node(|_| Act::Usual);
+    map.is(vec![(0, 16_383, vec![port(&primary), port(&replica)])]);
+    let client = Client::with_config(config(&primary).reads(Reads::PreferReplicas));
+    let is_read_from = || {
+        client.call::<String>(cmd("GET").key("k")).wait().map_err(std::io::Error::other)?;
+        Ok(executed(&replica).contains(&"GET k".to_owned()))
+    };
+    wait_until("the replica is read from", DEADLINE, is_read_from).unwrap();
 }

@@ -5,8 +5,8 @@
 
 use super::plan::{Parts, Plan, plan};
 use super::reads::Reads;
-use super::unit::{How, Rest};
-use super::{Cluster, left_us};
+use super::unit::{How, Rest, Seen};
+use super::{Cluster, Table, left_us};
 use crate::core::{Ended, chance};
 use crate::fitness::{limit_of, only_reads};
 use crate::lanes::{Kind, LaneCall, Lease, Side};
@@ -36,6 +36,8 @@ pub(crate) struct Roams {
     attempt: Attempt,
     /// Where a redirect has sent it.
     redirected: Option<Arc<Node>>,
+    /// The slot of its keys, once it was looked for.
+    slot: Option<u16>,
     step: Step,
 }
 
@@ -64,6 +66,7 @@ impl Lane {
             until_us: limit.map(|limit| cluster.now_us().saturating_add(micros(limit))),
             attempt: Attempt::new(),
             redirected: None,
+            slot: None,
             step: Step::Place,
         }))
     }
@@ -163,6 +166,7 @@ impl Roams {
                 Plan::Refused(kind) => return Err(unsent(kind)),
             }
         }
+        self.slot = only.or(self.slot);
         let node = match only {
             Some(slot) => table.shard_of(slot).map(|shard| &shard.primary),
             None => table.any(chance()),
@@ -171,7 +175,7 @@ impl Roams {
             Some(node) => Ok(self.at(node)),
             None => {
                 let why = ErrorKind::Lost("no node of the cluster is known for it".into());
-                self.unreachable(table.version, unsent(why))
+                self.unreachable(&table, unsent(why))
             }
         }
     }
@@ -184,11 +188,11 @@ impl Roams {
     }
 
     /// A pause, and to where the table says then; the error if there is no time for it.
-    fn unreachable(&mut self, version: u64, error: Error) -> Result<Step, Error> {
+    fn unreachable(&mut self, table: &Table, error: Error) -> Result<Step, Error> {
         self.cluster.trigger(Trigger::Stuck);
         let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, chance());
         match next {
-            Next::Wait(until_us) => Ok(Step::Pausing(Rest::new(until_us, version))),
+            Next::Wait(until_us) => Ok(Step::Pausing(Rest::new(until_us, Seen::new(table, self.slot)))),
             Next::Send { .. } | Next::GiveUp => Err(error),
         }
     }
@@ -204,7 +208,7 @@ impl Roams {
 
     /// The node has answered.
     fn take_replies(&mut self, node: Arc<Node>, mut call: LaneCall) -> Step {
-        let version = self.cluster.table().version;
+        let table = self.cluster.table();
         let ended: Vec<Ended> = call.take_ended().collect();
         let redirects: Vec<Option<Redirect>> = ended.iter().map(|ended| redirect_of(ended, &node)).collect();
         if let Some(redirect) = redirects.iter().flatten().next() {
@@ -222,7 +226,7 @@ impl Roams {
                 self.redirected = Some(self.cluster.node_at(&to));
                 Step::Place
             }
-            Next::Wait(until_us) => Step::Pausing(Rest::new(until_us, version)),
+            Next::Wait(until_us) => Step::Pausing(Rest::new(until_us, Seen::new(&table, self.slot))),
             Next::GiveUp => Step::Over(Some((node, call)), ended),
         }
     }
@@ -258,7 +262,7 @@ impl Roams {
                         },
                         How::Thread => call.wait(),
                     };
-                    let version = self.cluster.table().version;
+                    let table = self.cluster.table();
                     let failed = match &result {
                         Ok(()) if call.is_lost_unsent() => {
                             Some(Error::new(ErrorKind::Lost("the connection was lost".into()), Outcome::NotSent))
@@ -273,7 +277,7 @@ impl Roams {
                     };
                     match failed {
                         None => self.take_replies(node, call),
-                        Some(error) => match self.unreachable(version, error) {
+                        Some(error) => match self.unreachable(&table, error) {
                             Ok(step) => step,
                             Err(error) => return Some(Err(error)),
                         },
@@ -288,8 +292,8 @@ impl Roams {
 fn redirect_of(ended: &Ended, node: &Node) -> Option<Redirect> {
     let Ended::Reply(Reply::Error(error)) = ended else { return None };
     match error.code() {
-        // A node that is no primary any longer lets go of what waits there.
-        "UNBLOCKED" => Some(Redirect::ReadOnly),
+        // A node that is no primary any longer lets go of what waits there. An operator that does so means it.
+        "UNBLOCKED" if error.text().contains("instance state changed") => Some(Redirect::ReadOnly),
         _ => Redirect::parse(error.bytes(), &node.address()),
     }
 }

@@ -247,17 +247,17 @@ impl Shared {
         News { woken: std::mem::take(&mut state.pauses).into_values().collect(), old, is_table: true }
     }
 
-    /// Waits until this time, or until there is another table than that of this version. `None`: there is.
-    pub(crate) fn pause(
+    /// Waits until this time, or until a table is news. `None`: it is.
+    fn pause(
         self: &Arc<Self>,
         pause: &mut Option<Pause>,
         until_us: u64,
-        version: u64,
+        is_news: impl FnOnce(&Table) -> bool,
         waiter: Waiter,
     ) -> Option<()> {
         let mut state = self.lock();
         let old = pause.take().and_then(|pause| state.pauses.remove(&pause));
-        let goes_on = self.table.version() != version || state.is_closed;
+        let goes_on = state.is_closed || is_news(&self.table());
         if !goes_on {
             state.numbers += 1;
             let place = (until_us, state.numbers);

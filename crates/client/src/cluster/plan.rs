@@ -72,7 +72,7 @@ pub(super) fn plan(command: &Command, reads: Reads, table: &Table) -> Plan {
                 }
             }
             Ok(SlotPlan::AllShards) => {
-                let all = |shard: &super::table::Shard| (Target::Slot(shard.slot, false), command.clone());
+                let all = |shard: &super::table::Shard| (Target::shard(shard), command.clone());
                 let parts: Vec<_> = table.shards().iter().map(all).collect();
                 gather.begin_all(row, request.args, parts.len(), chance());
                 Plan::Parts(parts, gather, Parts::OfNodes)

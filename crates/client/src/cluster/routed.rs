@@ -4,7 +4,7 @@
 
 use super::plan::{Parts, Plan, plan};
 use super::reads::Reads;
-use super::unit::{How, Rest, Target, Together, Unit};
+use super::unit::{How, Rest, Seen, Target, Together, Unit};
 use super::{Cluster, Table};
 use crate::core::{Ended, standing};
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
@@ -85,8 +85,7 @@ impl Routed {
             Kind::EachShard => {
                 let command = commands.swap_remove(0);
                 let unit = |target| self.unit(vec![command.clone()], vec![target], Together::Each);
-                let slots = table.shards().iter().map(|shard| Target::Slot(shard.slot, false));
-                let units: Vec<Unit> = slots.map(unit).collect();
+                let units: Vec<Unit> = table.shards().iter().map(Target::shard).map(unit).collect();
                 let count = units.len();
                 Ok(State::Under(units, Join::Placed((0..count).map(|at| vec![at]).collect(), count)))
             }
@@ -131,7 +130,7 @@ impl Routed {
         for (place, (target, command)) in requests.into_iter().enumerate() {
             let node = match &target {
                 Target::Slot(slot, _) => table.shard_of(*slot).map(|shard| Arc::as_ptr(&shard.primary)),
-                Target::Node(node, _) => Some(Arc::as_ptr(node)),
+                Target::Node(node, _) | Target::Shard(node, _) => Some(Arc::as_ptr(node)),
                 Target::Any => None,
             };
             let node = node.map_or(0, |node| node as usize);
@@ -171,7 +170,7 @@ impl Routed {
             }
             self.cluster.trigger(Trigger::Stuck);
             let until_us = self.until_us.unwrap_or(u64::MAX);
-            if !rest.get_or_insert_with(|| Rest::new(until_us, table.version)).is_over(&self.cluster, how) {
+            if !rest.get_or_insert_with(|| Rest::new(until_us, Seen::new(&table, None))).is_over(&self.cluster, how) {
                 return None;
             }
             *rest = None;

@@ -26,7 +26,7 @@ pub(crate) struct Shard {
     pub(crate) primary: Arc<Node>,
     /// With whether they are up, as the cluster says.
     replicas: Box<[(Arc<Node>, bool)]>,
-    /// One of its slots: the shard is found by it in later tables.
+    /// One of its slots: the shard is found by it in later tables, if its primary is another then.
     pub(crate) slot: u16,
 }
 
@@ -65,6 +65,11 @@ impl Table {
     #[inline]
     pub(crate) fn shard_of(&self, slot: u16) -> Option<&Shard> {
         self.shards.get(self.map.as_ref()?.index_of(slot)?.get())
+    }
+
+    /// Whether a node has slots.
+    pub(super) fn is_primary(&self, node: &Arc<Node>) -> bool {
+        self.shards.iter().any(|shard| Arc::ptr_eq(&shard.primary, node))
     }
 
     /// Any primary.

@@ -10,7 +10,8 @@
 //! execution changes nothing.
 
 use super::keeper::asking;
-use super::{Cluster, Pause, left_us};
+use super::table::Shard;
+use super::{Cluster, Pause, Table, left_us};
 use crate::core::{Core, Ended, Waiter, chance};
 use crate::fitness::{is_retry_safe, only_reads};
 use crate::limits::{CLUSTER_SILENCE, REPEATS_MAX};
@@ -18,7 +19,7 @@ use crate::run::Progress;
 use crate::topology::Node;
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
 use respool_route::cluster::{Address, Attempt, Next, Redirect, Trigger, of_transaction};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -31,9 +32,16 @@ pub(super) enum Target {
     Any,
     /// To this node, by a connection for reading if it is a replica.
     Node(Arc<Node>, bool),
+    /// To the shard of this primary. When it is none any longer, to the primary of this slot, which the shard had.
+    Shard(Arc<Node>, u16),
 }
 
 impl Target {
+    /// All of a shard: whichever slots come and go, it is asked once.
+    pub(super) fn shard(shard: &Shard) -> Self {
+        Self::Shard(Arc::clone(&shard.primary), shard.slot)
+    }
+
     /// No replica answers it.
     pub(super) fn use_primary(&mut self) {
         if let Self::Slot(_, may_be_replica) = self {
@@ -45,7 +53,7 @@ impl Target {
     pub(super) fn slot(&self) -> Option<u16> {
         match self {
             Self::Slot(slot, _) => Some(*slot),
-            Self::Any | Self::Node(..) => None,
+            Self::Any | Self::Node(..) | Self::Shard(..) => None,
         }
     }
 }
@@ -141,6 +149,8 @@ impl Unit {
             Target::Slot(slot, true) => table.shard_of(*slot)?.reader(self.cluster.policy.get(), chance()),
             Target::Any => (table.any(chance())?, false),
             Target::Node(node, is_replica) => (node, *is_replica),
+            Target::Shard(node, _) if table.is_primary(node) => (node, false),
+            Target::Shard(_, slot) => (&table.shard_of(*slot)?.primary, false),
         };
         Some((Arc::clone(node), is_replica))
     }
@@ -204,19 +214,24 @@ impl Unit {
     /// The node cannot be reached, or there is none: a pause, and to where the table says then.
     fn unreachable(&mut self) -> Step {
         self.redirected = None;
-        let (version, now_us) = (self.cluster.table().version, self.cluster.now_us());
+        let seen = self.seen(&self.cluster.table(), self.pending().next());
         self.cluster.trigger(Trigger::Stuck);
-        let next = self.attempt.on_unreachable(now_us, self.until_us, chance());
-        self.follow(next, Vec::new(), version)
+        let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, chance());
+        self.follow(next, Vec::new(), seen)
     }
 
-    fn follow(&mut self, next: Next, which: Vec<usize>, version: u64) -> Step {
+    /// What a pause for a request looks at.
+    fn seen(&self, table: &Table, at: Option<usize>) -> Seen {
+        Seen::new(table, at.and_then(|at| self.targets[at].slot()))
+    }
+
+    fn follow(&mut self, next: Next, which: Vec<usize>, seen: Seen) -> Step {
         match next {
             Next::Send { to, is_asking } => {
                 self.redirected = Some((to, is_asking, which));
                 Step::Place
             }
-            Next::Wait(until_us) => Step::Pausing(Rest::new(until_us, version)),
+            Next::Wait(until_us) => Step::Pausing(Rest::new(until_us, seen)),
             Next::GiveUp => self.give_up(),
         }
     }
@@ -283,7 +298,7 @@ impl Unit {
         if all.iter().any(|ended| matches!(ended, Ended::Failed(..))) {
             return self.take_lost(&sent, all);
         }
-        let version = self.cluster.table().version;
+        let table = self.cluster.table();
         let is_whole = self.together == Together::Whole;
         let error = |ended: &Ended| match ended {
             Ended::Reply(Reply::Error(error)) => Some(error.bytes().clone()),
@@ -333,9 +348,10 @@ impl Unit {
             first.get_or_insert_with(|| (redirect, Vec::new())).1.push(*at);
         }
         let Some((redirect, which)) = first else { return Step::Place };
+        let seen = self.seen(&table, which.first().copied());
         self.note(&redirect);
         let next = self.attempt.on_redirect(&redirect, self.cluster.now_us(), self.until_us, chance());
-        self.follow(next, which, version)
+        self.follow(next, which, seen)
     }
 
     /// The connection was lost. What was not sent, or may be executed twice, is sent again.
@@ -389,10 +405,10 @@ impl Unit {
                     return Some(self.end_round(sent, &ErrorKind::Timeout, Outcome::MaybeExecuted));
                 }
                 let is_safe = sent.which.iter().all(|at| is_retry_safe(&self.commands[*at]));
-                let has_moved = || match self.targets[sent.which[0]] {
-                    Target::Slot(slot, false) => {
-                        let table = self.cluster.table();
-                        table.shard_of(slot).is_some_and(|shard| !Arc::ptr_eq(&shard.primary, &sent.node))
+                let at = sent.which[0];
+                let has_moved = || match self.targets[at] {
+                    Target::Slot(_, false) | Target::Shard(..) => {
+                        self.node_of(at).is_some_and(|(node, _)| !Arc::ptr_eq(&node, &sent.node))
                     }
                     _ => false,
                 };
@@ -505,17 +521,42 @@ pub(super) enum How<'a, 'c> {
     Thread,
 }
 
-/// A pause, until its time or until there is another table.
+/// What the table said when a pause began. The pause ends early when it says something else of the same slot: what it says of others is
+/// no reason to ask again.
+#[derive(Debug)]
+pub(super) struct Seen {
+    version: u64,
+    /// The slot, and its primary.
+    primary: Option<(u16, Weak<Node>)>,
+}
+
+impl Seen {
+    /// Without a slot every other table is news.
+    pub(super) fn new(table: &Table, slot: Option<u16>) -> Self {
+        Self { version: table.version, primary: slot.map(|slot| (slot, primary(table, slot))) }
+    }
+
+    fn is_news(&self, table: &Table) -> bool {
+        let is_other = |(slot, node): &(u16, Weak<Node>)| !primary(table, *slot).ptr_eq(node);
+        table.version != self.version && self.primary.as_ref().is_none_or(is_other)
+    }
+}
+
+fn primary(table: &Table, slot: u16) -> Weak<Node> {
+    table.shard_of(slot).map_or_else(Weak::new, |shard| Arc::downgrade(&shard.primary))
+}
+
+/// A pause, until its time or until there is news.
 #[derive(Debug)]
 pub(super) struct Rest {
     until_us: u64,
-    version: u64,
+    seen: Seen,
     pause: Option<Pause>,
 }
 
 impl Rest {
-    pub(super) fn new(until_us: u64, version: u64) -> Self {
-        Self { until_us, version, pause: None }
+    pub(super) fn new(until_us: u64, seen: Seen) -> Self {
+        Self { until_us, seen, pause: None }
     }
 
     /// Whether it is over. Otherwise its caller is woken when it is.
@@ -525,7 +566,7 @@ impl Rest {
             How::Thread => Waiter::Thread(std::thread::current()),
         };
         let waits = cluster.now_us() < self.until_us
-            && cluster.pause(&mut self.pause, self.until_us, self.version, waiter).is_some();
+            && cluster.pause(&mut self.pause, self.until_us, |table| self.seen.is_news(table), waiter).is_some();
         if !waits {
             self.leave(cluster);
         }
@@ -550,5 +591,43 @@ impl Drop for Unit {
             Step::Pausing(rest) => rest.leave(&self.cluster),
             Step::Place | Step::Over => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use respool_route::cluster::{Refresh, RefreshStep, RefreshTerms, Report};
+    use respool_wire::Value;
+    use std::collections::HashMap;
+
+    #[test]
+    fn what_a_table_says_of_other_slots_ends_no_pause() {
+        let [one, other] = [1, 2].map(|port| Address::new("127.0.0.1", port).unwrap());
+        let mut refresh = Refresh::new(RefreshTerms::default(), vec![one.clone()]);
+        refresh.on_trigger(Trigger::Stuck, 0, 0);
+        let RefreshStep::Ask { number, address } = refresh.poll(0, 0).step else { panic!("nothing is asked") };
+        let node = |port| format!("*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n");
+        let (first, second) = (node(1), node(2));
+        let slots = format!("*2\r\n*3\r\n:0\r\n:99\r\n{first}*3\r\n:100\r\n:16383\r\n{second}");
+        let report = Report::from_slots(&Value::parse(slots.as_bytes()).unwrap(), &address).unwrap();
+        let map = refresh.on_answer(number, Some(report)).unwrap();
+        let mut nodes = HashMap::new();
+        let mut table = |map, version| {
+            let node = |address: &Address| {
+                let new = || Arc::new(Node::new(Config::from_url(&address.to_string()).unwrap()));
+                Arc::clone(nodes.entry(address.clone()).or_insert_with(new))
+            };
+            let mut table = Table::new(map, node);
+            table.version = version;
+            table
+        };
+        let old = table(Arc::clone(&map), 1);
+        let moved = table(Arc::new(map.moved(7, &other).unwrap()), 2);
+        let seen = |slot| Seen::new(&old, slot);
+        assert!([None, Some(7), Some(8)].into_iter().all(|slot| !seen(slot).is_news(&old)));
+        assert!(seen(None).is_news(&moved) && seen(Some(7)).is_news(&moved));
+        assert!(!seen(Some(8)).is_news(&moved) && !seen(Some(100)).is_news(&moved));
     }
 }

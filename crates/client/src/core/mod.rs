@@ -216,10 +216,13 @@ impl Core {
         self.lock().is_closed
     }
 
-    /// Whether there is no connection, and the last attempt to make one has failed.
-    pub(crate) fn is_down(&self) -> bool {
+    /// Whether there is no connection, and the last attempt to make one has failed. Then another one is made behind its pause, for which no
+    /// call waits: what is passed over while it is down would never be found to be up again.
+    pub(crate) fn is_down(self: &Arc<Self>) -> bool {
         let state = self.lock();
-        state.link.is_none() && state.reconnect.failures() > 0
+        let is_down = state.link.is_none() && state.reconnect.failures() > 0;
+        drop(state);
+        is_down && !self.begin_early()
     }
 
     /// Whether a connection that is lost stays so: it had a state that the next one would not have.

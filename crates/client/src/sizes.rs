@@ -115,7 +115,7 @@ impl Sizes {
     }
 }
 
-/// FNV-1a with a last step that spreads it over all bits. Whoever makes two requests meet makes them share a guess.
+/// FNV-1a with a last step that spreads it over all bits. Two requests that meet share a guess.
 #[derive(Clone, Copy)]
 struct Hash(u64);
 

@@ -327,7 +327,7 @@ fn a_large_reply_comes_whole_beside_small_ones() {
         }
         client.call::<()>(cmd("PING")).await.unwrap();
     });
-    // What was given up is read to its end by nobody's call.
+    // What was given up is read to its end without a call.
     wait_until("all is read", Duration::from_secs(20), || Ok(client.stats().in_flight == 0)).unwrap();
     check_idle(&client);
 }

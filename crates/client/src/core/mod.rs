@@ -137,7 +137,7 @@ pub(crate) struct Counts {
 }
 
 impl Core {
-    /// A connection that is nobody's yet. Nothing is dialled.
+    /// A connection of one caller at a time. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Arc<Self> {
         Self::new_with(config, None)
     }

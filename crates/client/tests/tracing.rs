@@ -15,9 +15,12 @@ use tracing_subscriber::registry::LookupSpan;
 
 type Fields = BTreeMap<&'static str, String>;
 
-/// Spans in the order in which they were closed, and the name of the span around each.
+/// The fields of a span, and the name of the span around it.
+type Span = (Fields, Option<&'static str>);
+
+/// Spans in the order in which they were closed.
 #[derive(Clone, Default)]
-struct Closed(Arc<Mutex<Vec<(Fields, Option<&'static str>)>>>);
+struct Closed(Arc<Mutex<Vec<Span>>>);
 
 struct Into<'f>(&'f mut Fields);
 

@@ -214,7 +214,10 @@ fn a_pause_of_writes_holds_functions_that_may_write() {
         redis.register_function{function_name='Read', callback=function() return 7 end, flags={'no-writes'}}";
     assert_eq!(ask(&mut client, &["FUNCTION", "LOAD", library]), "$4\r\nboth\r\n");
     for _ in 0..2 {
+        assert_eq!(ask(&mut client, &["SCRIPT", "LOAD", "#!lua flags=no-writes\nreturn 2"]).len(), 47);
         assert_eq!(ask(&mut client, &["CLIENT", "PAUSE", "600000", "WRITE"]), "+OK\r\n");
+        let digest = "ae33f9227913b24d053a555637f98260b23bd3a3";
+        assert_eq!(ask(&mut other, &["EVALSHA", digest, "0"]), ":2\r\n");
         assert_eq!(ask(&mut other, &["FCALL", "read", "0"]), ":7\r\n");
         assert_eq!(ask(&mut other, &["FCALL", "READ", "1", "k"]), ":7\r\n");
         other.send_command(&["FCALL", "write", "1", "k"]).expect("it is sent");

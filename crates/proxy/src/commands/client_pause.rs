@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
-use crate::scripts::functions::{Functions, PausedCall};
+use crate::scripts::functions::{Functions, PausedCall, script_of};
 use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
 use crate::workers::operator_state::KeptClientPause;
@@ -129,14 +129,15 @@ impl<E: Execute> Env<E> {
 
 impl<E: Execute> Env<E> {
     /// Whether a request may change data; of a script, what its first line says of it is believed.
-    pub(crate) fn may_change(&self, row: &Row, args: Args<'_>) -> bool {
+    pub(crate) fn may_change(&mut self, row: &Row, args: Args<'_>) -> bool {
         use ScriptingCommand as S;
         may_change(row)
             && !match row.command {
                 Command::Scripting(S::Eval) => is_readonly_script(args.at(1)),
-                Command::Scripting(S::Evalsha) => {
-                    self.scripts().find(args.at(1)).is_some_and(|script| is_readonly_script(&script))
-                }
+                Command::Scripting(S::Evalsha) => match &mut self.engine {
+                    Some(engine) => script_of(engine, args.at(1)).is_some_and(|script| is_readonly_script(&script)),
+                    None => self.scripts().find(args.at(1)).is_some_and(|script| is_readonly_script(&script)),
+                },
                 _ => false,
             }
     }

@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::id::NodeId;
 use crate::reply::progress::LostReply;
-use crate::scripts::listing::{Listing, Names, readonly_functions};
+use crate::scripts::listing::{Listing, Names, readonly_functions, text};
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_command::{Command, Execute, Outcome, Row, ScriptingCommand, SessionView, resolve};
@@ -38,12 +38,23 @@ impl Functions {
 
 /// The functions of the engine in this process that change nothing. It is asked once in a pause, as nodes are: nothing loads any meanwhile.
 fn functions_of(engine: &mut impl Execute) -> Names {
-    let args: ArgsBuf = [&b"FUNCTION"[..], b"LIST"].into_iter().collect();
-    let Ok(row) = resolve(args.as_args()) else { return Names::new() };
+    readonly_functions(&answer_of(engine, &[b"FUNCTION", b"LIST"])).unwrap_or_default()
+}
+
+/// The text of a script of the engine in this process, by its digest.
+pub(crate) fn script_of(engine: &mut impl Execute, digest: &[u8]) -> Option<Vec<u8>> {
+    text(&answer_of(engine, &[b"SCRIPT", b"SHOW", digest]))
+}
+
+/// What an engine replies to a question that changes nothing.
+fn answer_of(engine: &mut impl Execute, words: &[&[u8]]) -> Vec<u8> {
+    let args: ArgsBuf = words.iter().copied().collect();
     let mut reply = Vec::new();
-    let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
-    let _: Outcome = engine.execute(row, args.as_args(), &mut SessionView::default(), &mut encoder);
-    readonly_functions(&reply).unwrap_or_default()
+    if let Ok(row) = resolve(args.as_args()) {
+        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+        let _: Outcome = engine.execute(row, args.as_args(), &mut SessionView::default(), &mut encoder);
+    }
+    reply
 }
 
 /// What becomes of a call during a pause of writes.

@@ -106,10 +106,10 @@ pub(super) fn zipmap(bytes: &[u8]) -> Option<Listpack> {
     (at == last && (told >= LONG || usize::from(told) == count)).then_some(pack)
 }
 
-/// Reads the length at `at`; returns where the bytes begin, and the length.
+/// Reads the length at `at`; returns where the bytes begin, and the length. One that would fit into a byte was written by no server.
 fn zipmap_length(entries: &[u8], at: usize) -> Option<(usize, usize)> {
     match *entries.get(at)? {
-        LONG => Some((at + 5, u32_at(entries, at + 1)?)),
+        LONG => Some((at + 5, u32_at(entries, at + 1).filter(|len| *len >= usize::from(LONG))?)),
         END => None,
         len => Some((at + 1, usize::from(len))),
     }
@@ -147,6 +147,9 @@ mod tests {
     fn zipmaps_are_read_or_refused() {
         let map = b"\x02\x03foo\x03\0bar\x05hello\x05\x02world..\xff";
         assert_eq!(texts(&zipmap(map).expect("it is sound")), [&b"foo"[..], b"bar", b"hello", b"world"]);
+        assert!(zipmap(b"\x01\xfe\x03\0\0\0foo\x03\0bar\xff").is_none(), "a length of five bytes for three");
+        let long = [&b"\x01\x01f\xfe\xfe\0\0\0\0"[..], &[b'x'; 254], b"\xff"].concat();
+        assert_eq!(texts(&zipmap(&long).expect("it is sound"))[1].len(), 254);
         for at in 0..map.len() {
             for bit in 0..8 {
                 let mut broken = map.to_vec();

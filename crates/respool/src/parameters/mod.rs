@@ -389,6 +389,8 @@ fn needs_restart(row: &Parameter) -> String {
 fn tidied(row: &Parameter, value: String) -> String {
     match (row.name, value.parse::<i64>()) {
         ("hz", Ok(hz)) => hz.clamp(1, 500).to_string(),
+        // Another word for it.
+        ("oom-score-adj", _) if value == "relative" => "yes".to_owned(),
         _ => value,
     }
 }

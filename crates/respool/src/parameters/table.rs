@@ -198,6 +198,20 @@ pub static SECTIONS: &[Section] = &[
             row("hash-max-listpack-value", Kind::Memory { min: 0, max: LONG_MAX }, "64", Effect::Engine)
                 .formerly("hash-max-ziplist-value"),
             row("set-max-intset-entries", Kind::Number { min: 0, max: i64::MAX }, "512", Effect::Engine),
+            row(
+                "set-max-listpack-entries",
+                Kind::Number { min: 0, max: i64::MAX },
+                "128",
+                Effect::Without("sets of texts are hash tables, as in Redis 7.0"),
+            )
+            .flags(HIDDEN),
+            row(
+                "set-max-listpack-value",
+                Kind::Memory { min: 0, max: LONG_MAX },
+                "64",
+                Effect::Without("sets of texts are hash tables, as in Redis 7.0"),
+            )
+            .flags(HIDDEN),
             row("zset-max-listpack-entries", Kind::Number { min: 0, max: i64::MAX }, "128", Effect::Engine)
                 .formerly("zset-max-ziplist-entries"),
             row("zset-max-listpack-value", Kind::Memory { min: 0, max: LONG_MAX }, "64", Effect::Engine)
@@ -456,19 +470,8 @@ pub static SECTIONS: &[Section] = &[
                 Effect::Only(&[""], "threads are not bound to processors: use taskset"),
             )
             .flags(IMMUTABLE),
-            row(
-                "oom-score-adj",
-                Kind::Word(&["no", "yes", "relative", "absolute"]),
-                "no",
-                Effect::Only(&["no"], "the score of the process is not changed"),
-            ),
-            row(
-                "oom-score-adj-values",
-                Kind::OomValues,
-                "0 200 800",
-                Effect::Without("the score of the process is not changed"),
-            )
-            .flags(MULTI),
+            row("oom-score-adj", Kind::Word(&["no", "yes", "relative", "absolute"]), "no", Effect::Kept).flags(PROCESS),
+            row("oom-score-adj-values", Kind::OomValues, "0 200 800", Effect::Kept).flags(MULTI | PROCESS),
             row("disable-thp", Kind::Switch, "yes", Effect::Without("no process is forked, so large pages do no harm"))
                 .flags(IMMUTABLE),
             row("crash-log-enabled", Kind::Switch, "yes", Effect::Without("a panic is told in the log")),

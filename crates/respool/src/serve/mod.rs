@@ -37,6 +37,7 @@ mod counters;
 mod files;
 pub mod handover;
 pub mod hooks;
+mod oom_score;
 mod server_config;
 mod tls;
 

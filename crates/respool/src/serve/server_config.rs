@@ -14,12 +14,16 @@ use zeroize::Zeroizing;
 
 use super::config;
 use super::files::Files;
+use super::oom_score::OomScore;
 use crate::control::Control;
 use crate::parameters::{Asker, Changes, PASSWORD, Parameters, rewrite};
 use crate::settings::Process;
 
 /// The largest file that is written anew.
 const FILE_BYTES_MAX: u64 = 16 << 20;
+
+const OOM_SCORE: &str = "oom-score-adj";
+const OOM_SCORE_VALUES: &str = "oom-score-adj-values";
 
 /// The parameters of one embedded server, and what they are about.
 pub(super) struct ServerConfig {
@@ -35,11 +39,34 @@ struct State {
     prepared: Option<Changes>,
     /// The password among what is prepared.
     password: Option<Zeroizing<Vec<u8>>>,
+    oom_score: OomScore,
+}
+
+impl State {
+    fn adjust_oom_score(&mut self, changes: &Changes) -> Result<(), String> {
+        let Self { parameters, oom_score, .. } = self;
+        let changed = [OOM_SCORE, OOM_SCORE_VALUES].map(|name| changes.value(name));
+        let Some(name) = changed.iter().position(Option::is_some).map(|place| [OOM_SCORE, OOM_SCORE_VALUES][place])
+        else {
+            return Ok(());
+        };
+        let [mode, values] = changed;
+        let mode = mode.unwrap_or_else(|| parameters.value(OOM_SCORE));
+        let values = values.unwrap_or_else(|| parameters.value(OOM_SCORE_VALUES));
+        oom_score.apply(mode, values).map_err(|error| {
+            tracing::warn!("{OOM_SCORE} cannot be applied: {error}");
+            failed(name, "Failed to apply new oom_score_adj configuration, check server logs.")
+        })
+    }
 }
 
 impl ServerConfig {
     pub(super) fn new(parameters: Parameters, control: Arc<Control>, number: usize, files: Arc<Files>) -> Arc<Self> {
-        let state = Mutex::new(State { parameters, prepared: None, password: None });
+        let mut oom_score = OomScore::default();
+        if let Err(error) = oom_score.apply(parameters.value(OOM_SCORE), parameters.value(OOM_SCORE_VALUES)) {
+            tracing::warn!("{OOM_SCORE} cannot be applied: {error}");
+        }
+        let state = Mutex::new(State { parameters, prepared: None, password: None, oom_score });
         Arc::new(Self { control, number, files, state })
     }
 
@@ -121,6 +148,7 @@ impl ServerConfig {
     fn commit(&self) -> Result<ConfigAnswer, String> {
         let mut state = self.state();
         let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
+        state.adjust_oom_score(&changes)?;
         if let Some(directory) = changes.value("dir") {
             std::env::set_current_dir(directory).map_err(|error| failed("dir", &reason(&error)))?;
         }

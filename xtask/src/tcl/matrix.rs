@@ -8,11 +8,18 @@ use std::time::Instant;
 use std::{fs, io};
 
 use super::output::Tally;
+use super::source::Suite;
 use super::unit::Deployment;
 use super::{Options, judge, shown, unit};
 use crate::{Outcome, command};
 
-const FILE: &str = "tcl-embedded.tsv";
+/// The table of a suite.
+fn file(suite: Suite) -> &'static str {
+    match suite {
+        Suite::Redis => "tcl-embedded.tsv",
+        Suite::Valkey => "tcl-embedded-valkey.tsv",
+    }
+}
 const LEFT_OUT: &str = "tcl-embedded-left-out.tsv";
 
 /// Why tests with a tag are left out.
@@ -74,13 +81,13 @@ enum Given {
     LeftOut(String),
 }
 
-fn load() -> io::Result<Vec<Row>> {
-    let rows = command::expected(FILE, 5)?.into_iter().map(|fields| {
+fn load(suite: Suite) -> io::Result<Vec<Row>> {
+    let rows = command::expected(file(suite), 5)?.into_iter().map(|fields| {
         let [unit, mode, ok, failed, rest] = <[String; 5]>::try_from(fields).expect("five were read");
         let given = match (ok.parse(), failed.parse(), rest.parse()) {
             (Ok(ok), Ok(failed), Ok(ignored)) => Given::Counts(ok, failed, ignored),
             _ if ok == "-" => Given::LeftOut(rest),
-            _ => return Err(command::malformed(FILE, &unit, &"neither counts nor a reason")),
+            _ => return Err(command::malformed(file(suite), &unit, &"neither counts nor a reason")),
         };
         Ok(Row { unit, mode, given })
     });
@@ -89,8 +96,8 @@ fn load() -> io::Result<Vec<Row>> {
 
 pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
     let mode = if options.internal { "internal" } else { "external" };
-    let mut rows = if options.embedded { load()? } else { Vec::new() };
-    let is_judged = options.embedded && !options.internal;
+    let mut rows = if options.embedded { load(options.suite)? } else { Vec::new() };
+    let is_judged = options.embedded && !options.internal && options.suite == Suite::Redis;
     let mut left_out = if is_judged { load_left_out()? } else { Vec::new() };
     let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
     let (mut total, mut complaints) = (Tally::default(), Vec::new());
@@ -136,7 +143,7 @@ pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
                 Some(place) => rows[place].given = given,
                 None => rows.push(Row { unit: unit.clone(), mode: mode.to_owned(), given }),
             }
-            save(&rows)?;
+            save(options.suite, &rows)?;
         }
         total.add(tally);
     }
@@ -165,18 +172,27 @@ fn save_left_out(rows: &[LeftOut]) -> io::Result<()> {
     fs::write(command::root().join("xtask").join("expected").join(LEFT_OUT), text)
 }
 
-fn save(rows: &[Row]) -> io::Result<()> {
-    let mut text = "# What redis 7.0.15's suite gives against `respool server` (cargo xtask tcl --embedded --save, with --internal as well), without tests that\n\
-                    # are slow or need replication, a snapshot or an append-only file:\n\
-                    # unit, mode, ok, failed, ignored; or two dashes and why the unit is left out.\n"
-        .to_owned();
+fn save(suite: Suite, rows: &[Row]) -> io::Result<()> {
+    let what = match suite {
+        Suite::Redis => {
+            "redis 7.0.15's suite gives against `respool server` (cargo xtask tcl --embedded --save, with --internal as well)"
+        }
+        Suite::Valkey => {
+            "Valkey 9.1.2's suite gives against `respool server` (cargo xtask tcl --suite valkey --embedded --save)"
+        }
+    };
+    let mut text = format!(
+        "# What {what}, without tests that\n\
+         # are slow or need replication, a snapshot or an append-only file:\n\
+         # unit, mode, ok, failed, ignored; or two dashes and why the unit is left out.\n"
+    );
     for Row { unit, mode, given } in rows {
         text += &match given {
             Given::Counts(ok, failed, ignored) => format!("{unit}\t{mode}\t{ok}\t{failed}\t{ignored}\n"),
             Given::LeftOut(why) => format!("{unit}\t{mode}\t-\t-\t{why}\n"),
         };
     }
-    fs::write(command::root().join("xtask").join("expected").join(FILE), text)
+    fs::write(command::root().join("xtask").join("expected").join(file(suite)), text)
 }
 
 #[cfg(test)]
@@ -185,11 +201,12 @@ mod tests {
 
     #[test]
     fn the_committed_matrix_can_be_read() {
-        let rows = load().unwrap();
-        for (place, row) in rows.iter().enumerate() {
-            assert!(["external", "internal"].contains(&row.mode.as_str()), "{}: {}", row.unit, row.mode);
-            let is_same = |other: &Row| other.unit == row.unit && other.mode == row.mode;
-            assert!(!rows[..place].iter().any(is_same), "{} ({}) is written down twice", row.unit, row.mode);
+        for rows in [Suite::Redis, Suite::Valkey].map(|suite| load(suite).unwrap()) {
+            for (place, row) in rows.iter().enumerate() {
+                assert!(["external", "internal"].contains(&row.mode.as_str()), "{}: {}", row.unit, row.mode);
+                let is_same = |other: &Row| other.unit == row.unit && other.mode == row.mode;
+                assert!(!rows[..place].iter().any(is_same), "{} ({}) is written down twice", row.unit, row.mode);
+            }
         }
     }
 }

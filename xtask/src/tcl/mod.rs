@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let counts = Counts::load(options.cluster_mode)?;
     let expectations = match options {
         Options { through_proxy: true, .. } => Expectations::of_respool(options.cluster_mode)?,
-        Options { embedded: true, internal: false, .. } => Expectations::of_embedded()?,
+        Options { embedded: true, internal: false, suite: source::Suite::Redis, .. } => Expectations::of_embedded()?,
         _ => Expectations::none(),
     };
     if options.list {
@@ -81,8 +81,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
     let mut server = None;
     if options.embedded {
-        source = source::with_server(options.suite, &source, &options.binary.locate("release")?)?;
-        server = Some(source.join("src").join(options.suite.server()));
+        let tree = source::with_server(options.suite, &source, &options.binary.locate("release")?)?;
+        server = Some(tree.join("src").join(options.suite.server()));
+        // Valkey's suite is told where programs are, and asks where the folder of its tests really is.
+        if options.suite == source::Suite::Redis {
+            source = tree;
+        }
     }
     let deployment = Deployment { source, respool, server, expectations: &expectations, options };
     if options.embedded || options.internal {

@@ -98,7 +98,8 @@ pub(super) fn locate(suite: Suite, given: Option<&Path>) -> io::Result<PathBuf> 
     Ok(source)
 }
 
-/// The suite in a folder of its own, where `program` stands in the place of its server.
+/// A folder with the programs of the suite, where `program` stands in the place of its server; and the suite itself in the folder above,
+/// as that of redis takes programs from nowhere else.
 pub(super) fn with_server(suite: Suite, source: &Path, program: &Path) -> io::Result<PathBuf> {
     let tree = command::target_directory()?.join("suites").join(format!("{}-by-respool", suite.package()));
     let programs = tree.join("src");

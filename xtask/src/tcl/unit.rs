@@ -11,6 +11,7 @@ use respool_testkit::{Address, RedisServer, Respool, wait_until};
 use super::Options;
 use super::expected::Expectations;
 use super::output::{self, Ending, Failure, Run, Tally};
+use super::source;
 use crate::command;
 
 /// The first port that the suite takes for itself and its servers, and how many it may take: below those that the system gives away, and
@@ -130,6 +131,10 @@ impl Deployment<'_> {
             suite.args(["--baseport", INTERNAL_PORTS.0, "--portcount", INTERNAL_PORTS.1]);
         }
         suite.args(["--tags", &self.tags(unit)]);
+        if self.options.suite == source::Suite::Valkey {
+            // Encodings of values are those of redis 7.0.
+            suite.arg("--ignore-encoding");
+        }
         let mut run = run(suite, unit, skipped, only, timeout_s)?;
         if let Some(what) = respool.as_mut().and_then(damage) {
             run.broken = Some(what);
@@ -183,6 +188,9 @@ impl Deployment<'_> {
         let mut suite = Command::new("tclsh");
         // No colours.
         suite.current_dir(&self.source).arg("tests/test_helper.tcl").env_remove("TERM");
+        if let Some(programs) = self.server.as_ref().and_then(|server| server.parent()) {
+            suite.env("VALKEY_BIN_DIR", programs);
+        }
         suite
     }
 }

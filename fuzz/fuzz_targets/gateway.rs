@@ -10,14 +10,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use respool_command::{EventClasses, Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{
-    Action, ConnId, Credentials, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WritePolicy,
-};
+use respool_connection::{Action, ConnId, Credentials, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId, WritePolicy};
 use respool_proxy::{
     Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Mail, NodeConfig, PoolMode, ProcessBudget,
     ProcessFacts, Reconnects, Shared, Timeouts, UserLimits, Worker, WorkerSetup,
 };
-use respool_route::{DeadNode, Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
+use respool_route::{DeadNode, Node, NodePlace, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use respool_wire::{Args, Encoder, ReplyError, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -143,7 +141,7 @@ fn routes(names: &[String]) -> (Arc<Topology>, Routes) {
     };
     let (most, rest) = names.split_at(names.len() - 1);
     let (main, other) = (of(most), of(rest));
-    let pools = vec![Pool::plain("main", Arc::clone(&main)), Pool { first: most.len(), ..Pool::plain("other", other) }];
+    let pools = vec![Pool::plain("main", Arc::clone(&main)), Pool { first: NodePlace::new(most.len()), ..Pool::plain("other", other) }];
     let route = Route {
         name: "x".into(),
         when: When { prefix: b"x:".as_slice().into(), ..When::default() },
@@ -606,7 +604,7 @@ fuzz_target!(|script: &[u8]| {
     let setup = WorkerSetup {
         config: Arc::new(config(*shape & 127)),
         shared: Arc::clone(&shared),
-        number: 0,
+        number: WorkerId::FIRST,
         engine: None,
         entropy: 7,
     };

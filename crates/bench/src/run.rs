@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use respool_connection::Service;
+use respool_connection::{Service, WorkerId};
 use respool_net::{Setup, TransportOptions, Worker, mailbox};
 
 use crate::clock::{monotonic_ns, own_processor_ns};
@@ -125,7 +125,7 @@ pub(crate) fn drive<M: Service>(machine: M, tls: Arc<respool_net::tls::TlsClient
         machine,
         inbox,
         workers: vec![postbox],
-        number: 0,
+        number: WorkerId::FIRST,
         listeners: Vec::new(),
         engines: Vec::new(),
         transport: TransportOptions { keepalive: None, ..TransportOptions::default() },

@@ -38,6 +38,6 @@ pub use outbox::{Outbox, Segments};
 pub use reconnect::{Backoff, DialAdvice, DialRate, Reconnect, ReconnectTerms};
 pub use ring::{Ring, Seq};
 pub use server::Server;
-pub use service::{Peer, Service, ServiceAction};
+pub use service::{Peer, Service, ServiceAction, WorkerId};
 pub use tickets::{Ticket, Tickets};
 pub use upstream::{Event, Fault, Patience, Phase, Pushes, Shake, Upstream, WritePolicy};

@@ -1,6 +1,7 @@
 //! The part of the seam that only a server needs: clients are accepted, and workers of one process send each other mail.
 
 use crate::{ConnId, Machine};
+use std::fmt::{Display, Formatter};
 
 /// Who is at the other end of an accepted connection, as text for `CLIENT LIST` and logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,13 +21,39 @@ pub struct Peer {
     pub identity: Option<String>,
 }
 
+/// A worker: one machine with its loop. Those of one process are counted from 0, in the order of their mailboxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId(u16);
+
+impl WorkerId {
+    /// The worker that does what one of them has to do.
+    pub const FIRST: Self = Self(0);
+
+    /// The worker at a place of lists that run parallel to the workers. Panics beyond 65,535.
+    pub const fn new(place: usize) -> Self {
+        assert!(place <= u16::MAX as usize, "a worker is a thread");
+        Self(place as u16)
+    }
+
+    /// The place in such lists.
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Display for WorkerId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
 /// What a service asks of the process that it runs in, as [`crate::Action::Service`].
 #[derive(Debug)]
 pub enum ServiceAction<Mail> {
     /// Give `mail` to the machine of another worker.
     Post {
-        /// The worker's number, from 0.
-        worker: usize,
+        /// Which one.
+        worker: WorkerId,
         /// What it gets.
         mail: Mail,
     },

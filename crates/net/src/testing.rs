@@ -5,7 +5,7 @@ use crate::mailbox::{Inbox, Postbox};
 use crate::tls::{ClientCertificates, KeyPair, ServerTls, TlsServer};
 use crate::worker::Setup;
 use crate::{Listener, TransportOptions};
-use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction, WorkerId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ pub(crate) fn alone<R: Reacts>(
         machine: Reacting(reacts),
         inbox,
         workers: vec![postbox],
-        number: 0,
+        number: WorkerId::FIRST,
         listeners,
         engines: Vec::new(),
         transport: TransportOptions::default(),

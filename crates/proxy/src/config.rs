@@ -254,7 +254,7 @@ pub struct Config {
 impl Config {
     /// Whether a node is among those that are configured.
     pub(crate) fn has_node(&self, node: NodeId) -> bool {
-        node.place() < self.nodes.len()
+        node.index() < self.nodes.len()
     }
 
     /// The nodes of the plain topology, in order.
@@ -274,11 +274,11 @@ impl Config {
 
     /// What is configured of a node, if it has not gone.
     pub(crate) fn node(&self, node: NodeId) -> Option<&NodeConfig> {
-        self.nodes.get(node.place())
+        self.nodes.get(node.index())
     }
 
     /// The node for which `is_meant` holds.
     pub(crate) fn find_node(&self, is_meant: impl FnMut(&NodeConfig) -> bool) -> Option<NodeId> {
-        self.nodes.iter().position(is_meant).map(NodeId::at)
+        self.nodes.iter().position(is_meant).map(NodeId::nth)
     }
 }

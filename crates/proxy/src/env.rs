@@ -24,7 +24,7 @@ use crate::session::table::Clients;
 use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Millis, Row};
-use respool_connection::{Action, Now, ServiceAction};
+use respool_connection::{Action, Now, ServiceAction, WorkerId};
 use respool_route::RouteScratch;
 use respool_wire::RequestDecoder;
 use std::collections::{BTreeMap, VecDeque};
@@ -37,8 +37,8 @@ pub struct WorkerSetup<E> {
     pub config: Arc<Config>,
     /// What all workers have in common.
     pub shared: Arc<Shared>,
-    /// Which worker this is, from 0.
-    pub number: usize,
+    /// Which worker this is.
+    pub number: WorkerId,
     /// The engine that answers, if there are no nodes.
     pub engine: Option<E>,
     /// Seed of the jitter of reconnects.
@@ -59,7 +59,7 @@ pub(crate) struct Env<E> {
     /// Room for the keys of requests that are judged.
     pub(crate) permit_keys: KeyPositions,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) number: usize,
+    pub(crate) number: WorkerId,
     pub(crate) engine: Option<E>,
     pub(crate) now: Now,
     pub(crate) clients: Clients,
@@ -119,7 +119,7 @@ impl<E> Env<E> {
 
     /// The environment of a worker with no connections.
     pub(crate) fn new(setup: WorkerSetup<E>) -> Self {
-        let counters = Arc::clone(&setup.shared.counters[setup.number]);
+        let counters = Arc::clone(&setup.shared.counters[setup.number.get()]);
         let mut env = Self {
             lanes: Lanes::new(&setup.config, setup.entropy),
             clients: Clients::new(Arc::clone(&counters)),
@@ -162,7 +162,7 @@ impl<E> Env<E> {
             slices: Slices::default(),
         };
         env.clients.output_hard = env.config.budgets.client_output_hard;
-        env.lanes.asks = env.number == 0 && env.config.dials_ahead;
+        env.lanes.asks = env.number == WorkerId::FIRST && env.config.dials_ahead;
         env.shared.name_nodes(env.config.nodes.iter().map(|node| node.name.clone()));
         env
     }

@@ -1,8 +1,9 @@
 //! What the proxy tells the program around it, and what it asks of it. A pure crate can neither log nor end a process.
 
 use crate::config::Config;
+use crate::session::id::ClientNumber;
 use respool_command::{Categories, Row};
-use respool_connection::Peer;
+use respool_connection::{Peer, WorkerId};
 use respool_wire::{Args, ArgsBuf};
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ pub enum Event {
     NodeOut {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// What went wrong.
         why: String,
     },
@@ -23,8 +24,8 @@ pub enum Event {
     NodeReached {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// The address at which it was reached.
         address: String,
         /// Time from the beginning of the dial to the end of the handshake, in microseconds.
@@ -36,8 +37,8 @@ pub enum Event {
     NodeMoved {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// The addresses to which its name resolves.
         to: String,
     },
@@ -45,8 +46,8 @@ pub enum Event {
     AddressLeft {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// How many connections.
         connections: usize,
     },
@@ -54,8 +55,8 @@ pub enum Event {
     NodeRefuses {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// The node's error.
         why: String,
     },
@@ -63,8 +64,8 @@ pub enum Event {
     NodeUnfit {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// What it is, and how to correct the settings.
         what: &'static str,
     },
@@ -72,15 +73,15 @@ pub enum Event {
     NodeBack {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
     },
     /// A node's replies were not those to its requests. Its connection has been given up.
     OutOfStep {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
     },
     /// A client was refused.
     ClientRefused {
@@ -92,7 +93,7 @@ pub enum Event {
     /// A client was disconnected because of what it left unread or unsaid. There are only so many of these in a time.
     ClientCutOff {
         /// Its number.
-        client: u64,
+        client: ClientNumber,
         /// Its address.
         address: String,
         /// Its user.
@@ -108,8 +109,8 @@ pub enum Event {
     ElementLost {
         /// The node's name.
         node: String,
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// What went wrong.
         why: String,
         /// Times before it that were not told of.
@@ -117,8 +118,8 @@ pub enum Event {
     },
     /// A worker has ended although nodes had not answered all that they were sent: the drain's time was over.
     DrainCutOff {
-        /// The worker's number.
-        worker: usize,
+        /// The worker.
+        worker: WorkerId,
         /// Requests of which it is not known whether they have been executed.
         requests: usize,
     },

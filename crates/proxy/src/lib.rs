@@ -71,6 +71,7 @@ pub use mail::{Mail, QueryMessage};
 pub use pubsub::subscriber::Message;
 pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
+pub use session::id::ClientNumber;
 pub use tracking::state::{LostRedirect, Redirected};
 pub use worker::Worker;
 pub use workers::budget::ProcessBudget;

@@ -11,6 +11,7 @@ use crate::pubsub::query::{PubsubAnswer, PubsubQuery};
 use crate::slab::Handle;
 use crate::tracking::state::{LostRedirect, Redirect, RedirectSearch, Redirected};
 use crate::workers::query::WorkerQuery;
+use respool_connection::WorkerId;
 use std::sync::Arc;
 
 /// What may be sent to a worker.
@@ -42,7 +43,7 @@ pub struct QueryMessage(pub(crate) Content);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    Ask { from: usize, handle: Handle, query: Arc<Query> },
+    Ask { from: WorkerId, handle: Handle, query: Arc<Query> },
     Answer { handle: Handle, answer: Answer },
 }
 

@@ -5,7 +5,7 @@
 //! `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test linear`, and `RESPOOL_WORLD_SEEDS=n` runs so many, from
 //! `RESPOOL_WORLD_FIRST=n` on.
 
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use respool_testkit::linear::{Verdict, check, count};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl World {
     fn new(seed: u64, has_clock_steps: bool) -> Self {
         let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
         let config = Arc::new(first_config(seed));
-        let setup = WorkerSetup { config, shared, number: 0, engine: None, entropy: seed };
+        let setup = WorkerSetup { config, shared, number: WorkerId::FIRST, engine: None, entropy: seed };
         Self {
             worker: Worker::new(setup),
             chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
@@ -243,7 +243,7 @@ impl World {
                     client.may_read = true;
                 }
             }
-            Action::Service(ServiceAction::Post { worker: 0, mail }) => self.worker.handle_mail(mail),
+            Action::Service(ServiceAction::Post { worker: WorkerId::FIRST, mail }) => self.worker.handle_mail(mail),
             other => panic!("{other:?} was not to be expected"),
         }
     }

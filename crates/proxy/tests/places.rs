@@ -16,7 +16,7 @@ mod support;
 use chance::Chance;
 use client::Client;
 use node::{End, Servers};
-use respool_connection::{Action, ConnId, Endpoint, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{Action, ConnId, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
 use respool_proxy::{Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
 use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,8 @@ impl World {
         let settings = Settings::any(&mut chance);
         let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
         let config = Arc::new(settings.config(seed));
-        let setup = WorkerSetup { config, shared: Arc::clone(&shared), number: 0, engine: None, entropy: seed };
+        let setup =
+            WorkerSetup { config, shared: Arc::clone(&shared), number: WorkerId::FIRST, engine: None, entropy: seed };
         let mut worker = Worker::new(setup);
         let operator = worker.handle_accept(Peer::default()).expect("there is room");
         Self {

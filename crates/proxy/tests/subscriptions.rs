@@ -5,9 +5,9 @@
 //! to, and nodes know of nothing else. Meanwhile routes come, change and go: channels move between pools and get other names
 //! there, and those who subscribe notice nothing but what they miss on the way. A seed that fails fails again: `RESPOOL_WORLD_SEED=n`.
 
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
 use respool_proxy::{Config, Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
-use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
+use respool_route::{Node, NodePlace, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use respool_wire::{
     Encoder, Protocol, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Value, elements,
     encode_request,
@@ -102,7 +102,7 @@ fn routed(seed: u64, number: usize) -> Config {
     }
     let pool = |first: usize| {
         let topology = Topology::new(Scheme::default(), vec![Node::new(&config.nodes[first].name)]).unwrap();
-        Pool { first, ..Pool::plain(["main", "other"][first], Arc::new(topology)) }
+        Pool { first: NodePlace::new(first), ..Pool::plain(["main", "other"][first], Arc::new(topology)) }
     };
     let pools = vec![pool(0), pool(1)];
     let route = |(prefix, pool, strip, add): &Said| Route {
@@ -162,8 +162,9 @@ impl World {
     fn new(seed: u64) -> Self {
         let config = Arc::new(config(NODES, seed));
         let shared = Arc::new(Shared::new(WORKERS, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
-        let worker = |number| {
+        let worker = |place| {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
+            let number = WorkerId::new(place);
             Worker::new(WorkerSetup { config, shared, number, engine: None, entropy: seed })
         };
         Self {
@@ -415,7 +416,7 @@ impl World {
                     client.may_read = true;
                 }
             }
-            Action::Service(ServiceAction::Post { worker, mail }) => self.mail.push_back((worker, mail)),
+            Action::Service(ServiceAction::Post { worker, mail }) => self.mail.push_back((worker.get(), mail)),
             Action::Service(ServiceAction::StopAccepting)
             | Action::Finish { .. }
             | Action::Service(ServiceAction::Exit) => {

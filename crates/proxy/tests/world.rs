@@ -5,7 +5,7 @@
 //!
 //! Long because clients, nodes and what is expected of them make one world.
 
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
 use respool_proxy::limits::LARGE_REPLY_BYTES;
 use respool_proxy::{
     Budgets, Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup,
@@ -165,7 +165,7 @@ impl World {
         let setup = WorkerSetup {
             config: Arc::new(config),
             shared: Arc::clone(&shared),
-            number: 0,
+            number: WorkerId::FIRST,
             engine: None,
             entropy: seed,
         };
@@ -435,7 +435,7 @@ impl World {
                 }
             }
             // A worker alone writes to itself at most.
-            Action::Service(ServiceAction::Post { worker: 0, mail }) => self.worker.handle_mail(mail),
+            Action::Service(ServiceAction::Post { worker: WorkerId::FIRST, mail }) => self.worker.handle_mail(mail),
             Action::Service(_) | Action::Finish { .. } => {
                 panic!("{action:?} was not to be expected")
             }

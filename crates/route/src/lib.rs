@@ -29,7 +29,7 @@ mod topology;
 pub use channels::Led;
 pub use gather::Gather;
 pub use hash_tag::{TagRule, UnknownTagRule};
-pub use node::{Node, NodeIndex};
+pub use node::{Node, NodeIndex, NodePlace};
 pub use placement::{
     KeyHash, Placement, PlacementError, Rule, SLOTS, Scheme, UnknownKeyHash, UnknownScheme, slot, slots_of,
 };

@@ -1,4 +1,6 @@
-//! What a placement knows of a node: its position in the list, its name and its weight.
+//! What a placement knows of a node: its position in the list, its name and its weight; and its position in the list of all pools.
+
+use std::fmt;
 
 /// The position of a node in its topology's list, counted from zero.
 ///
@@ -20,6 +22,35 @@ impl NodeIndex {
     /// The position as an index into lists that run parallel to the topology's.
     pub const fn get(self) -> usize {
         self.0 as usize
+    }
+}
+
+/// The position of a node in the list of all nodes of the settings, those of every pool and replicas among them, counted from
+/// zero.
+///
+/// A pool's primaries are a part of that list; [`Pool::place`](crate::Pool::place) leads from one to the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodePlace(u32);
+
+impl NodePlace {
+    /// The first node of the list.
+    pub const FIRST: Self = Self(0);
+
+    /// Names the node at `index`. Panics beyond 32 bits, which no settings reach.
+    pub const fn new(index: usize) -> Self {
+        assert!(index <= u32::MAX as usize, "nodes fit into memory");
+        Self(index as u32)
+    }
+
+    /// The position as an index into lists that run parallel to that of all nodes.
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for NodePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

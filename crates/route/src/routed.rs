@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use respool_command::{Categories, Flags, KeyPosition, RequestPolicy, Row};
 use respool_wire::{Args, ArgsBuf, Encoder, Request, request_bulk, request_head};
 
-use crate::node::NodeIndex;
+use crate::node::{NodeIndex, NodePlace};
 use crate::plan::{Plan, PlanError, plan};
 use crate::routes::{Pool, Rewrite, Routes, Subject, When};
 use crate::scan::ScanStep;
@@ -22,7 +22,7 @@ pub struct Place {
     /// The number of the route.
     pub route: u16,
     /// Where the node stands in the list of all nodes.
-    pub node: u16,
+    pub node: NodePlace,
 }
 
 /// Where a request goes under routes.
@@ -170,7 +170,7 @@ impl RouteScratch {
             } else {
                 pool.topology.place(key)
             };
-            let place = Place { route, node: pool.place(node) as u16 };
+            let place = Place { route, node: pool.place(node) };
             let number = *numbers.entry(place).or_insert_with(|| {
                 places.push(place);
                 (places.len() - 1) as u16
@@ -194,7 +194,7 @@ impl Routes {
         let pool = self.pool_of(0);
         let planned = plan(subject.row, args, &pool.topology, &mut scratch.inner).map_err(RouteError::Plan)?;
         if planned == Plan::Split {
-            scratch.places.extend(pool.places().map(|node| Place { route: 0, node: node as u16 }));
+            scratch.places.extend(pool.places().map(|node| Place { route: 0, node }));
         }
         Ok(planned.under(0, pool))
     }
@@ -237,7 +237,7 @@ impl Plan {
     /// The same by the number of a route that leads to this pool.
     fn under(self, route: u16, pool: &Pool) -> Routed {
         match self {
-            Self::One(node) => Routed::One(Place { route, node: pool.place(node) as u16 }),
+            Self::One(node) => Routed::One(Place { route, node: pool.place(node) }),
             Self::Split => Routed::Split,
             Self::All => Routed::All(route),
             Self::Scan(step) => Routed::Scan(route, step),

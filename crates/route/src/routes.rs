@@ -16,7 +16,7 @@ use std::sync::Arc;
 use respool_command::{Categories, Command, Row};
 
 use crate::limits::{POOLS_MAX, PREFIX_BYTES_MAX, ROUTES_MAX};
-use crate::node::NodeIndex;
+use crate::node::{NodeIndex, NodePlace};
 use crate::topology::Topology;
 
 /// A group of nodes with a placement of its own.
@@ -27,9 +27,9 @@ pub struct Pool {
     /// Where its keys are.
     pub topology: Arc<Topology>,
     /// Where its first node stands in the list of all nodes; the others follow.
-    pub first: usize,
+    pub first: NodePlace,
     /// For each of its nodes, where its replicas stand in the list of all nodes. Empty if none has any.
-    pub replicas: Box<[Box<[u16]>]>,
+    pub replicas: Box<[Box<[NodePlace]>]>,
     /// What becomes of requests to a node that is down, where the route says nothing else.
     pub dead_node: DeadNode,
 }
@@ -37,28 +37,44 @@ pub struct Pool {
 impl Pool {
     /// A pool without replicas whose first node is the first of all.
     pub fn plain(name: &str, topology: Arc<Topology>) -> Self {
-        Self { name: name.into(), topology, first: 0, replicas: Box::default(), dead_node: DeadNode::Error }
+        Self {
+            name: name.into(),
+            topology,
+            first: NodePlace::FIRST,
+            replicas: Box::default(),
+            dead_node: DeadNode::Error,
+        }
     }
 
     /// Where a node of the pool stands in the list of all nodes.
     #[inline]
-    pub fn place(&self, node: NodeIndex) -> usize {
-        self.first + node.get()
+    pub fn place(&self, node: NodeIndex) -> NodePlace {
+        NodePlace::new(self.first.get() + node.get())
     }
 
     /// The replicas of the node at `place` of the list of all nodes.
-    pub fn replicas_of(&self, place: usize) -> &[u16] {
-        place.checked_sub(self.first).and_then(|node| self.replicas.get(node)).map_or(&[], |replicas| replicas)
+    pub fn replicas_of(&self, place: NodePlace) -> &[NodePlace] {
+        place
+            .get()
+            .checked_sub(self.first.get())
+            .and_then(|node| self.replicas.get(node))
+            .map_or(&[], |replicas| replicas)
     }
 
     /// Where its nodes and their replicas stand in the list of all nodes.
-    fn all_places(&self) -> impl Iterator<Item = usize> {
-        self.places().chain(self.replicas.iter().flatten().map(|replica| usize::from(*replica)))
+    fn all_places(&self) -> impl Iterator<Item = NodePlace> {
+        self.places().chain(self.replicas.iter().flatten().copied())
     }
 
     /// Where its nodes stand in the list of all nodes, replicas apart.
-    pub fn places(&self) -> std::ops::Range<usize> {
-        self.first..self.first + self.topology.node_count()
+    pub fn places(&self) -> impl ExactSizeIterator<Item = NodePlace> + use<> {
+        let first = self.first.get();
+        (first..first + self.topology.node_count()).map(NodePlace::new)
+    }
+
+    /// Whether the node at this place of the list of all nodes is one of its nodes, replicas apart.
+    pub fn has(&self, place: NodePlace) -> bool {
+        place.get().checked_sub(self.first.get()).is_some_and(|node| node < self.topology.node_count())
     }
 }
 
@@ -381,7 +397,7 @@ impl Routes {
     }
 
     /// The number of the pool that has a node, a replica perhaps, at this place of the list of all nodes.
-    pub fn pool_at(&self, node: usize) -> Option<usize> {
+    pub fn pool_at(&self, node: NodePlace) -> Option<usize> {
         self.pools.iter().position(|pool| pool.all_places().any(|place| place == node))
     }
 
@@ -402,7 +418,7 @@ impl Routes {
     }
 
     /// The nodes, replicas too, of all pools that a user may be led to, in some database and by some command, in order.
-    pub fn nodes_for(&self, user: &str) -> Vec<usize> {
+    pub fn nodes_for(&self, user: &str) -> Vec<NodePlace> {
         let mut nodes = Vec::new();
         for Route { when, pool, .. } in self.routes.iter().filter(|route| route.when.is_for(user)) {
             nodes.extend(self.pools[*pool].all_places());
@@ -416,7 +432,7 @@ impl Routes {
     }
 
     /// The nodes of all pools that a user may be led to in a database, by some command: each once, in the order of the routes.
-    pub fn nodes_in(&self, user: &str, database: u32) -> Vec<usize> {
+    pub fn nodes_in(&self, user: &str, database: u32) -> Vec<NodePlace> {
         let mut nodes = Vec::new();
         let is_in = |when: &When| when.databases.is_empty() || when.databases.contains(&database);
         for Route { when, pool, .. } in self.routes.iter().filter(|route| route.when.is_for(user) && is_in(&route.when))

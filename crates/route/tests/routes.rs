@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use respool_command::{Categories, Command, Row, StringCommand, all, resolve};
 use respool_route::{
-    Commands, DeadNode, Node, Pool, PoolMode, Reads, Rewrite, Route, RouteError, RouteScratch, Routed, Routes,
-    RoutesError, Rule, Subject, Topology, When,
+    Commands, DeadNode, Node, NodePlace, Pool, PoolMode, Reads, Rewrite, Route, RouteError, RouteScratch, Routed,
+    Routes, RoutesError, Rule, Subject, Topology, When,
 };
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Request, RequestDecoder, RequestLimits, Step, Strictness};
 
 fn pool(name: &str, first: usize, nodes: usize) -> Pool {
     let list = (0..nodes).map(|index| Node::new(format!("{name}-{index}"))).collect();
     let topology = Topology::new(Rule::Slots.into(), list).expect("a list that fits");
-    Pool { first, ..Pool::plain(name, Arc::new(topology)) }
+    Pool { first: NodePlace::new(first), ..Pool::plain(name, Arc::new(topology)) }
 }
 
 fn route(name: &str, pool: usize, when: When) -> Route {
@@ -169,7 +169,7 @@ fn what_means_all_keys_is_refused_where_keys_are_renamed() {
     assert_eq!(routed_as("GET k", "tenant", 0, &routes), format!("r@{}: GET t1:k", node_of(&routes, 1, "t1:k")));
 }
 
-fn node_of(routes: &Routes, pool: usize, key: &str) -> usize {
+fn node_of(routes: &Routes, pool: usize, key: &str) -> NodePlace {
     let pool = &routes.pools()[pool];
     pool.place(pool.topology.place(key.as_bytes()))
 }
@@ -222,9 +222,11 @@ fn routes_that_cannot_be_are_refused() {
 
 #[test]
 fn a_pool_knows_its_replicas_and_its_policy() {
-    let replicas: Box<[Box<[u16]>]> = [[7].into(), [].into()].into();
+    let at = NodePlace::new;
+    let replicas: Box<[Box<[NodePlace]>]> = [[at(7)].into(), [].into()].into();
     let pool = Pool { replicas, dead_node: DeadNode::Next, ..pool("a", 5, 2) };
-    assert_eq!((pool.replicas_of(5), pool.replicas_of(6), pool.replicas_of(4)), (&[7][..], &[][..], &[][..]));
+    assert_eq!([4, 5, 6].map(|place| pool.replicas_of(at(place))), [&[][..], &[at(7)][..], &[][..]]);
+    assert_eq!([4, 5, 6, 7].map(|place| pool.has(at(place))), [false, true, true, false]);
     let routes = vec![Route { dead_node: Some(DeadNode::Replica), ..route("r", 0, prefix("x")) }];
     let routes = Routes::new(vec![pool], routes).expect("they fit");
     assert_eq!((routes.dead_node(0), routes.dead_node(1)), (DeadNode::Replica, DeadNode::Next));
@@ -275,7 +277,7 @@ fn names_at_nodes_lead_back_to_those_who_know_them() {
                 let route = placed.place.route;
                 assert_eq!(routes.name_before(route, &placed.name).as_deref(), Some(key.as_bytes()));
                 assert!(routes.may_lead(route, user, key.as_bytes()), "{user} {key}");
-                assert_eq!(routes.pool_at(usize::from(placed.place.node)), Some(routes.route(route).pool));
+                assert_eq!(routes.pool_at(placed.place.node), Some(routes.route(route).pool));
             }
         }
     }

@@ -21,7 +21,7 @@ mod sock_diag;
 
 use crate::limits::{LOOK_AT_CLIENTS_US, LOOK_US};
 use crate::transport::Socket;
-use respool_connection::Now;
+use respool_connection::{ConnId, Now};
 use socket2::SockRef;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -85,7 +85,7 @@ pub(crate) struct Vigil {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     kernel: Option<Diag>,
     /// By the place of the connection.
-    doubts: HashMap<usize, Doubt>,
+    doubts: HashMap<ConnId, Doubt>,
     /// Something was written that may not have arrived.
     pub(crate) is_awake: bool,
     looked_us: u64,
@@ -113,8 +113,8 @@ impl Vigil {
     }
 
     /// A client has come. The kernel's rule by which it would be given up is taken back if it can be watched instead.
-    pub(crate) fn take_over(&mut self, place: usize, socket: &mut Socket) {
-        self.doubts.remove(&place);
+    pub(crate) fn take_over(&mut self, conn: ConnId, socket: &mut Socket) {
+        self.doubts.remove(&conn);
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             let timeout = socket.tcp().and_then(|stream| SockRef::from(&*stream).tcp_user_timeout().ok().flatten());
@@ -145,8 +145,8 @@ impl Vigil {
     }
 
     /// A connection to a node is there. If it cannot be watched, the kernel is told to give it up by its own rule.
-    pub(crate) fn begin(&mut self, place: usize, socket: &mut Socket) {
-        self.doubts.remove(&place);
+    pub(crate) fn begin(&mut self, conn: ConnId, socket: &mut Socket) {
+        self.doubts.remove(&conn);
         if let Some(patience) = self.patience
             && self.ask(socket).is_none()
             && let Some(stream) = socket.tcp()
@@ -175,26 +175,26 @@ impl Vigil {
     }
 
     /// Bytes have come from a node: it is there.
-    pub(crate) fn trust(&mut self, place: usize) {
-        self.doubts.remove(&place);
+    pub(crate) fn trust(&mut self, conn: ConnId) {
+        self.doubts.remove(&conn);
         self.is_awake = true;
     }
 
     /// Looks at a connection to which something was written and from which nothing came since the last look.
-    pub(crate) fn judge(&mut self, place: usize, socket: &mut Socket, now: Now) -> Verdict {
-        let verdict = self.ask(socket).map_or(Verdict::Quiet, |signs| self.weigh(place, signs, now));
+    pub(crate) fn judge(&mut self, conn: ConnId, socket: &mut Socket, now: Now) -> Verdict {
+        let verdict = self.ask(socket).map_or(Verdict::Quiet, |signs| self.weigh(conn, signs, now));
         self.is_awake |= verdict == Verdict::Open;
         verdict
     }
 
-    fn weigh(&mut self, place: usize, signs: Signs, now: Now) -> Verdict {
+    fn weigh(&mut self, conn: ConnId, signs: Signs, now: Now) -> Verdict {
         if signs.asks == Asks::Nothing {
-            self.doubts.remove(&place);
+            self.doubts.remove(&conn);
             return if signs.is_all_there { Verdict::Quiet } else { Verdict::Open };
         }
         let heard_us = now.mono_us.saturating_sub(signs.since_heard_us);
         let fresh = Doubt { began_us: now.mono_us, heard_us };
-        let doubt = self.doubts.entry(place).or_insert(fresh);
+        let doubt = self.doubts.entry(conn).or_insert(fresh);
         if heard_us > doubt.heard_us + SAME_US {
             *doubt = fresh;
         }
@@ -233,6 +233,7 @@ impl Vigil {
 mod tests {
     use super::*;
 
+    const NODE: ConnId = ConnId::upstream(0);
     const PATIENCE: Duration = Duration::from_millis(900);
 
     fn at(millis: u64) -> Now {
@@ -248,9 +249,9 @@ mod tests {
         let mut vigil = Vigil::new(Some(PATIENCE));
         // It had said nothing for long, because nothing was asked: that counts for nothing.
         for ms in (60_000..60_900).step_by(100) {
-            assert_eq!(vigil.weigh(0, asking(ms), at(ms)), Verdict::Open, "{ms}");
+            assert_eq!(vigil.weigh(NODE, asking(ms), at(ms)), Verdict::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(0, asking(60_900), at(60_900)), Verdict::Gone);
+        assert_eq!(vigil.weigh(NODE, asking(60_900), at(60_900)), Verdict::Gone);
     }
 
     #[test]
@@ -258,12 +259,12 @@ mod tests {
         let mut vigil = Vigil::new(Some(PATIENCE));
         for ms in (10_000..60_000).step_by(100) {
             // The last acknowledgement is half a second old at most.
-            assert_eq!(vigil.weigh(0, asking(ms % 500), at(ms)), Verdict::Open, "{ms}");
+            assert_eq!(vigil.weigh(NODE, asking(ms % 500), at(ms)), Verdict::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(0, Signs { asks: Asks::Nothing, ..asking(0) }, at(60_000)), Verdict::Open);
+        assert_eq!(vigil.weigh(NODE, Signs { asks: Asks::Nothing, ..asking(0) }, at(60_000)), Verdict::Open);
         assert!(vigil.doubts.is_empty());
         let all_there = Signs { asks: Asks::Nothing, is_all_there: true, ..asking(0) };
-        assert_eq!(vigil.weigh(0, all_there, at(60_100)), Verdict::Quiet);
+        assert_eq!(vigil.weigh(NODE, all_there, at(60_100)), Verdict::Quiet);
     }
 
     #[test]
@@ -271,9 +272,9 @@ mod tests {
         let mut vigil = Vigil::new(Some(PATIENCE));
         for ms in (1_000..5_000).step_by(100) {
             let signs = Signs { asks: Asks::Once, ..asking(ms) };
-            assert_eq!(vigil.weigh(0, signs, at(ms)), Verdict::Open, "{ms}");
+            assert_eq!(vigil.weigh(NODE, signs, at(ms)), Verdict::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(0, asking(5_000), at(5_000)), Verdict::Gone);
+        assert_eq!(vigil.weigh(NODE, asking(5_000), at(5_000)), Verdict::Gone);
     }
 
     #[test]
@@ -282,23 +283,23 @@ mod tests {
         let asking_room = |ms: u64| Signs { asks: Asks::Room, ..asking(ms) };
         // Asked 499 ms after its last answer; the next question is 998 ms later.
         for ms in (500..1_500).step_by(100) {
-            assert_eq!(vigil.weigh(0, asking_room(ms), at(10_000 + ms)), Verdict::Open, "{ms}");
+            assert_eq!(vigil.weigh(NODE, asking_room(ms), at(10_000 + ms)), Verdict::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(0, asking_room(20), at(11_520)), Verdict::Open);
+        assert_eq!(vigil.weigh(NODE, asking_room(20), at(11_520)), Verdict::Open);
         for ms in (100..1_400).step_by(100) {
-            assert_eq!(vigil.weigh(0, asking_room(20 + ms), at(11_520 + ms)), Verdict::Open, "{ms}");
+            assert_eq!(vigil.weigh(NODE, asking_room(20 + ms), at(11_520 + ms)), Verdict::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(0, asking_room(1_520), at(13_020)), Verdict::Gone);
+        assert_eq!(vigil.weigh(NODE, asking_room(1_520), at(13_020)), Verdict::Gone);
     }
 
     #[test]
     fn a_loop_that_has_slept_does_not_take_its_sleep_for_the_peers() {
         let mut vigil = Vigil::new(Some(PATIENCE));
-        assert_eq!(vigil.weigh(0, asking(300), at(10_000)), Verdict::Open);
+        assert_eq!(vigil.weigh(NODE, asking(300), at(10_000)), Verdict::Open);
         // What the kernel has heard meanwhile counts, and what it has not is asked for once more.
-        assert_eq!(vigil.weigh(0, asking(50), at(15_000)), Verdict::Open);
-        assert_eq!(vigil.weigh(0, asking(850), at(15_800)), Verdict::Open);
-        assert_eq!(vigil.weigh(0, asking(950), at(15_900)), Verdict::Gone);
+        assert_eq!(vigil.weigh(NODE, asking(50), at(15_000)), Verdict::Open);
+        assert_eq!(vigil.weigh(NODE, asking(850), at(15_800)), Verdict::Open);
+        assert_eq!(vigil.weigh(NODE, asking(950), at(15_900)), Verdict::Gone);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl<M: Service> Worker<M> {
 
     fn resolve(&mut self, conn: ConnId, host: &str, port: u16, tls: Option<Arc<Endpoint>>) {
         if self.resolver.is_none() {
-            self.resolver = self.workers.get(self.number).cloned().map(Resolver::new);
+            self.resolver = self.workers.get(self.number.get()).cloned().map(Resolver::new);
         }
         let dial = self.next_resolution;
         self.next_resolution += 1;

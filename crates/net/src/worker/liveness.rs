@@ -11,7 +11,7 @@ impl<M: Service> Worker<M> {
     /// A connection to a node is there.
     pub(super) fn watch(&mut self, conn: ConnId) {
         if let Some(Some(connection)) = self.connections.nodes.get_mut(conn.index()) {
-            self.vigil.begin(conn.index(), &mut connection.socket);
+            self.vigil.begin(conn, &mut connection.socket);
             self.plan_looks();
         }
     }
@@ -58,8 +58,9 @@ impl<M: Service> Worker<M> {
         self.client_looked_at = 0;
         for (place, connection) in self.connections.clients.iter_mut().enumerate().skip(first) {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone) else { continue };
+            let conn = ConnId::client(place as u32);
             if std::mem::take(&mut connection.has_come) {
-                self.client_vigil.trust(place);
+                self.client_vigil.trust(conn);
                 continue;
             }
             if asked == CLIENTS_LOOKED_AT_MAX {
@@ -68,10 +69,10 @@ impl<M: Service> Worker<M> {
                 break;
             }
             asked += 1;
-            match self.client_vigil.judge(place, &mut connection.socket, now) {
+            match self.client_vigil.judge(conn, &mut connection.socket, now) {
                 Verdict::Quiet => connection.has_gone = false,
                 Verdict::Open => {}
-                Verdict::Gone => gone.push(ConnId::client(place as u32)),
+                Verdict::Gone => gone.push(conn),
             }
         }
         self.client_vigil.is_awake |= first > 0;
@@ -87,14 +88,15 @@ impl<M: Service> Worker<M> {
         let mut gone = Vec::new();
         for (place, connection) in self.connections.nodes.iter_mut().enumerate() {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone && !c.is_dialing) else { continue };
+            let conn = ConnId::upstream(place as u32);
             if std::mem::take(&mut connection.has_come) {
-                self.vigil.trust(place);
+                self.vigil.trust(conn);
                 continue;
             }
-            match self.vigil.judge(place, &mut connection.socket, now) {
+            match self.vigil.judge(conn, &mut connection.socket, now) {
                 Verdict::Quiet => connection.has_gone = false,
                 Verdict::Open => {}
-                Verdict::Gone => gone.push(ConnId::upstream(place as u32)),
+                Verdict::Gone => gone.push(conn),
             }
         }
         for conn in gone {

@@ -37,7 +37,7 @@ use connections::{Connection, Connections};
 use dial_addresses::{Resolving, Silences};
 use mio::{Interest, Poll, Registry, Token, Waker};
 use names::Names;
-use respool_connection::{Action, Awaits, ConnId, Now, Peer, Role, Service, ServiceAction};
+use respool_connection::{Action, Awaits, ConnId, Now, Peer, Role, Service, ServiceAction, WorkerId};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -54,10 +54,10 @@ pub struct Setup<M: Service> {
     pub machine: M,
     /// The worker's own mailbox.
     pub inbox: Inbox<M::Mail>,
-    /// The slots of all workers of the same machine, this one's at place `number`.
+    /// The slots of all workers of the same machine, in the order of their ids.
     pub workers: Vec<Postbox<M::Mail>>,
     /// Which worker this is.
-    pub number: usize,
+    pub number: WorkerId,
     /// Sockets to accept from.
     pub listeners: Vec<Listener>,
     /// Where `Endpoint::Embedded` connections are handed to: a function that takes over the engine's end.
@@ -94,7 +94,7 @@ pub struct Worker<M: Service> {
     inbox: Inbox<M::Mail>,
     workers: Vec<Postbox<M::Mail>>,
     engines: Vec<EngineDoor>,
-    number: usize,
+    number: WorkerId,
     transport: TransportOptions,
     /// Connections to read in this turn although no new edge came.
     again: Vec<ConnId>,
@@ -112,7 +112,7 @@ pub struct Worker<M: Service> {
     names: Names,
     next_resolution: u64,
     /// Who gets the next connection of a shared listener.
-    next_worker: usize,
+    next_worker: WorkerId,
     /// A client may wait at a listener, which was left alone until then.
     accept_again_us: Option<u64>,
     /// When the log was last told of that.
@@ -134,7 +134,7 @@ impl<M: Service> Worker<M> {
         let poll = Poll::new()?;
         let nodes_poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), BELL)?;
-        if let Some(own) = setup.workers.get(setup.number) {
+        if let Some(own) = setup.workers.get(setup.number.get()) {
             own.hang_bell(waker);
         }
         let mut worker = Self {
@@ -162,7 +162,7 @@ impl<M: Service> Worker<M> {
             silences: Silences::default(),
             names: Names::default(),
             next_resolution: 0,
-            next_worker: 0,
+            next_worker: WorkerId::FIRST,
             accept_again_us: None,
             complained_us: None,
             is_exiting: false,
@@ -538,8 +538,8 @@ impl<M: Service> Worker<M> {
 
     fn hand_round(&mut self, socket: Socket, peer: Peer, permit: Permit) {
         let worker = self.next_worker;
-        self.next_worker = (worker + 1) % self.workers.len().max(1);
-        match self.workers.get(worker) {
+        self.next_worker = WorkerId::new((worker.get() + 1) % self.workers.len().max(1));
+        match self.workers.get(worker.get()) {
             Some(postbox) if worker != self.number => {
                 // A worker that has ended drops the connection, which is what a client sees of a process that ends.
                 postbox.put(Letter::Socket(socket, peer, permit));
@@ -563,7 +563,7 @@ impl<M: Service> Worker<M> {
         match self.machine.handle_accept(peer) {
             Ok(conn) => match register(&mut socket, self.poll.registry(), token_of(conn)) {
                 Ok(()) => {
-                    self.client_vigil.take_over(conn.index(), &mut socket);
+                    self.client_vigil.take_over(conn, &mut socket);
                     self.plan_looks();
                     self.connections.keep(conn, Connection::open(socket, permit));
                     return Some(conn);
@@ -632,7 +632,7 @@ impl<M: Service> Worker<M> {
     fn act_for_service(&mut self, action: ServiceAction<M::Mail>) {
         match action {
             ServiceAction::Post { worker, mail } => {
-                if let Some(postbox) = self.workers.get(worker) {
+                if let Some(postbox) = self.workers.get(worker.get()) {
                     // A worker that has ended does not answer; the asker has its own deadline.
                     postbox.post(mail);
                 }

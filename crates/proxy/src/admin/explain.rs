@@ -70,7 +70,7 @@ impl<E: Execute> Env<E> {
                 reply.bulk(b"slot");
                 reply.integer(i64::from(slot(&key.name)));
                 field("route", &routes.route(key.place.route).name, reply);
-                field("node", &config.nodes[usize::from(key.place.node)].name, reply);
+                field("node", &config.nodes[key.place.node.get()].name, reply);
             }
             reply.bulk(b"channels");
             reply.array(explained.channels.len());
@@ -142,7 +142,7 @@ impl<E: Execute> Env<E> {
 fn name_nodes(config: &Config, nodes: &[NodeId], reply: &mut Encoder<'_>) {
     reply.bulk(b"nodes");
     reply.array(nodes.len());
-    nodes.iter().for_each(|node| reply.bulk(config.nodes[node.place()].name.as_bytes()));
+    nodes.iter().for_each(|node| reply.bulk(config.nodes[node.index()].name.as_bytes()));
 }
 
 fn field(name: &str, value: &str, reply: &mut Encoder<'_>) {

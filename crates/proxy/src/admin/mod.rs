@@ -17,7 +17,7 @@ use crate::admin::query::{AdminQuery, Show};
 use crate::env::Env;
 use crate::hooks::ProcessAction;
 use crate::session::Flow;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientId, ClientNumber};
 use crate::workers::operator_state::Suspension;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
@@ -47,7 +47,7 @@ pub(crate) enum Console {
     /// All workers are asked; their answers make the reply.
     Ask(AdminQuery),
     /// The clients of these numbers are closed.
-    Kill(Vec<u64>),
+    Kill(Vec<ClientNumber>),
 }
 
 impl<E: Execute> Env<E> {
@@ -93,8 +93,13 @@ impl<E: Execute> Env<E> {
 
     /// `PROXY KILL id [id ...]`.
     fn kill(&mut self, index: ClientId, args: Args<'_>) -> Console {
-        let number = |id: &[u8]| crate::integer::integer(id).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
-        let Some(ids) = args.iter().map(number).collect::<Option<Vec<u64>>>() else {
+        let number = |id: &[u8]| {
+            crate::integer::integer(id)
+                .and_then(|id| u64::try_from(id).ok())
+                .filter(|id| *id > 0)
+                .map(ClientNumber::new)
+        };
+        let Some(ids) = args.iter().map(number).collect::<Option<Vec<_>>>() else {
             return Console::Done(
                 self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it"),
             );

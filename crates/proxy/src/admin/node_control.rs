@@ -49,7 +49,7 @@ impl<E: Execute> Env<E> {
             }
             nodes.extend(named);
         }
-        let by = self.clients.sessions.at(index).map_or(0, |session| session.id);
+        let by = self.clients.sessions.at(index).map(|session| session.id);
         let all = self.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
             NodeAction::Pause => self.shared.change_orders(|standing| standing.pause(&nodes)),
@@ -135,8 +135,8 @@ fn named(config: &Config, name: &[u8]) -> Vec<String> {
     }
     let pool = config.routes.pools().iter().find(|pool| pool.name.as_bytes() == name);
     pool.map_or_else(Vec::new, |pool| {
-        let replicas = pool.replicas.iter().flatten().map(|replica| usize::from(*replica));
+        let replicas = pool.replicas.iter().flatten().copied();
         let places = pool.places().filter(|_| !config.nodes.is_empty());
-        places.chain(replicas).map(|place| config.nodes[place].name.clone()).collect()
+        places.chain(replicas).map(|place| config.nodes[place.get()].name.clone()).collect()
     })
 }

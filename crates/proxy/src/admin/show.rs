@@ -6,10 +6,11 @@ use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::observe::histogram::quantile_us;
 use crate::pool::{Lane, LaneUse};
-use crate::session::id::ClientId;
+use crate::session::id::{ClientId, ClientNumber};
 use crate::session::{Pause, SessionFlags};
 use respool_command::Execute;
-use respool_route::{Route, When};
+use respool_connection::WorkerId;
+use respool_route::{NodePlace, Route, When};
 
 fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
@@ -17,16 +18,16 @@ fn text(text: impl Into<String>) -> Cell {
 
 /// A line of `PROXY SHOW PINS`: a client holds something at a node, or has a node to hold something at.
 pub(crate) fn line_of_held(
-    client: u64,
-    worker: usize,
+    client: ClientNumber,
+    worker: WorkerId,
     node: Option<String>,
     reason: &'static str,
     mode: &'static str,
     age_us: u64,
 ) -> Line {
     vec![
-        ("client", Cell::Same(client)),
-        ("worker", Cell::Same(worker as u64)),
+        ("client", Cell::Same(client.get())),
+        ("worker", Cell::Same(worker.get() as u64)),
         ("node", text(node.unwrap_or_default())),
         ("reason", text(reason)),
         ("mode", text(mode)),
@@ -132,11 +133,11 @@ impl<E: Execute> Env<E> {
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
         let line = |(index, session): (ClientId, &crate::session::Session)| -> Line {
             vec![
-                ("id", Cell::Same(session.id)),
+                ("id", Cell::Same(session.id.get())),
                 ("addr", text(&*session.details.peer.address)),
                 ("name", text(&*session.details.name)),
                 ("user", text(self.user_of(index))),
-                ("worker", Cell::Same(self.number as u64)),
+                ("worker", Cell::Same(self.number.get() as u64)),
                 ("db", Cell::Same(u64::from(session.database))),
                 ("resp", Cell::Same(session.protocol.version() as u64)),
                 ("age_s", Cell::Same(seconds_since(session.details.connected_us))),
@@ -161,7 +162,7 @@ impl<E: Execute> Env<E> {
         let lanes = || self.lanes.all.iter();
         let figure = |figure: usize| Cell::Same(figure as u64);
         vec![vec![
-            ("worker", figure(self.number)),
+            ("worker", figure(self.number.get())),
             ("clients", figure(self.clients.sessions.len())),
             ("client_output_bytes", figure(waiting)),
             ("client_input_bytes", figure(input)),
@@ -178,7 +179,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn show_node(&self, node: NodeId) -> Line {
-        let (told, known) = (&self.config.nodes[node.place()], &self.lanes.nodes[node]);
+        let (told, known) = (&self.config.nodes[node.index()], &self.lanes.nodes[node]);
         let lanes = || self.lanes.all.iter().filter(|lane| lane.node == node && !lane.is_retired);
         let ready = || lanes().filter(|lane| lane.up.is_ready());
         let sum = |of: fn(&Lane) -> usize| Cell::Sum(lanes().map(of).sum::<usize>() as u64);
@@ -227,10 +228,9 @@ impl<E: Execute> Env<E> {
             if node.is_in(pool) {
                 return (pool.name.to_string(), "primary".to_owned());
             }
-            let is_replica =
-                |replicas: &[u16]| replicas.iter().any(|replica| NodeId::at(usize::from(*replica)) == node);
+            let is_replica = |replicas: &[NodePlace]| replicas.iter().any(|replica| NodeId::at(*replica) == node);
             if let Some(primary) = pool.places().find(|place| is_replica(pool.replicas_of(*place))) {
-                return (pool.name.to_string(), format!("replica of {}", self.config.nodes[primary].name));
+                return (pool.name.to_string(), format!("replica of {}", self.config.nodes[primary.get()].name));
             }
         }
         (String::new(), String::new())

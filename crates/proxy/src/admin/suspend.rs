@@ -46,5 +46,5 @@ impl AdminState {
 }
 
 fn applies_to(suspension: Suspension, session: &Session) -> bool {
-    session.details.connected_us <= suspension.since_us && session.id != suspension.by
+    session.details.connected_us <= suspension.since_us && Some(session.id) != suspension.by
 }

@@ -15,7 +15,7 @@ impl<E: Execute> Env<E> {
             return Err(self.turn_away(peer, refusal));
         }
         let mut session = Session::new(
-            self.shared.ledger.next_client_id(),
+            self.shared.ledger.next_client_number(),
             peer,
             self.now.mono_us,
             self.config.budgets.client_output_soft,

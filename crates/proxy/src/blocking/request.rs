@@ -4,7 +4,7 @@ use crate::integer::integer;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyUse;
 use crate::pool::table::LaneHandle;
-use crate::session::id::Asker;
+use crate::session::id::{Asker, ClientNumber};
 use crate::slab::Handle;
 pub(crate) use respool_command::timeout_us;
 use respool_command::{
@@ -107,7 +107,7 @@ impl Release {
 #[derive(Debug)]
 pub(crate) struct BlockedRequest {
     pub(crate) target: Target,
-    pub(crate) client: u64,
+    pub(crate) client: ClientNumber,
     pub(crate) protocol: Protocol,
     pub(crate) node: NodeId,
     /// The node that has its keys, if that was down and this is another: it is asked back once that one is of use again.
@@ -257,9 +257,9 @@ pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
     let session = crate::slab::Slab::<(), crate::session::id::ClientId>::default().insert(());
     BlockedRequest {
         target: Target::Client { asker: Asker { session, seq: respool_connection::Seq(0) }, is_wanted: true },
-        client: 1,
+        client: ClientNumber::new(1),
         protocol: Protocol::Resp2,
-        node: NodeId::at(0),
+        node: NodeId::nth(0),
         stands_for: None,
         class: LaneKeyUse::of_plain(),
         row,

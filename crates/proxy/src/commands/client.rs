@@ -11,7 +11,7 @@ use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
-use crate::session::id::{ClientHandle, ClientId};
+use crate::session::id::{ClientHandle, ClientId, ClientNumber};
 use crate::session::{Flow, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, encode_request};
@@ -36,7 +36,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop.into() };
         match command {
             C::ClientId => {
-                let id = session.id as i64;
+                let id = session.id.get() as i64;
                 self.answer(index, |reply| reply.integer(id));
             }
             C::ClientGetname => {
@@ -125,7 +125,7 @@ impl<E: Execute> Env<E> {
         let Some(id) = integer(args.at(2)) else {
             return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()).into();
         };
-        let ids = Ids::of(u64::try_from(id).map(|id| vec![id]).unwrap_or_default());
+        let ids = Ids::of(u64::try_from(id).map(|id| vec![ClientNumber::new(id)]).unwrap_or_default());
         ClientStep::ask(ClientQuestion::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
     }
 
@@ -140,8 +140,8 @@ impl<E: Execute> Env<E> {
                 }
             }
             Some(word) if word.eq_ignore_ascii_case(b"ID") && options.len() >= 2 => {
-                let ids: Option<Vec<u64>> =
-                    options.from(1).iter().map(|id| integer(id).and_then(|id| u64::try_from(id).ok())).collect();
+                let number = |id: &[u8]| integer(id).and_then(|id| u64::try_from(id).ok()).map(ClientNumber::new);
+                let ids: Option<Vec<ClientNumber>> = options.from(1).iter().map(number).collect();
                 match ids {
                     Some(ids) => filter.ids = Some(Ids::of(ids)),
                     None => return self.refuse(index, b"ERR Invalid client ID").into(),
@@ -169,7 +169,7 @@ impl<E: Execute> Env<E> {
             let text = || Some(String::from_utf8_lossy(value).into_owned());
             match option.to_ascii_uppercase().as_slice() {
                 b"ID" => match integer(value) {
-                    Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![id as u64])),
+                    Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![ClientNumber::new(id as u64)])),
                     _ => return self.refuse(index, b"ERR client-id should be greater than 0").into(),
                 },
                 b"ADDR" => filter.address = text(),
@@ -268,7 +268,7 @@ impl<E: Execute> Env<E> {
         filter: &ClientFilter,
         asker: Option<ClientHandle>,
         request_bytes: usize,
-    ) -> Vec<(u64, String)> {
+    ) -> Vec<(ClientNumber, String)> {
         let matched = self.clients.sessions.iter().filter(|(_, session)| filter.matches(session));
         let describe = |index| {
             let is_asking = asker.is_some_and(|asker| asker.index == index);

@@ -1,6 +1,7 @@
 //! Queries about the clients of all workers: CLIENT LIST, KILL, UNBLOCK, PAUSE, and users that have changed.
 
 use crate::blocking::request::Release;
+use crate::session::id::ClientNumber;
 use crate::session::{Flow, Session};
 use respool_command::text as texts;
 use respool_wire::Encoder;
@@ -18,7 +19,7 @@ pub(crate) struct ClientQuery {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientAnswer {
     /// Clients by number, each described in a line.
-    pub(crate) lines: Vec<(u64, String)>,
+    pub(crate) lines: Vec<(ClientNumber, String)>,
     /// How many clients it was done to.
     pub(crate) count: usize,
 }
@@ -51,7 +52,7 @@ pub(crate) struct ClientFilter {
     pub(crate) local_address: Option<String>,
     pub(crate) user: Option<Vec<u8>>,
     /// A client that is not meant whatever else fits.
-    pub(crate) spared: Option<u64>,
+    pub(crate) spared: Option<ClientNumber>,
     /// Only clients that had come by then; before the clock's beginning there were none.
     pub(crate) connected_by_us: Option<i64>,
     /// Only clients of this kind.
@@ -61,20 +62,24 @@ pub(crate) struct ClientFilter {
 /// Numbers of clients. A request may name a million of them, and every client of every worker is looked for among them: they are
 /// sorted once, and all workers share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Ids(Arc<[u64]>);
+pub(crate) struct Ids(Arc<[ClientNumber]>);
 
 impl Ids {
-    pub(crate) fn of(mut ids: Vec<u64>) -> Self {
+    pub(crate) fn of(mut ids: Vec<ClientNumber>) -> Self {
         ids.sort_unstable();
         ids.dedup();
         Self(ids.into())
     }
 
-    pub(crate) fn has(&self, id: u64) -> bool {
+    pub(crate) fn has(&self, id: ClientNumber) -> bool {
         self.place(id, |one, other| one.cmp(other)).is_ok()
     }
 
-    fn place(&self, id: u64, mut compare: impl FnMut(&u64, &u64) -> Ordering) -> Result<usize, usize> {
+    fn place(
+        &self,
+        id: ClientNumber,
+        mut compare: impl FnMut(&ClientNumber, &ClientNumber) -> Ordering,
+    ) -> Result<usize, usize> {
         self.0.binary_search_by(|known| compare(known, &id))
     }
 }
@@ -181,16 +186,16 @@ impl ClientAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::Ids;
+    use super::{ClientNumber, Ids};
 
     #[test]
     fn a_client_is_found_among_many_numbers_in_few_steps() {
-        let ids = Ids::of((0..100_000).rev().flat_map(|id| [2 * id, 2 * id]).collect());
+        let ids = Ids::of((0..100_000).rev().flat_map(|id| [2 * id, 2 * id]).map(ClientNumber::new).collect());
         for id in [0, 2, 77_776, 199_998] {
-            assert!(ids.has(id) && !ids.has(id + 1));
+            assert!(ids.has(ClientNumber::new(id)) && !ids.has(ClientNumber::new(id + 1)));
         }
         let mut steps = 0;
-        let _ = ids.place(77_777, |one, other| {
+        let _ = ids.place(ClientNumber::new(77_777), |one, other| {
             steps += 1;
             one.cmp(other)
         });

@@ -36,7 +36,7 @@ impl<E: Execute> Env<E> {
         let now = self.engine_now();
         if let Some(engine) = &mut self.engine {
             let mut view =
-                SessionView { database: session.database, now, client_id: session.id, ..SessionView::default() };
+                SessionView { database: session.database, now, client_id: session.id.get(), ..SessionView::default() };
             let mut reply = Vec::new();
             let mut encoder = Encoder::new(&mut reply, session.protocol);
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut encoder);

@@ -6,7 +6,7 @@ use crate::error_text;
 use crate::integer::integer;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::pool::Node;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientId, ClientNumber};
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, replies};
@@ -98,7 +98,7 @@ impl<E: Execute> Env<E> {
 }
 
 /// The reply to HELLO.
-fn greet(reply: &mut Encoder<'_>, id: u64, protocol: Protocol) {
+fn greet(reply: &mut Encoder<'_>, id: ClientNumber, protocol: Protocol) {
     reply.map(7);
     for (name, value) in [("server", "redis"), ("version", COMPATIBLE_VERSION)] {
         reply.bulk(name.as_bytes());
@@ -107,7 +107,7 @@ fn greet(reply: &mut Encoder<'_>, id: u64, protocol: Protocol) {
     reply.bulk(b"proto");
     reply.integer(i64::from(protocol.version()));
     reply.bulk(b"id");
-    reply.integer(id as i64);
+    reply.integer(id.get() as i64);
     for (name, value) in [("mode", "standalone"), ("role", "master")] {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());

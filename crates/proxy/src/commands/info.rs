@@ -165,7 +165,7 @@ impl<E: Execute> Env<E> {
     fn info_proxy(&self, out: &mut String) {
         let _ = write!(out, "workers:{}\r\nnodes:{}\r\n", self.shared.counters.len(), self.config.nodes.len());
         for (place, (name, _, _, value)) in self.counters.each().enumerate() {
-            let others = self.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.number);
+            let others = self.shared.workers().filter(|(worker, _)| *worker != self.number);
             let sum = others.filter_map(|(_, c)| c.each().nth(place)).fold(value, |sum, (_, _, _, v)| sum + v);
             let _ = write!(out, "{name}:{sum}\r\n");
         }

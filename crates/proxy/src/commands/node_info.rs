@@ -62,7 +62,7 @@ impl<E: Execute> Env<E> {
         });
         let asked: Vec<InfoKey> = asked.collect();
         let is_asked = |part: usize| {
-            let is_paused = self.is_all_paused || self.lanes.nodes[NodeId::at(part)].is_paused;
+            let is_paused = self.is_all_paused || self.lanes.nodes[NodeId::nth(part)].is_paused;
             !(is_paused || is_known && self.scatters.is_late(&asked[part]))
         };
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
@@ -79,7 +79,7 @@ impl<E: Execute> Env<E> {
         let mut refused = Vec::new();
         for part in (0..nodes).filter(|part| is_due[*part]) {
             let Env { clients, lanes, config, now, .. } = &mut *self;
-            let lane = lanes.lane(config, NodeId::at(part), class);
+            let lane = lanes.lane(config, NodeId::nth(part), class);
             let link_us = lanes[lane].up.link_us();
             patience_us = patience_us.max(INFO_PATIENCE_US.saturating_add(link_us.saturating_mul(INFO_LINK_FACTOR)));
             let write = |out: &mut Vec<u8>| respool_wire::encode_request(out, args.iter());

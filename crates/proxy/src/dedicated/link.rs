@@ -141,7 +141,7 @@ mod tests {
 
     fn link() -> Link {
         let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
-        Link::new(NodeId::at(0), lane)
+        Link::new(NodeId::nth(0), lane)
     }
 
     /// All that a link makes of bytes, fed in two pieces.

@@ -418,7 +418,7 @@ impl Dedicated {
         let known = self.of(env, index).and_then(|this| this.links.first());
         let lane = match known.map(|link| link.lane) {
             Some(lane) => lane,
-            None => match link(env, index, NodeId::at(0), LaneUse::Private) {
+            None => match link(env, index, NodeId::nth(0), LaneUse::Private) {
                 Ok(link) => {
                     let lane = link.lane;
                     let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
@@ -489,7 +489,7 @@ impl Dedicated {
         }
         let this = match prepared {
             Some(this) => this,
-            None => match link(env, index, NodeId::at(0), LaneUse::Dedicated) {
+            None => match link(env, index, NodeId::nth(0), LaneUse::Dedicated) {
                 Ok(link) => {
                     let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
                     this.links.push(link);

@@ -8,6 +8,7 @@ use crate::pubsub::nodes_listened_to;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::Execute;
+use respool_connection::WorkerId;
 use respool_route::{Pool, Topology};
 use std::sync::Arc;
 
@@ -53,8 +54,8 @@ impl<E: Execute> Env<E> {
         if has_other_proofs {
             self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
         }
-        self.lanes.asks = self.number == 0 && self.config.dials_ahead;
-        if self.number == 0 {
+        self.lanes.asks = self.number == WorkerId::FIRST && self.config.dials_ahead;
+        if self.number == WorkerId::FIRST {
             self.shared.keep_kinds(|name| {
                 let is_it = |node: &&NodeConfig| node.name == name;
                 let find = |config: &Config| config.nodes.iter().find(is_it).map(|node| Arc::clone(&node.endpoint));

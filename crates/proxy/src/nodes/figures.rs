@@ -5,7 +5,7 @@ use crate::nodes::id::PerNode;
 use crate::pool::key_id::LaneKeyId;
 use crate::workers::node_stats::{NodeStats, sums};
 use respool_command::Execute;
-use respool_connection::Phase;
+use respool_connection::{Phase, WorkerId};
 use std::sync::PoisonError;
 
 impl<E: Execute> Env<E> {
@@ -27,7 +27,7 @@ impl<E: Execute> Env<E> {
                 ..NodeStats::default()
             });
         }
-        if let Some(own) = self.shared.figures.get(self.number) {
+        if let Some(own) = self.shared.figures.get(self.number.get()) {
             *own.lock().unwrap_or_else(PoisonError::into_inner) = figures;
         }
     }
@@ -41,7 +41,7 @@ impl<E: Execute> Env<E> {
     /// Dials the nodes that have no connection yet, so that their state is known. A node that refuses the proxy's own
     /// credentials, and may accept those of users, is left alone.
     pub(crate) fn dial_ahead(&mut self) {
-        if !self.config.dials_ahead || self.number > 0 || self.drain_until_us.is_some() {
+        if !self.config.dials_ahead || self.number != WorkerId::FIRST || self.drain_until_us.is_some() {
             return;
         }
         for node in self.config.node_ids() {

@@ -3,7 +3,7 @@
 //! Nodes that are configured come first, in the order of the settings; those that have gone stand behind them while they still owe
 //! something. This file alone knows that, and turns places of the settings into ids.
 
-use respool_route::{NodeIndex, Pool};
+use respool_route::{NodeIndex, NodePlace, Pool};
 use std::fmt::{Display, Formatter};
 use std::ops::{Index, IndexMut, Range};
 
@@ -18,29 +18,42 @@ impl NodeId {
     /// The node of a topology that is the list of all nodes.
     #[inline(always)]
     pub(crate) const fn of(index: NodeIndex) -> Self {
-        Self::at(index.get())
+        Self::nth(index.get())
     }
 
     /// The node at a place of the list of all nodes.
     #[inline(always)]
-    pub(crate) const fn at(place: usize) -> Self {
-        Self(place as u32)
+    pub(crate) const fn at(place: NodePlace) -> Self {
+        Self::nth(place.get())
+    }
+
+    /// The node that comes behind so many others.
+    #[inline(always)]
+    pub(crate) const fn nth(before: usize) -> Self {
+        Self(before as u32)
     }
 
     /// Where it stands in the list of all nodes, if it is configured.
     #[inline(always)]
-    pub(crate) const fn place(self) -> usize {
+    pub(crate) const fn place(self) -> NodePlace {
+        NodePlace::new(self.0 as usize)
+    }
+
+    /// How many nodes come before it.
+    #[inline(always)]
+    pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 
     /// The primaries of a pool, in order.
     pub(crate) fn of_pool(pool: &Pool) -> NodeRange {
-        NodeRange(pool.places())
+        let first = pool.first.get();
+        NodeRange(first..first + pool.topology.node_count())
     }
 
     /// Whether it is one of the primaries of a pool.
     pub(crate) fn is_in(self, pool: &Pool) -> bool {
-        pool.places().contains(&self.place())
+        pool.has(self.place())
     }
 }
 
@@ -57,12 +70,12 @@ pub(crate) struct NodeRange(Range<usize>);
 impl NodeRange {
     /// One node.
     pub(crate) fn one(node: NodeId) -> Self {
-        Self(node.place()..node.place() + 1)
+        Self(node.index()..node.index() + 1)
     }
 
     /// Whether a node is one of them.
     pub(crate) fn has(&self, node: NodeId) -> bool {
-        self.0.contains(&node.place())
+        self.0.contains(&node.index())
     }
 
     /// The first nodes, so many.
@@ -81,7 +94,7 @@ impl Iterator for NodeRange {
 
     #[inline]
     fn next(&mut self) -> Option<NodeId> {
-        self.0.next().map(NodeId::at)
+        self.0.next().map(NodeId::nth)
     }
 }
 
@@ -104,7 +117,7 @@ impl<T> PerNode<T> {
     /// For one more node.
     pub(crate) fn push(&mut self, of: T) -> NodeId {
         self.0.push(of);
-        NodeId::at(self.0.len() - 1)
+        NodeId::nth(self.0.len() - 1)
     }
 
     /// What there is for a node; made, with that for all nodes before it, if there is nothing.
@@ -113,10 +126,10 @@ impl<T> PerNode<T> {
         T: Default,
     {
         debug_assert!(node != NodeId::NONE, "only nodes have something");
-        if self.0.len() <= node.place() {
-            self.0.resize_with(node.place() + 1, T::default);
+        if self.0.len() <= node.index() {
+            self.0.resize_with(node.index() + 1, T::default);
         }
-        &mut self.0[node.place()]
+        &mut self.0[node.index()]
     }
 
     /// For so many nodes, from now on.
@@ -128,11 +141,11 @@ impl<T> PerNode<T> {
     }
 
     pub(crate) fn get(&self, node: NodeId) -> Option<&T> {
-        self.0.get(node.place())
+        self.0.get(node.index())
     }
 
     pub(crate) fn get_mut(&mut self, node: NodeId) -> Option<&mut T> {
-        self.0.get_mut(node.place())
+        self.0.get_mut(node.index())
     }
 
     /// For how many nodes there is something.
@@ -179,13 +192,13 @@ impl<T> Index<NodeId> for PerNode<T> {
 
     #[inline(always)]
     fn index(&self, node: NodeId) -> &T {
-        &self.0[node.place()]
+        &self.0[node.index()]
     }
 }
 
 impl<T> IndexMut<NodeId> for PerNode<T> {
     #[inline(always)]
     fn index_mut(&mut self, node: NodeId) -> &mut T {
-        &mut self.0[node.place()]
+        &mut self.0[node.index()]
     }
 }

@@ -41,12 +41,12 @@ impl Moves {
 
     /// Whether a node of before is not configured any more as the server that it was.
     pub(crate) fn has_left(&self, node: NodeId) -> bool {
-        self.place_of(node).place() >= self.count
+        self.place_of(node).index() >= self.count
     }
 
     /// The same for what is bound to one lane to that node.
     pub(crate) fn has_left_on(&self, node: NodeId, lane: LaneHandle) -> bool {
-        self.place_on(node, lane).place() >= self.count
+        self.place_on(node, lane).index() >= self.count
     }
 
     /// Whether every node is the server that it was, in its place.
@@ -62,7 +62,7 @@ mod tests {
     use crate::slab::Handle;
 
     fn at(place: usize) -> NodeId {
-        NodeId::at(place)
+        NodeId::nth(place)
     }
 
     /// Three nodes before and two now: the first has gone, the second has its place, the third owes something and stands behind.

@@ -106,13 +106,13 @@ mod tests {
 
     #[test]
     fn a_lane_that_leaves_its_queue_is_not_waited_for() {
-        let (mut dials, node) = (DialQueue::default(), NodeId::at(2));
+        let (mut dials, node) = (DialQueue::default(), NodeId::nth(2));
         dials.enter(node, lane(0));
         dials.enter(node, lane(1));
         dials.leave(node, lane(0));
         dials.leave(node, lane(0));
         assert_eq!(dials.waiting(), 1);
-        assert!(dials.is_tried(node) && !dials.is_tried(NodeId::at(0)));
+        assert!(dials.is_tried(node) && !dials.is_tried(NodeId::nth(0)));
         dials.leave(node, lane(1));
         assert!(!dials.is_tried(node));
         dials.look_again();
@@ -123,14 +123,14 @@ mod tests {
     fn queues_go_with_their_nodes_and_end_with_those_that_are_dropped() {
         let mut dials = DialQueue::default();
         for place in 0..3 {
-            dials.enter(NodeId::at(place), lane(place as u32));
-            dials.at(NodeId::at(place)).look_us = 9;
+            dials.enter(NodeId::nth(place), lane(place as u32));
+            dials.at(NodeId::nth(place)).look_us = 9;
         }
-        let moved = [NodeId::at(1), NodeId::NONE, NodeId::at(0)];
-        dials.place_anew(|before| moved[before.place()]);
+        let moved = [NodeId::nth(1), NodeId::NONE, NodeId::nth(0)];
+        dials.place_anew(|before| moved[before.index()]);
         assert_eq!(dials.waiting(), 2);
-        assert_eq!(dials.at(NodeId::at(1)).waiting, [lane(0)]);
-        assert_eq!(dials.at(NodeId::at(0)).waiting, [lane(2)]);
-        assert_eq!(dials.at(NodeId::at(0)).look_us, 0, "the pause was the other address's");
+        assert_eq!(dials.at(NodeId::nth(1)).waiting, [lane(0)]);
+        assert_eq!(dials.at(NodeId::nth(0)).waiting, [lane(2)]);
+        assert_eq!(dials.at(NodeId::nth(0)).look_us, 0, "the pause was the other address's");
     }
 }

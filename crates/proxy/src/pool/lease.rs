@@ -278,12 +278,12 @@ pub(crate) mod tests {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
         let first =
-            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
+            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         let second =
-            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
+            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_ne!(first, second);
         assert!(lanes.keep_warm(first.index, &config));
-        let again = lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("one is warm");
+        let again = lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("one is warm");
         assert_eq!(again.index, first.index);
         assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
         assert!(lanes.shared.is_empty(), "their replies are not waited for");
@@ -293,20 +293,20 @@ pub(crate) mod tests {
     fn a_place_is_used_again_once_its_connection_is_closed_and_its_handle_is_void() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
-        let shared = lanes.lane(&config, NodeId::at(0), LaneKeyId::PLAIN);
+        let shared = lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN);
         let first =
-            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
+            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         lanes.retire(first.index);
         assert_eq!(lanes.find(first), None);
         let second =
-            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
+            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_ne!(second.index, first.index, "the loop may still close the first");
         lanes.note_closed(first.index);
         let third =
-            lanes.borrow(&config, NodeId::at(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
+            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
         assert_eq!(third.index, first.index);
         assert_eq!(lanes.find(first), None, "it is another's");
         assert_eq!(lanes.find(third), Some(first.index));
-        assert_eq!(lanes.lane(&config, NodeId::at(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
+        assert_eq!(lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
     }
 }

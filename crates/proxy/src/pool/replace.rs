@@ -286,7 +286,7 @@ impl Lanes {
         }
         // Places that are free point to no node; they are filled before they are looked at.
         for lane in self.all.iter_mut().filter(|lane| lane.is_retired) {
-            lane.node = NodeId::at(0);
+            lane.node = NodeId::nth(0);
         }
         self.table = LaneGrid::new(self.classes_len(), self.nodes.len());
         for lane in &self.shared {
@@ -452,11 +452,11 @@ mod tests {
         for _ in 0..MANY {
             let class = LaneKey { database: 1, ..lanes.state_of(LaneKeyId::PLAIN) };
             let class = lanes.put_class(class, KeyOwner::Shared).expect("there are numbers for so many");
-            let lane = lanes.lane(&config, NodeId::at(0), class);
+            let lane = lanes.lane(&config, NodeId::nth(0), class);
             lanes.push(lane, Owner::Discard, Now::default(), &mut pool, |out| out.push(b'x'));
             lanes.leave(lane);
             left.push(lane);
-            let behind = lanes.lane(&config, NodeId::at(0), class);
+            let behind = lanes.lane(&config, NodeId::nth(0), class);
             assert!(lanes[behind].is_behind);
         }
         assert_eq!(lanes.let_go_on(), MANY);
@@ -473,20 +473,20 @@ mod tests {
         for round in 0..100 {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());
             let all = [1, 2, 2].map(|number| {
-                let lane = lanes.add_unshared(&config, NodeId::at(0), LaneKeyId::PLAIN, LaneUse::Private);
+                let lane = lanes.add_unshared(&config, NodeId::nth(0), LaneKeyId::PLAIN, LaneUse::Private);
                 (lanes[lane].at, lanes[lane].is_elsewhere) = (at(number), true);
                 lane
             });
-            let stays = lanes.add_unshared(&config, NodeId::at(0), LaneKeyId::PLAIN, LaneUse::Private);
+            let stays = lanes.add_unshared(&config, NodeId::nth(0), LaneKeyId::PLAIN, LaneUse::Private);
             let handles = all.map(|lane| lanes.handle(lane));
-            let moves = lanes.take_nodes(&config, Some(NodeId::at(0)), |_| false);
+            let moves = lanes.take_nodes(&config, Some(NodeId::nth(0)), |_| false);
             assert!(
-                handles.iter().all(|lane| moves.has_left_on(NodeId::at(0), *lane)) && moves.has_left(NodeId::at(0))
+                handles.iter().all(|lane| moves.has_left_on(NodeId::nth(0), *lane)) && moves.has_left(NodeId::nth(0))
             );
-            assert!(!moves.has_left_on(NodeId::at(0), lanes.handle(stays)) && lanes[stays].node == NodeId::at(0));
+            assert!(!moves.has_left_on(NodeId::nth(0), lanes.handle(stays)) && lanes[stays].node == NodeId::nth(0));
             let node = all.map(|lane| lanes[lane].node);
             assert!(node[0] != node[1] && node[1] == node[2]);
-            assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[NodeId::at(0)].is_gone);
+            assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[NodeId::nth(0)].is_gone);
             assert_eq!(lanes.nodes.len(), config.nodes.len() + 2, "what was left before is forgotten");
             all.into_iter().chain([stays]).for_each(|lane| lanes.release(lane));
         }

@@ -138,7 +138,7 @@ impl LaneGrid {
 
     #[inline(always)]
     fn cell(&self, node: NodeId, class: LaneKeyId) -> usize {
-        class.place() * self.nodes + node.place()
+        class.place() * self.nodes + node.index()
     }
 
     /// The lane of a node and class, if there is one.

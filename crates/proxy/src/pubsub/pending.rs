@@ -216,7 +216,7 @@ impl Subscriptions {
                 });
                 owing
             };
-            let node = items.iter().find_map(owing).unwrap_or(NodeId::at(0));
+            let node = items.iter().find_map(owing).unwrap_or(NodeId::nth(0));
             if let Some(pending) = self.pending.all.get_mut(handle) {
                 pending.items = items;
             }

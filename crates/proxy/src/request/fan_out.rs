@@ -50,7 +50,7 @@ impl<E: Execute> Env<E> {
         let config = Arc::clone(&self.config);
         let begin = |gather: &mut respool_route::Gather| {
             gather.begin_all(row, args, nodes.len(), chance);
-            gather.name_parts(|part| &config.nodes[nodes[part].place()].name);
+            gather.name_parts(|part| &config.nodes[nodes[part].index()].name);
             gather.join_each_by(joins);
         };
         let Some((class, due)) = self.begin_parts(index, begin) else { return Flow::Stop };

@@ -39,7 +39,7 @@ impl Target {
 
     /// The node that has the keys, if another is asked in its place.
     pub(crate) fn stands_for(&self) -> Option<NodeId> {
-        let home = NodeId::at(usize::from(self.place.node));
+        let home = NodeId::at(self.place.node);
         (home != self.node).then_some(home)
     }
 }

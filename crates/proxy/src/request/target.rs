@@ -90,7 +90,7 @@ impl<E: Execute> Env<E> {
 
     /// A request, or a part of one, goes to this node for the one in this place.
     pub(super) fn note_place(&mut self, place: Place, node: NodeId, row: &Row) {
-        if NodeId::at(usize::from(place.node)) != node {
+        if NodeId::at(place.node) != node {
             let is_read = reads_replicas(&self.config.routes, place, row);
             let counter = if is_read { &self.counters.replica_reads } else { &self.counters.requests_moved };
             counter.add(1);
@@ -120,7 +120,7 @@ impl<E: Execute> Env<E> {
     /// watches keys is answered by the nodes that have them and by no other: what a
     /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
     pub(crate) fn choose_node(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> NodeId {
-        let node = NodeId::at(usize::from(place.node));
+        let node = NodeId::at(place.node);
         if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED)) {
             return node;
         }
@@ -144,7 +144,7 @@ impl<E: Execute> Env<E> {
 
     /// The same for a request that waits. It waits where others write, so no replica is asked.
     fn choose_waiting_node(&self, index: ClientId, routes: &Routes, place: Place) -> NodeId {
-        let node = NodeId::at(usize::from(place.node));
+        let node = NodeId::at(place.node);
         let watches = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED));
         if watches || !self.lanes.nodes[node].is_out() || routes.dead_node(place.route) != DeadNode::Next {
             return node;
@@ -157,7 +157,7 @@ impl<E: Execute> Env<E> {
         let replicas = pool.replicas_of(node.place());
         let start = self.replica_turn as usize % replicas.len().max(1);
         let (behind, before) = replicas.split_at(start.min(replicas.len()));
-        let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(usize::from(*replica)));
+        let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(*replica));
         in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
     }
 
@@ -180,7 +180,7 @@ pub(crate) fn nodes_of_all(routes: &Routes, route: u16, row: &Row) -> Vec<NodeId
     let pool = routes.pool_of(route);
     let mut nodes: Vec<NodeId> = NodeId::of_pool(pool).collect();
     if row.request_policy == RequestPolicy::AllNodes && routes.route(route).reads == Reads::Replica {
-        nodes.extend(pool.replicas.iter().flatten().map(|replica| NodeId::at(usize::from(*replica))));
+        nodes.extend(pool.replicas.iter().flatten().map(|replica| NodeId::at(*replica)));
     }
     nodes
 }

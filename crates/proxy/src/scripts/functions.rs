@@ -81,7 +81,7 @@ impl Functions {
         }
         let node = match &mut env.engine {
             Some(engine) => {
-                let node = NodeId::at(0).into();
+                let node = NodeId::nth(0).into();
                 self.by_node.entry(node).or_insert_with(|| Some(functions_of(engine)));
                 node
             }

@@ -1,6 +1,6 @@
 //! A script of the engine in this process that has become late.
 
-use crate::session::id::{Asker, ClientHandle};
+use crate::session::id::{Asker, ClientHandle, ClientNumber};
 use respool_command::{Command, Row, ScriptingCommand, text as texts};
 use respool_wire::ArgsBuf;
 
@@ -11,8 +11,8 @@ pub(crate) struct LateScript {
     pub(crate) asker: Asker,
     /// Whether the client wants that reply.
     pub(crate) is_wanted: bool,
-    /// The client's number, which the engine knows it by.
-    pub(crate) id: u64,
+    /// The client, as the engine knows it.
+    pub(crate) id: ClientNumber,
     pub(crate) row: &'static Row,
     pub(crate) database: u32,
     /// The request, for the slow log.

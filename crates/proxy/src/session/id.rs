@@ -46,6 +46,28 @@ impl Display for ClientId {
     }
 }
 
+/// The number by which clients know each other (`CLIENT ID`): no other client of the process has had it, whichever worker it is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientNumber(u64);
+
+impl ClientNumber {
+    /// The client of a number that was given out, or that a request names.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number, to be shown.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Display for ClientNumber {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
 /// Who asked, for answers that take their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {

@@ -24,6 +24,7 @@ use crate::reply::large::Large;
 use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::held_time::HeldTime;
+use crate::session::id::ClientNumber;
 use crate::session::reply_window::Credit;
 use crate::transaction::state::TransactionState;
 use crate::workers::budget::ProcessBudget;
@@ -233,7 +234,7 @@ pub(crate) struct SessionDetails {
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) id: u64,
+    pub(crate) id: ClientNumber,
     pub(crate) down: Downstream,
     /// How many replies it may be owed.
     pub(crate) credit: Credit,
@@ -274,7 +275,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// A client that has just come and may leave `budget` bytes unread.
-    pub(crate) fn new(id: u64, peer: Peer, now_us: u64, budget: usize) -> Self {
+    pub(crate) fn new(id: ClientNumber, peer: Peer, now_us: u64, budget: usize) -> Self {
         let details = SessionDetails { peer, connected_us: now_us, ..SessionDetails::default() };
         Self {
             id,

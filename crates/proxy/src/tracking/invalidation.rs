@@ -12,7 +12,7 @@ use crate::push::scope::user_text;
 use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use respool_command::Execute;
-use respool_connection::{Action, ServiceAction};
+use respool_connection::{Action, ServiceAction, WorkerId};
 use respool_wire::{Encoder, Protocol, elements};
 
 /// What a RESP2 client that invalidations are redirected to has to subscribe to.
@@ -113,7 +113,7 @@ impl Subscriptions {
         clients.counters.invalidations.add(1);
         if let Some(to) = tracking.redirect {
             if !tracking.is_redirect_broken {
-                self.redirected.push(Redirected { to, from_worker: 0, from: handle, keys });
+                self.redirected.push(Redirected { to, from_worker: WorkerId::FIRST, from: handle, keys });
             }
             return;
         }
@@ -211,7 +211,7 @@ impl<E: Execute> Env<E> {
                 let mut out = Encoder::new(out, Protocol::Resp3);
                 out.push(2);
                 out.bulk(b"tracking-redir-broken");
-                out.integer(id as i64);
+                out.integer(id.get() as i64);
             });
             self.clients.list(of.index);
         }

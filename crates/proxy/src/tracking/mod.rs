@@ -395,7 +395,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn redirection_of(&self, index: ClientId) -> i64 {
         let session = self.clients.sessions.at(index);
         let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
-        tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id as i64))
+        tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id.get() as i64))
     }
 
     /// The flags that tracking adds to CLIENT LIST.

@@ -4,9 +4,9 @@ use crate::error_text;
 use crate::integer::integer;
 use crate::limits::TRACKING_PREFIXES_MAX;
 use crate::push::id_map::IdTable;
-use crate::session::id::ClientHandle;
+use crate::session::id::{ClientHandle, ClientNumber};
 use respool_command::text as texts;
-use respool_connection::Seq;
+use respool_connection::{Seq, WorkerId};
 use respool_wire::Args;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize;
@@ -92,7 +92,7 @@ impl TrackingOptions {
     }
 
     /// Reads the options behind ON or OFF. The client to redirect to is only named here.
-    pub(super) fn read(options: Args<'_>) -> Result<(Self, Option<u64>), Vec<u8>> {
+    pub(super) fn read(options: Args<'_>) -> Result<(Self, Option<ClientNumber>), Vec<u8>> {
         let mut wanted = Self::default();
         let (mut redirect, mut is_in, mut is_out, mut is_broadcast) = (None, false, false, false);
         let mut rest = options;
@@ -129,7 +129,7 @@ impl TrackingOptions {
             (.., true) => Some(Mode::OptOut),
             _ => Some(Mode::Read),
         };
-        Ok((wanted, redirect.map(|id| id as u64)))
+        Ok((wanted, redirect.map(|id| ClientNumber::new(id as u64))))
     }
 
     /// Whether a client that tracks already may ask for this.
@@ -165,15 +165,15 @@ impl TrackingOptions {
 /// Who is told in a client's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Redirect {
-    pub(crate) id: u64,
-    pub(crate) worker: usize,
+    pub(crate) id: ClientNumber,
+    pub(crate) worker: WorkerId,
     pub(crate) session: ClientHandle,
 }
 
 /// The client of a number is looked for, to be told in the place of another.
 #[derive(Clone, Debug)]
 pub(crate) struct RedirectSearch {
-    pub(super) id: u64,
+    pub(super) id: ClientNumber,
     /// What the other client has asked for.
     pub(super) wanted: TrackingOptions,
 }
@@ -182,7 +182,7 @@ pub(crate) struct RedirectSearch {
 #[derive(Clone, Debug)]
 pub struct Redirected {
     pub(super) to: Redirect,
-    pub(super) from_worker: usize,
+    pub(super) from_worker: WorkerId,
     pub(super) from: ClientHandle,
     /// `None`: all keys.
     pub(super) keys: Option<Vec<Box<[u8]>>>,
@@ -192,7 +192,7 @@ pub struct Redirected {
 #[derive(Clone, Copy, Debug)]
 pub struct LostRedirect {
     pub(super) session: ClientHandle,
-    pub(super) id: u64,
+    pub(super) id: ClientNumber,
 }
 
 /// The bound that a client has set, for all workers.

@@ -20,7 +20,7 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::held_requests::Held;
 use crate::scripts::known::NamedScript;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::{Asker, ClientId, ClientNumber};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
 use crate::transaction::multi::Multi;
@@ -92,7 +92,7 @@ impl<E: Execute> Env<E> {
 
     /// A session's transaction is to run. If it watches something in the engine of this process that ends: the number that the
     /// engine knows it by.
-    pub(crate) fn take_local_watch(&mut self, index: ClientId) -> Option<u64> {
+    pub(crate) fn take_local_watch(&mut self, index: ClientId) -> Option<ClientNumber> {
         let session = self.clients.sessions.at_mut(index)?;
         session.pins.as_mut()?.local_watch.take()?;
         Some(session.id)

@@ -414,7 +414,7 @@ impl<E: Execute> Env<E> {
             // Keys at several places are no fault here: each node watches its own.
             Ok(_) | Err(RouteError::Plan(PlanError::CrossSlot { .. })) => {
                 let keys = scratch.keys(routes, args).into_iter();
-                Ok(keys.map(|key| (NodeId::at(usize::from(key.place.node)), key.name)).collect())
+                Ok(keys.map(|key| (NodeId::at(key.place.node), key.name)).collect())
             }
             Err(error) => {
                 let mut line = Vec::new();

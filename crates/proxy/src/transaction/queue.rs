@@ -239,7 +239,7 @@ impl QueuedCommands {
             Ok(Routed::All(_) | Routed::Scan(..)) => return Err(error_text::block_on_all_nodes(row.full_name()).into()),
             Err(error) => return Err(words(|reply| error.write(routes, row, args, reply))),
         };
-        let node = NodeId::at(usize::from(place.node));
+        let node = NodeId::at(place.node);
         if !routes.are_plain() {
             let route = routes.route(place.route);
             if self.pool.is_some_and(|other| other != route.pool) {

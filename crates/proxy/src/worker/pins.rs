@@ -4,14 +4,15 @@ use crate::blocking::queue::Blocking;
 use crate::dedicated::Dedicated;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
+use crate::session::id::ClientNumber;
 use respool_command::Execute;
 use respool_route::PoolMode;
 
 /// One line of `PROXY SHOW PINS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PinLine {
-    /// The client's number.
-    pub(super) client: u64,
+    /// The client that holds it.
+    pub(super) client: ClientNumber,
     /// The node, if the pin has one already.
     pub(super) node: Option<String>,
     /// Why: `multi`, `watch`, ...

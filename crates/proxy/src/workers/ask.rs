@@ -6,7 +6,7 @@ use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use crate::slab::Handle;
 use respool_command::Execute;
-use respool_connection::{Action, ServiceAction};
+use respool_connection::{Action, ServiceAction, WorkerId};
 use std::sync::Arc;
 
 impl<E: Execute> Env<E> {
@@ -25,13 +25,13 @@ impl<E: Execute> Env<E> {
     }
 
     /// The other workers that have anything to answer.
-    pub(crate) fn workers_concerned(&self, query: &Query) -> Vec<usize> {
-        let others = self.shared.counters.iter().enumerate().filter(|(worker, _)| *worker != self.number);
+    pub(crate) fn workers_concerned(&self, query: &Query) -> Vec<WorkerId> {
+        let others = self.shared.workers().filter(|(worker, _)| *worker != self.number);
         others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect()
     }
 
     /// Puts a query to other workers.
-    pub(crate) fn post_query(&mut self, to: &[usize], handle: Handle, query: &Arc<Query>) {
+    pub(crate) fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<Query>) {
         for worker in to {
             self.post(*worker, Content::Ask { from: self.number, handle, query: Arc::clone(query) });
             self.is_busy = true;
@@ -39,11 +39,11 @@ impl<E: Execute> Env<E> {
     }
 
     /// Answers a query of another worker.
-    pub(crate) fn post_answer(&mut self, to: usize, handle: Handle, answer: Answer) {
+    pub(crate) fn post_answer(&mut self, to: WorkerId, handle: Handle, answer: Answer) {
         self.post(to, Content::Answer { handle, answer });
     }
 
-    fn post(&mut self, worker: usize, content: Content) {
+    fn post(&mut self, worker: WorkerId, content: Content) {
         let mail = Mail::Query(Box::new(QueryMessage(content)));
         self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
     }

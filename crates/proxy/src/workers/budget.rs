@@ -2,6 +2,7 @@
 
 use crate::lifecycle::eviction_vote::EvictionVote;
 use crate::nodes::retry_budget::Governor;
+use crate::session::id::ClientNumber;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What a process counts as one: clients, bytes, dials.
@@ -45,8 +46,8 @@ impl ProcessBudget {
     }
 
     /// A number that no other client of this process has had.
-    pub(crate) fn next_client_id(&self) -> u64 {
-        self.next_client.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn next_client_number(&self) -> ClientNumber {
+        ClientNumber::new(self.next_client.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Counts a client in, unless there are `max` already.

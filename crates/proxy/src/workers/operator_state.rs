@@ -4,6 +4,7 @@
 //! reload that gives the node another address, and the process, if another one takes over its clients. A worker that is told
 //! of a change makes its own nodes what is written here.
 
+use crate::session::id::ClientNumber;
 use crate::workers::shared::Shared;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,8 +30,8 @@ pub(crate) struct OperatorState {
 pub(crate) struct Suspension {
     /// Clients that connected until then are not read.
     pub(crate) since_us: u64,
-    /// The number of the client that gave the order: it is read.
-    pub(crate) by: u64,
+    /// The client that gave the order: it is read.
+    pub(crate) by: Option<ClientNumber>,
 }
 
 /// A pause of all clients (`CLIENT PAUSE`).

@@ -1,6 +1,7 @@
 //! What workers have left to do, published for the orders whose replies wait for that ([`crate::admin`]).
 
 use crate::error_text;
+use respool_connection::WorkerId;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicUsize;
@@ -47,8 +48,8 @@ impl Quiescence {
     }
 
     /// A worker publishes what it has left.
-    pub(crate) fn publish(&self, worker: usize, left: WorkerOutstanding) {
-        if let Some(own) = self.of_workers.get(worker) {
+    pub(crate) fn publish(&self, worker: WorkerId, left: WorkerOutstanding) {
+        if let Some(own) = self.of_workers.get(worker.get()) {
             *own.lock().unwrap_or_else(PoisonError::into_inner) = left;
         }
     }
@@ -98,8 +99,8 @@ mod tests {
     #[test]
     fn what_workers_have_left_is_summed_by_node_and_condition() {
         let all = Quiescence::new(2);
-        all.publish(0, outstanding(&[("a", 2, 0), ("b", 0, 1)], 3));
-        all.publish(1, outstanding(&[("a", 5, 0)], 1));
+        all.publish(WorkerId::new(0), outstanding(&[("a", 2, 0), ("b", 0, 1)], 3));
+        all.publish(WorkerId::new(1), outstanding(&[("a", 5, 0)], 1));
         assert_eq!(all.left(Until::Answered, &[]), "a has not answered 7 requests");
         assert_eq!(all.left(Until::Closed, &[]), "1 connections to b are open");
         let clients = "4 clients have not been given all that they are owed";
@@ -111,9 +112,9 @@ mod tests {
     #[test]
     fn a_worker_that_publishes_again_replaces_what_it_said() {
         let all = Quiescence::new(1);
-        all.publish(0, outstanding(&[("a", 2, 0)], 1));
-        all.publish(7, outstanding(&[("c", 9, 0)], 1));
-        all.publish(0, outstanding(&[("a", 0, 0)], 0));
+        all.publish(WorkerId::new(0), outstanding(&[("a", 2, 0)], 1));
+        all.publish(WorkerId::new(7), outstanding(&[("c", 9, 0)], 1));
+        all.publish(WorkerId::new(0), outstanding(&[("a", 0, 0)], 0));
         assert_eq!(all.left(Until::Flushed, &[]), "");
     }
 
@@ -122,7 +123,7 @@ mod tests {
         let names: Vec<String> = (0..error_text::LEFT_NODES_MAX + 3).map(|n| format!("n{n:04}")).collect();
         let nodes: Vec<(&str, usize, usize)> = names.iter().map(|name| (&**name, 1, 0)).collect();
         let all = Quiescence::new(1);
-        all.publish(0, outstanding(&nodes, 0));
+        all.publish(WorkerId::new(0), outstanding(&nodes, 0));
         let text = all.left(Until::Answered, &[]);
         assert!(text.ends_with(", and 3 more nodes"), "{text}");
         assert_eq!(text.matches("has not answered").count(), error_text::LEFT_NODES_MAX);

@@ -13,6 +13,7 @@ use crate::workers::learnt::LearntCommands;
 use crate::workers::node_stats::WorkerNodeStats;
 use crate::workers::operator_state::OperatorState;
 use crate::workers::quiescence::Quiescence;
+use respool_connection::WorkerId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared by all workers of one proxy.
@@ -126,6 +127,11 @@ impl Shared {
             measured: Mutex::default(),
             hooks: Hooks::default(),
         }
+    }
+
+    /// The workers, each with what it has counted.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = (WorkerId, &Arc<Counters>)> {
+        self.counters.iter().enumerate().map(|(place, counters)| (WorkerId::new(place), counters))
     }
 
     pub(crate) fn last_words(&self) -> MutexGuard<'_, InfoCache> {

@@ -5,7 +5,7 @@ use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, DialFailure, Endpoint, Machine, Service};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode};
-use respool_route::{DeadNode, Node, Pool, Reads, Route, Routes, Scheme, Topology, When};
+use respool_route::{DeadNode, Node, NodePlace, Pool, Reads, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
 /// Two nodes; the other takes what is for one that is out.
@@ -91,7 +91,8 @@ fn a_node_that_is_full_keeps_its_requests() {
 fn with_replica() -> Config {
     let base = config(2, 1);
     let topology = Arc::new(Topology::new(Scheme::default(), vec![Node::new("node-0")]).unwrap());
-    let pool = Pool { replicas: vec![vec![1].into()].into(), ..Pool::plain("main", Arc::clone(&topology)) };
+    let pool =
+        Pool { replicas: vec![vec![NodePlace::new(1)].into()].into(), ..Pool::plain("main", Arc::clone(&topology)) };
     let route = Route {
         name: "all".into(),
         when: When::default(),

@@ -3,7 +3,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Machine, Service};
+use respool_connection::{ConnId, Machine, Service, WorkerId};
 use respool_proxy::hooks::{Event, Hooks};
 use respool_proxy::{Budgets, Config, LaneLimits, Mail, PoolMode, Timeouts};
 use std::sync::{Arc, Mutex};
@@ -130,7 +130,11 @@ fn what_the_end_of_a_drain_cuts_off_is_told() {
             }
         }
         assert!(bench.has_ended, "its time is over");
-        assert_eq!(*events.lock().unwrap(), [Event::DrainCutOff { worker: 0, requests: 5 }], "{manner:?}");
+        assert_eq!(
+            *events.lock().unwrap(),
+            [Event::DrainCutOff { worker: WorkerId::FIRST, requests: 5 }],
+            "{manner:?}"
+        );
         assert_eq!(bench.shared.counters[0].requests_cut_off.value(), 5);
     }
 }

@@ -4,7 +4,7 @@ use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::{Config, Mail};
-use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use respool_route::{Node, NodePlace, Pool, Routes, Scheme, Topology};
 use std::sync::Arc;
 
 /// An empty snapshot as a node announces and sends it.
@@ -83,7 +83,7 @@ fn a_replica_that_gets_keys_of_its_own_disconnects_a_follower() {
     let base = config(4, 1);
     let names: Vec<Node> = (0..3).map(|number| Node::new(format!("node-{number}"))).collect();
     let topology = Arc::new(Topology::new(Scheme::default(), names).expect("three nodes"));
-    let replicas = vec![vec![3].into(), vec![].into(), vec![].into()];
+    let replicas = vec![vec![NodePlace::new(3)].into(), vec![].into(), vec![].into()];
     let pool = Pool { replicas: replicas.into(), ..Pool::plain("main", Arc::clone(&topology)) };
     let with_replica = Config { routes: Arc::new(Routes::plain(pool)), topology, ..base };
     let mut bench = Bench::proxy(with_replica.clone());

@@ -5,7 +5,7 @@ use crate::bench::Bench;
 use crate::support::config;
 use respool_connection::{ConnId, DialFailure, Machine};
 use respool_proxy::Config;
-use respool_route::{Node, Pool, PoolMode, Route, Routes, Scheme, Topology, When};
+use respool_route::{Node, NodePlace, Pool, PoolMode, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
 /// Longer than a node's word is good for.
@@ -152,7 +152,10 @@ fn a_client_whose_routes_lead_to_one_node_hears_of_that() {
     let base = config(2, 1);
     let of = |name: &str| Arc::new(Topology::new(Scheme::default(), vec![Node::new(name)]).unwrap());
     let main = of("node-0");
-    let pools = vec![Pool::plain("main", Arc::clone(&main)), Pool { first: 1, ..Pool::plain("other", of("node-1")) }];
+    let pools = vec![
+        Pool::plain("main", Arc::clone(&main)),
+        Pool { first: NodePlace::new(1), ..Pool::plain("other", of("node-1")) },
+    ];
     let route = |prefix: &[u8], databases: &[u32]| Route {
         name: "x".into(),
         when: When { databases: databases.into(), prefix: prefix.into(), ..When::default() },

@@ -6,7 +6,7 @@ use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
 use respool_connection::{ConnId, Credentials, DialFailure, Machine, Service};
 use respool_proxy::{Config, LaneLimits, Mail, PoolMode, UserLimits, limits};
-use respool_route::{Pool, Reads, Rewrite, Route, Routes, When};
+use respool_route::{NodePlace, Pool, Reads, Rewrite, Route, Routes, When};
 use std::sync::Arc;
 
 const NO_DATABASE: &str = "-ERR no database is selected since the last SELECT could not be done: SELECT again, RESET or \
@@ -156,7 +156,7 @@ fn the_nodes_that_routes_lead_to_are_asked_for_a_database() {
     let pool = |first: usize| {
         let node = respool_route::Node::new(names[first]);
         let topology = respool_route::Topology::new(respool_route::Scheme::default(), vec![node]).expect("one node");
-        Pool { first, ..Pool::plain(["main", "other"][first], Arc::new(topology)) }
+        Pool { first: NodePlace::new(first), ..Pool::plain(["main", "other"][first], Arc::new(topology)) }
     };
     let route = Route {
         name: "third".into(),

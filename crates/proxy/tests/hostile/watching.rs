@@ -6,7 +6,7 @@ use crate::routes::with_an_own_connection;
 use crate::support::config;
 use respool_connection::{ConnId, Endpoint};
 use respool_proxy::{Config, NodeConfig};
-use respool_route::{DeadNode, Pool, Reads, Rewrite, Route, Routes, When};
+use respool_route::{DeadNode, NodePlace, Pool, Reads, Rewrite, Route, Routes, When};
 use std::sync::Arc;
 
 /// `nodes` of one pool, and behind them a replica of the first, by a route that reads from replicas.
@@ -14,7 +14,8 @@ fn with_replica(nodes: usize, reads: Reads, dead_node: DeadNode) -> Config {
     let mut config = config(nodes, 1);
     let endpoint = Arc::new(Endpoint::Embedded { index: nodes });
     config.nodes.push(NodeConfig { name: "replica".to_owned(), endpoint, credentials: None });
-    let replicas = (0..nodes).map(|node| if node == 0 { [nodes as u16].into() } else { Box::default() }).collect();
+    let replicas =
+        (0..nodes).map(|node| if node == 0 { [NodePlace::new(nodes)].into() } else { Box::default() }).collect();
     let pool = Pool { replicas, dead_node, ..Pool::plain("main", Arc::clone(&config.topology)) };
     let route = Route {
         name: "all".into(),

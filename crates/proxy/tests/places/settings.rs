@@ -4,7 +4,7 @@ use super::chance::Chance;
 use super::support::config;
 use respool_connection::{Credentials, Endpoint};
 use respool_proxy::{Config, LaneLimits, NodeConfig, PoolMode};
-use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
+use respool_route::{Node, NodePlace, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
 /// Servers that nodes may be.
@@ -115,7 +115,7 @@ impl Settings {
             None => Routes::plain(main),
             Some(((name, _), add)) => {
                 let other = Topology::new(Scheme::default(), vec![Node::new(name)]).expect("one is enough");
-                let other = Pool { first: self.nodes.len(), ..Pool::plain("other", Arc::new(other)) };
+                let other = Pool { first: NodePlace::new(self.nodes.len()), ..Pool::plain("other", Arc::new(other)) };
                 let route = Route {
                     name: "routed".into(),
                     when: When { prefix: ROUTED.as_bytes().into(), ..When::default() },

@@ -3,7 +3,7 @@
 use super::NoEngine;
 use super::support::settle;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{Access, Config, Mail, ProcessBudget, ProcessFacts, Shared, UserLimits, Worker, WorkerSetup};
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
@@ -76,8 +76,13 @@ impl<E: Execute> Bench<E> {
     fn new(config: Config, workers: usize, access: Arc<Access>, hooks: Hooks, engine: Option<E>) -> Self {
         let shared = Shared::new(workers, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default()));
         let shared = Arc::new(shared.with_access(access).with_hooks(hooks));
-        let setup =
-            WorkerSetup { config: Arc::new(config), shared: Arc::clone(&shared), number: 0, engine, entropy: 1 };
+        let setup = WorkerSetup {
+            config: Arc::new(config),
+            shared: Arc::clone(&shared),
+            number: WorkerId::FIRST,
+            engine,
+            entropy: 1,
+        };
         Self {
             worker: Worker::new(setup),
             shared,

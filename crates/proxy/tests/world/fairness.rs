@@ -2,7 +2,7 @@
 //! all others are served between any few of them.
 
 use super::support::{NoEngine, config, settle};
-use respool_connection::{Action, ConnId, Machine, Now, Peer, Service};
+use respool_connection::{Action, ConnId, Machine, Now, Peer, Service, WorkerId};
 use respool_proxy::{Budgets, Config, LaneLimits, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup, limits};
 use respool_wire::encode_request;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Bench {
         let worker = Worker::new(WorkerSetup {
             config: Arc::new(config),
             shared: Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default()))),
-            number: 0,
+            number: WorkerId::FIRST,
             engine: None,
             entropy: 1,
         });

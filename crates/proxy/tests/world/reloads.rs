@@ -4,7 +4,7 @@
 use super::{Expected, NODES, World, first_config};
 use respool_connection::{Endpoint, Service};
 use respool_proxy::{Config, LaneLimits, Mail, NodeConfig, PoolMode};
-use respool_route::{Node, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
+use respool_route::{Node, NodePlace, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
 
 impl World {
@@ -28,7 +28,8 @@ impl World {
         let (topology, routes) = match is_routed {
             false => (topology(&names), Routes::plain(Pool::plain("main", topology(&names)))),
             true => {
-                let other = Pool { first: NODES - 1, ..Pool::plain("other", topology(&names[NODES - 1..])) };
+                let other =
+                    Pool { first: NodePlace::new(NODES - 1), ..Pool::plain("other", topology(&names[NODES - 1..])) };
                 let modes = [None, Some(PoolMode::Session), Some(PoolMode::Transaction)];
                 // Keys of some clients, as they are named inside of transactions and elsewhere.
                 let route = |prefix: &str, pool_mode: Option<PoolMode>| Route {

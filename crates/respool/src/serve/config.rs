@@ -9,7 +9,7 @@ use respool_proxy::{
     AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SoftLimit, SoftLimits,
     SubscriptionTerms, Timeouts,
 };
-use respool_route::{Node, NodeIndex, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
+use respool_route::{Node, NodeIndex, NodePlace, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
 use crate::settings::config::{ClientMemory, PoolSettings};
@@ -169,8 +169,8 @@ fn routes(instance: &Instance) -> Result<Routes, Unfit> {
         default_node: settings.default_node,
         dead_node: settings.dead_node,
     };
-    let places: HashMap<&str, u16> =
-        instance.nodes().enumerate().map(|(place, node)| (node.name.as_str(), place as u16)).collect();
+    let places: HashMap<&str, NodePlace> =
+        instance.nodes().enumerate().map(|(place, node)| (node.name.as_str(), NodePlace::new(place))).collect();
     let mut first = 0;
     let mut pools = Vec::new();
     for pool in std::iter::once(&own).chain(&settings.routing.pools) {
@@ -185,7 +185,7 @@ fn routes(instance: &Instance) -> Result<Routes, Unfit> {
         pools.push(Pool {
             name: pool.name.as_str().into(),
             topology: Arc::new(topology),
-            first,
+            first: NodePlace::new(first),
             replicas: primaries().map(replicas_of).collect(),
             dead_node: pool.dead_node,
         });

@@ -37,47 +37,60 @@ impl fmt::Debug for HookMaker {
 /// Tells the log.
 pub(crate) fn tell(event: &Event) {
     match event {
-        Event::NodeOut { node, worker, why } => warn!(node, worker, "node {node} is out of use: it {why}"),
+        Event::NodeOut { node, worker, why } => {
+            warn!(node, worker = worker.get(), "node {node} is out of use: it {why}")
+        }
         Event::NodeReached { node, worker, address, took_us, server } => {
             let took = std::time::Duration::from_micros(*took_us);
             let server = if server.is_empty() { "it does not say what it is" } else { server };
-            info!(node, worker, "node {node} is reached at {address} within {took:?}: {server}");
+            info!(node, worker = worker.get(), "node {node} is reached at {address} within {took:?}: {server}");
         }
         Event::NodeMoved { node, worker, to } => {
             info!(
                 node,
-                worker, "node {node} is to be found at {to} now: its connections stay in use until one there is ready"
+                worker = worker.get(),
+                "node {node} is to be found at {to} now: its connections stay in use until one there is ready"
             );
         }
         Event::AddressLeft { node, worker, connections } => {
             info!(
                 node,
-                worker, "node {node} is up at its new address: {connections} connections to the former one are left"
+                worker = worker.get(),
+                "node {node} is up at its new address: {connections} connections to the former one are left"
             );
         }
         Event::NodeRefuses { node, worker, why } => error!(
             node,
-            worker,
+            worker = worker.get(),
             "node {node} refuses its new credentials ({why}): connections that it has accepted before stay in use, and others \
              are made with the former credentials if it accepts those"
         ),
-        Event::NodeUnfit { node, worker, what } => warn!(node, worker, "node {node} is {what}"),
-        Event::NodeBack { node, worker } => info!(node, worker, "node {node} is back in use"),
+        Event::NodeUnfit { node, worker, what } => warn!(node, worker = worker.get(), "node {node} is {what}"),
+        Event::NodeBack { node, worker } => info!(node, worker = worker.get(), "node {node} is back in use"),
         Event::OutOfStep { node, worker } => {
             error!(
                 node,
-                worker, "node {node} sent replies that are not those to its requests; its connection is given up"
+                worker = worker.get(),
+                "node {node} sent replies that are not those to its requests; its connection is given up"
             );
         }
         Event::ClientCutOff { client, address, user, bytes, why, untold } => {
-            warn!(client, address, user, bytes, untold, "client {client} ({address}) is disconnected: {why}");
+            warn!(
+                client = client.get(),
+                address, user, bytes, untold, "client {client} ({address}) is disconnected: {why}"
+            );
         }
         Event::ElementLost { node, worker, why, untold } => {
-            warn!(node, worker, untold, "what was taken at node {node} for a client that had left is lost: {why}");
+            warn!(
+                node,
+                worker = worker.get(),
+                untold,
+                "what was taken at node {node} for a client that had left is lost: {why}"
+            );
         }
         Event::DrainCutOff { worker, requests } => {
             warn!(
-                worker,
+                worker = worker.get(),
                 requests, "the drain timeout is over: {requests} requests have not been answered by their nodes"
             );
         }

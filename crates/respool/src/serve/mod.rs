@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use respool_command::{Execute, Outcome, SessionView};
+use respool_connection::WorkerId;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
@@ -281,7 +282,7 @@ impl Running {
                 // Its scripts have a stack of their own, which stays in one thread: it is made where it is used.
                 let engine =
                     settings.as_ref().map(|(settings, parameters)| with_parameters(engine(settings), parameters));
-                let number = worker;
+                let number = WorkerId::new(worker);
                 let machine = WorkerSetup { config, shared, number, engine, entropy: chance() };
                 let machine = respool_proxy::Worker::<Engine>::new(machine);
                 let setup =
@@ -415,10 +416,16 @@ impl EmbeddedNode {
         let Self { slot, inbox, config, shared, settings, transport, sockets } = self;
         Box::new(move || {
             let engine = Some(engine(&settings));
-            let machine =
-                respool_proxy::Worker::new(WorkerSetup { config, shared, number: 0, engine, entropy: chance() });
+            let machine = respool_proxy::Worker::new(WorkerSetup {
+                config,
+                shared,
+                number: WorkerId::FIRST,
+                engine,
+                entropy: chance(),
+            });
             let (workers, listeners, engines, tls) = (vec![slot], Vec::new(), Vec::new(), Arc::default());
-            let setup = Setup { machine, inbox, workers, number: 0, listeners, engines, transport, tls, sockets };
+            let setup =
+                Setup { machine, inbox, workers, number: WorkerId::FIRST, listeners, engines, transport, tls, sockets };
             respool_net::Worker::new(setup)?.run()
         })
     }

@@ -27,7 +27,7 @@ impl Blocking {
         let Some(engine) = &mut env.engine else { return Flow::Stop };
         let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let is_in_transaction = session.is_amid_exec_reply();
-        let (database, client_id) = (session.database, session.id);
+        let (database, client_id) = (session.database, session.id.get());
         let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
         let protocol = session.protocol;
         if session.reply_mode != ReplyMode::On {
@@ -70,7 +70,7 @@ impl Blocking {
         let mut view = SessionView {
             database: session.database,
             now: Millis(now.unix_us / 1000),
-            client_id: session.id,
+            client_id: session.id.get(),
             ..SessionView::default()
         };
         let protocol = session.protocol;

@@ -12,7 +12,7 @@ use crate::blocking::request::{Release, Target, Wording};
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
-use crate::session::id::{ClientHandle, ClientId};
+use crate::session::id::{ClientHandle, ClientId, ClientNumber};
 use crate::session::{Flow, SessionFlags};
 use respool_command::{
     Asked, Command, EventClasses, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted,
@@ -63,7 +63,7 @@ impl Blocking {
         let is_wanted = env.passes_reply(index);
         let words = Wording { args: request.args.iter().collect(), said: None };
         let blocked =
-            self.enter_queue(env, index, row, words, NodeId::at(0).into(), Target::Client { asker, is_wanted });
+            self.enter_queue(env, index, row, words, NodeId::nth(0).into(), Target::Client { asker, is_wanted });
         if let Some(this) = self.requests.get_mut(blocked) {
             this.wait = Some(wait);
         }
@@ -210,7 +210,7 @@ impl Blocking {
                 if self.parking.is_told {
                     changes.collect_changes(env, self.parking.wanted(), by);
                 }
-                self.leave_queue(NodeId::at(0), blocked);
+                self.leave_queue(NodeId::nth(0), blocked);
                 let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
                 self.finish_blocked(env, blocked, kind, &reply);
             }
@@ -299,14 +299,14 @@ impl<E: Execute> Env<E> {
         self.engine.as_ref().map_or(0, Execute::awaited_keys)
     }
 
-    pub(crate) fn view(&self, database: u32, client_id: u64) -> SessionView {
-        SessionView { database, now: self.engine_now(), client_id, ..SessionView::default() }
+    pub(crate) fn view(&self, database: u32, client: ClientNumber) -> SessionView {
+        SessionView { database, now: self.engine_now(), client_id: client.get(), ..SessionView::default() }
     }
 
     /// A session watches nothing here any more.
-    pub(crate) fn leave_local_watch(&mut self, id: u64) {
+    pub(crate) fn leave_local_watch(&mut self, id: ClientNumber) {
         if let Some(engine) = &mut self.engine {
-            engine.unwatch(id);
+            engine.unwatch(id.get());
         }
     }
 }

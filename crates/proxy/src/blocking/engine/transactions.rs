@@ -3,7 +3,7 @@
 use crate::blocking::queue::Blocking;
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientId, ClientNumber};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::local_watch::LocalWatch;
 use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};
@@ -21,7 +21,7 @@ impl Blocking {
         let now = env.engine_now();
         let Env { engine: Some(engine), clients, .. } = &mut *env else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let held_bytes = engine.watch(session.id, session.database, now, args.from(1));
+        let held_bytes = engine.watch(session.id.get(), session.database, now, args.from(1));
         session.flags.add(SessionFlags::PINNED);
         session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
         self.collect_expired(env, changes);
@@ -46,11 +46,16 @@ impl Blocking {
     }
 
     /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.
-    fn has_watched_in_vain(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges, id: u64) -> bool {
+    fn has_watched_in_vain(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        changes: &mut impl EngineChanges,
+        id: ClientNumber,
+    ) -> bool {
         let now = env.engine_now();
         let Some(engine) = &mut env.engine else { return false };
-        let is_dirty = engine.is_dirty(id, now);
-        engine.unwatch(id);
+        let is_dirty = engine.is_dirty(id.get(), now);
+        engine.unwatch(id.get());
         self.collect_expired(env, changes);
         is_dirty
     }

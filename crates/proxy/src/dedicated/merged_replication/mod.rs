@@ -26,11 +26,11 @@ use crate::nodes::id::NodeId;
 use crate::pool::LaneUse;
 use crate::pool::table::LaneHandle;
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::{ClientHandle, ClientId};
+use crate::session::id::{ClientHandle, ClientId, ClientNumber};
 use crate::session::{Flow, Pause};
 use respool_command::{Command, Execute, Row, ServerCommand as S, text as texts};
 use respool_connection::Action;
-use respool_route::DeadNode;
+use respool_route::{DeadNode, NodePlace};
 use respool_wire::{Args, encode_request, replies};
 
 /// What a client that follows all nodes has beside its connections.
@@ -51,8 +51,8 @@ impl MergedReplication {
 }
 
 /// A name for a stream that no other stream has, as long as `entropy` and `now_us` are not the same.
-fn stream_id(entropy: u64, now_us: u64, client: u64) -> String {
-    let mut state = entropy ^ now_us.rotate_left(20) ^ client.rotate_left(44);
+fn stream_id(entropy: u64, now_us: u64, client: ClientNumber) -> String {
+    let mut state = entropy ^ now_us.rotate_left(20) ^ client.get().rotate_left(44);
     let mut word = || {
         // splitmix64.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -71,9 +71,9 @@ pub(super) fn is_for(config: &Config) -> bool {
 /// The nodes that have keys, each server once.
 pub(super) fn nodes(config: &Config) -> Result<Vec<NodeId>, &'static str> {
     let routes = &config.routes;
-    let may_be_elsewhere = |place: usize| {
+    let may_be_elsewhere = |place: NodePlace| {
         let numbers = (0..routes.routes().len()).filter_map(|number| u16::try_from(number).ok());
-        let mut numbers = numbers.filter(|number| routes.pool_of(*number).places().contains(&place));
+        let mut numbers = numbers.filter(|number| routes.pool_of(*number).has(place));
         numbers.any(|number| routes.dead_node(number) == DeadNode::Next)
     };
     let (mut nodes, mut known) = (Vec::new(), BTreeSet::new());
@@ -131,7 +131,7 @@ impl Dedicated {
         self.leave(env, index);
         terms.has_offsets = row.command == Command::Server(S::Psync);
         let now_us = env.now.mono_us;
-        let client = env.clients.sessions.at(index).map_or(0, |session| session.id);
+        let client = env.clients.sessions.at(index).map_or(ClientNumber::new(0), |session| session.id);
         let id = stream_id(env.lanes.entropy_of_all(), env.now.unix_us, client);
         let merge = Box::new(Merge::new(nodes.len(), terms, &id, now_us));
         let mut this = DedicatedClient::new(Kind::Replica, now_us);

@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::merge::{Merge, Outcome, Terms};
 use super::stream_id;
 use crate::limits::{MERGED_COMMAND_BYTES_MAX, MERGED_WINDOW_BYTES};
+use crate::session::id::ClientNumber;
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
 
 const SYNC: Terms = Terms { has_offsets: false, is_snapshot_only: false };
@@ -370,7 +371,8 @@ fn a_follower_of_the_snapshot_alone_is_given_no_commands() {
 
 #[test]
 fn a_stream_has_forty_digits_that_no_other_has() {
-    let ids = [stream_id(1, 2, 3), stream_id(1, 2, 4), stream_id(1, 3, 3), stream_id(2, 2, 3)];
+    let id = |entropy, now_us, client| stream_id(entropy, now_us, ClientNumber::new(client));
+    let ids = [id(1, 2, 3), id(1, 2, 4), id(1, 3, 3), id(2, 2, 3)];
     assert!(ids.iter().all(|id| id.len() == 40 && id.bytes().all(|digit| digit.is_ascii_hexdigit())));
     assert!((1..4).all(|at| !ids[..at].contains(&ids[at])));
 }

@@ -100,7 +100,7 @@ fn named_by(module: &Module, code: &str, modules: &BTreeSet<&Module>) -> BTreeSe
 }
 
 /// Names, `::`, and single characters.
-fn tokens(code: &str) -> Vec<&str> {
+pub(super) fn tokens(code: &str) -> Vec<&str> {
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens = Vec::new();
     let mut rest = code.trim_start();

@@ -8,6 +8,7 @@ mod clocks;
 mod edges;
 mod folders;
 mod hazards;
+mod ids;
 mod pages;
 mod purity;
 mod text;
@@ -18,7 +19,7 @@ use clap::Args;
 use crate::{Outcome, codegen};
 
 /// Check what no compiler checks: edges between crates, purity, uses of the wall clock, lengths of files and folders, words, circles of
-/// imports, leftovers, dead links, tests that are named and not there, stale generated files
+/// imports, ids without a type, leftovers, dead links, tests that are named and not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
 
@@ -31,6 +32,7 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         ("words of comments and pages", words::check()),
         ("folders of the proxy", folders::check()),
         ("circles of imports", circles::check()),
+        ("ids of clients, lanes, nodes and workers", ids::check()),
         ("links and sources that pages name", pages::check()),
         ("tests that docs/testing.md names", hazards::check()),
         ("generated files", generated_files()),

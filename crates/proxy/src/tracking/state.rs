@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use respool_wire::ArgsBuf;
 
-    fn read(options: &str) -> Result<(TrackingOptions, Option<u64>), String> {
+    fn read(options: &str) -> Result<(TrackingOptions, Option<ClientNumber>), String> {
         let args: ArgsBuf = options.split(' ').filter(|word| !word.is_empty()).collect();
         TrackingOptions::read(args.as_args()).map_err(|words| String::from_utf8_lossy(&words).into_owned())
     }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn options_of_tracking_are_read_in_any_order_and_case() {
         let (wanted, redirect) = read("noloop Prefix a BCAST redirect 7 prefix b").expect("they fit");
-        assert_eq!((wanted.mode(), wanted.is_noloop, redirect), (Mode::Broadcast, true, Some(7)));
+        assert_eq!((wanted.mode(), wanted.is_noloop, redirect), (Mode::Broadcast, true, Some(ClientNumber::new(7))));
         assert_eq!(wanted.prefixes, [Box::from(&b"a"[..]), Box::from(&b"b"[..])]);
         assert_eq!(read("").expect("nothing is said").0.mode(), Mode::Read);
         assert_eq!(read("OPTIN").expect("it fits").0.mode(), Mode::OptIn);

@@ -84,7 +84,8 @@ async fn check_task(client: Client, first: usize) {
 fn threads_and_tasks_share_an_encrypted_connection() {
     let authority = Authority::new();
     let (_server, port) = redis(&authority, "127.0.0.1", &["--tls-auth-clients", "no"]);
-    let client = Client::with_config(config(port, trusting(&authority)));
+    // One connection, which is what is shared here.
+    let client = Client::with_config(config(port, trusting(&authority)).large(None));
     check_thread(&client, 0);
     for workers in [1, 2] {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
@@ -108,9 +109,15 @@ fn threads_and_tasks_share_an_encrypted_connection() {
 
 #[test]
 fn large_values_go_both_ways_at_once() {
+    check_large_values(None);
+    // Some by a second connection.
+    check_large_values(Some(64 * 1024));
+}
+
+fn check_large_values(large_from: Option<usize>) {
     let authority = Authority::new();
     let (_server, port) = redis(&authority, "127.0.0.1", &["--tls-auth-clients", "no"]);
-    let client = Client::with_config(config(port, trusting(&authority)));
+    let client = Client::with_config(config(port, trusting(&authority)).large(large_from));
     let large =
         Bytes::from((0..1_500_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>());
     let commands = |key: &'static str| {
@@ -129,7 +136,9 @@ fn large_values_go_both_ways_at_once() {
         let [a, b, c] = many;
         tokio::join!(a, b, c);
     });
-    assert_eq!(client.stats().connections, 1);
+    if large_from.is_none() {
+        assert_eq!(client.stats().connections, 1);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub const FIRST_REPLY_BYTES: u32 = 32 * 1024;
 
 /// Replies that are smaller than expected lower what is expected by this divisor at most: who had a window full of small
 /// ones may have so many times as many outstanding next.
-pub const REPLIES_FALL_DIVISOR: u32 = 4;
+pub const REPLIES_FALL_DIVISOR: u32 = 16;
 
 /// Bytes written to a client at once from which its replies are looked at: small ones are looked at when their number
 /// matters.

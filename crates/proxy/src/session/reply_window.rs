@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!                 half the window used, replies small:        larger replies than expected:
-//!                 the expected size falls, by 4 at most       it is what they are, at once
+//!                 the expected size falls, by 16 at most      it is what they are, at once
 //!   [first expectation] ---------------------------> [expectation] <----------------.
 //!                                                         |                         |
 //!                                window = client_output_soft_bytes / expectation ---'

@@ -470,7 +470,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
     Ok(())
 }
 
-/// Lets the script run until it is done, or late. It uses keys as the client does that began it, whoever is served in between.
+/// Lets the script run until it is done, or late. It uses keys as the client does that began it, even if another client is served in between.
 fn go_on(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault> {
     let Some(running) = &desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
     let was_spared = desk.keyspace.spare_uses(running.spares_uses);

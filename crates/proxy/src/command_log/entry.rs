@@ -8,7 +8,7 @@ use respool_wire::Args;
 const COVERED: &[u8] = b"(redacted)";
 
 /// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Numbers go on when the log is emptied.
     pub(super) id: u64,

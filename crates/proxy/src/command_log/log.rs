@@ -75,8 +75,7 @@ mod tests {
     use super::*;
 
     fn entry(figure: u64) -> Entry {
-        let (arguments, address, name) = Default::default();
-        Entry { id: 0, unix_s: 0, figure, arguments, address, name }
+        Entry { figure, ..Entry::default() }
     }
 
     #[test]

@@ -15,11 +15,14 @@ pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod monitors;
 mod show;
-mod verbs;
+pub(crate) mod verbs;
 
+use crate::command_log::log::CommandLog;
 use crate::env::Env;
-use crate::session::Flow;
+use crate::observe::terms::Terms;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::table::Clients;
+use crate::session::{Flow, Session};
 use entry::{Entry, shortened};
 use respool_command::{Command, Execute, Flags, Lane, Row, TransactionsCommand as T, text as texts};
 use respool_wire::Args;
@@ -54,47 +57,6 @@ impl<E: Execute> Env<E> {
         self.engine.as_ref().and_then(|_| self.clients.sessions.at(index)?.down.answer_position())
     }
 
-    /// A request was run whose answer, if there is one by now, is at this position.
-    pub(crate) fn count_call(&mut self, index: ClientId, row: &'static Row, position: Option<usize>, us: Option<u64>) {
-        let Self { clients, command_log, .. } = self;
-        let session = clients.sessions.at(index);
-        let reply = session.zip(position).map_or(&[][..], |(session, position)| session.down.answer_since(position));
-        command_log.calls.end(row, reply, us);
-    }
-
-    /// A request was refused before it was run, if it has an answer at this position.
-    pub(crate) fn count_refused(&mut self, index: ClientId, row: Option<&'static Row>, position: Option<usize>) {
-        let Self { clients, command_log, .. } = self;
-        if let Some((session, position)) = clients.sessions.at(index).zip(position) {
-            command_log.calls.reject(row, session.down.answer_since(position));
-        }
-    }
-
-    /// A session's states have dealt with a request: it was refused, queued or put off, or it is one that they answer themselves.
-    pub(crate) fn count_special(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        position: Option<usize>,
-        (args, was_queueing): (Args<'_>, bool),
-    ) {
-        let Self { clients, command_log, .. } = self;
-        let Some((session, position)) = clients.sessions.at(index).zip(position) else { return };
-        let reply = session.down.answer_since(position);
-        let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Multi | T::Watch));
-        let is_run = if was_queueing { ends && !texts::is_refusal(reply) } else { !reply.starts_with(b"-") };
-        if is_run && !reply.is_empty() {
-            command_log.calls.end(row, reply, None);
-            self.show_to_monitors(index, row, args);
-        } else {
-            command_log.calls.reject(Some(row), reply);
-        }
-    }
-
-    pub(crate) fn reply_bytes_of(&self, index: ClientId) -> usize {
-        self.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
-    }
-
     /// Notes a request that has run. One that is read again or parked is not noted.
     pub(crate) fn note_run(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, run: TimedRun) {
         let TimedRun { begun_us, before, position, flow } = run;
@@ -107,13 +69,14 @@ impl<E: Execute> Env<E> {
         // A request that may wait, and does.
         let is_parked = flow != Flow::Next && row.lane(args) == Lane::Blocking;
         if flow != Flow::Again {
-            self.count_call(index, row, position, Some(us).filter(|_| !is_parked));
+            let us = Some(us).filter(|_| !is_parked);
+            self.command_log.count_call(&self.clients, index, row, position, us);
             if !row.runs_scripts {
                 self.show_to_monitors(index, row, args);
             }
         }
         if flow != Flow::Again && !is_parked {
-            let reply_bytes = self.reply_bytes_of(index).saturating_sub(before);
+            let reply_bytes = self.clients.waiting_bytes_of(index).saturating_sub(before);
             self.note_cost(index, row, args, Cost { us, reply_bytes });
         }
     }
@@ -130,8 +93,8 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn note_large_reply(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, reply_bytes: usize) {
         if self.times_from().is_some() {
-            let entry = self.entry(index, row, args, reply_bytes as u64);
-            self.command_log.large_reply.note(entry, self.config.seeing.large_replies.entries_max);
+            let noted = Noted { session: self.clients.sessions.at(index), row, args, unix_s: self.unix_s() };
+            self.command_log.note_large_reply(&self.config.seeing, &noted, reply_bytes as u64);
         }
     }
 
@@ -141,53 +104,128 @@ impl<E: Execute> Env<E> {
         bytes as u64 >= self.config.seeing.large_requests.bytes_min && self.engine.is_some()
     }
 
+    /// A request has cost so much.
     pub(crate) fn note_cost(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, cost: Cost) {
-        let terms = self.config.seeing;
-        if terms.tracks_latency {
-            self.command_log.latencies.count(row, cost.us);
-        }
-        let event = if row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
-        self.note_latency(event, cost.us);
-        // What passwords may stand in.
-        if row.flags.has(Flags::SKIP_SLOWLOG) {
-            return;
-        }
-        if cost.us >= terms.slow_us {
-            let entry = self.entry(index, row, args, cost.us);
-            self.command_log.slow.note(entry, terms.slow_entries);
+        let noted = Noted { session: self.clients.sessions.at(index), row, args, unix_s: self.unix_s() };
+        if self.command_log.note_cost(&self.config.seeing, &noted, cost) {
             self.counters.slow_requests.add(1);
-        }
-        let request_bytes = canonical_bytes(args);
-        if request_bytes >= terms.large_requests.bytes_min {
-            let entry = self.entry(index, row, args, request_bytes);
-            self.command_log.large_request.note(entry, terms.large_requests.entries_max);
-        }
-        let reply_bytes = cost.reply_bytes as u64;
-        if reply_bytes >= terms.large_replies.bytes_min {
-            let entry = self.entry(index, row, args, reply_bytes);
-            self.command_log.large_reply.note(entry, terms.large_replies.entries_max);
         }
     }
 
+    fn unix_s(&self) -> u64 {
+        self.now.unix_us / 1_000_000
+    }
+}
+
+/// A request that is noted, and who sent it, if that client is there still.
+struct Noted<'r> {
+    session: Option<&'r Session>,
+    row: &'static Row,
+    args: Args<'r>,
+    unix_s: u64,
+}
+
+impl Noted<'_> {
     #[cold]
-    fn entry(&self, index: ClientId, row: &Row, args: Args<'_>, figure: u64) -> Entry {
-        let details = self.clients.sessions.at(index).map(|session| &session.details);
+    fn entry(&self, figure: u64) -> Entry {
+        let details = self.session.map(|session| &session.details);
         Entry {
             id: 0,
-            unix_s: self.now.unix_us / 1_000_000,
+            unix_s: self.unix_s,
             figure,
-            arguments: shortened(row, args),
+            arguments: shortened(self.row, self.args),
             address: details.map_or_else(String::new, |details| details.peer.address.clone()),
             name: details.map_or_else(String::new, |details| details.name.to_string()),
         }
     }
+}
+
+impl CommandLog {
+    /// A request was run whose answer, if there is one by now, is at this position.
+    pub(crate) fn count_call(
+        &mut self,
+        clients: &Clients,
+        index: ClientId,
+        row: &'static Row,
+        position: Option<usize>,
+        us: Option<u64>,
+    ) {
+        let session = clients.sessions.at(index);
+        let reply = session.zip(position).map_or(&[][..], |(session, position)| session.down.answer_since(position));
+        self.calls.end(row, reply, us);
+    }
+
+    /// A request was refused before it was run, if it has an answer at this position.
+    pub(crate) fn count_refused(
+        &mut self,
+        clients: &Clients,
+        index: ClientId,
+        row: Option<&'static Row>,
+        position: Option<usize>,
+    ) {
+        if let Some((session, position)) = clients.sessions.at(index).zip(position) {
+            self.calls.reject(row, session.down.answer_since(position));
+        }
+    }
+
+    /// A session's states have dealt with a request: it was refused, queued or put off, or it is one that they answer themselves.
+    /// Returns whether it was run.
+    pub(crate) fn count_special(
+        &mut self,
+        clients: &Clients,
+        index: ClientId,
+        row: &'static Row,
+        position: Option<usize>,
+        was_queueing: bool,
+    ) -> bool {
+        let Some((session, position)) = clients.sessions.at(index).zip(position) else { return false };
+        let reply = session.down.answer_since(position);
+        let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Multi | T::Watch));
+        let is_run = if was_queueing { ends && !texts::is_refusal(reply) } else { !reply.starts_with(b"-") };
+        if is_run && !reply.is_empty() {
+            self.calls.end(row, reply, None);
+            return true;
+        }
+        self.calls.reject(Some(row), reply);
+        false
+    }
+
+    fn note_large_reply(&mut self, terms: &Terms, noted: &Noted<'_>, reply_bytes: u64) {
+        self.large_reply.note(noted.entry(reply_bytes), terms.large_replies.entries_max);
+    }
+
+    /// A request has cost so much. Returns whether it was slow.
+    fn note_cost(&mut self, terms: &Terms, noted: &Noted<'_>, cost: Cost) -> bool {
+        let row = noted.row;
+        if terms.tracks_latency {
+            self.latencies.count(row, cost.us);
+        }
+        let event = if row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
+        self.note_latency(terms, event, noted.unix_s, cost.us);
+        // What passwords may stand in.
+        if row.flags.has(Flags::SKIP_SLOWLOG) {
+            return false;
+        }
+        let is_slow = cost.us >= terms.slow_us;
+        if is_slow {
+            self.slow.note(noted.entry(cost.us), terms.slow_entries);
+        }
+        let request_bytes = canonical_bytes(noted.args);
+        if request_bytes >= terms.large_requests.bytes_min {
+            self.large_request.note(noted.entry(request_bytes), terms.large_requests.entries_max);
+        }
+        let reply_bytes = cost.reply_bytes as u64;
+        if reply_bytes >= terms.large_replies.bytes_min {
+            self.note_large_reply(terms, noted, reply_bytes);
+        }
+        is_slow
+    }
 
     /// Something has taken so long.
-    pub(crate) fn note_latency(&mut self, event: &'static str, us: u64) {
-        let threshold_ms = self.config.seeing.latency_ms;
+    pub(crate) fn note_latency(&mut self, terms: &Terms, event: &'static str, unix_s: u64, us: u64) {
         let ms = us / 1000;
-        if threshold_ms > 0 && ms >= threshold_ms {
-            self.command_log.latencies.note(event, self.now.unix_us / 1_000_000, ms);
+        if terms.latency_ms > 0 && ms >= terms.latency_ms {
+            self.latencies.note(event, unix_s, ms);
         }
     }
 }
@@ -201,9 +239,71 @@ fn canonical_bytes(args: Args<'_>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::limits::QUICK_COMMAND_US;
+    use crate::observe::terms::LargeTerms;
+    use respool_command::lookup;
     use respool_wire::{ArgsBuf, encode_request};
 
-    use super::canonical_bytes;
+    fn noted<'a>(row: &'static Row, args: &'a ArgsBuf) -> Noted<'a> {
+        Noted { session: None, row, args: args.as_args(), unix_s: 7 }
+    }
+
+    fn lens(log: &CommandLog) -> [usize; 3] {
+        [&log.slow, &log.large_request, &log.large_reply].map(|log| log.entries.len())
+    }
+
+    #[test]
+    fn a_request_is_in_every_log_whose_bound_it_passes() {
+        let large = LargeTerms { bytes_min: 1_000, entries_max: 8 };
+        let terms = Terms {
+            slow_us: QUICK_COMMAND_US,
+            slow_entries: 8,
+            large_requests: large,
+            large_replies: large,
+            ..Terms::default()
+        };
+        let row = lookup(b"SET").expect("a known command");
+        let small: ArgsBuf = ["SET", "k", "v"].iter().collect();
+        let value = "v".repeat(1_000);
+        let large: ArgsBuf = ["SET", "k", value.as_str()].iter().collect();
+        let mut log = CommandLog::default();
+        let cost = |us, reply_bytes| Cost { us, reply_bytes };
+        assert!(!log.note_cost(&terms, &noted(row, &small), cost(QUICK_COMMAND_US - 1, 999)));
+        assert_eq!(lens(&log), [0; 3], "nothing is past its bound");
+        assert!(log.note_cost(&terms, &noted(row, &small), cost(QUICK_COMMAND_US, 0)));
+        assert_eq!(lens(&log), [1, 0, 0]);
+        assert!(!log.note_cost(&terms, &noted(row, &large), cost(0, 0)));
+        assert_eq!(lens(&log), [1, 1, 0]);
+        assert!(!log.note_cost(&terms, &noted(row, &small), cost(0, 1_000)));
+        assert_eq!(lens(&log), [1, 1, 1]);
+        let entry = log.large_request.entries.front().expect("it was noted");
+        assert!(entry.arguments.iter().map(Vec::len).sum::<usize>() < 1_000, "a log keeps it shortened");
+        assert_eq!((entry.unix_s, entry.address.as_str()), (7, ""), "its client has left");
+    }
+
+    #[test]
+    fn exec_is_in_no_log_and_its_time_is_sampled() {
+        let terms = Terms { slow_us: 0, slow_entries: 8, latency_ms: 1, ..Terms::default() };
+        let row = lookup(b"EXEC").expect("a known command");
+        let args: ArgsBuf = ["EXEC"].iter().collect();
+        let mut log = CommandLog::default();
+        assert!(!log.note_cost(&terms, &noted(row, &args), Cost { us: 5_000, reply_bytes: usize::MAX }));
+        assert_eq!(lens(&log), [0; 3]);
+        assert_eq!(log.latencies.events.len(), 1, "it took long");
+    }
+
+    #[test]
+    fn latencies_are_kept_from_the_threshold_on() {
+        let mut log = CommandLog::default();
+        log.note_latency(&Terms::default(), "command", 1, u64::MAX);
+        assert!(log.latencies.events.is_empty(), "there is no threshold");
+        let terms = Terms { latency_ms: 2, ..Terms::default() };
+        log.note_latency(&terms, "command", 1, 1_999);
+        assert!(log.latencies.events.is_empty());
+        log.note_latency(&terms, "command", 1, 2_000);
+        assert_eq!(log.latencies.events.get("command").map(|event| event.most_ms), Some(2));
+    }
 
     #[test]
     fn a_request_counts_with_its_framing() {

@@ -7,22 +7,36 @@
 //! Lines are redis-server's. As there, what only administrators may do is not shown, and neither is what was refused or only queued; the
 //! commands of a script follow it. While any client monitors, no request is plain: every one comes by here.
 
+use crate::command_log::log::CommandLog;
 use crate::command_log::monitors::line;
 use crate::env::Env;
 use crate::limits::MONITOR_OUTPUT_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use respool_command::{Execute, Flags, Row, resolve};
 use respool_wire::Args;
+
+/// When a line is written, and how much of them a client may leave unread.
+#[derive(Clone, Copy, Debug)]
+struct LineTerms {
+    unix_us: u64,
+    output_hard: usize,
+}
 
 impl<E: Execute> Env<E> {
     /// Shows a request that was run to clients that monitor.
     #[inline]
     pub(crate) fn show_to_monitors(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
         if !self.command_log.monitors.is_empty() && !row.flags.has(Flags::SKIP_MONITOR) {
-            self.show_request(index, row, args);
+            let terms = self.line_terms();
+            self.command_log.show_request(&mut self.clients, terms, index, row, args);
         }
+    }
+
+    fn line_terms(&self) -> LineTerms {
+        LineTerms { unix_us: self.now.unix_us, output_hard: self.config.budgets.client_output_hard }
     }
 
     /// The same for a request that runs a script: it is shown before its script's commands, of which the engine tells from now on.
@@ -32,7 +46,8 @@ impl<E: Execute> Env<E> {
             engine.watch_scripts(is_watched);
         }
         if is_watched {
-            self.show_request(index, row, args);
+            let terms = self.line_terms();
+            self.command_log.show_request(&mut self.clients, terms, index, row, args);
         }
     }
 
@@ -46,33 +61,35 @@ impl<E: Execute> Env<E> {
             return;
         }
         let calls = self.engine.as_mut().map(Execute::script_lines).unwrap_or_default();
+        let terms = self.line_terms();
         for (database, args) in calls {
             if let Ok(row) = resolve(args.as_args()) {
-                let line = line(self.now.unix_us, &format!("{database} lua"), row, args.as_args());
-                self.push_line(&line);
+                let line = line(terms.unix_us, &format!("{database} lua"), row, args.as_args());
+                self.command_log.push_line(&mut self.clients, terms, &line);
             }
         }
     }
+}
 
+impl CommandLog {
     #[cold]
-    fn show_request(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
+    fn show_request(&mut self, to: &mut Clients, terms: LineTerms, index: ClientId, row: &'static Row, args: Args<'_>) {
         if row.flags.has(Flags::ADMIN) {
             return;
         }
-        let Some(session) = self.clients.sessions.at(index) else { return };
+        let Some(session) = to.sessions.at(index) else { return };
         let peer = &session.details.peer;
         let unix = if peer.is_unix { "unix:" } else { "" };
         let by = format!("{} {unix}{}", session.database, peer.address);
-        let line = line(self.now.unix_us, &by, row, args);
-        self.push_line(&line);
+        let line = line(terms.unix_us, &by, row, args);
+        self.push_line(to, terms, &line);
     }
 
     /// What is too much for a client disconnects it at the end of the turn; until then it is given no more.
-    fn push_line(&mut self, line: &[u8]) {
-        let Self { clients, command_log, config, .. } = self;
-        let hard = config.budgets.client_output_hard;
-        command_log.monitors.retain(|client| {
-            let Some(session) = clients.sessions.get_mut(client) else { return false };
+    fn push_line(&mut self, to: &mut Clients, terms: LineTerms, line: &[u8]) {
+        let hard = terms.output_hard;
+        self.monitors.retain(|client| {
+            let Some(session) = to.sessions.get_mut(client) else { return false };
             // As redis-server writes nothing at all to a client that wants no replies.
             if session.reply_mode == ReplyMode::Off {
                 return true;
@@ -80,13 +97,13 @@ impl<E: Execute> Env<E> {
             let bytes = session.reply_bytes();
             if hard == usize::MAX && bytes > MONITOR_OUTPUT_BYTES_MAX {
                 // No look at the client would find that this is too much.
-                clients.doomed.push(PendingDisconnect { client, why: DisconnectReason::Monitor, bytes });
+                to.doomed.push(PendingDisconnect { client, why: DisconnectReason::Monitor, bytes });
                 return false;
             }
             if bytes <= hard {
-                session.down.push(None, &mut clients.pool, |out| out.extend_from_slice(line));
+                session.down.push(None, &mut to.pool, |out| out.extend_from_slice(line));
             }
-            clients.list(client.index);
+            to.list(client.index);
             true
         });
     }

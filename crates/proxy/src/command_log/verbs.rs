@@ -1,10 +1,12 @@
 //! `SLOWLOG`, `COMMANDLOG` and `LATENCY` of the engine in this process.
 
-use super::latency::Event;
 use crate::command_log::entry::Entry;
-use crate::command_log::log::Kind;
+use crate::command_log::latency::{Event, Sample};
+use crate::command_log::log::{CommandLog, Kind};
 use crate::env::Env;
 use crate::error_text;
+use crate::observe::histogram::Histogram;
+use crate::observe::terms::Terms;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_command::{Command, Execute, Row, ServerCommand, text as texts};
@@ -16,95 +18,109 @@ const SHOWN: usize = 10;
 /// What a histogram of a command counts in: doublings from a microsecond on.
 const DOUBLINGS: u32 = 27;
 
-impl<E: Execute> Env<E> {
-    /// Whether a request may be about the logs.
-    #[inline]
-    pub(crate) fn is_own_log(&self, row: &Row) -> bool {
-        matches!(row.command, Command::Server(_))
-    }
+/// Whether a request may be about the logs.
+#[inline]
+pub(crate) fn is_own_log(row: &Row) -> bool {
+    matches!(row.command, Command::Server(_))
+}
 
+/// What a request about the logs is answered with.
+#[derive(Debug, PartialEq)]
+enum LogReply {
+    Done,
+    Count(usize),
+    Entries(Vec<Entry>),
+    Histograms(Vec<Counts>),
+    Samples(Vec<Sample>),
+    /// The latest sample of each event, and the longest it has ever taken.
+    Latest(Vec<(&'static str, Sample, u64)>),
+    Text(String),
+}
+
+/// What is asked, or the error that says what is wrong with it.
+type Answered = Result<LogReply, Vec<u8>>;
+
+impl<E: Execute> Env<E> {
     /// A request about the logs. `None`: it is about something else, or nothing is timed here.
     pub(crate) fn own_logs(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let Command::Server(command) = row.command else { return None };
         if command == ServerCommand::ConfigResetstat {
             // The engine has figures of its own, and answers.
-            self.command_log.latencies.forget_commands();
-            self.command_log.calls.reset();
+            self.command_log.reset_counts();
             return None;
         }
         self.times_from()?;
-        let said = match command {
-            ServerCommand::SlowlogGet if args.len() > 3 => {
+        let now_s = self.now.unix_us / 1_000_000;
+        Some(match self.command_log.handle_request(command, args, now_s, &self.config.seeing)? {
+            Ok(reply) => {
+                self.answer(index, |out| reply.write(out));
+                Flow::Next
+            }
+            Err(words) => self.refuse(index, &words),
+        })
+    }
+}
+
+impl CommandLog {
+    /// `CONFIG RESETSTAT`.
+    fn reset_counts(&mut self) {
+        self.latencies.forget_commands();
+        self.calls.reset();
+    }
+
+    /// A request about the logs. `None`: it is about something else, or the settings leave nothing to tell.
+    fn handle_request(
+        &mut self,
+        command: ServerCommand,
+        args: Args<'_>,
+        now_s: u64,
+        terms: &Terms,
+    ) -> Option<Answered> {
+        use ServerCommand as S;
+        Some(match command {
+            S::SlowlogGet if args.len() > 3 => {
                 let mut words = Vec::new();
                 texts::subcommand_syntax(args, &mut words);
                 Err(words)
             }
-            ServerCommand::SlowlogGet => self.show_log(index, args.get(2), Ok(Kind::Slow)),
-            ServerCommand::CommandlogGet => self.show_log(index, args.get(2), kind(args.at(3))),
-            ServerCommand::SlowlogLen => self.count_log(index, Ok(Kind::Slow)),
-            ServerCommand::CommandlogLen => self.count_log(index, kind(args.at(2))),
-            ServerCommand::SlowlogReset => self.reset_log(index, Ok(Kind::Slow)),
-            ServerCommand::CommandlogReset => self.reset_log(index, kind(args.at(2))),
-            ServerCommand::LatencyHistogram => {
-                self.show_histograms(index, args.from(2));
-                Ok(())
-            }
-            ServerCommand::LatencyHistory => {
-                self.show_history(index, args.at(2));
-                Ok(())
-            }
-            ServerCommand::LatencyLatest => {
-                self.show_latest(index);
-                Ok(())
-            }
-            ServerCommand::LatencyReset => {
-                self.reset_latencies(index, args.from(2));
-                Ok(())
-            }
-            ServerCommand::LatencyGraph => self.show_graph(index, args.at(2)),
+            S::SlowlogGet => self.show_log(args.get(2), Ok(Kind::Slow)),
+            S::CommandlogGet => self.show_log(args.get(2), kind(args.at(3))),
+            S::SlowlogLen => self.count_log(Ok(Kind::Slow)),
+            S::CommandlogLen => self.count_log(kind(args.at(2))),
+            S::SlowlogReset => self.reset_log(Ok(Kind::Slow)),
+            S::CommandlogReset => self.reset_log(kind(args.at(2))),
+            S::LatencyHistogram => Ok(self.histograms(args.from(2))),
+            S::LatencyHistory => Ok(self.history(args.at(2))),
+            S::LatencyLatest => Ok(self.latest()),
+            S::LatencyReset => Ok(self.reset_latencies(args.from(2))),
+            S::LatencyGraph => self.graph(args.at(2), now_s),
             // Without a threshold there is nothing to tell, which the engine says.
-            ServerCommand::LatencyDoctor if self.config.seeing.latency_ms > 0 => {
-                self.tell_latencies(index);
-                Ok(())
-            }
+            S::LatencyDoctor if terms.latency_ms > 0 => Ok(self.tell_latencies()),
             _ => return None,
-        };
-        Some(match said {
-            Ok(()) => Flow::Next,
-            Err(words) => self.refuse(index, &words),
         })
     }
 
-    fn show_log(&mut self, index: ClientId, count: Option<&[u8]>, kind: Result<Kind, Vec<u8>>) -> Result<(), Vec<u8>> {
+    fn show_log(&self, count: Option<&[u8]>, kind: Result<Kind, Vec<u8>>) -> Answered {
         let count = match count.map(crate::integer::integer) {
             None => SHOWN,
             Some(Some(-1)) => usize::MAX,
             Some(Some(count)) if count >= 0 => usize::try_from(count).unwrap_or(usize::MAX),
             Some(_) => return Err(error_text::LOG_COUNT.into()),
         };
-        let log = self.command_log.of(kind?);
-        let shown: Vec<Entry> = log.entries.iter().take(count).cloned().collect();
-        self.answer(index, |reply| {
-            reply.array(shown.len());
-            shown.iter().for_each(|entry| write_entry(reply, entry));
-        });
-        Ok(())
+        Ok(LogReply::Entries(self.of(kind?).entries.iter().take(count).cloned().collect()))
     }
 
-    fn count_log(&mut self, index: ClientId, kind: Result<Kind, Vec<u8>>) -> Result<(), Vec<u8>> {
-        let len = self.command_log.of(kind?).entries.len();
-        self.answer(index, |reply| reply.integer(len as i64));
-        Ok(())
+    fn count_log(&self, kind: Result<Kind, Vec<u8>>) -> Answered {
+        Ok(LogReply::Count(self.of(kind?).entries.len()))
     }
 
-    fn reset_log(&mut self, index: ClientId, kind: Result<Kind, Vec<u8>>) -> Result<(), Vec<u8>> {
-        self.command_log.of_mut(kind?).entries.clear();
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Ok(())
+    fn reset_log(&mut self, kind: Result<Kind, Vec<u8>>) -> Answered {
+        self.of_mut(kind?).entries.clear();
+        Ok(LogReply::Done)
     }
 
-    fn show_histograms(&mut self, index: ClientId, wanted: Args<'_>) {
-        let latencies = &self.command_log.latencies;
+    fn histograms(&self, wanted: Args<'_>) -> LogReply {
+        let latencies = &self.latencies;
         let mut shown = Vec::new();
         if wanted.is_empty() {
             shown = latencies.histograms(None);
@@ -113,103 +129,116 @@ impl<E: Execute> Env<E> {
         let mut seen = BTreeSet::new();
         let names = wanted.iter().filter(|name| seen.insert(name.to_ascii_lowercase()));
         names.for_each(|name| shown.extend(latencies.histograms(Some(name))));
-        let shown: Vec<Counts> = shown
-            .into_iter()
-            .map(|(name, histogram)| {
-                let mut seen = 0;
-                let counts = (0..DOUBLINGS).filter_map(|doubling| {
-                    let bound = 1 << doubling;
-                    // A range ends below the next power of two.
-                    let count = histogram.up_to(2 * bound - 1);
-                    (count > std::mem::replace(&mut seen, count)).then_some((bound, count))
-                });
-                Counts { name, calls: histogram.count(), counts: counts.collect() }
-            })
-            .collect();
-        self.answer(index, |reply| {
-            reply.map(shown.len());
-            for Counts { name, calls, counts } in &shown {
-                reply.bulk(name.as_bytes());
-                reply.map(2);
-                reply.bulk(b"calls");
-                reply.integer(*calls as i64);
-                reply.bulk(b"histogram_usec");
-                reply.map(counts.len());
-                for (bound, count) in counts {
-                    reply.integer(*bound as i64);
-                    reply.integer(*count as i64);
-                }
-            }
-        });
+        let counts = |(name, histogram): (&'static str, &Histogram)| {
+            let mut seen = 0;
+            let counts = (0..DOUBLINGS).filter_map(|doubling| {
+                let bound = 1 << doubling;
+                // A range ends below the next power of two.
+                let count = histogram.up_to(2 * bound - 1);
+                (count > std::mem::replace(&mut seen, count)).then_some((bound, count))
+            });
+            Counts { name, calls: histogram.count(), counts: counts.collect() }
+        };
+        LogReply::Histograms(shown.into_iter().map(counts).collect())
     }
 
     fn event(&self, name: &[u8]) -> Option<&Event> {
-        std::str::from_utf8(name).ok().and_then(|name| self.command_log.latencies.events.get(name))
+        std::str::from_utf8(name).ok().and_then(|name| self.latencies.events.get(name))
     }
 
-    fn show_history(&mut self, index: ClientId, name: &[u8]) {
-        let samples = self.event(name).map(|event| event.samples.clone()).unwrap_or_default();
-        self.answer(index, |reply| {
-            reply.array(samples.len());
-            for sample in &samples {
-                reply.array(2);
-                reply.integer(sample.unix_s as i64);
-                reply.integer(sample.ms as i64);
-            }
-        });
+    fn history(&self, name: &[u8]) -> LogReply {
+        LogReply::Samples(self.event(name).map(|event| event.samples.iter().copied().collect()).unwrap_or_default())
     }
 
-    fn show_latest(&mut self, index: ClientId) {
-        let events = &self.command_log.latencies.events;
-        let shown: Vec<_> =
-            events.iter().filter_map(|(name, event)| Some((*name, *event.samples.back()?, event.most_ms))).collect();
-        self.answer(index, |reply| {
-            reply.array(shown.len());
-            for (name, sample, most_ms) in &shown {
-                reply.array(4);
-                reply.bulk(name.as_bytes());
-                reply.integer(sample.unix_s as i64);
-                reply.integer(sample.ms as i64);
-                reply.integer(*most_ms as i64);
-            }
-        });
+    fn latest(&self) -> LogReply {
+        let latest = self.latencies.events.iter();
+        let latest = latest.filter_map(|(name, event)| Some((*name, *event.samples.back()?, event.most_ms)));
+        LogReply::Latest(latest.collect())
     }
 
-    fn reset_latencies(&mut self, index: ClientId, names: Args<'_>) {
-        let events = &mut self.command_log.latencies.events;
+    fn reset_latencies(&mut self, names: Args<'_>) -> LogReply {
+        let events = &mut self.latencies.events;
         let before = events.len();
         if names.is_empty() {
             events.clear();
         }
         events.retain(|name, _| !names.iter().any(|wanted| wanted == name.as_bytes()));
-        let gone = before - events.len();
-        self.answer(index, |reply| reply.integer(gone as i64));
+        LogReply::Count(before - events.len())
     }
 
-    fn show_graph(&mut self, index: ClientId, name: &[u8]) -> Result<(), Vec<u8>> {
-        let now_s = self.now.unix_us / 1_000_000;
-        let Some(event) = self.event(name) else { return Err(error_text::no_latency_samples(name)) };
-        let graph = event.graph(&String::from_utf8_lossy(name), now_s);
-        self.answer(index, |reply| reply.verbatim("txt", graph.as_bytes()));
-        Ok(())
+    fn graph(&self, name: &[u8], now_s: u64) -> Answered {
+        let event = self.event(name).ok_or_else(|| error_text::no_latency_samples(name))?;
+        Ok(LogReply::Text(event.graph(&String::from_utf8_lossy(name), now_s)))
     }
 
-    fn tell_latencies(&mut self, index: ClientId) {
-        let events = &self.command_log.latencies.events;
+    fn tell_latencies(&self) -> LogReply {
+        let events = &self.latencies.events;
         let mut told = match events.len() {
             0 => "No latency spike was observed since the last LATENCY RESET.\n".to_owned(),
             len => format!("{len} events had latency spikes. SLOWLOG GET shows single commands.\n\n"),
         };
         events.iter().for_each(|(name, event)| told += &event.told(name));
-        self.answer(index, |reply| reply.verbatim("txt", told.as_bytes()));
+        LogReply::Text(told)
+    }
+}
+
+impl LogReply {
+    fn write(&self, reply: &mut Encoder<'_>) {
+        match self {
+            Self::Done => reply.raw(respool_wire::replies::OK),
+            Self::Count(count) => reply.integer(*count as i64),
+            Self::Text(text) => reply.verbatim("txt", text.as_bytes()),
+            Self::Entries(entries) => {
+                reply.array(entries.len());
+                entries.iter().for_each(|entry| write_entry(reply, entry));
+            }
+            Self::Histograms(histograms) => {
+                reply.map(histograms.len());
+                histograms.iter().for_each(|counts| counts.write(reply));
+            }
+            Self::Samples(samples) => {
+                reply.array(samples.len());
+                for sample in samples {
+                    reply.array(2);
+                    reply.integer(sample.unix_s as i64);
+                    reply.integer(sample.ms as i64);
+                }
+            }
+            Self::Latest(latest) => {
+                reply.array(latest.len());
+                for (name, sample, most_ms) in latest {
+                    reply.array(4);
+                    reply.bulk(name.as_bytes());
+                    reply.integer(sample.unix_s as i64);
+                    reply.integer(sample.ms as i64);
+                    reply.integer(*most_ms as i64);
+                }
+            }
+        }
     }
 }
 
 /// How often a command was called, and how often it took no longer than so many microseconds.
+#[derive(Debug, PartialEq)]
 struct Counts {
     name: &'static str,
     calls: u64,
     counts: Vec<(u64, u64)>,
+}
+
+impl Counts {
+    fn write(&self, reply: &mut Encoder<'_>) {
+        reply.bulk(self.name.as_bytes());
+        reply.map(2);
+        reply.bulk(b"calls");
+        reply.integer(self.calls as i64);
+        reply.bulk(b"histogram_usec");
+        reply.map(self.counts.len());
+        for (bound, count) in &self.counts {
+            reply.integer(*bound as i64);
+            reply.integer(*count as i64);
+        }
+    }
 }
 
 fn kind(word: &[u8]) -> Result<Kind, Vec<u8>> {
@@ -225,4 +254,86 @@ fn write_entry(reply: &mut Encoder<'_>, entry: &Entry) {
     entry.arguments.iter().for_each(|argument| reply.bulk(argument));
     reply.bulk(entry.address.as_bytes());
     reply.bulk(entry.name.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::{ArgsBuf, Protocol};
+
+    fn ask(log: &mut CommandLog, command: ServerCommand, words: &[&str]) -> Option<Answered> {
+        let args: ArgsBuf = words.iter().collect();
+        log.handle_request(command, args.as_args(), 1_000, &Terms::default())
+    }
+
+    fn bytes(reply: &LogReply) -> String {
+        let mut out = Vec::new();
+        reply.write(&mut Encoder::new(&mut out, Protocol::Resp2));
+        String::from_utf8(out).expect("replies of text")
+    }
+
+    #[test]
+    fn a_bad_count_or_kind_of_log_changes_nothing() {
+        let mut log = CommandLog::default();
+        log.slow.note(Entry::default(), 8);
+        for count in ["-2", "x", ""] {
+            let refused = ask(&mut log, ServerCommand::SlowlogGet, &["SLOWLOG", "GET", count]);
+            assert_eq!(refused, Some(Err(error_text::LOG_COUNT.into())), "{count}");
+        }
+        let refused = ask(&mut log, ServerCommand::CommandlogReset, &["COMMANDLOG", "RESET", "quick"]);
+        assert_eq!(refused, Some(Err(error_text::LOG_TYPE.into())));
+        let too_many = ask(&mut log, ServerCommand::SlowlogGet, &["SLOWLOG", "GET", "1", "2"]);
+        assert!(matches!(too_many, Some(Err(_))));
+        assert_eq!(ask(&mut log, ServerCommand::SlowlogLen, &["SLOWLOG", "LEN"]), Some(Ok(LogReply::Count(1))));
+    }
+
+    #[test]
+    fn each_log_is_shown_and_emptied_for_itself() {
+        let mut log = CommandLog::default();
+        (0..12).for_each(|_| log.slow.note(Entry::default(), 100));
+        log.large_reply.note(Entry::default(), 100);
+        let shown = |log: &mut CommandLog, words: &[&str]| match ask(log, ServerCommand::SlowlogGet, words) {
+            Some(Ok(LogReply::Entries(entries))) => entries.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(shown(&mut log, &["SLOWLOG", "GET"]), SHOWN);
+        assert_eq!(shown(&mut log, &["SLOWLOG", "GET", "-1"]), 12);
+        assert_eq!(shown(&mut log, &["SLOWLOG", "GET", "0"]), 0);
+        assert_eq!(ask(&mut log, ServerCommand::SlowlogReset, &["SLOWLOG", "RESET"]), Some(Ok(LogReply::Done)));
+        assert_eq!((log.slow.entries.len(), log.large_reply.entries.len()), (0, 1));
+    }
+
+    #[test]
+    fn samples_of_an_event_are_told_until_they_are_reset() {
+        let mut log = CommandLog::default();
+        log.latencies.note("command", 900, 30);
+        log.latencies.note("command", 901, 20);
+        let latest = ask(&mut log, ServerCommand::LatencyLatest, &["LATENCY", "LATEST"]).and_then(Result::ok);
+        let latest = latest.map(|reply| bytes(&reply));
+        assert_eq!(latest.as_deref(), Some("*1\r\n*4\r\n$7\r\ncommand\r\n:901\r\n:20\r\n:30\r\n"));
+        let graph = ask(&mut log, ServerCommand::LatencyGraph, &["LATENCY", "GRAPH", "fork"]);
+        assert_eq!(graph, Some(Err(error_text::no_latency_samples(b"fork"))));
+        // Without a threshold the engine says that there is nothing to tell.
+        assert_eq!(ask(&mut log, ServerCommand::LatencyDoctor, &["LATENCY", "DOCTOR"]), None);
+        let other = ask(&mut log, ServerCommand::LatencyReset, &["LATENCY", "RESET", "fork"]);
+        assert_eq!(other, Some(Ok(LogReply::Count(0))));
+        let all = ask(&mut log, ServerCommand::LatencyReset, &["LATENCY", "RESET"]);
+        assert_eq!(all, Some(Ok(LogReply::Count(1))));
+        let history = ask(&mut log, ServerCommand::LatencyHistory, &["LATENCY", "HISTORY", "command"]);
+        assert_eq!(history, Some(Ok(LogReply::Samples(Vec::new()))));
+    }
+
+    #[test]
+    fn a_histogram_named_twice_is_shown_once() {
+        let mut log = CommandLog::default();
+        let row = respool_command::lookup(b"GET").expect("a known command");
+        [1, 1, 5].into_iter().for_each(|us| log.latencies.count(row, us));
+        let words = ["LATENCY", "HISTOGRAM", "get", "GET", "nonesuch"];
+        let shown = ask(&mut log, ServerCommand::LatencyHistogram, &words);
+        let counts = vec![(1, 2), (4, 3)];
+        assert_eq!(shown, Some(Ok(LogReply::Histograms(vec![Counts { name: "get", calls: 3, counts }]))));
+        log.reset_counts();
+        let shown = ask(&mut log, ServerCommand::LatencyHistogram, &words);
+        assert_eq!(shown, Some(Ok(LogReply::Histograms(Vec::new()))));
+    }
 }

@@ -1,59 +1,86 @@
 //! INFO: what the proxy knows of itself, in sections.
 
 use crate::commands::connection::COMPATIBLE_VERSION;
+use crate::config::Config;
 use crate::env::Env;
+use crate::nodes::figures::figures_of_all;
+use crate::observe::counters::Counters;
+use crate::pool::Lanes;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, asks_for_section};
+use crate::workers::shared::Shared;
+use respool_command::{Execute, Millis, Outcome, Row, SessionView, asks_for_section};
+use respool_connection::{Now, WorkerId};
 use respool_wire::{Args, Encoder, Protocol, Value};
 use std::fmt::Write;
 
 /// A section: its name, and what writes its lines.
-type Section<E> = (&'static str, fn(&Env<E>, &mut String));
+type Section<'e> = (&'static str, fn(&ProxyInfo<'e>, &mut String));
+
+/// The proxy, as one of its workers can tell of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProxyInfo<'e> {
+    config: &'e Config,
+    shared: &'e Shared,
+    lanes: &'e Lanes,
+    /// Of this worker, whose number is `number`.
+    counters: &'e Counters,
+    number: WorkerId,
+    now: Now,
+}
+
+/// Whether INFO asks for nothing but sections that only the proxy has.
+pub(crate) fn asks_for_proxy(args: Args<'_>) -> bool {
+    let is_own = |word: &[u8]| [&b"proxy"[..], b"nodes"].iter().any(|own| word.eq_ignore_ascii_case(own));
+    args.len() > 1 && args.from(1).iter().all(is_own)
+}
 
 impl<E: Execute> Env<E> {
-    /// Whether a request is INFO, which has sections of our own, or about parameters that are ours.
-    #[inline]
-    pub(crate) fn is_own_info(&self, row: &Row) -> bool {
-        match row.command {
-            Command::Server(ServerCommand::Info) => true,
-            Command::Server(ServerCommand::ConfigGet) => self.shared.hooks.has_parameters(),
-            _ => false,
-        }
-    }
-
-    /// Whether INFO asks for nothing but sections that only the proxy has.
-    pub(crate) fn asks_for_proxy(&self, args: Args<'_>) -> bool {
-        let is_own = |word: &[u8]| [&b"proxy"[..], b"nodes"].iter().any(|own| word.eq_ignore_ascii_case(own));
-        args.len() > 1 && args.from(1).iter().all(is_own)
-    }
-
-    const fn sections() -> [Section<E>; 6] {
-        [
-            ("Server", Self::info_server),
-            ("Clients", Self::info_clients),
-            ("Memory", Self::info_memory),
-            ("Stats", Self::info_stats),
-            ("Proxy", Self::info_proxy),
-            ("Nodes", Self::info_nodes),
-        ]
-    }
-
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
     pub(crate) fn info(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        let mut text = self.own_sections(args);
+        let mut text = self.proxy_info().sections(args);
         if self.engine.is_some() {
             join_sections(&mut text, &self.server_sections(args));
         }
-        self.info_engine(row, args, &mut text);
+        let now = self.engine_now();
+        if let Some(of_engine) = self.engine.as_mut().and_then(|engine| engine_sections(engine, now, row, args)) {
+            join_sections(&mut text, &of_engine);
+        }
         self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
         Flow::Next
     }
 
+    pub(crate) fn proxy_info(&self) -> ProxyInfo<'_> {
+        let Self { config, shared, lanes, counters, number, now, .. } = self;
+        ProxyInfo { config, shared, lanes, counters, number: *number, now: *now }
+    }
+}
+
+/// The sections that an engine has, in its own words.
+fn engine_sections(engine: &mut impl Execute, now: Millis, row: &'static Row, args: Args<'_>) -> Option<String> {
+    let mut reply = Vec::new();
+    let mut view = SessionView { database: 0, now, client_id: 0, ..SessionView::default() };
+    let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
+    match Value::parse(&reply) {
+        Ok(Value::Bulk(text)) => Some(String::from_utf8_lossy(&text).into_owned()),
+        _ => None,
+    }
+}
+
+impl<'e> ProxyInfo<'e> {
+    const SECTIONS: [Section<'e>; 6] = [
+        ("Server", Self::info_server),
+        ("Clients", Self::info_clients),
+        ("Memory", Self::info_memory),
+        ("Stats", Self::info_stats),
+        ("Proxy", Self::info_proxy),
+        ("Nodes", Self::info_nodes),
+    ];
+
     /// The proxy's own sections that are asked for.
-    pub(crate) fn own_sections(&self, args: Args<'_>) -> String {
+    pub(crate) fn sections(&self, args: Args<'_>) -> String {
         let mut text = String::new();
-        for (name, write) in Self::sections() {
+        for (name, write) in Self::SECTIONS {
             if asks_for_section(args, name) {
                 if !text.is_empty() {
                     text.push_str("\r\n");
@@ -63,18 +90,6 @@ impl<E: Execute> Env<E> {
             }
         }
         text
-    }
-
-    /// The sections that the engine has, in its own words.
-    fn info_engine(&mut self, row: &'static Row, args: Args<'_>, text: &mut String) {
-        let now = self.engine_now();
-        let Some(engine) = &mut self.engine else { return };
-        let mut reply = Vec::new();
-        let mut view = SessionView { database: 0, now, client_id: 0, ..SessionView::default() };
-        let _: Outcome = engine.execute(row, args, &mut view, &mut Encoder::new(&mut reply, Protocol::Resp2));
-        if let Ok(Value::Bulk(of_engine)) = Value::parse(&reply) {
-            join_sections(text, &String::from_utf8_lossy(&of_engine));
-        }
     }
 
     fn info_server(&self, out: &mut String) {
@@ -112,7 +127,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// What stands in the place of a single node's own figures.
-    pub(crate) fn own_clients(&self) -> String {
+    pub(crate) fn clients_section(&self) -> String {
         let mut text = "# Clients\r\n".to_owned();
         self.info_clients(&mut text);
         text.push_str("# Stats\r\n");
@@ -141,7 +156,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn info_stats(&self, out: &mut String) {
-        let shared = &self.shared;
+        let shared = self.shared;
         let _ = write!(
             out,
             "total_connections_received:{}\r\ntotal_commands_processed:{}\r\ntotal_net_input_bytes:{}\r\n\
@@ -175,7 +190,9 @@ impl<E: Execute> Env<E> {
 
     /// Every node, with the connections of all workers to it.
     fn info_nodes(&self, out: &mut String) {
-        for (number, (node, figures)) in self.config.nodes.iter().zip(self.figures()).enumerate() {
+        for (number, (node, figures)) in
+            self.config.nodes.iter().zip(figures_of_all(self.config, self.lanes, self.shared, self.number)).enumerate()
+        {
             let _ = write!(
                 out,
                 "node{number}:name={},address={},state={},connections={},outstanding={},queued_bytes={},\
@@ -210,6 +227,46 @@ fn join_sections(text: &mut String, more: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workers::shared::ProcessFacts;
+    use respool_wire::ArgsBuf;
+    use std::sync::Arc;
+
+    #[test]
+    fn info_is_the_proxys_alone_only_if_every_section_is() {
+        for (words, is_alone) in [
+            (&["INFO"][..], false),
+            (&["INFO", "Proxy"], true),
+            (&["INFO", "NODES", "proxy"], true),
+            (&["INFO", "proxy", "memory"], false),
+            (&["INFO", ""], false),
+        ] {
+            let args: ArgsBuf = words.iter().collect();
+            assert_eq!(asks_for_proxy(args.as_args()), is_alone, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn counters_are_summed_over_the_workers_each_once() {
+        let shared = Shared::new(3, 0, ProcessFacts::default(), Arc::default());
+        for (worker, counters) in shared.counters.iter().enumerate() {
+            counters.requests.add(10_u64.pow(worker as u32));
+        }
+        let (config, now) = (crate::pool::lease::tests::config(), Now { mono_us: 3_000_000, ..Now::default() });
+        let lanes = Lanes::new(&config, 1);
+        let info = |words: &[&str]| {
+            let args: ArgsBuf = words.iter().collect();
+            let counters = &shared.counters[1];
+            let info =
+                ProxyInfo { config: &config, shared: &shared, lanes: &lanes, counters, number: WorkerId::new(1), now };
+            info.sections(args.as_args())
+        };
+        let text = info(&["INFO", "proxy"]);
+        assert!(text.starts_with("# Proxy\r\nworkers:3\r\nnodes:1\r\n"), "{text}");
+        assert!(text.contains("\r\nrequests:111\r\n"), "{text}");
+        assert!(info(&["INFO", "stats"]).contains("total_commands_processed:111\r\n"));
+        assert!(info(&["INFO", "server"]).contains("uptime_in_seconds:3\r\n"));
+        assert_eq!(info(&["INFO", "nonesuch"]), "");
+    }
 
     #[test]
     fn lines_of_two_sections_of_one_name_are_joined() {

@@ -5,7 +5,7 @@ pub(crate) mod client_pause;
 pub(crate) mod client_query;
 pub(crate) mod config_get;
 pub(crate) mod connection;
-mod info;
+pub(crate) mod info;
 pub(crate) mod node_info;
 pub(crate) mod ping;
 pub(crate) mod redaction;

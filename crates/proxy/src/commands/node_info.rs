@@ -44,9 +44,9 @@ impl<E: Execute> Env<E> {
         let asker = Asker { session: handle, seq: session.down.expect() };
         let nodes = self.config.topology.node_count();
         let own = match nodes {
-            1 if self.asks_for_clients(request.args) => self.own_clients(),
+            1 if self.proxy_info().asks_for_clients(request.args) => self.proxy_info().clients_section(),
             1 => String::new(),
-            _ => self.own_sections(request.args),
+            _ => self.proxy_info().sections(request.args),
         };
         let sections_bytes: usize = request.args.from(1).iter().map(|section| section.len() + 1).sum();
         // With node credentials of its own, a user sees what the node permits that user: such replies are not shared.
@@ -102,7 +102,7 @@ impl<E: Execute> Env<E> {
             let said = said.filter(|_| is_known);
             if said.is_none() && nodes == 1 {
                 // The figures that replace some of a node's text are then given on their own.
-                let own = self.own_sections(args);
+                let own = self.proxy_info().sections(args);
                 self.scatters.amend(gather, |gather| gather.precede_by(own));
             }
             notes.push((part, name, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));

@@ -1,23 +1,26 @@
 //! What this worker tells the others of its connections to nodes, and what it does so that their state is known.
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::nodes::id::PerNode;
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::workers::node_stats::{NodeStats, sums};
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Phase, WorkerId};
 use std::sync::PoisonError;
 
-impl<E: Execute> Env<E> {
-    /// Writes this worker's figures down.
-    pub(crate) fn note_figures(&self) {
-        let mut figures = PerNode::new(self.config.nodes.iter().map(|_| NodeStats::default()));
-        for (figures, node) in figures.iter_mut().zip(self.lanes.nodes.iter()) {
-            figures.is_down = node.health.is_out();
-            figures.is_there_for_others =
-                !node.health.is_out() && node.health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN));
-        }
-        for lane in self.lanes.all.iter().filter(|lane| !lane.is_retired) {
+impl Lanes {
+    /// What there is of each node that is configured: the first so many.
+    fn figures(&self, configured: usize) -> PerNode<NodeStats> {
+        let mut figures = PerNode::new(self.nodes.iter().take(configured).map(|node| NodeStats {
+            is_down: node.health.is_out(),
+            is_there_for_others: !node.health.is_out()
+                && node.health.is_class_on_trial(self.state_of(LaneKeyId::PLAIN)),
+            ..NodeStats::default()
+        }));
+        for lane in self.all.iter().filter(|lane| !lane.is_retired) {
             let Some(figures) = figures.get_mut(lane.node) else { continue };
             *figures = figures.joined(NodeStats {
                 connections: usize::from(lane.up.is_ready()),
@@ -27,17 +30,24 @@ impl<E: Execute> Env<E> {
                 ..NodeStats::default()
             });
         }
-        if let Some(own) = self.shared.figures.get(self.number.get()) {
-            *own.lock().unwrap_or_else(PoisonError::into_inner) = figures;
-        }
+        figures
     }
+}
 
-    /// The figures of all workers, node by node: this one's of now, the others' of their last look.
-    pub(crate) fn figures(&self) -> Vec<NodeStats> {
-        self.note_figures();
-        sums(&self.shared.figures, self.config.nodes.len())
+/// Writes the figures of the worker with this number down.
+pub(crate) fn note_figures(config: &Config, lanes: &Lanes, shared: &Shared, number: WorkerId) {
+    if let Some(own) = shared.figures.get(number.get()) {
+        *own.lock().unwrap_or_else(PoisonError::into_inner) = lanes.figures(config.nodes.len());
     }
+}
 
+/// The figures of all workers, node by node: this one's of now, the others' of their last look.
+pub(crate) fn figures_of_all(config: &Config, lanes: &Lanes, shared: &Shared, number: WorkerId) -> Vec<NodeStats> {
+    note_figures(config, lanes, shared, number);
+    sums(&shared.figures, config.nodes.len())
+}
+
+impl<E: Execute> Env<E> {
     /// Dials the nodes that have no connection yet, so that their state is known. A node that refuses the proxy's own
     /// credentials, and may accept those of users, is left alone.
     pub(crate) fn dial_ahead(&mut self) {

@@ -14,6 +14,7 @@
 
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::nodes::figures::note_figures;
 use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::id::NodeId;
 use crate::nodes::kinds::{NodeKind, NodeMismatch};
@@ -58,7 +59,7 @@ impl<E: Execute> Env<E> {
         let misfit = NodeMismatch::of(&kind.server, self.is_meant_as_replica(node));
         self.take_misfit(node, misfit);
         // Readiness is checked by another thread, from the figures.
-        self.note_figures();
+        note_figures(&self.config, &self.lanes, &self.shared, self.number);
     }
 
     /// Checks whether a lane has ended because of the identification in its handshake; if so, the node is not identified

@@ -3,7 +3,7 @@
 
 pub(crate) mod address_change;
 pub(crate) mod entry;
-mod figures;
+pub(crate) mod figures;
 pub(crate) mod health_checks;
 pub(crate) mod health_state;
 pub(crate) mod id;

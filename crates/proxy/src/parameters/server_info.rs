@@ -3,12 +3,16 @@
 //! A figure of something that there is not here (persistence, replicas, other threads) is the one that redis-server shows without it.
 //! What is not known is left out. `tests/behaviour/info.rs` compares the names with those of redis-server.
 
+use crate::command_log::log::CommandLog;
 use crate::env::Env;
 use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};
-use crate::observe::counters::Counter;
+use crate::observe::counters::{Counter, Counters};
 use crate::observe::histogram::quantile_us;
-use crate::observe::rates::Traffic;
+use crate::observe::rates::{Rates, Traffic};
+use crate::observe::terms::Terms;
+use crate::workers::shared::Shared;
 use respool_command::{Execute, asks_for_section, names_section};
+use respool_connection::Now;
 use respool_wire::{Args, ArgsBuf};
 use std::cell::OnceCell;
 use std::fmt::Write;
@@ -39,15 +43,44 @@ const STATS: &str = "total_net_repl_input_bytes:0\r\ntotal_net_repl_output_bytes
 /// A section: its name, whether a request that names none asks for it, and what writes its lines.
 type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
 
+/// A server that keeps its data itself, as its worker can tell of it.
+#[derive(Clone, Copy, Debug)]
+struct ServerInfo<'e> {
+    shared: &'e Shared,
+    command_log: &'e CommandLog,
+    counters: &'e Counters,
+    rates: &'e Rates,
+    terms: &'e Terms,
+    now: Now,
+}
+
 impl<E: Execute> Env<E> {
-    /// The sections that are asked for.
+    /// The sections of a server that are asked for.
     pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
+        let Self { shared, command_log, counters, rates, now, .. } = self;
+        ServerInfo { shared, command_log, counters, rates, terms: &self.config.seeing, now: *now }.sections(args)
+    }
+
+    /// Takes a sample of what clients send and receive, if there is an engine to tell it of.
+    pub(crate) fn note_rates(&mut self) {
+        if self.engine.is_some() {
+            let counters = &self.counters;
+            let [requests, bytes_in, bytes_out] =
+                [&counters.requests, &counters.client_bytes_in, &counters.client_bytes_out].map(Counter::value);
+            self.rates.note(self.now.mono_us, Traffic { requests, bytes_in, bytes_out });
+        }
+    }
+}
+
+impl ServerInfo<'_> {
+    /// The sections that are asked for.
+    fn sections(&self, args: Args<'_>) -> String {
         // Asking takes a few reads of files: it is done once, and only for the sections that show it.
         let asked = OnceCell::new();
         let usage = || asked.get_or_init(|| self.shared.hooks.usage());
         let sections: [Section<'_>; 12] = [
             ("Server", true, &|out| self.write_server(out)),
-            ("Clients", true, &|out| self.write_clients(out)),
+            ("Clients", true, &|out| out.push_str("cluster_connections:0\r\n")),
             ("Memory", true, &|out| self.write_memory(out, usage())),
             ("Persistence", true, &|out| out.push_str(PERSISTENCE)),
             ("Stats", true, &|out| self.write_stats(out)),
@@ -68,16 +101,6 @@ impl<E: Execute> Env<E> {
             }
         }
         text
-    }
-
-    /// Takes a sample of what clients send and receive, if there is an engine to tell it of.
-    pub(crate) fn note_rates(&mut self) {
-        if self.engine.is_some() {
-            let counters = &self.counters;
-            let [requests, bytes_in, bytes_out] =
-                [&counters.requests, &counters.client_bytes_in, &counters.client_bytes_out].map(Counter::value);
-            self.rates.note(self.now.mono_us, Traffic { requests, bytes_in, bytes_out });
-        }
     }
 
     /// The value of a parameter of the server; empty if there are none.
@@ -102,10 +125,6 @@ impl<E: Execute> Env<E> {
             (self.now.unix_us / 1_000_000) & 0x00ff_ffff,
             self.shared.about.executable,
         );
-    }
-
-    fn write_clients(&self, out: &mut String) {
-        out.push_str("cluster_connections:0\r\n");
     }
 
     fn write_memory(&self, out: &mut String, usage: &ProcessUsage) {
@@ -154,7 +173,7 @@ impl<E: Execute> Env<E> {
         let wanted = self.parameter(PERCENTILES);
         let wanted: Vec<f64> = wanted.split(' ').filter_map(|word| word.parse().ok()).collect();
         let wanted = wanted.as_slice();
-        if wanted.is_empty() || !self.config.seeing.tracks_latency {
+        if wanted.is_empty() || !self.terms.tracks_latency {
             return;
         }
         for (name, histogram) in self.command_log.latencies.histograms(None) {
@@ -183,4 +202,48 @@ fn human(bytes: u64) -> String {
     const UNITS: [(u64, char); 4] = [(1 << 40, 'T'), (1 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')];
     let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
     unit.map_or_else(|| format!("{bytes}B"), |(size, name)| format!("{:.2}{name}", bytes as f64 / *size as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::shared::ProcessFacts;
+
+    fn info(command_log: &CommandLog, words: &[&str]) -> String {
+        let shared = Shared::new(1, 0, ProcessFacts::default(), Default::default());
+        let (rates, terms, now) = (Rates::default(), Terms::default(), Now::default());
+        let args: ArgsBuf = words.iter().collect();
+        let counters = &shared.counters[0];
+        let info = ServerInfo { shared: &shared, command_log, counters, rates: &rates, terms: &terms, now };
+        info.sections(args.as_args())
+    }
+
+    #[test]
+    fn figures_of_single_commands_are_shown_only_if_named() {
+        let mut log = CommandLog::default();
+        let row = respool_command::lookup(b"GET").expect("a known command");
+        log.calls.end(row, b"-WRONGTYPE no\r\n", None);
+        let all = info(&log, &["INFO"]);
+        assert!(all.contains("# Errorstats\r\nerrorstat_WRONGTYPE:count=1\r\n"), "{all}");
+        assert!(all.contains("total_error_replies:1\r\n"), "{all}");
+        assert!(!all.contains("cmdstat_get"), "{all}");
+        let named = info(&log, &["INFO", "commandstats"]);
+        assert!(named.starts_with("# Commandstats\r\ncmdstat_get:calls=1,"), "{named}");
+        assert!(!named.contains("# Server"), "{named}");
+        assert_eq!(info(&log, &["INFO", "latencystats"]), "# Latencystats\r\n", "nothing is tracked");
+    }
+
+    #[test]
+    fn bytes_for_readers_change_their_unit_at_1024() {
+        for (bytes, shown) in [
+            (0, "0B"),
+            (1023, "1023B"),
+            (1024, "1.00K"),
+            (1536, "1.50K"),
+            ((1 << 20) - 1, "1024.00K"),
+            (1 << 40, "1.00T"),
+        ] {
+            assert_eq!(human(bytes), shown);
+        }
+    }
 }

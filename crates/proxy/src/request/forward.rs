@@ -10,10 +10,21 @@ use crate::reply::progress::ReplyMode;
 use crate::request::target::nodes_of_all;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use respool_command::{Execute, Row};
+use crate::workers::shared::Shared;
+use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::{PoolMode, RouteScratch, Routed, Routes};
 use respool_wire::Request;
 use std::sync::Arc;
+
+/// Whether a request is INFO, which has sections of our own, or about parameters that are ours.
+#[inline]
+pub(crate) fn is_own_info(row: &Row, shared: &Shared) -> bool {
+    match row.command {
+        Command::Server(ServerCommand::Info) => true,
+        Command::Server(ServerCommand::ConfigGet) => shared.hooks.has_parameters(),
+        _ => false,
+    }
+}
 
 impl<E: Execute> Env<E> {
     /// The same where one look at the row does not say which they are.

@@ -8,6 +8,7 @@
 use crate::env::Env;
 use crate::error_text;
 use crate::nodes::id::NodeId;
+use crate::request::forward::is_own_info;
 use crate::session::held_time::HeldTime;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
@@ -30,7 +31,7 @@ impl<E: Execute> Env<E> {
             // Queued commands are sent with EXEC, see `hold_exec`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
             // It goes to the nodes that are not paused.
-            _ => row.lane(args) != Lane::Local && !self.is_own_info(row),
+            _ => row.lane(args) != Lane::Local && !is_own_info(row, &self.shared),
         };
         if !is_sent {
             return None;

@@ -13,7 +13,7 @@ pub(crate) mod dispatch;
 mod fan_out;
 pub(crate) mod fast_path;
 mod filters;
-mod forward;
+pub(crate) mod forward;
 pub(crate) mod gathers;
 pub(crate) mod held_requests;
 pub(crate) mod streamed_request;

@@ -83,6 +83,11 @@ impl Clients {
         }
     }
 
+    /// Bytes of replies that wait to be written to a client.
+    pub(crate) fn waiting_bytes_of(&self, index: ClientId) -> usize {
+        self.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
+    }
+
     /// Whether clients are about to send enough to be waited for.
     #[inline]
     pub(crate) fn are_awaited(&self) -> bool {

@@ -131,13 +131,8 @@ impl<E: Execute> Env<E> {
     /// waiting at its beginning.
     pub(crate) fn has_had_its_part(&self, index: ClientId, own: usize, before: usize) -> bool {
         // What the engine of this process does is one transaction; what nodes have not done is none anyway.
-        let is_much = || self.waiting_bytes(index).saturating_sub(before) > OWN_BYTES_PER_TURN_MAX;
+        let is_much = || self.clients.waiting_bytes_of(index).saturating_sub(before) > OWN_BYTES_PER_TURN_MAX;
         self.engine.is_none() && (own >= OWN_PER_TURN_MAX || own > 0 && is_much())
-    }
-
-    /// Bytes of replies that wait to be written to a client.
-    pub(crate) fn waiting_bytes(&self, index: ClientId) -> usize {
-        self.clients.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
     }
 
     /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may

@@ -4,11 +4,14 @@
 //! others are first for the states that their session is in, and then for the feature of their lane.
 
 use crate::command_log::TimedRun;
+use crate::command_log::verbs::is_own_log;
+use crate::commands::info::asks_for_proxy;
 use crate::error_text;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::request::dispatch::Halt;
 use crate::request::fast_path::Plain;
+use crate::request::forward::is_own_info;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::reply_parts::Departure;
@@ -114,14 +117,14 @@ impl<E: Execute> Worker<E> {
             Err(unknown) => match self.learnings.learnt_row(&mut self.env, index, unknown, request) {
                 Ok(row) => row,
                 Err(flow) => {
-                    self.env.count_refused(index, None, position);
+                    self.env.command_log.count_refused(&self.env.clients, index, None, position);
                     return flow;
                 }
             },
         };
         if !row.accepts(args.len()) {
             let flow = self.env.refuse_arity(index, row, request);
-            self.env.count_refused(index, Some(row), position);
+            self.env.command_log.count_refused(&self.env.clients, index, Some(row), position);
             return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -129,7 +132,7 @@ impl<E: Execute> Worker<E> {
         if self.env.slices.script.is_some()
             && let Some(flow) = self.env.refuse_beside_script(index, row, request)
         {
-            self.env.count_refused(index, Some(row), position);
+            self.env.command_log.count_refused(&self.env.clients, index, Some(row), position);
             return flow;
         }
         let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -149,7 +152,9 @@ impl<E: Execute> Worker<E> {
         match self.handle_special(index, row, request) {
             Some(flow) => {
                 let was_queueing = flags.has(SessionFlags::QUEUEING);
-                self.env.count_special(index, row, position, (request.args, was_queueing));
+                if self.env.command_log.count_special(&self.env.clients, index, row, position, was_queueing) {
+                    self.env.show_to_monitors(index, row, request.args);
+                }
                 flow
             }
             None => self.run(index, row, request),
@@ -190,7 +195,7 @@ impl<E: Execute> Worker<E> {
         let flow = self.run_untimed(index, row, request);
         // A script that is late counts once it has ended.
         if flow != Flow::Again && !(row.runs_scripts && self.env.waits_for_script(index)) {
-            self.env.count_call(index, row, position, None);
+            self.env.command_log.count_call(&self.env.clients, index, row, position, None);
             if !row.runs_scripts {
                 self.env.show_to_monitors(index, row, request.args);
             }
@@ -280,12 +285,12 @@ impl<E: Execute> Worker<E> {
     /// The engine in this process answers at once.
     #[inline]
     fn execute(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.is_own_log(row)
+        if is_own_log(row)
             && let Some(flow) = self.env.own_logs(index, row, request.args)
         {
             return flow;
         }
-        if self.env.is_own_info(row) {
+        if is_own_info(row, &self.env.shared) {
             if let Some(flow) = self.own_config(index, row, request.args) {
                 return flow;
             }
@@ -364,8 +369,8 @@ impl<E: Execute> Worker<E> {
     /// The nodes that have the keys answer.
     #[inline]
     pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.env.is_own_info(row) {
-            return match self.env.asks_for_proxy(request.args) {
+        if is_own_info(row, &self.env.shared) {
+            return match asks_for_proxy(request.args) {
                 true => self.answer_locally(index, row, request.args),
                 false => self.env.info_of_nodes(index, row, request),
             };
@@ -403,7 +408,7 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
         begun_us: u64,
     ) -> Flow {
-        let before = self.env.reply_bytes_of(index);
+        let before = self.env.clients.waiting_bytes_of(index);
         let position = self.env.answer_position(index);
         let flow = self.run_untimed(index, row, request);
         self.env.note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });

@@ -1,5 +1,6 @@
 //! What is due, in its order, for every feature.
 
+use crate::nodes::figures::note_figures;
 use crate::worker::Worker;
 use respool_command::Execute;
 
@@ -54,7 +55,7 @@ impl<E: Execute> Worker<E> {
         self.check_client_pause();
         if is_due {
             self.env.dial_ahead();
-            self.env.note_figures();
+            note_figures(&self.env.config, &self.env.lanes, &self.env.shared, self.env.number);
             self.env.note_rates();
             self.env.is_busy = self.env.check_lanes();
             self.tell_ended();

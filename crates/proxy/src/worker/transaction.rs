@@ -56,7 +56,7 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with a client's reply to EXEC, as far as that goes.
     pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
-        let (mut own, before) = (0, self.env.waiting_bytes(index));
+        let (mut own, before) = (0, self.env.clients.waiting_bytes_of(index));
         let mut is_stopped = false;
         loop {
             if self.env.has_had_its_part(index, own, before) {

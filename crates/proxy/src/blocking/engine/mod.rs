@@ -233,7 +233,8 @@ impl Blocking {
         };
         let ended_us = env.shared.hooks.monotonic_us();
         if let Some((begun_us, ended_us)) = begun_us.zip(ended_us) {
-            env.note_latency("expire-cycle", ended_us.saturating_sub(begun_us));
+            let (seconds, us) = (env.now.unix_us / 1_000_000, ended_us.saturating_sub(begun_us));
+            env.command_log.note_latency(&env.config.seeing, "expire-cycle", seconds, us);
         }
         self.serve_ready(env, changes);
         if self.parking.is_told {

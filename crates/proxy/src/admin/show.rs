@@ -136,7 +136,7 @@ impl<E: Execute> Env<E> {
                 ("id", Cell::Same(session.id.get())),
                 ("addr", text(&*session.details.peer.address)),
                 ("name", text(&*session.details.name)),
-                ("user", text(self.user_of(index))),
+                ("user", text(self.clients.user_of(index))),
                 ("worker", Cell::Same(self.number.get() as u64)),
                 ("db", Cell::Same(u64::from(session.database))),
                 ("resp", Cell::Same(session.protocol.version() as u64)),

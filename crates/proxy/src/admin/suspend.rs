@@ -41,7 +41,7 @@ impl AdminState {
                 }
             }
         }
-        left.into_iter().for_each(|index| env.drop_rest(index));
+        left.into_iter().for_each(|index| env.clients.drop_rest(index));
     }
 }
 

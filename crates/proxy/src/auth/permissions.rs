@@ -12,6 +12,8 @@
 
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
+use respool_access::Users;
 use std::sync::Arc;
 
 use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User, is_for_everybody};
@@ -81,7 +83,7 @@ impl<E: Execute> Env<E> {
 
     /// A client whose user may not do everything asks for something. `None`: it may.
     pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let user = self.user_in_force(index)?;
+        let user = self.clients.user_in_force(&self.users, index)?;
         let mut keys = std::mem::take(&mut self.permit_keys);
         let verdict = self.verdict(&user, row, args, &mut keys);
         self.permit_keys = keys;
@@ -112,7 +114,7 @@ impl<E: Execute> Env<E> {
         if !flags.has(SessionFlags::RESTRICTED) {
             return None;
         }
-        let user = self.user_in_force(index)?;
+        let user = self.clients.user_in_force(&self.users, index)?;
         match self.verdict(&user, row, args, &mut KeyPositions::new()) {
             Verdict::Allowed => None,
             Verdict::Denied(denial) => {
@@ -146,12 +148,6 @@ impl<E: Execute> Env<E> {
         let is_throttled = !throttled.is_empty();
         throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::RATE));
         is_throttled
-    }
-
-    /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
-    pub(crate) fn user_of(&self, index: ClientId) -> &str {
-        let name = self.clients.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
-        std::str::from_utf8(name).unwrap_or("\u{fffd}")
     }
 
     /// Whether a client that has just come is turned away before it is one.
@@ -199,7 +195,7 @@ impl<E: Execute> Env<E> {
 
     /// What stands against a request of a client, as half a sentence; `None` if nothing does. Asked without a request.
     pub(crate) fn verdict_text(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<String> {
-        let user = self.user_in_force(index)?;
+        let user = self.clients.user_in_force(&self.users, index)?;
         if user.is_all_powerful() {
             return None;
         }
@@ -231,12 +227,6 @@ impl<E: Execute> Env<E> {
         Verdict::Allowed
     }
 
-    /// A client's user as it is now.
-    pub(crate) fn user_in_force(&self, index: ClientId) -> Option<Arc<User>> {
-        let session = self.clients.sessions.at(index)?;
-        Some(Arc::clone(session.details.user.as_ref().unwrap_or(self.users.default_user())))
-    }
-
     fn note_denial(&mut self, index: ClientId, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
         let (reason, object) = described(denial, row, args);
         count_denial(&self.counters, denial);
@@ -246,7 +236,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn log_denial(&self, index: ClientId, reason: Reason, object: &[u8], user: &[u8]) {
         let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
         let place = if is_queueing { Place::Multi } else { Place::TopLevel };
-        let client = self.describe_client(index, None);
+        let client = self.clients.describe_client(self.now, index, None);
         let unix_ms = self.now.unix_us / 1_000;
         self.shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
     }
@@ -277,12 +267,26 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
         Some(Flow::Again)
     }
+}
+
+impl Clients {
+    /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
+    pub(crate) fn user_of(&self, index: ClientId) -> &str {
+        let name = self.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
+        std::str::from_utf8(name).unwrap_or("\u{fffd}")
+    }
+
+    /// A client's user as it is now.
+    pub(crate) fn user_in_force(&self, users: &Users, index: ClientId) -> Option<Arc<User>> {
+        let session = self.sessions.at(index)?;
+        Some(Arc::clone(session.details.user.as_ref().unwrap_or(users.default_user())))
+    }
 
     /// A request is put back, to be read again later.
     #[cold]
     pub(crate) fn note_put_back(&mut self, index: ClientId) {
         let number = self.counters.requests.value();
-        if let Some(session) = self.clients.sessions.at_mut(index) {
+        if let Some(session) = self.sessions.at_mut(index) {
             session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
             if session.flags.has(SessionFlags::TRACKING) {
                 self.keep_mark(index, number);
@@ -309,9 +313,9 @@ impl<E: Execute> Env<E> {
         };
         let entered = self.become_user(reads, index, &user);
         match entered {
-            Ok(()) => self.note_met(index, &[WantedState::User]),
+            Ok(()) => self.clients.note_met(index, &[WantedState::User]),
             // What it has sent behind this is for that user, and for no other.
-            Err(_) => self.note_unmet(index, WantedState::User),
+            Err(_) => self.clients.note_unmet(index, WantedState::User),
         }
         entered
     }
@@ -450,7 +454,7 @@ impl<E: Execute> Env<E> {
             }
         }
         // What was queued for EXEC was allowed under other rules.
-        changed.into_iter().for_each(|index| self.spoil_transaction(index));
+        changed.into_iter().for_each(|index| self.clients.spoil_transaction(index));
         for index in gone {
             // It has no user now: what is left of a transaction that it is in the midst of is refused, also once it has left.
             if let Some(session) = self.clients.sessions.at_mut(index) {

@@ -59,7 +59,7 @@ impl<E: Execute> Env<E> {
             user,
             shared: Arc::clone(&self.shared),
             counters: Arc::clone(&self.counters),
-            client: self.describe_client(index, None),
+            client: self.clients.describe_client(self.now, index, None),
             unix_ms: self.now.unix_us / 1_000,
         }))
     }

@@ -45,6 +45,7 @@ use crate::pool::LaneUse;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi::Multi;
@@ -102,12 +103,12 @@ impl Blocking {
             Err(words) => return env.refuse(index, &words),
         };
         env.note_target(&target, row);
-        let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = env.passes_reply(index);
+        let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = env.clients.passes_reply(index);
         let at = WaitsAt::of(&target);
         let words = Wording::of(request.args.iter().collect(), target);
         self.enqueue(env, index, row, words, at, Target::Client { asker, is_wanted });
-        if env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
@@ -119,9 +120,9 @@ impl Blocking {
         request: &Request<'_>,
         nodes: Vec<NodeId>,
     ) -> Flow {
-        let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = env.passes_reply(index);
-        let chance = env.chance();
+        let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = env.clients.passes_reply(index);
+        let chance = env.lanes.chance(&env.counters, env.now);
         let gather = env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
         if !is_wanted {
             env.scatters.mute(gather);
@@ -130,7 +131,7 @@ impl Blocking {
             let words = Wording { args: request.args.iter().collect(), said: None };
             self.enqueue(env, index, row, words, node.into(), Target::Part { gather, part: part as u16 });
         }
-        if env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     fn enqueue(
@@ -207,7 +208,7 @@ impl Blocking {
     ) -> Handle {
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
-        let is_on_own = env.has_noloop_lanes(index);
+        let is_on_own = env.clients.has_noloop_lanes(index);
         let arrived_us = env.now.mono_us;
         let session = env.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
@@ -573,9 +574,9 @@ impl Blocking {
         };
         let index = index.or_else(|| env.clients.sessions.iter().find(|(_, s)| s.id == this.client).map(|(i, _)| i));
         let Some(index) = index else { return };
-        env.forget_blocked(index, blocked, this.held_bytes);
+        env.clients.forget_blocked(index, blocked, this.held_bytes);
         if drops_client && (has_waited || !is_served) {
-            env.drop_rest(index);
+            env.clients.drop_rest(index);
         }
     }
 
@@ -675,9 +676,11 @@ impl<E: Execute> Env<E> {
         let owner = InternalRequests::owner(task, COUNTS);
         self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);
     }
+}
 
+impl Clients {
     fn forget_blocked(&mut self, index: ClientId, blocked: Handle, held_bytes: usize) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
         pins.blocked.retain(|w| *w != blocked);
         pins.waiting_bytes = pins.waiting_bytes.saturating_sub(held_bytes);

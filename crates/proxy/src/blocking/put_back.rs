@@ -53,7 +53,7 @@ impl Blocking {
             // What is taken back while a node is exchanged must not go to the one that is left behind.
             return self.try_later(env, what);
         }
-        let lane = env.lane_for_aftermath(node, class);
+        let lane = env.lanes.lane_for_aftermath(&env.config, env.now, node, class);
         let task = InternalRequest::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
         let task = env.tasks.begin(task);
         let Env { lanes, clients, config, now, tasks, .. } = env;

@@ -133,7 +133,7 @@ impl Blocking {
             connection.unblocks += 1;
         }
         let task = env.tasks.begin(node_query(NodeQueryPurpose::Unblock { blocked, lane }));
-        let other = env.lane_for_aftermath(node, LaneKeyId::PLAIN);
+        let other = env.lanes.lane_for_aftermath(&env.config, env.now, node, LaneKeyId::PLAIN);
         let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
         let owner = InternalRequests::owner(task, COUNTS);
         let sent = env.lanes.send(other, owner, &env.config, env.now, &mut env.clients.pool, write);

@@ -199,7 +199,7 @@ impl Blocking {
         words: Wording,
         at: WaitsAt,
     ) {
-        let is_on_own = env.has_noloop_lanes(index);
+        let is_on_own = env.clients.has_noloop_lanes(index);
         let Some(this) = self.remove(blocked) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let class = env.lanes.base(session.class);

@@ -12,8 +12,10 @@ use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId, ClientNumber};
+use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
+use respool_connection::Now;
 use respool_wire::{Args, Encoder, encode_request};
 
 /// A name that clients may have, or the error text.
@@ -52,7 +54,7 @@ impl<E: Execute> Env<E> {
             },
             C::ClientSetinfo => return self.client_setinfo(index, args).into(),
             C::ClientInfo => {
-                let mut line = self.describe_client(index, Some(canonical_bytes(args)));
+                let mut line = self.clients.describe_client(self.now, index, Some(canonical_bytes(args)));
                 line.push('\n');
                 self.answer(index, |reply| reply.verbatim("txt", line.as_bytes()));
             }
@@ -67,7 +69,7 @@ impl<E: Execute> Env<E> {
             },
             C::ClientReply => return self.client_reply(index, args).into(),
             C::ClientGetredir => {
-                let redirection = self.redirection_of(index);
+                let redirection = self.clients.redirection_of(index);
                 self.answer(index, |reply| reply.integer(redirection));
             }
             C::ClientCaching => return self.client_caching(index, args).into(),
@@ -260,29 +262,32 @@ impl<E: Execute> Env<E> {
         }
         Flow::Next
     }
+}
 
+impl Clients {
     /// The clients of this worker that a filter lets through: their numbers and lines. `asker`: the client that asks with a request
     /// of `request_bytes`, if it is one of them.
     pub(crate) fn list_clients(
         &self,
+        now: Now,
         filter: &ClientFilter,
         asker: Option<ClientHandle>,
         request_bytes: usize,
     ) -> Vec<(ClientNumber, String)> {
-        let matched = self.clients.sessions.iter().filter(|(_, session)| filter.matches(session));
+        let matched = self.sessions.iter().filter(|(_, session)| filter.matches(session));
         let describe = |index| {
             let is_asking = asker.is_some_and(|asker| asker.index == index);
-            self.describe_client(index, is_asking.then_some(request_bytes))
+            self.describe_client(now, index, is_asking.then_some(request_bytes))
         };
         matched.map(|(index, session)| (session.id, describe(index))).collect()
     }
 
     /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
     /// does not count as outstanding.
-    pub(crate) fn describe_client(&self, index: ClientId, request_bytes: Option<usize>) -> String {
-        let Some(session) = self.clients.sessions.at(index) else { return String::new() };
+    pub(crate) fn describe_client(&self, now: Now, index: ClientId, request_bytes: Option<usize>) -> String {
+        let Some(session) = self.sessions.at(index) else { return String::new() };
         let cold = &session.details;
-        let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
+        let seconds_since = |then: u64| now.mono_us.saturating_sub(then) / 1_000_000;
         let mut flags = String::new();
         let is_subscriber = self.is_subscriber(index);
         let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());

@@ -10,6 +10,7 @@ use crate::integer::integer;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::scripts::functions::{Functions, PausedCall, script_of};
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use crate::session::{Pause, SessionFlags};
 use crate::workers::operator_state::KeptClientPause;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
@@ -151,10 +152,12 @@ impl<E: Execute> Env<E> {
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
         if has_hung_up {
-            self.drop_rest(index);
+            self.clients.drop_rest(index);
         }
     }
+}
 
+impl Clients {
     /// Clients waited for the end of a pause and do so no more.
     pub(crate) fn unmark_held(&mut self, count: usize) {
         let gauge = &self.counters.blocked_clients;

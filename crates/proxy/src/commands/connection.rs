@@ -40,7 +40,7 @@ impl<E: Execute> Env<E> {
             if option.eq_ignore_ascii_case(b"AUTH") && options.len() >= 3 {
                 if let Err(why) = self.authenticate(reads, index, options.at(1), options.at(2), args.name()) {
                     if why.is_ours() && protocol != before {
-                        self.note_unmet(index, WantedState::Dialect);
+                        self.clients.note_unmet(index, WantedState::Dialect);
                     }
                     return self.refuse(index, why.text().as_bytes());
                 }
@@ -65,13 +65,13 @@ impl<E: Execute> Env<E> {
         }
         if protocol != before {
             if !self.reclass(reads, index, database, protocol) {
-                self.note_unmet(index, WantedState::Dialect);
+                self.clients.note_unmet(index, WantedState::Dialect);
                 return self.refuse(index, error_text::TOO_MANY_CLASSES);
             }
-            self.review_subscribed(index);
+            self.clients.review_subscribed(index);
         }
         if args.len() > 1 {
-            self.note_met(index, &[WantedState::Dialect]);
+            self.clients.note_met(index, &[WantedState::Dialect]);
         }
         self.answer(index, |reply| greet(reply, id, protocol));
         Flow::Next
@@ -147,7 +147,7 @@ impl<E: Execute> Env<E> {
     /// RESET, of what is no feature's own.
     pub(crate) fn reset_session(&mut self, reads: &mut impl ReadTracker, index: ClientId) -> Flow {
         self.forget_user(reads, index);
-        self.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
+        self.clients.note_met(index, &[WantedState::Database, WantedState::User, WantedState::Dialect]);
         // Only for a user with its own name at the nodes may there be no room.
         let is_plain = self.reclass(reads, index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -157,8 +157,8 @@ impl<E: Execute> Env<E> {
             session.flags.remove(SessionFlags::NO_TOUCH);
         }
         if !is_plain {
-            self.note_unmet(index, WantedState::Database);
-            self.note_unmet(index, WantedState::Dialect);
+            self.clients.note_unmet(index, WantedState::Database);
+            self.clients.note_unmet(index, WantedState::Dialect);
             return self.refuse(index, error_text::TOO_MANY_CLASSES);
         }
         self.answer(index, |reply| reply.raw(replies::RESET));

@@ -68,7 +68,7 @@ impl<E: Execute> Env<E> {
         let is_due: Vec<bool> = (0..nodes).map(is_asked).collect();
         let words = InfoReplies::new(asked, is_due.clone(), self.now.mono_us, is_known);
         let args = request.args;
-        let chance = self.chance();
+        let chance = self.lanes.chance(&self.counters, self.now);
         let gather = self.scatters.begin(asker, |gather| {
             gather.begin_all(row, args, nodes, chance);
             gather.precede_by(own);

@@ -30,7 +30,7 @@ impl<E: Execute> Env<E> {
             self.answer(index, |reply| write_pong(reply, text));
             return Flow::Next;
         };
-        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
+        let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
         let (Some(asker), Some(session)) = (asker, self.clients.sessions.at(index)) else { return Flow::Next };
         let class = session.class;
         let task = self.tasks.begin(InternalRequest::SubscriberPing(SubscriberPing { asker, text: text.into() }));
@@ -43,7 +43,7 @@ impl<E: Execute> Env<E> {
             self.counters.node_errors.add(1);
             tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
-        self.keep_outstanding(index)
+        self.clients.keep_outstanding(index)
     }
 
     /// The node that everything goes to that a client may ask for in its database. `None`: there are several, or the
@@ -55,7 +55,7 @@ impl<E: Execute> Env<E> {
             return None;
         }
         let node = if session.flags.has(SessionFlags::ROUTED) {
-            match self.config.routes.nodes_in(self.user_of(index), session.database)[..] {
+            match self.config.routes.nodes_in(self.clients.user_of(index), session.database)[..] {
                 [only] => NodeId::at(only),
                 _ => return None,
             }

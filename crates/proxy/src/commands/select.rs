@@ -25,6 +25,7 @@ use crate::pool::key_id::{LaneKey, LaneKeyId};
 use crate::pool::table::LaneId;
 use crate::pool::{DialRefusal, LaneEnd};
 use crate::session::id::{Asker, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, text as texts};
 use respool_connection::{Endpoint, Fault};
@@ -98,8 +99,8 @@ impl<E: Execute> Env<E> {
         let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
             return self.refuse_select(index);
         };
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
+        let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.clients.passes_reply(index);
         let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
         self.ask_next_node(reads, selecting, class, &error_text::no_node_for_database(database));
         Flow::Pause
@@ -142,7 +143,7 @@ impl<E: Execute> Env<E> {
                     match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
                         Some(words) if says_that_there_is_none(words) => {
                             let words = error_text::verbatim(words);
-                            return self.answer_select(&selecting, &words);
+                            return self.clients.answer_select(&selecting, &words);
                         }
                         Some(words) => error = error_text::verbatim(words),
                         None => error = refusal,
@@ -150,8 +151,8 @@ impl<E: Execute> Env<E> {
                 }
             }
         }
-        self.note_unmet_of(selecting.asker);
-        self.answer_select(&selecting, &error);
+        self.clients.note_unmet_of(selecting.asker);
+        self.clients.answer_select(&selecting, &error);
     }
 
     /// A lane that a SELECT waited for is ready: the client is in that database now.
@@ -160,12 +161,12 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.get_mut(selecting.asker.session) else { return };
         let (index, protocol) = (selecting.asker.session.index, session.protocol);
         if self.reclass(reads, index, database, protocol) {
-            self.note_met(index, &[WantedState::Database]);
-            self.answer_select(&selecting, replies::OK);
+            self.clients.note_met(index, &[WantedState::Database]);
+            self.clients.answer_select(&selecting, replies::OK);
         } else {
             // The classes have been given to others while the node was dialled.
-            self.note_unmet(index, WantedState::Database);
-            self.answer_select(
+            self.clients.note_unmet(index, WantedState::Database);
+            self.clients.answer_select(
                 &selecting,
                 &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)),
             );
@@ -182,7 +183,7 @@ impl<E: Execute> Env<E> {
         error: &[u8],
     ) {
         match is_certain {
-            true => self.answer_select(&selecting, error),
+            true => self.clients.answer_select(&selecting, error),
             false => self.ask_next_node(reads, selecting, class, error),
         }
     }
@@ -190,14 +191,14 @@ impl<E: Execute> Env<E> {
 
 impl<E: Execute> Env<E> {
     fn confirm_select(&mut self, index: ClientId) -> Flow {
-        self.note_met(index, &[WantedState::Database]);
+        self.clients.note_met(index, &[WantedState::Database]);
         self.answer(index, |reply| reply.raw(replies::OK));
         Flow::Next
     }
 
     /// There is no room for another kind of connection.
     fn refuse_select(&mut self, index: ClientId) -> Flow {
-        self.note_unmet(index, WantedState::Database);
+        self.clients.note_unmet(index, WantedState::Database);
         self.refuse(index, error_text::TOO_MANY_CLASSES)
     }
 
@@ -205,21 +206,29 @@ impl<E: Execute> Env<E> {
     fn nodes_in(&self, index: ClientId, database: u32) -> Vec<NodeId> {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if is_routed {
-            return self.config.routes.nodes_in(self.user_of(index), database).into_iter().map(NodeId::at).collect();
+            return self
+                .config
+                .routes
+                .nodes_in(self.clients.user_of(index), database)
+                .into_iter()
+                .map(NodeId::at)
+                .collect();
         }
         let first = self.config.default_node();
         std::iter::once(first).chain(self.config.topology_ids().filter(|node| *node != first)).collect()
     }
+}
 
+impl Clients {
     fn note_unmet_of(&mut self, asker: Asker) {
-        if self.clients.sessions.get_mut(asker.session).is_some() {
+        if self.sessions.get_mut(asker.session).is_some() {
             self.note_unmet(asker.session.index, WantedState::Database);
         }
     }
 
     fn answer_select(&mut self, selecting: &Selecting, reply: &[u8]) {
         let Asker { session, seq } = selecting.asker;
-        self.clients.feed(session, seq, if selecting.is_wanted { reply } else { &[] }, true);
+        self.feed(session, seq, if selecting.is_wanted { reply } else { &[] }, true);
     }
 }
 

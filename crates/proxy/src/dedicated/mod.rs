@@ -433,7 +433,7 @@ impl Dedicated {
             },
         };
         let Some(lane) = env.lanes.find(lane) else { return self.refuse_lost(env, index) };
-        let is_wanted = env.passes_reply(index);
+        let is_wanted = env.clients.passes_reply(index);
         let Some(handle) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = match is_wanted {
@@ -512,8 +512,8 @@ impl Dedicated {
         mut this: DedicatedClient,
         ask: impl Fn(&mut Vec<u8>),
     ) -> Flow {
-        let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = env.passes_reply(index);
+        let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = env.clients.passes_reply(index);
         this.stage = Stage::Asking { asker, since_us: env.now.mono_us, is_wanted };
         for link in &this.links {
             let Some(lane) = env.lanes.find(link.lane) else { continue };

@@ -105,7 +105,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.is_listed = false;
         if session.subscriber.is_some() {
-            self.refill_outbox(index);
+            self.clients.refill_outbox(index);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let waiting = session.reply_bytes();

@@ -32,7 +32,7 @@ impl<E: Execute> Env<E> {
         this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
         this.is_blocked = !this.up.output().is_empty();
         if this.is_blocked || this.queue_accounted > 0 {
-            self.account_queue(lane);
+            self.lanes.account_queue(&self.shared, lane);
         }
         let this = &mut self.lanes[lane];
         if this.up.is_slow() && this.up.queued_bytes() > 0 {
@@ -55,7 +55,7 @@ impl<E: Execute> Env<E> {
 
     /// A dial has reached an address of its node.
     pub(crate) fn handle_lane_connected(&mut self, lane: LaneId) {
-        if self.is_outdated(lane) {
+        if self.lanes.is_outdated(lane) {
             self.dial_anew(lane);
             return;
         }

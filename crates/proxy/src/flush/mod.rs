@@ -56,7 +56,7 @@ impl<E: Execute> Env<E> {
                 self.lanes.unflushed.push(lane);
             }
             if self.lanes[lane].is_queue_of_note() {
-                self.account_queue(lane);
+                self.lanes.account_queue(&self.shared, lane);
             }
         }
         None

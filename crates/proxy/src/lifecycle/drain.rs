@@ -15,10 +15,12 @@
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::limits::RETIRE_US_MIN;
+use crate::pool::Lanes;
 use crate::pool::key_id::KeyOwner;
 use crate::pool::{Lane, LaneUse};
 use crate::session::Pause;
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
 
@@ -73,18 +75,6 @@ impl<E: Execute> Env<E> {
         true
     }
 
-    /// A client that is owed as much as it may be has requests that were read and only wait for that: they are done now. Returns
-    /// whether it has any.
-    pub(crate) fn asks_for_what_was_read(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let has_read = session.pause == Pause::OUTSTANDING && session.input.is_some();
-        if has_read {
-            session.pause.remove(Pause::OUTSTANDING);
-            session.credit.lift();
-        }
-        has_read
-    }
-
     /// Closes the clients that are owed nothing, or all once the time is over. Returns whether it is; `None`: there is no drain.
     pub(crate) fn close_drained(&mut self) -> Option<bool> {
         let until_us = self.drain_until_us?;
@@ -133,14 +123,30 @@ impl<E: Execute> Env<E> {
             ("connections that are lent", self.lanes.lent()),
         ]
     }
+}
 
+impl Clients {
+    /// A client that is owed as much as it may be has requests that were read and only wait for that: they are done now. Returns
+    /// whether it has any.
+    pub(crate) fn asks_for_what_was_read(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.sessions.at_mut(index) else { return false };
+        let has_read = session.pause == Pause::OUTSTANDING && session.input.is_some();
+        if has_read {
+            session.pause.remove(Pause::OUTSTANDING);
+            session.credit.lift();
+        }
+        has_read
+    }
+}
+
+impl Lanes {
     /// How many requests nodes have been sent, or will be, and have not answered. A PING of our own is none.
     pub(crate) fn unanswered_requests(&self) -> usize {
         let asks = |lane: &&Lane| {
             !lane.is_retired && !matches!(lane.purpose, LaneUse::Push | LaneUse::Listen | LaneUse::Dedicated)
         };
         let owed = |lane: &Lane| lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0));
-        self.lanes.all.iter().filter(asks).map(owed).sum()
+        self.all.iter().filter(asks).map(owed).sum()
     }
 }
 

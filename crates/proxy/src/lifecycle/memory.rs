@@ -55,7 +55,7 @@ impl MemoryPressure {
     }
 
     fn disconnect_largest(&mut self, env: &mut Env<impl Execute>) {
-        let queues = env.queues_of_clients();
+        let queues = env.lanes.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
         // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it. One that has left goes by itself.

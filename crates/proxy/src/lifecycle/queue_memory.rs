@@ -8,8 +8,10 @@
 use crate::env::Env;
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::pool::Lane;
+use crate::pool::Lanes;
 use crate::pool::table::LaneId;
 use crate::session::id::ClientHandle;
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use std::collections::HashMap;
 
@@ -27,21 +29,12 @@ impl Lane {
 }
 
 impl<E: Execute> Env<E> {
-    /// Brings what the account has of a lane's queue up to date.
-    #[cold]
-    pub(crate) fn account_queue(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        let counted = if this.has_long_queue() { this.up.held_bytes() } else { 0 };
-        self.shared.ledger.account(this.queue_accounted, counted);
-        this.queue_accounted = counted;
-    }
-
     /// Brings what the account has of queues that have been counted, and of tables, up to date. `held_bytes`: what tables of
     /// features hold.
     pub(crate) fn account_tables(&mut self, held_bytes: usize) {
         for lane in self.lanes.all.ids() {
             if self.lanes[lane].queue_accounted > 0 {
-                self.account_queue(lane);
+                self.lanes.account_queue(&self.shared, lane);
             }
         }
         if self.clients.pool.held_bytes() > SPARE_BUFFERS_BYTES_MAX {
@@ -58,11 +51,22 @@ impl<E: Execute> Env<E> {
         self.scatters.shrink();
         self.tasks.shrink();
     }
+}
+
+impl Lanes {
+    /// Brings what the account has of a lane's queue up to date.
+    #[cold]
+    pub(crate) fn account_queue(&mut self, shared: &Shared, lane: LaneId) {
+        let this = &mut self[lane];
+        let counted = if this.has_long_queue() { this.up.held_bytes() } else { 0 };
+        shared.ledger.account(this.queue_accounted, counted);
+        this.queue_accounted = counted;
+    }
 
     /// Bytes that wait for nodes on connections that clients have to themselves, by client.
     pub(crate) fn queues_of_clients(&self) -> HashMap<ClientHandle, usize> {
         let mut queues = HashMap::new();
-        for lane in self.lanes.all.iter().filter(|lane| lane.queue_accounted > 0) {
+        for lane in self.all.iter().filter(|lane| lane.queue_accounted > 0) {
             if let Some(reader) = lane.reader {
                 *queues.entry(reader).or_default() += lane.queue_accounted;
             }

@@ -6,6 +6,7 @@ use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pubsub::nodes_listened_to;
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::Execute;
 use respool_connection::WorkerId;
@@ -90,16 +91,18 @@ impl<E: Execute> Env<E> {
     /// Has sessions know whether there are routes.
     pub(crate) fn mark_routed(&mut self) {
         let is_plain = self.config.routes.are_plain();
-        self.for_each_session(|flags| {
+        self.clients.for_each_session(|flags| {
             if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
     }
+}
 
+impl Clients {
     /// Changes the rare states of all sessions.
     pub(crate) fn for_each_session(&mut self, change: impl Fn(&mut SessionFlags)) {
-        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
+        let indexes: Vec<ClientId> = self.sessions.iter().map(|(index, _)| index).collect();
         for index in indexes {
-            if let Some(session) = self.clients.sessions.at_mut(index) {
+            if let Some(session) = self.sessions.at_mut(index) {
                 change(&mut session.flags);
             }
         }

@@ -130,10 +130,10 @@ impl<E: Execute> Env<E> {
         if !self.is_busy {
             self.clients.pool.shrink();
         }
-        if let Some(probe_us) = self.next_probe_us() {
+        if let Some(probe_us) = self.lanes.next_probe_us(&self.config) {
             interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.busy_interval_us()));
         }
-        if let Some(try_us) = self.next_try_us() {
+        if let Some(try_us) = self.lanes.next_try_us(self.now) {
             interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
         }
         self.cron_at_us = self.now.mono_us + interval;

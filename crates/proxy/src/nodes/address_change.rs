@@ -18,9 +18,11 @@
 //! Dials that were under way when the name moved may have resolved it before. Such a dial is made again when it has reached an
 //! address at which no other connection stands that is known to be right, before a request is sent on it.
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::nodes::id::NodeId;
+use crate::pool::Lanes;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
 use crate::session::id::ClientHandle;
@@ -63,37 +65,6 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
     }
 
-    /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
-    pub(crate) fn try_address(&mut self, node: NodeId) {
-        for lane in self.lanes.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
-            if lane.purpose == LaneUse::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
-                (lane.is_stale, lane.renew_at_us) = (true, 0);
-            }
-        }
-    }
-
-    /// A dial has reached an address. Returns whether its name may have been resolved before the node's name was found to lead
-    /// elsewhere; then it is resolved again before anything is sent. While the former address is in use, so is a
-    /// connection to it that is made late.
-    pub(crate) fn is_outdated(&mut self, lane: LaneId) -> bool {
-        let this = &self.lanes[lane];
-        let node = this.node;
-        let known = &self.lanes.nodes[node];
-        let is_before = this.dial_began_us < known.renamed_us;
-        if !is_before || this.at.is_none() || known.is_gone || !self.lanes.is_at_its_node(lane) {
-            return false;
-        }
-        let is_there = |other: &&Lane| other.at == this.at;
-        let mut others = self.lanes.all.iter().filter(is_there);
-        if others.clone().any(|other| proves(other, node)) {
-            return false;
-        }
-        let is_former = |other: &Lane| other.node == node && !other.is_retired && other.is_elsewhere;
-        let is_in_use = known.leads_away_us.is_some() && others.any(is_former);
-        self.lanes[lane].is_elsewhere = is_in_use;
-        !is_in_use
-    }
-
     /// Gives up a connection on which nothing but a handshake was sent, and dials again. What is queued stays queued.
     pub(crate) fn dial_anew(&mut self, lane: LaneId) {
         self.close_upstream(lane);
@@ -114,31 +85,9 @@ impl<E: Execute> Env<E> {
         }
         let is_up = self.lanes.all.iter().any(|lane| proves(lane, node));
         if !is_up {
-            self.try_address(node);
+            self.lanes.try_address(node);
         }
         is_up
-    }
-
-    /// A lane is ready. This ends the trial of another address, if one is under way. `Some`: the node's former address is left.
-    pub(crate) fn node_left_by(&mut self, lane: LaneId) -> Option<NodeId> {
-        let this = &self.lanes[lane];
-        let is_gone = !self.config.has_node(this.node);
-        if is_gone || self.lanes.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
-            return None;
-        }
-        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
-        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
-        if self.lanes.all.iter().any(is_former) {
-            if began_us < self.lanes.nodes[node].renamed_us {
-                // Its name was resolved before.
-                self.lanes[lane].is_elsewhere = true;
-                return None;
-            }
-            // The name resolves to the former address again.
-            let is_back = |other: &&mut Lane| is_former(other);
-            self.lanes.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
-        }
-        Some(node)
     }
 
     /// A node is up at another address. Returns the clients that it sends invalidations on connections of their own to the
@@ -167,9 +116,64 @@ impl<E: Execute> Env<E> {
         self.lanes.nodes[node].health.forget_refusals();
         Some(told)
     }
+}
+
+impl Lanes {
+    /// Has the shared lanes to former addresses of a node replaced as soon as successors are ready.
+    pub(crate) fn try_address(&mut self, node: NodeId) {
+        for lane in self.all.iter_mut().filter(|lane| lane.node == node && !lane.is_retired) {
+            if lane.purpose == LaneUse::Shared && lane.is_elsewhere && lane.up.is_ready() && !lane.is_stale {
+                (lane.is_stale, lane.renew_at_us) = (true, 0);
+            }
+        }
+    }
+
+    /// A dial has reached an address. Returns whether its name may have been resolved before the node's name was found to lead
+    /// elsewhere; then it is resolved again before anything is sent. While the former address is in use, so is a
+    /// connection to it that is made late.
+    pub(crate) fn is_outdated(&mut self, lane: LaneId) -> bool {
+        let this = &self[lane];
+        let node = this.node;
+        let known = &self.nodes[node];
+        let is_before = this.dial_began_us < known.renamed_us;
+        if !is_before || this.at.is_none() || known.is_gone || !self.is_at_its_node(lane) {
+            return false;
+        }
+        let is_there = |other: &&Lane| other.at == this.at;
+        let mut others = self.all.iter().filter(is_there);
+        if others.clone().any(|other| proves(other, node)) {
+            return false;
+        }
+        let is_former = |other: &Lane| other.node == node && !other.is_retired && other.is_elsewhere;
+        let is_in_use = known.leads_away_us.is_some() && others.any(is_former);
+        self[lane].is_elsewhere = is_in_use;
+        !is_in_use
+    }
+
+    /// A lane is ready. This ends the trial of another address, if one is under way. `Some`: the node's former address is left.
+    pub(crate) fn node_left_by(&mut self, config: &Config, lane: LaneId) -> Option<NodeId> {
+        let this = &self[lane];
+        let is_gone = !config.has_node(this.node);
+        if is_gone || self.nodes[this.node].leads_away_us.is_none() || this.is_elsewhere {
+            return None;
+        }
+        let (node, at, began_us) = (this.node, this.at.clone(), this.dial_began_us);
+        let is_former = |other: &Lane| other.node == node && other.is_elsewhere && at.is_some() && other.at == at;
+        if self.all.iter().any(is_former) {
+            if began_us < self.nodes[node].renamed_us {
+                // Its name was resolved before.
+                self[lane].is_elsewhere = true;
+                return None;
+            }
+            // The name resolves to the former address again.
+            let is_back = |other: &&mut Lane| is_former(other);
+            self.all.iter_mut().filter(is_back).for_each(|other| other.is_elsewhere = false);
+        }
+        Some(node)
+    }
 
     /// The push lane to the former address of a node.
     pub(crate) fn former_push_lane(&self, node: NodeId) -> Option<LaneId> {
-        self.lanes.all.position(|lane| lane.purpose == LaneUse::Push && is_left(lane, node))
+        self.all.position(|lane| lane.purpose == LaneUse::Push && is_left(lane, node))
     }
 }

@@ -13,6 +13,7 @@
 //! A PING never goes behind requests: it would only be as late as they are, and where a node has left a reply out, its
 //! answer would be taken for theirs. For the same reason an answer that is none to a PING ends the lane at once.
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::internal_request::{InternalRequest, InternalRequests};
@@ -20,11 +21,12 @@ use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
 use crate::nodes::id::NodeId;
 use crate::nodes::probe::Probe;
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use respool_command::Execute;
-use respool_connection::{DialFailure, Fault, Phase};
+use respool_connection::{DialFailure, Fault, Now, Phase};
 use respool_wire::encode_request;
 
 /// How a lane has ended.
@@ -61,7 +63,9 @@ impl<E: Execute> Env<E> {
         let is_young = was_ready && now_us.saturating_sub(this.ready_us) < LANE_YOUNG_US;
         let (blame, began_us, words) = match end.ending {
             LaneEnd::GivenUp | LaneEnd::NotDialled | LaneEnd::DialRefusal(_) => return,
-            LaneEnd::Fault(Fault::Refused(words)) if !was_ready && self.is_refusal_outdated(lane, words) => return,
+            LaneEnd::Fault(Fault::Refused(words)) if !was_ready && self.lanes.is_refusal_outdated(lane, words) => {
+                return;
+            }
             LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
                 // Where users have node credentials of their own, a refusal of the proxy's is no evidence against theirs.
                 let is_ours = self.has_speakers && is_about_user(words);
@@ -84,7 +88,7 @@ impl<E: Execute> Env<E> {
             }
         };
         let node = this.node;
-        let is_trial = !was_ready && self.is_trial_alone_failed(lane, words);
+        let is_trial = !was_ready && self.lanes.is_trial_alone_failed(lane, words);
         let is_vouched_for = (is_young || is_trial) && blame == FailureEvidence::Node;
         let failure = Failure { blame, began_us, why: end.cause, words, is_vouched_for };
         if self.lanes.note_failure(lane, failure, self.config.reconnects, self.now) {
@@ -175,15 +179,6 @@ impl<E: Execute> Env<E> {
         let _ = self.lanes.prepare(lane, &self.config, self.now);
     }
 
-    /// When a node that is out is tried again, or a lane that waits is dialled, if no pause is longer.
-    pub(crate) fn next_try_us(&self) -> Option<u64> {
-        let is_tried = |(node, known): &(NodeId, &crate::pool::Node)| {
-            known.health.is_on_trial() && (known.health.is_out() || self.lanes.dialling.is_tried(*node))
-        };
-        let nodes = self.lanes.nodes.entries().filter(is_tried);
-        nodes.map(|(_, node)| node.health.retry_us()).filter(|at_us| *at_us > self.now.mono_us).min()
-    }
-
     /// Sends the PINGs that are due, and looks at those that are out. Returns whether any is.
     pub(crate) fn check_health(&mut self) -> bool {
         let (idle_us, patience_us) = (self.config.timeouts.probe_idle_us, self.config.timeouts.probe_patience_us);
@@ -218,29 +213,6 @@ impl<E: Execute> Env<E> {
         is_any_out
     }
 
-    /// A lane is ready. A node that was down until now, or shortly before, is sent little at first.
-    pub(crate) fn begin_slowly(&mut self, lane: LaneId, is_back: bool) {
-        let now_us = self.now.mono_us;
-        let this = &mut self.lanes.all[lane];
-        let node = &mut self.lanes.nodes[this.node];
-        if is_back {
-            node.health.spared_until_us = now_us + self.config.timeouts.slow_start_us;
-        }
-        let spared_until_us = node.health.spared_until_us;
-        if spared_until_us > now_us && this.purpose == LaneUse::Shared {
-            this.up.begin_slowly(now_us, spared_until_us - now_us);
-        }
-    }
-
-    /// When the timers have to be looked at for the next PING, at the latest.
-    pub(crate) fn next_probe_us(&self) -> Option<u64> {
-        let idle_us = self.config.timeouts.probe_idle_us;
-        let ready = self.lanes.all.iter().filter(|lane| {
-            !lane.is_retired && lane.purpose == LaneUse::Shared && matches!(lane.up.phase(), Phase::Ready)
-        });
-        ready.map(|lane| lane.up.last_heard_us() + idle_us).min().filter(|_| idle_us > 0)
-    }
-
     fn probe(&mut self, lane: LaneId) {
         let sent_us = self.now.mono_us;
         let task =
@@ -270,5 +242,39 @@ impl<E: Execute> Env<E> {
             self.tell_back(node);
             self.dial_idle_lanes(node);
         }
+    }
+}
+
+impl Lanes {
+    /// When a node that is out is tried again, or a lane that waits is dialled, if no pause is longer.
+    pub(crate) fn next_try_us(&self, now: Now) -> Option<u64> {
+        let is_tried = |(node, known): &(NodeId, &crate::pool::Node)| {
+            known.health.is_on_trial() && (known.health.is_out() || self.dialling.is_tried(*node))
+        };
+        let nodes = self.nodes.entries().filter(is_tried);
+        nodes.map(|(_, node)| node.health.retry_us()).filter(|at_us| *at_us > now.mono_us).min()
+    }
+
+    /// A lane is ready. A node that was down until now, or shortly before, is sent little at first.
+    pub(crate) fn begin_slowly(&mut self, config: &Config, now: Now, lane: LaneId, is_back: bool) {
+        let now_us = now.mono_us;
+        let this = &mut self.all[lane];
+        let node = &mut self.nodes[this.node];
+        if is_back {
+            node.health.spared_until_us = now_us + config.timeouts.slow_start_us;
+        }
+        let spared_until_us = node.health.spared_until_us;
+        if spared_until_us > now_us && this.purpose == LaneUse::Shared {
+            this.up.begin_slowly(now_us, spared_until_us - now_us);
+        }
+    }
+
+    /// When the timers have to be looked at for the next PING, at the latest.
+    pub(crate) fn next_probe_us(&self, config: &Config) -> Option<u64> {
+        let idle_us = config.timeouts.probe_idle_us;
+        let ready = self.all.iter().filter(|lane| {
+            !lane.is_retired && lane.purpose == LaneUse::Shared && matches!(lane.up.phase(), Phase::Ready)
+        });
+        ready.map(|lane| lane.up.last_heard_us() + idle_us).min().filter(|_| idle_us > 0)
     }
 }

@@ -18,6 +18,7 @@ use crate::nodes::figures::note_figures;
 use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::id::NodeId;
 use crate::nodes::kinds::{NodeKind, NodeMismatch};
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
@@ -32,7 +33,7 @@ const BUSY: &[u8] = b"-BUSY ";
 impl<E: Execute> Env<E> {
     /// A shared connection to a node is ready: stores what its handshake has given, and logs the first one.
     pub(crate) fn note_kind(&mut self, lane: LaneId) {
-        let is_first = self.is_asking(lane);
+        let is_first = self.lanes.is_asking(lane);
         let this = &mut self.lanes[lane];
         let (node, took_us) = (this.node, self.now.mono_us.saturating_sub(this.dial_began_us));
         let server = this.up.take_server();
@@ -89,14 +90,6 @@ impl<E: Execute> Env<E> {
         true
     }
 
-    /// Whether a lane is the one on which its node is identified.
-    pub(crate) fn is_asking(&self, lane: LaneId) -> bool {
-        let this = &self.lanes[lane];
-        let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
-        let is_of_worker = self.lanes.asks && this.class == LaneKeyId::PLAIN && self.lanes.is_for_all(lane);
-        is_of_worker && is_elsewhere && self.lanes.is_at_its_node(lane)
-    }
-
     /// Bytes from a node begin like an error: they are one, or they continue an earlier reply.
     #[cold]
     #[inline(never)]
@@ -136,6 +129,16 @@ impl<E: Execute> Env<E> {
     /// Whether the settings have a node as a replica.
     fn is_meant_as_replica(&self, node: NodeId) -> bool {
         !self.config.routes.pools().iter().any(|pool| node.is_in(pool))
+    }
+}
+
+impl Lanes {
+    /// Whether a lane is the one on which its node is identified.
+    pub(crate) fn is_asking(&self, lane: LaneId) -> bool {
+        let this = &self[lane];
+        let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
+        let is_of_worker = self.asks && this.class == LaneKeyId::PLAIN && self.is_for_all(lane);
+        is_of_worker && is_elsewhere && self.is_at_its_node(lane)
     }
 }
 

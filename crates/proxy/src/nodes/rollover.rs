@@ -13,6 +13,7 @@
 //! the former ones, as long as the node accepts those, and successors try the new ones. Lanes of users with node credentials
 //! of their own are not affected.
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::limits::RENEW_US;
@@ -96,17 +97,6 @@ impl Lanes {
 }
 
 impl<E: Execute> Env<E> {
-    /// Dials a lane to each node on trial that has none, whether or not clients need it.
-    pub(crate) fn try_entries(&mut self) {
-        for node in self.config.node_ids() {
-            if self.lanes.is_entry_untried(node) {
-                let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);
-                // An error means that the backoff is not over: the next run of the timers retries.
-                let _ = self.lanes.prepare(lane, &self.config, self.now);
-            }
-        }
-    }
-
     /// A lane is ready: if it was dialled since the trial began, the trial is over and older connections are replaced.
     pub(crate) fn note_entry(&mut self, lane: LaneId) {
         let this = &self.lanes[lane];
@@ -181,25 +171,6 @@ impl<E: Execute> Env<E> {
         true
     }
 
-    /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
-    pub(crate) fn is_refusal_outdated(&self, lane: LaneId, words: &str) -> bool {
-        let this = &self.lanes[lane];
-        let is_before = this.dial_began_us < self.lanes.nodes[this.node].entry.told_us;
-        is_before && self.lanes.speaker_of(this.class) == 0 && is_about_user(words)
-    }
-
-    /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
-    pub(crate) fn is_trial_alone_failed(&self, lane: LaneId, words: Option<&str>) -> bool {
-        let node = self.lanes[lane].node;
-        let this = &self.lanes.nodes[node];
-        let is_about_trial =
-            this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);
-        // Where there are former credentials, those say whether the node is up.
-        let has_others = this.entry.former.is_some() && this.leads_away_us.is_none();
-        let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
-        is_about_trial && (has_others || self.lanes.all.iter().any(is_ready))
-    }
-
     /// A dial has failed although the node is in use: logs the first refusal of credentials on trial.
     pub(crate) fn note_entry_refused(&mut self, node: NodeId, ending: &LaneEnd) {
         let entry = &mut self.lanes.nodes[node].entry;
@@ -209,5 +180,37 @@ impl<E: Execute> Env<E> {
         }
         let (node, why) = (self.lanes.nodes[node].name.clone(), words.clone());
         self.shared.hooks.tell(&Event::NodeRefuses { node, worker: self.number, why });
+    }
+}
+
+impl Lanes {
+    /// Dials a lane to each node on trial that has none, whether or not clients need it.
+    pub(crate) fn try_entries(&mut self, config: &Config, now: Now) {
+        for node in config.node_ids() {
+            if self.is_entry_untried(node) {
+                let lane = self.lane(config, node, LaneKeyId::PLAIN);
+                // An error means that the backoff is not over: the next run of the timers retries.
+                let _ = self.prepare(lane, config, now);
+            }
+        }
+    }
+
+    /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
+    pub(crate) fn is_refusal_outdated(&self, lane: LaneId, words: &str) -> bool {
+        let this = &self[lane];
+        let is_before = this.dial_began_us < self.nodes[this.node].entry.told_us;
+        is_before && self.speaker_of(this.class) == 0 && is_about_user(words)
+    }
+
+    /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
+    pub(crate) fn is_trial_alone_failed(&self, lane: LaneId, words: Option<&str>) -> bool {
+        let node = self[lane].node;
+        let this = &self.nodes[node];
+        let is_about_trial =
+            this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);
+        // Where there are former credentials, those say whether the node is up.
+        let has_others = this.entry.former.is_some() && this.leads_away_us.is_none();
+        let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
+        is_about_trial && (has_others || self.all.iter().any(is_ready))
     }
 }

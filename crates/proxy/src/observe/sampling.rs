@@ -82,7 +82,7 @@ impl<E: Execute> Env<E> {
             node: self.lanes.nodes[this.node].name.clone(),
             client: session.map_or_else(String::new, |(_, session)| session.details.peer.address.clone()),
             client_name: session.map_or_else(String::new, |(_, session)| session.details.name.to_string()),
-            user: session.map_or_else(String::new, |(index, _)| self.user_of(index).to_owned()),
+            user: session.map_or_else(String::new, |(index, _)| self.clients.user_of(index).to_owned()),
             command,
         }
     }

@@ -55,7 +55,7 @@ impl<E: Execute> Env<E> {
                 self.leave_ways(index, now_us);
             }
         }
-        let large = self.large(index)?;
+        let large = self.clients.large(index)?;
         // What goes to one node is ordered when that is known, see `large_lane`.
         let goes_to_one = lane == Kind::Shared && row.request_policy == RequestPolicy::OneShard;
         if goes_to_one || lane == Kind::Local {
@@ -92,14 +92,18 @@ impl<E: Execute> Env<E> {
         }
         let Ok(lane) = self.private_for(index, node) else {
             // None is free: it goes on a shared one.
-            self.large(index).and_then(|large| large.way_to(node)).iter_mut().for_each(|way| way.uses_shared = true);
+            self.clients
+                .large(index)
+                .and_then(|large| large.way_to(node))
+                .iter_mut()
+                .for_each(|way| way.uses_shared = true);
             return Ok(None);
         };
         let place = self.lanes.find(lane);
         if let Some(place) = place {
             self.lanes[place].reader = self.clients.sessions.handle(index);
         }
-        if let Some(way) = self.large(index).and_then(|large| large.way_to(node)) {
+        if let Some(way) = self.clients.large(index).and_then(|large| large.way_to(node)) {
             way.lane = Some(lane);
             way.uses_own = true;
         }
@@ -108,7 +112,7 @@ impl<E: Execute> Env<E> {
 
     /// Gives back the client's own connections to nodes from which nothing large has come for long.
     fn leave_ways(&mut self, index: ClientId, now_us: u64) {
-        let Some(large) = self.large(index) else { return };
+        let Some(large) = self.clients.large(index) else { return };
         let is_over = |way: &mut Way| now_us.saturating_sub(way.at_us) > LARGE_US;
         let over: Vec<Way> = large.ways.extract_if(.., is_over).collect();
         let has_none = large.ways.is_empty();
@@ -146,7 +150,9 @@ impl<E: Execute> Env<E> {
         let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };
         let has_others = self.lanes[place].has_others && self.has_others_on(place, client);
         self.lanes[place].has_others = has_others;
-        if has_others && let Some(lane) = self.large(client.index).and_then(|large| large.way_to(node)?.lane.take()) {
+        if has_others
+            && let Some(lane) = self.clients.large(client.index).and_then(|large| large.way_to(node)?.lane.take())
+        {
             self.end_own(lane);
         }
     }
@@ -163,7 +169,7 @@ impl<E: Execute> Env<E> {
             this.up.note_heard(self.now.mono_us);
             self.actions.push_back(Action::Resume { conn: place.conn() });
         }
-        if !self.leave_claimed(place) {
+        if !self.lanes.leave_claimed(place) {
             self.give_back(lane, ResetNeeded::default());
         }
     }
@@ -209,8 +215,10 @@ impl<E: Execute> Env<E> {
             }
         }
     }
+}
 
+impl Clients {
     fn large(&mut self, index: ClientId) -> Option<&mut Large> {
-        self.clients.sessions.at_mut(index)?.large.as_deref_mut()
+        self.sessions.at_mut(index)?.large.as_deref_mut()
     }
 }

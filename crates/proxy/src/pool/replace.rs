@@ -381,10 +381,12 @@ impl<E: Execute> Env<E> {
                 }
                 LaneUse::Push if this.is_stale => {
                     is_busy = true;
-                    self.renew_push_lane(lane);
+                    self.lanes.renew_push_lane(&self.config, self.now, lane);
                 }
                 // Nothing is owed on it, and its client's next request has another dialled.
-                LaneUse::Own if this.is_stale && this.is_settled() && !self.is_watched_on(lane) => {
+                LaneUse::Own
+                    if this.is_stale && this.is_settled() && !self.lanes.is_watched_on(&self.clients, lane) =>
+                {
                     self.close_lane(lane)
                 }
                 // It is free, and no request may wait on a connection to the former address.
@@ -409,14 +411,16 @@ impl<E: Execute> Env<E> {
         }
         is_busy
     }
+}
 
+impl Lanes {
     /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
     /// something is to be put back. A node that has gone, or that was drained, is told that as well.
-    pub(crate) fn lane_for_aftermath(&mut self, node: NodeId, class: LaneKeyId) -> LaneId {
-        let known = &self.lanes.nodes[node];
+    pub(crate) fn lane_for_aftermath(&mut self, config: &Config, now: Now, node: NodeId, class: LaneKeyId) -> LaneId {
+        let known = &self.nodes[node];
         match known.is_gone || known.is_drained {
-            true => self.lanes.parting_lane(&self.config, node, class, self.now),
-            false => self.lanes.lane(&self.config, node, class),
+            true => self.parting_lane(config, node, class, now),
+            false => self.lane(config, node, class),
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use crate::transaction::state::TransactionState;
 use respool_command::Execute;
@@ -302,7 +303,7 @@ impl<E: Execute> Env<E> {
                 pins.failure = crate::transaction::state::WatchFailure::Unseen;
             }
         }
-        watches.iter().for_each(|_| self.unpin());
+        watches.iter().for_each(|_| self.clients.unpin());
         for place in self.lanes.own_lanes(class) {
             let handle = self.lanes.handle(place);
             let node = self.lanes[place].node;
@@ -351,7 +352,7 @@ impl<E: Execute> Env<E> {
     fn is_to_own_all(&self, index: ClientId) -> bool {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
-        self.engine.is_none() && (is_in_mode || self.has_noloop_lanes(index))
+        self.engine.is_none() && (is_in_mode || self.clients.has_noloop_lanes(index))
     }
 
     /// Looks whether a client's mode has to be settled before its next request.
@@ -413,7 +414,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn leave_busy_own(&mut self, class: LaneKeyId) {
         for place in self.lanes.own_lanes(class) {
             let this = &self.lanes[place];
-            if !this.is_settled() && !this.is_waiting && !self.is_watched_on(place) {
+            if !this.is_settled() && !this.is_waiting && !self.lanes.is_watched_on(&self.clients, place) {
                 let node = this.node;
                 self.lanes.leave_to_its_reader(place);
                 self.lanes.table.put(node, class, None);
@@ -445,19 +446,21 @@ impl<E: Execute> Env<E> {
     fn resume_left_of(&mut self, client: ClientHandle) {
         self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
     }
+}
 
+impl Lanes {
     /// Whether a client watches keys on a lane of its own.
-    pub(crate) fn is_watched_on(&self, lane: LaneId) -> bool {
-        let handle = self.lanes.handle(lane);
-        let reader = self.lanes[lane].reader.and_then(|reader| self.clients.sessions.get(reader));
+    pub(crate) fn is_watched_on(&self, clients: &Clients, lane: LaneId) -> bool {
+        let handle = self.handle(lane);
+        let reader = self[lane].reader.and_then(|reader| clients.sessions.get(reader));
         let pins = reader.and_then(|session| session.pins.as_ref());
         pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
     }
 
     /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
     pub(crate) fn owned_nodes(&self, class: LaneKeyId) -> impl Iterator<Item = NodeId> + '_ {
-        let lanes = self.lanes.own_lanes(class).into_iter();
-        lanes.filter(|lane| !matches!(self.lanes[*lane].up.phase(), Phase::Idle)).map(|lane| self.lanes[lane].node)
+        let lanes = self.own_lanes(class).into_iter();
+        lanes.filter(|lane| !matches!(self[*lane].up.phase(), Phase::Idle)).map(|lane| self[lane].node)
     }
 }
 

@@ -141,21 +141,6 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// A lane that was taken out of sharing is its client's no more: if others are owed something on it, it stays until
-    /// they have it. Returns whether it does.
-    pub(crate) fn leave_claimed(&mut self, lane: LaneId) -> bool {
-        let this = &mut self.lanes[lane];
-        if !this.has_others || this.up.tickets().is_empty() {
-            this.has_others = false;
-            return false;
-        }
-        this.purpose = LaneUse::Leaving;
-        this.lent = None;
-        // Lanes that come after it need not wait for it: clients that are owed something on it do.
-        this.turn = u64::MAX;
-        true
-    }
-
     /// Those who wait on a lane behind the replies of the client that it belongs to are told at their deadline that no reply
     /// will come.
     pub(crate) fn expire_others(&mut self, lane: LaneId) {
@@ -185,5 +170,22 @@ impl<E: Execute> Env<E> {
     pub(crate) fn has_others_on(&self, lane: LaneId, client: ClientHandle) -> bool {
         let mut tickets = self.lanes[lane].up.tickets().iter();
         tickets.any(|owner| !is_for(*owner, client, &self.scatters, &self.tasks))
+    }
+}
+
+impl Lanes {
+    /// A lane that was taken out of sharing is its client's no more: if others are owed something on it, it stays until
+    /// they have it. Returns whether it does.
+    pub(crate) fn leave_claimed(&mut self, lane: LaneId) -> bool {
+        let this = &mut self[lane];
+        if !this.has_others || this.up.tickets().is_empty() {
+            this.has_others = false;
+            return false;
+        }
+        this.purpose = LaneUse::Leaving;
+        this.lent = None;
+        // Lanes that come after it need not wait for it: clients that are owed something on it do.
+        this.turn = u64::MAX;
+        true
     }
 }

@@ -15,6 +15,7 @@ use crate::push::scope::Scope;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
 use respool_access::User;
@@ -66,13 +67,13 @@ impl Subscriptions {
     /// Abandons a request that is executed in slices: its remaining names are not subscribed to, and the earlier ones are
     /// given up.
     pub(crate) fn abandon_names(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        if let Some(pending) = env.begun(index).and_then(|begun| begun.pending) {
+        if let Some(pending) = env.clients.begun(index).and_then(|begun| begun.pending) {
             self.fail(pending, error_text::DRAINING, &mut env.clients, &env.config);
         }
     }
 
     fn subscribe(&mut self, env: &mut Env<impl Execute>, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
-        let begun = match env.begun(index) {
+        let begun = match env.clients.begun(index) {
             Some(begun) => begun,
             None => match self.begin_subscribing(env, index, kind, names) {
                 Ok(begun) => begun,
@@ -97,7 +98,7 @@ impl Subscriptions {
         }
         self.progress(pending, &mut env.clients);
         env.counters.requests_local.add(1);
-        env.keep_outstanding(index)
+        env.clients.keep_outstanding(index)
     }
 
     /// Takes a place for the reply to a request that subscribes, which waits for the last of its names.
@@ -113,9 +114,9 @@ impl Subscriptions {
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
         // its last messages first. Nor may it receive messages that the client has published before.
-        let has_to_wait = env.has_many_pending(index, names.len())
-            || env.has_pending_departures(index)
-            || env.has_messages_under_way(index);
+        let has_to_wait = env.clients.has_many_pending(index, names.len())
+            || env.clients.has_pending_departures(index)
+            || env.clients.has_messages_under_way(index);
         if has_to_wait && env.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
@@ -204,15 +205,15 @@ impl Subscriptions {
 
     /// Gives up the channels named, or all.
     fn unsubscribe(&mut self, env: &mut Env<impl Execute>, index: ClientId, kind: Kind, names: Args<'_>) -> Flow {
-        let done = env.begun(index).map_or(0, |begun| begun.done);
+        let done = env.clients.begun(index).map_or(0, |begun| begun.done);
         let rest = names.from(done);
         let at_once = env.names_at_once(index, names.len());
         let part = rest.first(rest.len().min(at_once));
         // It must be certain which channels are given up, and they still receive the messages that the client has published
         // before.
-        let has_to_wait = env.has_pending_begun(index)
-            || env.has_many_pending(index, part.len())
-            || env.has_messages_under_way(index);
+        let has_to_wait = env.clients.has_pending_begun(index)
+            || env.clients.has_many_pending(index, part.len())
+            || env.clients.has_messages_under_way(index);
         if has_to_wait && env.settle_before(index).is_none() {
             let session = env.clients.sessions.at_mut(index);
             if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
@@ -282,7 +283,7 @@ impl Subscriptions {
         self.await_nodes(env, pending, nodes);
         self.answer(session, &mut env.clients);
         self.account_subscriptions(env);
-        env.keep_outstanding(index)
+        env.clients.keep_outstanding(index)
     }
 
     /// Takes a place for the reply to a request that changes subscriptions.
@@ -386,7 +387,7 @@ impl Subscriptions {
     /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
     /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
     pub(crate) fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
-        if env.is_amid_names(index) {
+        if env.clients.is_amid_names(index) {
             return true;
         }
         let subscriber = env.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
@@ -423,7 +424,7 @@ impl<E: Execute> Env<E> {
             _ => {}
         }
         // Whether it is subscribed is not certain before a node has said so.
-        if self.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
+        if self.clients.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         if !self.clients.sessions.at(index)?.flags.has(SessionFlags::SUBSCRIBED) {
@@ -438,46 +439,6 @@ impl<E: Execute> Env<E> {
         let mut words = Vec::new();
         texts::not_while_subscribed(row, &mut words);
         Some(self.refuse(index, &words))
-    }
-
-    /// Whether a client has subscription changes that its nodes have not acknowledged.
-    pub(super) fn has_pending_subscriptions(&self, index: ClientId) -> bool {
-        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
-        subscriber.is_some_and(|s| !s.pending.is_empty())
-    }
-
-    /// Whether some of its requests that wait begin subscriptions, which may still fail.
-    fn has_pending_begun(&self, index: ClientId) -> bool {
-        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
-        subscriber.is_some_and(|s| s.pending.len() > s.pending_departures)
-    }
-
-    /// Whether some of them give subscriptions up.
-    fn has_pending_departures(&self, index: ClientId) -> bool {
-        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
-        subscriber.is_some_and(|s| s.pending_departures > 0)
-    }
-
-    /// Whether its requests that wait would name more channels than may wait at a time.
-    fn has_many_pending(&self, index: ClientId, more: usize) -> bool {
-        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
-        subscriber.is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
-    }
-
-    /// Whether messages are this client's reason to be connected.
-    pub(crate) fn is_subscriber(&self, index: ClientId) -> bool {
-        let subscriber = self.clients.sessions.at(index).and_then(|s| s.subscriber.as_ref());
-        subscriber.is_some_and(|s| s.is_subscribed())
-    }
-
-    /// Whether a request is being read again of which a part has been done: it goes on, whatever holds for others by now.
-    pub(crate) fn is_amid_names(&self, index: ClientId) -> bool {
-        let subscriber = self.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
-        subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
-    }
-
-    fn begun(&mut self, index: ClientId) -> Option<PartialSubscribe> {
-        self.clients.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
     }
 
     /// How many names of a request, of `names` in all, are processed before others are served. The engine of this process executes a
@@ -496,11 +457,53 @@ impl<E: Execute> Env<E> {
         self.end_slice(index);
         Flow::Again
     }
+}
+
+impl Clients {
+    /// Whether a client has subscription changes that its nodes have not acknowledged.
+    pub(super) fn has_pending_subscriptions(&self, index: ClientId) -> bool {
+        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| !s.pending.is_empty())
+    }
+
+    /// Whether some of its requests that wait begin subscriptions, which may still fail.
+    fn has_pending_begun(&self, index: ClientId) -> bool {
+        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| s.pending.len() > s.pending_departures)
+    }
+
+    /// Whether some of them give subscriptions up.
+    fn has_pending_departures(&self, index: ClientId) -> bool {
+        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| s.pending_departures > 0)
+    }
+
+    /// Whether its requests that wait would name more channels than may wait at a time.
+    fn has_many_pending(&self, index: ClientId, more: usize) -> bool {
+        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
+    }
+
+    /// Whether messages are this client's reason to be connected.
+    pub(crate) fn is_subscriber(&self, index: ClientId) -> bool {
+        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        subscriber.is_some_and(|s| s.is_subscribed())
+    }
+
+    /// Whether a request is being read again of which a part has been done: it goes on, whatever holds for others by now.
+    pub(crate) fn is_amid_names(&self, index: ClientId) -> bool {
+        let subscriber = self.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
+    }
+
+    fn begun(&mut self, index: ClientId) -> Option<PartialSubscribe> {
+        self.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
+    }
 
     /// The client speaks another dialect from now on: in RESP2 it may do little else than listen.
     pub(crate) fn review_subscribed(&mut self, index: ClientId) {
         let is_subscribed = self.is_subscriber(index);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         if is_subscribed && session.protocol == Protocol::Resp2 {
             session.flags.add(SessionFlags::SUBSCRIBED);
         } else {

@@ -116,20 +116,14 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Env<E> {
+impl Clients {
     /// Moves messages into the outbox of a client that is about to be written.
     #[cold]
     pub(crate) fn refill_outbox(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         let Some(subscriber) = &mut session.subscriber else { return };
         let after = subscriber.after;
-        subscriber.backlog.refill(
-            &mut session.down,
-            after,
-            &mut self.clients.pool,
-            session.protocol,
-            PUSH_OUTBOX_BYTES,
-        );
+        subscriber.backlog.refill(&mut session.down, after, &mut self.pool, session.protocol, PUSH_OUTBOX_BYTES);
     }
 }
 

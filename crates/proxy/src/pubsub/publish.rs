@@ -18,6 +18,7 @@ use crate::push::frame::Kind;
 use crate::reply::progress::{LostReply, ReplyMode};
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
+use crate::session::table::Clients;
 use respool_command::{Execute, Row, glob};
 use respool_route::Subject;
 use respool_wire::{Args, Protocol, Request, encode_request};
@@ -53,7 +54,7 @@ impl Subscriptions {
         let (channel, payload) = (args.at(1), args.at(2));
         // The message and the client's own subscriptions use different connections, and whether the client receives it
         // depends on their order.
-        if env.has_pending_subscriptions(index) && env.settle_before(index).is_none() {
+        if env.clients.has_pending_subscriptions(index) && env.settle_before(index).is_none() {
             return Flow::Again;
         }
         if let Some(session) = env.clients.sessions.at_mut(index) {
@@ -96,7 +97,7 @@ impl Subscriptions {
         }
         let routes = Arc::clone(&env.config.routes);
         let database = env.clients.sessions.at(index).map_or(0, |session| session.database);
-        let led = routes.channel(Subject { user: env.user_of(index), database, row }, channel);
+        let led = routes.channel(Subject { user: env.clients.user_of(index), database, row }, channel);
         env.note_route(led.route);
         let pool = routes.pool_of(led.route);
         (NodeId::at(pool.place(pool.topology.place(&led.name))), Cow::Owned(led.name))
@@ -132,10 +133,10 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Env<E> {
+impl Clients {
     /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
     pub(super) fn has_messages_under_way(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let Some(session) = self.sessions.at_mut(index) else { return false };
         session.details.has_published &= !session.down.is_settled();
         session.details.has_published
     }

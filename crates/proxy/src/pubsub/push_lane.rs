@@ -14,6 +14,7 @@
 use super::Subscriptions;
 use super::delivery::Terms;
 use super::routing::{MessageSource, nodes_of_told};
+use crate::config::Config;
 use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_text;
@@ -21,6 +22,7 @@ use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
 use crate::nodes::id::NodeId;
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
@@ -28,6 +30,7 @@ use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::lane::PushLane;
 use crate::push::node_ledger::{OutOfStep, Refusal};
 use respool_command::Execute;
+use respool_connection::Now;
 use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
 
@@ -385,36 +388,36 @@ impl Subscriptions {
     }
 }
 
-impl<E: Execute> Env<E> {
+impl Lanes {
     /// Dials the successor of a stale push lane, unless a dial is under way.
-    pub(crate) fn renew_push_lane(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        if self.now.mono_us < this.renew_at_us {
+    pub(crate) fn renew_push_lane(&mut self, config: &Config, now: Now, lane: LaneId) {
+        let this = &mut self[lane];
+        if now.mono_us < this.renew_at_us {
             return;
         }
-        this.renew_at_us = self.now.mono_us + RENEW_US;
+        this.renew_at_us = now.mono_us + RENEW_US;
         let (node, protocol) = (this.node, this.up.identity().protocol);
         let is_successor = |other: &Lane| other.purpose == LaneUse::PushSuccessor && other.node == node;
-        if self.lanes.all.iter().any(|other| is_successor(other) && !other.is_retired) {
+        if self.all.iter().any(|other| is_successor(other) && !other.is_retired) {
             return;
         }
-        let successor = self.lanes.add_unshared(&self.config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor);
-        self.lanes[successor].up.set_protocol(protocol);
-        if self.lanes.prepare(successor, &self.config, self.now).is_err() {
-            self.lanes.release(successor);
+        let successor = self.add_unshared(config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor);
+        self[successor].up.set_protocol(protocol);
+        if self.prepare(successor, config, now).is_err() {
+            self.release(successor);
         }
     }
 
     /// The node knows no RESP3: its push lane speaks RESP2 from now on, and is dialled again at once.
-    pub(crate) fn lower_push_lane(&mut self, lane: LaneId, words: &str) -> bool {
+    pub(crate) fn lower_push_lane(&mut self, config: &Config, now: Now, lane: LaneId, words: &str) -> bool {
         let is_unknown = words.starts_with("ERR unknown command") || words.starts_with("NOPROTO");
-        let this = &mut self.lanes[lane];
+        let this = &mut self[lane];
         if this.purpose != LaneUse::Push || this.up.identity().protocol == Protocol::Resp2 || !is_unknown {
             return false;
         }
         this.up.set_protocol(Protocol::Resp2);
         // Cannot be refused: nothing is queued, and no failure has been noted.
-        let _ = self.lanes.prepare(lane, &self.config, self.now);
+        let _ = self.prepare(lane, config, now);
         true
     }
 }

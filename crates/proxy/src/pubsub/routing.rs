@@ -64,7 +64,7 @@ impl<E: Execute> Env<E> {
         };
         let is_publish = matches!(command, P::Publish | P::Spublish);
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
-        let (routes, subject) = (&self.config.routes, Subject { user: self.user_of(index), database, row });
+        let (routes, subject) = (&self.config.routes, Subject { user: self.clients.user_of(index), database, row });
         let place = |name: &[u8], way: ChannelRoute| {
             // One message is on one node, whatever its channel is for those who listen.
             let nodes = if is_publish { way.nodes(routes, Kind::Shard) } else { way.nodes(routes, kind) };

@@ -163,7 +163,7 @@ impl<E: Execute> Env<E> {
         let health = &mut self.lanes.nodes[node].health;
         let is_back = health.note_ready(class);
         let was_away = is_back || is_shared && health.take_lost();
-        self.begin_slowly(lane, was_away);
+        self.lanes.begin_slowly(&self.config, self.now, lane, was_away);
         if is_back {
             self.tell_back(node);
             self.dial_idle_lanes(node);

@@ -79,7 +79,7 @@ impl<E: Execute> Env<E> {
         let is_unshared = !matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         let was_ready = this.up.is_ready();
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
-        let hearer = self.hearer_of(lane, &ending);
+        let hearer = self.lanes.hearer_of(lane, &ending);
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = if this.purpose == LaneUse::Dedicated { this.reader.take() } else { None };
         let orphans = this.up.reset(&mut self.clients.pool);
@@ -106,10 +106,12 @@ impl<E: Execute> Env<E> {
         } else if !matches!(ending, LaneEnd::GivenUp | LaneEnd::DialRefusal(_)) {
             self.counters.dial_failures.add(1);
         }
-        self.account_queue(lane);
+        self.lanes.account_queue(&self.shared, lane);
         let is_given_up = matches!(ending, LaneEnd::GivenUp);
         let is_push = self.lanes[lane].purpose == LaneUse::Push;
-        if is_push && refusal.as_ref().is_some_and(|words| self.lower_push_lane(lane, words)) {
+        if is_push
+            && refusal.as_ref().is_some_and(|words| self.lanes.lower_push_lane(&self.config, self.now, lane, words))
+        {
             return;
         }
         let number = self.lanes[lane].class;

@@ -145,19 +145,6 @@ impl ReplySinks<'_> {
 }
 
 impl<E: Execute> Env<E> {
-    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
-    #[cold]
-    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        let mut dues = ReplyShapes::default();
-        dues.note(this.up.queued());
-        // Of a request that is being passed on in pieces not even the beginning may be known.
-        while dues.len() < this.up.tickets().len() {
-            dues.note_shape(&Shape::Plain);
-        }
-        this.beside.get_or_insert_default().dues = Some(dues);
-    }
-
     /// Bytes have come from a node of whose lane more is known. Gives what is wrong with them, and whether it was waited for.
     #[cold]
     pub(crate) fn take_beside(&mut self, lane: LaneId, bytes: &[u8]) -> (Option<Fault>, bool) {
@@ -271,5 +258,20 @@ impl<E: Execute> Env<E> {
         self.counters.integrity_faults.add(1);
         let node = self.lanes.nodes[self.lanes[lane].node].name.clone();
         self.shared.hooks.tell(&hooks::Event::OutOfStep { node, worker: self.number });
+    }
+}
+
+impl Lanes {
+    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
+    #[cold]
+    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
+        let this = &mut self[lane];
+        let mut dues = ReplyShapes::default();
+        dues.note(this.up.queued());
+        // Of a request that is being passed on in pieces not even the beginning may be known.
+        while dues.len() < this.up.tickets().len() {
+            dues.note_shape(&Shape::Plain);
+        }
+        this.beside.get_or_insert_default().dues = Some(dues);
     }
 }

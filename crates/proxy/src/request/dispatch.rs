@@ -1,4 +1,8 @@
-//! What a request does to its client, whatever it asks: it is answered, refused, or put off for want of room.
+//! The loop over the requests of a client, and what each does to it, whatever it asks: it is answered, refused, or put off for want
+//! of room.
+//!
+//! Who deals with a request decides what comes of it; the loop uses its bytes up or does not. It is compiled as one piece with what does
+//! plain requests, and may be no more than those need.
 
 use crate::auth::secret_args::shows_secrets;
 use crate::env::Env;
@@ -7,11 +11,13 @@ use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::key_id::LaneKey;
 use crate::pool::table::LaneId;
 use crate::reply::progress::ReplyMode;
+use crate::request::fast_path::Plain;
 use crate::session::id::{Asker, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause};
 use respool_command::{Execute, Row};
 use respool_connection::Input;
-use respool_wire::{Encoder, Protocol, RequestDecoder, RequestError};
+use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +28,87 @@ pub(crate) enum Halt {
     Paused,
     /// What is left is ignored.
     Stopped,
+}
+
+/// Who deals with requests: the worker.
+pub(crate) trait HandleRequests {
+    /// The engine in this process.
+    type Engine: Execute;
+
+    fn env(&mut self) -> &mut Env<Self::Engine>;
+
+    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
+    fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow>;
+
+    /// Does any request. What it has ended has been told when this returns.
+    fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow;
+}
+
+/// Reads the requests at the beginning of `bytes`. Returns how many bytes were used, and why no more.
+pub(crate) fn read_requests<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    decoder: &mut RequestDecoder,
+    bytes: &[u8],
+) -> (usize, Halt) {
+    let mut used = 0;
+    let mut plain = 0;
+    // What a client may send before it has said who it is; it may say so in the midst of these bytes.
+    let mut unauthenticated = by.env().unauthenticated_limits(index);
+    let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&by.env().config.request_limits));
+    // Among so many bytes may be a request that the engine's log of large ones has.
+    let is_large = by.env().may_log_request(bytes.len());
+    let mut way = if is_large { Plain::Neither } else { by.env().plain_way(index) };
+    let halt = loop {
+        let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
+        match decoder.decode_within(rest, &bounds) {
+            Ok(Step::Request(request)) => {
+                if let Some(flow) = by.do_plain(way, index, &request) {
+                    used += request.consumed;
+                    plain += 1;
+                    match flow {
+                        Flow::Next => continue,
+                        _ => break Halt::Paused,
+                    }
+                }
+                let consumed = request.consumed;
+                match by.handle_request(index, &request) {
+                    Flow::Next => {
+                        used += consumed;
+                        if unauthenticated.is_some() {
+                            unauthenticated = by.env().unauthenticated_limits(index);
+                        }
+                        // Any request that is not plain may have changed the limits.
+                        bounds =
+                            RequestBounds::from(unauthenticated.as_ref().unwrap_or(&by.env().config.request_limits));
+                        way = if is_large { Plain::Neither } else { by.env().plain_way(index) };
+                    }
+                    Flow::Pause => {
+                        used += consumed;
+                        break Halt::Paused;
+                    }
+                    Flow::Again => {
+                        by.env().clients.note_put_back(index);
+                        break Halt::Paused;
+                    }
+                    Flow::Stop => {
+                        used += consumed;
+                        break Halt::Stopped;
+                    }
+                }
+            }
+            Ok(Step::Empty { consumed }) => used += consumed,
+            Ok(Step::Incomplete) => break Halt::Drained,
+            Err(error) => {
+                by.env().refuse_protocol(index, &error);
+                used = bytes.len();
+                break Halt::Stopped;
+            }
+        }
+    };
+    by.env().is_busy |= plain > 0;
+    by.env().counters.requests.add(plain);
+    (used, halt)
 }
 
 impl<E: Execute> Env<E> {
@@ -125,17 +212,6 @@ impl<E: Execute> Env<E> {
         fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane))
     }
 
-    /// The same for a request that waits for no node in particular.
-    pub(crate) fn keep_outstanding(&mut self, index: ClientId) -> Flow {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.down.unsettled() <= CLIENT_OUTSTANDING_MAX {
-            return Flow::Next;
-        }
-        session.pause.add(Pause::OUTSTANDING);
-        self.counters.pauses.add(1);
-        Flow::Pause
-    }
-
     /// The client has asked for more than is being answered: it is not read for a while.
     #[cold]
     pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId) -> Flow {
@@ -178,17 +254,6 @@ impl<E: Execute> Env<E> {
         } else {
             session.reply_mode.pass();
         }
-    }
-
-    /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
-    pub(crate) fn expect_reply(&mut self, index: ClientId) -> Option<Option<Asker>> {
-        let session = self.clients.sessions.handle(index)?;
-        let this = self.clients.sessions.at_mut(index)?;
-        if this.reply_mode == ReplyMode::On {
-            return Some(Some(Asker { session, seq: this.down.expect() }));
-        }
-        this.reply_mode.pass();
-        Some(None)
     }
 
     /// Answers with an error.
@@ -280,5 +345,29 @@ impl<E: Execute> Env<E> {
             self.clients.list(index);
             self.look_at_size(reads, index, halt);
         }
+    }
+}
+
+impl Clients {
+    /// The same for a request that waits for no node in particular.
+    pub(crate) fn keep_outstanding(&mut self, index: ClientId) -> Flow {
+        let Some(session) = self.sessions.at_mut(index) else { return Flow::Stop };
+        if session.down.unsettled() <= CLIENT_OUTSTANDING_MAX {
+            return Flow::Next;
+        }
+        session.pause.add(Pause::OUTSTANDING);
+        self.counters.pauses.add(1);
+        Flow::Pause
+    }
+
+    /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
+    pub(crate) fn expect_reply(&mut self, index: ClientId) -> Option<Option<Asker>> {
+        let session = self.sessions.handle(index)?;
+        let this = self.sessions.at_mut(index)?;
+        if this.reply_mode == ReplyMode::On {
+            return Some(Some(Asker { session, seq: this.down.expect() }));
+        }
+        this.reply_mode.pass();
+        Some(None)
     }
 }

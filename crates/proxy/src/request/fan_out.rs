@@ -2,6 +2,8 @@
 
 use crate::env::Env;
 use crate::nodes::id::NodeId;
+use crate::observe::counters::Counters;
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
 use crate::reply::progress::ReplyMode;
@@ -9,6 +11,7 @@ use crate::request::gathers::PartOwner;
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use respool_command::{Execute, Row};
+use respool_connection::Now;
 use respool_route::{RouteScratch, Routes, ScanStep};
 use respool_wire::{Args, Request};
 use std::sync::Arc;
@@ -45,7 +48,7 @@ impl<E: Execute> Env<E> {
         nodes: &[NodeId],
         args: Args<'_>,
     ) -> Flow {
-        let chance = self.chance();
+        let chance = self.lanes.chance(&self.counters, self.now);
         let joins = self.joins_of_scripts(row, args);
         let config = Arc::clone(&self.config);
         let begin = |gather: &mut respool_route::Gather| {
@@ -121,11 +124,12 @@ impl<E: Execute> Env<E> {
         }
         lane
     }
+}
 
+impl Lanes {
     /// A random number for picking one of several. Not for secrets.
-    pub(crate) fn chance(&self) -> u64 {
-        let mixed = (self.now.mono_us ^ self.lanes.entropy_of_all().rotate_left(32))
-            .wrapping_add(self.counters.requests.value());
+    pub(crate) fn chance(&self, counters: &Counters, now: Now) -> u64 {
+        let mixed = (now.mono_us ^ self.entropy_of_all().rotate_left(32)).wrapping_add(counters.requests.value());
         mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
     }
 }

@@ -25,8 +25,8 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: ClientId, words: &[u8]) -> Flow {
         self.note_secret();
-        self.spoil_transaction(index);
-        self.spend_mark(index);
+        self.clients.spoil_transaction(index);
+        self.clients.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;
         }

@@ -90,7 +90,7 @@ impl<E: Execute> Env<E> {
                 due.push(index);
             }
         }
-        self.unmark_held(due.len());
+        self.clients.unmark_held(due.len());
         due.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
         is_any
     }
@@ -99,17 +99,15 @@ impl<E: Execute> Env<E> {
     pub(crate) fn settle_holding(&mut self) {
         let is_holding = self.is_holding();
         let is_any = is_holding || self.client_pause.is_some();
-        self.for_each_session(
-            |flags| {
-                if is_any { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
-            },
-        );
+        self.clients.for_each_session(|flags| {
+            if is_any { flags.add(SessionFlags::HELD) } else { flags.remove(SessionFlags::HELD) }
+        });
         if !is_holding {
             self.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
         }
         let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
         let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
-        self.unmark_held(indexes.len());
+        self.clients.unmark_held(indexes.len());
         // A client that has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
     }

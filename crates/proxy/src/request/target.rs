@@ -11,6 +11,7 @@
 
 use crate::env::Env;
 use crate::nodes::id::NodeId;
+use crate::pool::Lanes;
 use crate::request::{Target, words};
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
@@ -46,7 +47,7 @@ impl<E: Execute> Env<E> {
 
     fn subject<'a>(&'a self, index: ClientId, row: &'a Row) -> Subject<'a> {
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
-        Subject { user: self.user_of(index), database, row }
+        Subject { user: self.clients.user_of(index), database, row }
     }
 
     /// Where a request goes that one node answers. Nothing is counted. `Err`: the words of the error.
@@ -135,7 +136,7 @@ impl<E: Execute> Env<E> {
         }
         let other = match routes.dead_node(place.route) {
             DeadNode::Error => None,
-            DeadNode::Next => self.live_next(pool, node),
+            DeadNode::Next => self.lanes.live_next(pool, node),
             DeadNode::Replica if row.is_replica_readable => self.live_replica(pool, node),
             DeadNode::Replica => None,
         };
@@ -149,7 +150,7 @@ impl<E: Execute> Env<E> {
         if watches || !self.lanes.nodes[node].is_out() || routes.dead_node(place.route) != DeadNode::Next {
             return node;
         }
-        self.live_next(routes.pool_of(place.route), node).unwrap_or(node)
+        self.lanes.live_next(routes.pool_of(place.route), node).unwrap_or(node)
     }
 
     /// One of a node's replicas that are up, another each time.
@@ -160,12 +161,14 @@ impl<E: Execute> Env<E> {
         let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(*replica));
         in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
     }
+}
 
+impl Lanes {
     /// The next node of the pool that is up.
     fn live_next(&self, pool: &Pool, node: NodeId) -> Option<NodeId> {
         let behind = NodeId::of_pool(pool).filter(|other| *other > node);
         let mut in_turn = behind.chain(NodeId::of_pool(pool).filter(|other| *other < node));
-        in_turn.find(|other| !self.lanes.nodes[*other].is_out())
+        in_turn.find(|other| !self.nodes[*other].is_out())
     }
 }
 

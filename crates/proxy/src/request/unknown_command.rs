@@ -217,7 +217,7 @@ impl<E: Execute> Env<E> {
             UnknownCommand::Command => None,
             UnknownCommand::Subcommand(container) => Some(container),
         };
-        let user = self.user_in_force(index).filter(|user| !user.may_run_unknown(container))?;
+        let user = self.clients.user_in_force(&self.users, index).filter(|user| !user.may_run_unknown(container))?;
         let name = full_name(name);
         self.counters.denied_commands.add(1);
         self.log_denial(index, Reason::Command, name.as_bytes(), user.name());

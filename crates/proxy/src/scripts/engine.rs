@@ -78,7 +78,7 @@ impl Blocking {
         let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
         let view = SessionView { is_in_transaction, ..env.view(database, id) };
         // Without a user it has no rights, and does not run.
-        let Some(user) = env.user_in_force(index) else { return Flow::Stop };
+        let Some(user) = env.clients.user_in_force(&env.users, index) else { return Flow::Stop };
         env.show_script(index, row, request.args);
         // A script that the engine has left keeps its own: this one is answered BUSY.
         if env.slices.script.is_none() {
@@ -90,8 +90,8 @@ impl Blocking {
         let mut reply = Vec::new();
         let call = EngineCall { view, by: Some(client), row, args: request.args };
         if self.run_engine_as(env, changes, call, &mut reply) == Some(Outcome::Unfinished) {
-            let is_wanted = env.passes_reply(index);
-            let Some(asker) = env.expect_behind_barrier(index) else { return Flow::Stop };
+            let is_wanted = env.clients.passes_reply(index);
+            let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
             let args = request.args.iter().collect();
             env.slices.script = Some(LateScript { asker, is_wanted, id, row, database, args, us: 0 });
             return Flow::Pause;

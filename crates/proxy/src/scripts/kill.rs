@@ -23,7 +23,7 @@ impl<E: Execute> Env<E> {
     /// except another such order.
     pub(crate) fn stop_scripts(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(asker) = self.expect_reply(index) else { return Flow::Stop };
+        let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         this.pause.add(Pause::ORDER);
         // A user with its own name at the nodes may do there what that name may.

@@ -23,7 +23,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
         let PendingDisconnect { client, why, bytes } = doomed;
         let Some(session) = self.clients.sessions.get(client) else { return };
-        if self.departure_of(client.index).is_some() {
+        if self.clients.departure_of(client.index).is_some() {
             // It goes once its transaction is done.
             return;
         }

@@ -20,6 +20,7 @@ use crate::blocking::request::Release;
 use crate::env::Env;
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use crate::session::{Pause, Session};
 use crate::slab::Handle;
 use respool_command::Execute;
@@ -62,7 +63,7 @@ impl Blocking {
             self.release_blocked(env, blocked, release);
         }
         if is_held {
-            env.drop_rest(index);
+            env.clients.drop_rest(index);
         }
     }
 }
@@ -96,20 +97,22 @@ impl<E: Execute> Env<E> {
         self.abandon_pieces(index);
         true
     }
+}
 
+impl Clients {
     /// What a client has sent behind a request that was not answered is not done: the client is closed once it has been
     /// written what it is owed.
     pub(crate) fn drop_rest(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         session.pause.add(Pause::CLOSING);
         if let Some(mut input) = session.input.take() {
             input.wipe();
         }
-        self.clients.list(index);
+        self.list(index);
     }
 
     /// Whether nothing more is read of a client.
     pub(crate) fn is_leaving(&self, index: ClientId) -> bool {
-        self.clients.sessions.at(index).is_none_or(|session| session.pause.has(Pause::CLOSING))
+        self.sessions.at(index).is_none_or(|session| session.pause.has(Pause::CLOSING))
     }
 }

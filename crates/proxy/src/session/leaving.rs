@@ -12,6 +12,7 @@ use crate::ended::Ended;
 use crate::env::Env;
 use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Pause, Session};
 use crate::transaction::reply_parts::Departure;
 use respool_command::Execute;
@@ -25,7 +26,7 @@ impl<E: Execute> Env<E> {
         if self.stays_for_exec(client, Departure::Closing) {
             return;
         }
-        if self.departure_of(index) == Some(Departure::Gone) {
+        if self.clients.departure_of(index) == Some(Departure::Gone) {
             return self.let_go(client);
         }
         if let Some(session) = self.clients.sessions.retire(index) {
@@ -55,11 +56,6 @@ impl<E: Execute> Env<E> {
         if let Some(session) = self.clients.sessions.remove(client.index) {
             self.forget(client, session);
         }
-    }
-
-    /// How a client has left in the midst of its transaction, if it has.
-    pub(crate) fn departure_of(&self, index: ClientId) -> Option<Departure> {
-        self.clients.sessions.at(index)?.departure()
     }
 
     /// A client is to be let go of. `true`: the engine of this process is in the midst of its transaction. It is told nothing from
@@ -99,6 +95,13 @@ impl<E: Execute> Env<E> {
         self.shared.ledger.account(session.accounted, 0);
         self.shared.ledger.leave();
         self.counters.clients.set(self.clients.sessions.len() as u64);
+    }
+}
+
+impl Clients {
+    /// How a client has left in the midst of its transaction, if it has.
+    pub(crate) fn departure_of(&self, index: ClientId) -> Option<Departure> {
+        self.sessions.at(index)?.departure()
     }
 }
 

@@ -16,17 +16,18 @@ use crate::auth::unmet_states::{UnmetStates, WantedState};
 use crate::env::Env;
 use crate::error_text;
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::state::WatchFailure;
 use respool_access::is_for_everybody;
 use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};
 use respool_wire::Args;
 
-impl<E: Execute> Env<E> {
+impl Clients {
     /// What a client asked for cannot be granted, for reasons that a server would not have.
     #[cold]
     pub(crate) fn note_unmet(&mut self, index: ClientId, wish: WantedState) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         session.details.unmet.0 |= wish as u8;
         session.flags.add(SessionFlags::UNMET);
         self.counters.states_refused.add(1);
@@ -34,7 +35,7 @@ impl<E: Execute> Env<E> {
 
     /// A client is what it asked for.
     pub(crate) fn note_met(&mut self, index: ClientId, wishes: &[WantedState]) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         if !session.flags.has(SessionFlags::UNMET) {
             return;
         }

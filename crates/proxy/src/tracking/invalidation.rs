@@ -180,7 +180,7 @@ impl<E: Execute> Env<E> {
         let Redirected { to, from_worker, from, keys } = redirected;
         let Some(session) = self.clients.sessions.get_mut(to.session) else {
             if from_worker == self.number {
-                return self.break_redirection(LostRedirect { session: from, id: to.id });
+                return self.clients.break_redirection(LostRedirect { session: from, id: to.id });
             }
             let mail = Mail::RedirectionBroken(LostRedirect { session: from, id: to.id });
             self.actions.push_back(Action::Service(ServiceAction::Post { worker: from_worker, mail }));
@@ -195,11 +195,13 @@ impl<E: Execute> Env<E> {
         session.down.push(after, &mut self.clients.pool, |out| write(out, protocol, keys.as_deref()));
         self.clients.list(to.session.index);
     }
+}
 
+impl Clients {
     /// The client that another named in its place has gone.
     pub(crate) fn break_redirection(&mut self, broken: LostRedirect) {
         let LostRedirect { session: of, id } = broken;
-        let Some(session) = self.clients.sessions.get_mut(of) else { return };
+        let Some(session) = self.sessions.get_mut(of) else { return };
         let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
         if tracking.is_redirect_broken || tracking.redirect.is_none_or(|r| r.id != id) {
             return;
@@ -207,13 +209,13 @@ impl<E: Execute> Env<E> {
         tracking.is_redirect_broken = true;
         if session.protocol == Protocol::Resp3 {
             let after = tracking.after;
-            session.down.push(after, &mut self.clients.pool, |out| {
+            session.down.push(after, &mut self.pool, |out| {
                 let mut out = Encoder::new(out, Protocol::Resp3);
                 out.push(2);
                 out.bulk(b"tracking-redir-broken");
                 out.integer(id.get() as i64);
             });
-            self.clients.list(of.index);
+            self.list(of.index);
         }
     }
 }

@@ -36,6 +36,7 @@ use crate::push::node_ledger::NodeLedger;
 use crate::push::pending_changes::PendingChange;
 use crate::reply::progress::ReplyMode;
 use crate::session::id::{Asker, ClientHandle, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::tracking::state::{Mode, RedirectSearch, TrackingOptions};
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
@@ -76,7 +77,7 @@ impl Subscriptions {
             _ => return TrackingStep::Done(env.refuse(index, texts::SYNTAX.as_bytes())),
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
-        let changes_lanes = env.engine.is_none() && (is_on && wanted.is_noloop || env.has_noloop_lanes(index));
+        let changes_lanes = env.engine.is_none() && (is_on && wanted.is_noloop || env.clients.has_noloop_lanes(index));
         if changes_lanes && env.settle_before(index).is_none() {
             return TrackingStep::Done(Flow::Again);
         }
@@ -111,7 +112,7 @@ impl Subscriptions {
         if env.config.routes.are_plain() {
             return env.config.topology_ids().filter(|node| self.books.get(*node).is_some()).collect();
         }
-        env.config.routes.nodes_for(env.user_of(index)).into_iter().map(NodeId::at).collect()
+        env.config.routes.nodes_for(env.clients.user_of(index)).into_iter().map(NodeId::at).collect()
     }
 
     /// Whether every node that a client may read from tells of every change. Those that are to, from now on, are dialled.
@@ -215,7 +216,7 @@ impl Subscriptions {
         args: Args<'_>,
     ) {
         let Some(handle) = env.clients.sessions.handle(index) else { return };
-        let (has_noloop, has_engine) = (env.has_noloop_lanes(index), env.engine.is_some());
+        let (has_noloop, has_engine) = (env.clients.has_noloop_lanes(index), env.engine.is_some());
         let is_told = if has_noloop { self.hears_all(env, index) } else { self.tells_of_changes(env, index) };
         let routed = if has_noloop || !self.is_routed { None } else { env.scoped_keys(index, row, args) };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
@@ -374,47 +375,9 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 
-    /// A request is read again later, by this number among all of the worker's: what CLIENT CACHING said of it still holds.
-    pub(crate) fn keep_mark(&mut self, index: ClientId, number: u64) {
-        let tracking = self.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
-        if let Some(tracking) = tracking {
-            tracking.is_marked |= std::mem::take(&mut tracking.spent_by) == number;
-        }
-    }
-
-    /// A request was refused: CLIENT CACHING was about that one, as in Redis, unless it is about a whole transaction.
-    pub(crate) fn spend_mark(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let is_queueing = session.flags.has(SessionFlags::QUEUEING);
-        if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
-            tracking.is_marked &= is_queueing;
-        }
-    }
-
-    /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
-    pub(crate) fn redirection_of(&self, index: ClientId) -> i64 {
-        let session = self.clients.sessions.at(index);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
-        tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id.get() as i64))
-    }
-
-    /// The flags that tracking adds to CLIENT LIST.
-    pub(crate) fn tracking_flags(&self, index: ClientId) -> &'static str {
-        let session = self.clients.sessions.at(index);
-        match session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref()) {
-            None => "",
-            Some(t) => match (t.is_redirect_broken, t.mode == Mode::Broadcast) {
-                (false, false) => "t",
-                (true, false) => "tR",
-                (false, true) => "tB",
-                (true, true) => "tRB",
-            },
-        }
-    }
-
     /// CLIENT TRACKINGINFO.
     pub(crate) fn client_trackinginfo(&mut self, index: ClientId) -> Flow {
-        let redirection = self.redirection_of(index);
+        let redirection = self.clients.redirection_of(index);
         let session = self.clients.sessions.at(index);
         let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
         let mut flags = Vec::new();
@@ -451,6 +414,46 @@ impl<E: Execute> Env<E> {
             prefixes.iter().for_each(|prefix| reply.bulk(prefix));
         });
         Flow::Next
+    }
+}
+
+impl Clients {
+    /// A request is read again later, by this number among all of the worker's: what CLIENT CACHING said of it still holds.
+    pub(crate) fn keep_mark(&mut self, index: ClientId, number: u64) {
+        let tracking = self.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
+        if let Some(tracking) = tracking {
+            tracking.is_marked |= std::mem::take(&mut tracking.spent_by) == number;
+        }
+    }
+
+    /// A request was refused: CLIENT CACHING was about that one, as in Redis, unless it is about a whole transaction.
+    pub(crate) fn spend_mark(&mut self, index: ClientId) {
+        let Some(session) = self.sessions.at_mut(index) else { return };
+        let is_queueing = session.flags.has(SessionFlags::QUEUEING);
+        if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
+            tracking.is_marked &= is_queueing;
+        }
+    }
+
+    /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
+    pub(crate) fn redirection_of(&self, index: ClientId) -> i64 {
+        let session = self.sessions.at(index);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id.get() as i64))
+    }
+
+    /// The flags that tracking adds to CLIENT LIST.
+    pub(crate) fn tracking_flags(&self, index: ClientId) -> &'static str {
+        let session = self.sessions.at(index);
+        match session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref()) {
+            None => "",
+            Some(t) => match (t.is_redirect_broken, t.mode == Mode::Broadcast) {
+                (false, false) => "t",
+                (true, false) => "tR",
+                (false, true) => "tB",
+                (true, true) => "tRB",
+            },
+        }
     }
 }
 

@@ -29,6 +29,7 @@ use crate::integer::integer;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::nodes::id::{NodeId, NodeRange, PerNode};
+use crate::pool::Lanes;
 use crate::pool::key_id::{KeyOwner, LaneKey, LaneKeyId};
 use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
@@ -100,11 +101,11 @@ impl Subscriptions {
 impl<E: Execute> Env<E> {
     fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
-        let Some(request) = self.request_for(class, node) else { return Ok(()) };
+        let Some(request) = self.lanes.request_for(class, node) else { return Ok(()) };
         if let Some(known) = self.lanes.known(node, class)
             && self.lanes[known].up.identity().tracking.as_ref() != Some(&request)
         {
-            if !self.is_replaceable(known) {
+            if !self.lanes.is_replaceable(&self.clients, known) {
                 return Ok(());
             }
             // The client is told what follows from that by who asks for it.
@@ -153,11 +154,6 @@ impl<E: Execute> Env<E> {
         self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
     }
 
-    /// Whether a client has connections of its own because it is not to hear of its own changes.
-    pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
-        self.clients.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
-    }
-
     /// The nodes that may hold what a client reads.
     pub(super) fn nodes_heard(&self) -> NodeRange {
         if self.config.routes.are_plain() { self.config.topology_ids() } else { self.config.node_ids() }
@@ -199,21 +195,6 @@ impl<E: Execute> Env<E> {
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.tracking = Some(by_node);
         }
-    }
-
-    /// What a node is to be asked for a class of lanes, if that is known.
-    fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
-        match &self.lanes.owners[class] {
-            KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
-            _ => None,
-        }
-    }
-
-    /// Whether a node tells a client of changes on its own lane.
-    fn is_telling(&self, class: LaneKeyId, node: NodeId) -> bool {
-        let Some(request) = self.request_for(class, node) else { return false };
-        let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane].up);
-        lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
     }
 
     /// What a client's connections to nodes are.
@@ -258,12 +239,6 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
     }
 
-    /// Whether an own lane may be closed without a client missing anything.
-    fn is_replaceable(&self, lane: LaneId) -> bool {
-        let this = &self.lanes[lane];
-        this.is_settled() && !this.is_waiting && !self.is_watched_on(lane)
-    }
-
     /// Tells nodes what CLIENT CACHING says of the request that comes next, or takes back what it said of the last.
     pub(super) fn pass_on_mark(&mut self, index: ClientId, is_marked: bool) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
@@ -273,7 +248,7 @@ impl<E: Execute> Env<E> {
         let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
         let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
         for node in self.nodes_heard() {
-            let lane = self.lanes.known(node, class).filter(|_| self.is_telling(class, node));
+            let lane = self.lanes.known(node, class).filter(|_| self.lanes.is_telling(class, node));
             let Some(lane) = lane else { continue };
             let mut push = |words: &[&[u8]]| {
                 let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
@@ -288,13 +263,6 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// Whether a client may have stored anything that it is to be told of.
-    fn may_have_stored(&self, client: ClientHandle) -> bool {
-        let subscriber = self.clients.sessions.get(client).and_then(|session| session.subscriber.as_ref());
-        let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
-        mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
-    }
-
     fn ask_silent(&mut self, lane: LaneId) {
         let this = &self.lanes[lane];
         let is_silent = self.now.mono_us.saturating_sub(this.up.last_heard_us()) > PUSH_SILENT_US_MAX;
@@ -305,10 +273,47 @@ impl<E: Execute> Env<E> {
         self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, ping);
         self.is_busy = true;
     }
+}
+
+impl Clients {
+    /// Whether a client has connections of its own because it is not to hear of its own changes.
+    pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
+        self.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
+    }
+
+    /// Whether a client may have stored anything that it is to be told of.
+    fn may_have_stored(&self, client: ClientHandle) -> bool {
+        let subscriber = self.sessions.get(client).and_then(|session| session.subscriber.as_ref());
+        let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
+        mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
+    }
+}
+
+impl Lanes {
+    /// What a node is to be asked for a class of lanes, if that is known.
+    fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
+        match &self.owners[class] {
+            KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
+            _ => None,
+        }
+    }
+
+    /// Whether a node tells a client of changes on its own lane.
+    fn is_telling(&self, class: LaneKeyId, node: NodeId) -> bool {
+        let Some(request) = self.request_for(class, node) else { return false };
+        let lane = self.known(node, class).map(|lane| &self[lane].up);
+        lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
+    }
+
+    /// Whether an own lane may be closed without a client missing anything.
+    fn is_replaceable(&self, clients: &Clients, lane: LaneId) -> bool {
+        let this = &self[lane];
+        this.is_settled() && !this.is_waiting && !self.is_watched_on(clients, lane)
+    }
 
     /// What the end of a lane is to a client that is told of changes on it.
     pub(crate) fn hearer_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
-        let this = &self.lanes[lane];
+        let this = &self[lane];
         let is_listener = this.purpose == LaneUse::Listen;
         let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();
         let reader = this.reader.filter(|_| is_asked)?;
@@ -333,7 +338,7 @@ impl Subscriptions {
         wanted: &TrackingOptions,
     ) -> Result<(), Vec<u8>> {
         let options = env.options_for(index, wanted);
-        if !env.has_noloop_lanes(index) {
+        if !env.clients.has_noloop_lanes(index) {
             env.leave_large(index);
             env.forfeit_watches(index);
             if !env.own_all(index) {
@@ -346,7 +351,8 @@ impl Subscriptions {
             env.close_listeners(index);
         }
         let handle = env.clients.sessions.handle(index);
-        let has_stored = env.has_noloop_lanes(index) && handle.is_some_and(|handle| env.may_have_stored(handle));
+        let has_stored =
+            env.clients.has_noloop_lanes(index) && handle.is_some_and(|handle| env.clients.may_have_stored(handle));
         let Some(session) = env.clients.sessions.at_mut(index) else { return Ok(()) };
         let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
         let noloop = subscriber.noloop.get_or_insert_default();
@@ -369,14 +375,14 @@ impl Subscriptions {
     /// Whether all nodes tell a client of changes.
     pub(super) fn hears_all(&self, env: &Env<impl Execute>, index: ClientId) -> bool {
         let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return false };
-        self.nodes_read(env, index).into_iter().all(|node| env.is_telling(class, node))
+        self.nodes_read(env, index).into_iter().all(|node| env.lanes.is_telling(class, node))
     }
 
     /// Counts the nodes that tell already for the request that waits for all.
     fn note_told(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         for node in env.nodes_heard() {
             let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return };
-            if env.is_telling(class, node) {
+            if env.lanes.is_telling(class, node) {
                 self.note_told_of(env, index, node);
             }
         }
@@ -433,7 +439,7 @@ impl Subscriptions {
         let class = session.class;
         let is_wrong = |node: NodeId| {
             let known = env.lanes.known(node, class).map(|lane| &env.lanes[lane]);
-            let request = env.request_for(class, node);
+            let request = env.lanes.request_for(class, node);
             request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
         };
         if !env.nodes_heard().any(is_wrong) {
@@ -460,7 +466,7 @@ impl Subscriptions {
         } else if this.purpose == LaneUse::Own {
             // By it a request that waits there can be let go.
             env.ask_number_of(reader, node, lane);
-            if !self.note_told_of(env, reader.index, node) && env.may_have_stored(reader) {
+            if !self.note_told_of(env, reader.index, node) && env.clients.may_have_stored(reader) {
                 // Changes that were made meanwhile went untold.
                 self.invalidate_client(reader, &mut env.clients);
             }
@@ -512,7 +518,9 @@ impl Subscriptions {
         state: LaneKey,
     ) -> bool {
         let before = env.lanes.state_of(class);
-        if !env.has_noloop_lanes(index) || before == state || (LaneKey { protocol: state.protocol, ..before }) != state
+        if !env.clients.has_noloop_lanes(index)
+            || before == state
+            || (LaneKey { protocol: state.protocol, ..before }) != state
         {
             return false;
         }
@@ -560,7 +568,7 @@ impl Subscriptions {
     /// Other nodes are configured.
     pub(crate) fn restart_all_noloop(&mut self, env: &mut Env<impl Execute>) {
         let all: Vec<ClientId> = env.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in all.into_iter().filter(|index| env.has_noloop_lanes(*index)).collect::<Vec<_>>() {
+        for index in all.into_iter().filter(|index| env.clients.has_noloop_lanes(*index)).collect::<Vec<_>>() {
             self.restart_noloop(env, index);
         }
     }

@@ -1,12 +1,13 @@
 //! CLIENT TRACKING REDIRECT: the client that is told in another's place, which any worker may have.
 
 use super::state::{Redirect, RedirectSearch, TrackingOptions};
-use crate::env::Env;
 use crate::session::id::Asker;
-use respool_command::{Execute, text as texts};
+use crate::session::table::Clients;
+use respool_command::text as texts;
+use respool_connection::WorkerId;
 use respool_wire::{Encoder, Protocol};
 
-impl<E: Execute> Env<E> {
+impl Clients {
     /// The client to redirect to has been found, or not. `Some`: what the client that asks has asked for, with the other.
     pub(crate) fn redirected(
         &mut self,
@@ -15,20 +16,20 @@ impl<E: Execute> Env<E> {
         found: Option<Redirect>,
     ) -> Option<TrackingOptions> {
         let Asker { session, seq } = asker;
-        self.clients.sessions.get_mut(session)?;
+        self.sessions.get_mut(session)?;
         if found.is_some() {
             return Some(TrackingOptions { redirect: found, ..search.wanted.clone() });
         }
         let mut error = Vec::new();
         Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-        self.clients.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
+        self.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
         None
     }
 
     /// The client that is looked for, if this worker has it.
-    pub(crate) fn find_redirect(&self, search: &RedirectSearch) -> Option<Redirect> {
-        let (index, _) = self.clients.sessions.iter().find(|(_, session)| session.id == search.id)?;
-        let session = self.clients.sessions.handle(index)?;
-        Some(Redirect { id: search.id, worker: self.number, session })
+    pub(crate) fn find_redirect(&self, number: WorkerId, search: &RedirectSearch) -> Option<Redirect> {
+        let (index, _) = self.sessions.iter().find(|(_, session)| session.id == search.id)?;
+        let session = self.sessions.handle(index)?;
+        Some(Redirect { id: search.id, worker: number, session })
     }
 }

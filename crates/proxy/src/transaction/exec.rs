@@ -13,6 +13,7 @@ use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::TRIALS_MAX;
 use crate::nodes::id::NodeId;
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
@@ -21,6 +22,7 @@ use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::held_requests::Held;
 use crate::scripts::known::NamedScript;
 use crate::session::id::{Asker, ClientId, ClientNumber};
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
 use crate::transaction::multi::Multi;
@@ -28,6 +30,7 @@ use crate::transaction::queue::QueuedCommands;
 use crate::transaction::say;
 use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
 use crate::transaction::trial::Then;
+use crate::workers::shared::Shared;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
 use respool_wire::elements;
@@ -56,14 +59,14 @@ impl<E: Execute> Env<E> {
         };
         if queued.is_dirty {
             let is_stranded = queued.strands();
-            self.discard_queued(index);
+            self.clients.discard_queued(index);
             self.leave_watches(index);
-            self.strand(index, is_stranded);
+            self.clients.strand(index, is_stranded);
             return Some(self.refuse(index, texts::EXECABORT.as_bytes()));
         }
         let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
         if is_touched {
-            self.discard_queued(index);
+            self.clients.discard_queued(index);
             self.leave_watches(index);
             self.answer(index, |reply| reply.null_array());
             return Some(Flow::Next);
@@ -83,21 +86,6 @@ impl<E: Execute> Env<E> {
         None
     }
 
-    /// Whether the transaction that a session has queued adds data, for which an engine needs room.
-    pub(crate) fn queued_adds_data(&self, index: ClientId) -> bool {
-        let session = self.clients.sessions.at(index);
-        let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
-        queued.is_some_and(QueuedCommands::adds_data)
-    }
-
-    /// A session's transaction is to run. If it watches something in the engine of this process that ends: the number that the
-    /// engine knows it by.
-    pub(crate) fn take_local_watch(&mut self, index: ClientId) -> Option<ClientNumber> {
-        let session = self.clients.sessions.at_mut(index)?;
-        session.pins.as_mut()?.local_watch.take()?;
-        Some(session.id)
-    }
-
     /// The queued transaction goes to its node. `None`: no node has a part in it, and its reply is put together here.
     pub(crate) fn send_queued(&mut self, index: ClientId) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
@@ -107,9 +95,9 @@ impl<E: Execute> Env<E> {
         };
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
-            self.discard_queued(index);
+            self.clients.discard_queued(index);
             self.leave_watches(index);
-            self.strand(index, has_select);
+            self.clients.strand(index, has_select);
             self.answer(index, |reply| reply.raw(&error_text::pin_lost()));
             return Some(Flow::Next);
         }
@@ -122,9 +110,9 @@ impl<E: Execute> Env<E> {
         let class = self.lanes.without_scripts(class);
         let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
-            self.discard_queued(index);
+            self.clients.discard_queued(index);
             self.leave_watches(index);
-            self.strand(index, has_select);
+            self.clients.strand(index, has_select);
             return Some(self.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes()));
         }
         let mode = mode.unwrap_or_else(|| self.mode_of(index));
@@ -136,8 +124,8 @@ impl<E: Execute> Env<E> {
             && let Some(flow) = self.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
-                self.discard_queued(index);
-                self.strand(index, has_select);
+                self.clients.discard_queued(index);
+                self.clients.strand(index, has_select);
             }
             return Some(flow);
         }
@@ -156,11 +144,11 @@ impl<E: Execute> Env<E> {
         let pin = pins.watches.pop();
         session.settle_pins();
         if pin.is_some() {
-            self.unpin();
+            self.clients.unpin();
         }
         self.counters.transactions.add(1);
         if pin.is_none() && queued.for_node == 0 {
-            self.begin_exec_reply(index, queued, &[]);
+            self.clients.begin_exec_reply(index, queued, &[]);
             return None;
         }
         let is_watching = pin.is_some();
@@ -169,7 +157,7 @@ impl<E: Execute> Env<E> {
             None if is_private => match self.private_for(index, node) {
                 Ok(lane) => Some(lane),
                 Err(error) => {
-                    self.strand(index, has_select);
+                    self.clients.strand(index, has_select);
                     self.answer(index, |reply| reply.raw(&error));
                     return Some(Flow::Next);
                 }
@@ -181,7 +169,7 @@ impl<E: Execute> Env<E> {
 
     fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
         let ExecPath { private, node, is_watching } = way;
-        let is_wanted = self.passes_reply(index);
+        let is_wanted = self.clients.passes_reply(index);
         let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let asker = Asker { session: handle, seq: session.down.expect() };
@@ -258,7 +246,7 @@ impl<E: Execute> Env<E> {
         let queued = std::mem::take(&mut exec.queued);
         exec.sent_on = Some(self.lanes.handle(lane));
         let task = self.tasks.begin(InternalRequest::Exec(Box::new(exec)));
-        let missing = self.missing_scripts(lane, &queued);
+        let missing = self.lanes.missing_scripts(&self.shared, lane, &queued);
         let Self { lanes, clients, now, .. } = self;
         // EXEC answers for its requests as they are, so what they need has to be there before.
         for named in missing {
@@ -326,7 +314,7 @@ impl<E: Execute> Env<E> {
         }
         let has_failed = exec.is_lost || exec.is_refused;
         if has_failed && self.clients.sessions.get_mut(exec.asker.session).is_some() {
-            self.strand(exec.asker.session.index, exec.queued.has_select);
+            self.clients.strand(exec.asker.session.index, exec.queued.has_select);
         }
     }
 
@@ -363,7 +351,7 @@ impl<E: Execute> Env<E> {
         {
             session.reply_mode = ReplyMode::SkipNext;
         }
-        self.begin_exec_reply(index, exec.queued, &reply).then_some(index)
+        self.clients.begin_exec_reply(index, exec.queued, &reply).then_some(index)
     }
 
     /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
@@ -383,9 +371,9 @@ impl<E: Execute> Env<E> {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) => {
                 self.counters.holds_expired.add(1);
-                self.discard_queued(index);
+                self.clients.discard_queued(index);
                 self.leave_watches(index);
-                self.strand(index, has_select);
+                self.clients.strand(index, has_select);
                 let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
                 Some(self.refuse(index, words.as_bytes()))
             }
@@ -409,14 +397,6 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
-    /// behind it is not for the one that is selected now.
-    fn strand(&mut self, index: ClientId, has_select: bool) {
-        if has_select {
-            self.note_unmet(index, WantedState::Database);
-        }
-    }
-
     /// A connection for what must not share one: the client's own if it has one to the node.
     pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
         let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
@@ -427,17 +407,44 @@ impl<E: Execute> Env<E> {
         self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 
+    fn node_at(&self, address: &str) -> Option<NodeId> {
+        self.config.find_node(|node| node.endpoint.to_string() == address)
+    }
+}
+
+impl Clients {
+    /// Whether the transaction that a session has queued adds data, for which an engine needs room.
+    pub(crate) fn queued_adds_data(&self, index: ClientId) -> bool {
+        let session = self.sessions.at(index);
+        let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
+        queued.is_some_and(QueuedCommands::adds_data)
+    }
+
+    /// A session's transaction is to run. If it watches something in the engine of this process that ends: the number that the
+    /// engine knows it by.
+    pub(crate) fn take_local_watch(&mut self, index: ClientId) -> Option<ClientNumber> {
+        let session = self.sessions.at_mut(index)?;
+        session.pins.as_mut()?.local_watch.take()?;
+        Some(session.id)
+    }
+
+    /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes
+    /// behind it is not for the one that is selected now.
+    fn strand(&mut self, index: ClientId, has_select: bool) {
+        if has_select {
+            self.note_unmet(index, WantedState::Database);
+        }
+    }
+}
+
+impl Lanes {
     /// The scripts that a block names and that its node may not know.
-    fn missing_scripts(&mut self, lane: LaneId, queued: &QueuedCommands) -> Vec<NamedScript> {
+    fn missing_scripts(&mut self, shared: &Shared, lane: LaneId, queued: &QueuedCommands) -> Vec<NamedScript> {
         if queued.scripts.is_empty() {
             return Vec::new();
         }
-        let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = &mut self.lanes[lane].given;
+        let scripts = shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = &mut self[lane].given;
         queued.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
-    }
-
-    fn node_at(&self, address: &str) -> Option<NodeId> {
-        self.config.find_node(|node| node.endpoint.to_string() == address)
     }
 }

@@ -6,26 +6,136 @@ use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Pause, SessionFlags};
+use crate::session::table::Clients;
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
 use crate::transaction::reply_parts::{ExecReply, Part};
 use respool_command::Execute;
 use respool_wire::{elements, replies};
 use std::collections::VecDeque;
 
-/// What comes next of the reply to an EXEC.
-pub(crate) enum NextPart {
+/// What is next for the reply to an EXEC.
+#[derive(Debug)]
+pub(crate) enum ExecStep {
+    /// This part.
+    Part(Part),
+    /// Nothing more, and the client goes on like this: all parts have been done.
+    Complete(Flow),
+    /// Nothing for now, and the client goes on like this.
+    Leave(Flow),
+}
+
+/// The part of a worker's turn in which it goes on with a client's reply to EXEC.
+#[derive(Debug)]
+pub(crate) struct ExecTurn {
+    index: ClientId,
+    /// Parts that were executed here.
+    own: usize,
+    /// Bytes of replies that waited at its beginning.
+    before: usize,
+    /// The client has ended its connection, and what comes behind that is done all the same.
+    is_stopped: bool,
+}
+
+impl ExecTurn {
+    pub(crate) fn begin(clients: &Clients, index: ClientId) -> Self {
+        Self { index, own: 0, before: clients.waiting_bytes_of(index), is_stopped: false }
+    }
+
+    /// The next part, if there is time for it.
+    pub(crate) fn next_step(&mut self, env: &mut Env<impl Execute>) -> ExecStep {
+        // What the engine of this process does is one transaction; what nodes have not done is none anyway.
+        if env.engine.is_none() && self.is_used_up(&env.clients) {
+            env.end_slice(self.index);
+            return ExecStep::Leave(Flow::Pause);
+        }
+        match env.clients.next_part(self.index) {
+            NextPart::Part(part) => {
+                self.own += usize::from(matches!(part, Part::Local(..)));
+                ExecStep::Part(part)
+            }
+            NextPart::None => ExecStep::Leave(Flow::Next),
+            NextPart::Gone => ExecStep::Leave(Flow::Stop),
+            NextPart::Last { has_taken_time } => {
+                if has_taken_time {
+                    env.catch_up_behind(self.index);
+                }
+                ExecStep::Complete(if self.is_stopped { Flow::Stop } else { Flow::Next })
+            }
+        }
+    }
+
+    /// A part has led to this. `Some`: the client goes on like that, and no part is done for now.
+    pub(crate) fn note_done(&mut self, env: &mut Env<impl Execute>, part: Part, flow: Flow) -> Option<Flow> {
+        let is_whole = env.engine.is_some();
+        let hard = env.config.budgets.client_output_hard;
+        let mut session = env.clients.sessions.at_mut(self.index);
+        match flow {
+            Flow::Next => None,
+            // A transaction is not interrupted for want of room.
+            Flow::Pause if session.as_mut().is_some_and(|s| waits_for_room_alone(s, hard, is_whole)) => None,
+            Flow::Pause => Some(Flow::Pause),
+            Flow::Stop if is_whole && session.as_mut().is_some_and(|s| ends_unanswered(s)) => {
+                self.is_stopped = true;
+                None
+            }
+            Flow::Stop => {
+                env.clients.leave_exec_reply(self.index);
+                Some(Flow::Stop)
+            }
+            Flow::Again => {
+                env.clients.put_part_back(self.index, part);
+                // The request that is being read is EXEC, and that has been dealt with.
+                Some(Flow::Pause)
+            }
+        }
+    }
+
+    fn is_used_up(&self, clients: &Clients) -> bool {
+        let is_much = || clients.waiting_bytes_of(self.index).saturating_sub(self.before) > OWN_BYTES_PER_TURN_MAX;
+        self.own >= OWN_PER_TURN_MAX || self.own > 0 && is_much()
+    }
+}
+
+/// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
+/// leaves is disconnected at the end of the turn; what it asked for is done, and not answered. `is_whole`: a transaction is executed
+/// as a whole, whatever else keeps its client from being read, as by the engine of this process.
+fn waits_for_room_alone(session: &mut Session, hard: usize, is_whole: bool) -> bool {
+    let mut others = session.pause;
+    others.remove(Pause::OUTPUT);
+    // Nor for being about to be closed.
+    others.remove(Pause::CLOSING);
+    if is_whole {
+        others.remove(Pause::SUSPENDED);
+        others.remove(Pause::PRESSURE);
+    }
+    if session.down.waiting_bytes() > hard {
+        session.reply_mode = ReplyMode::Off;
+    }
+    others.is_none()
+}
+
+/// The client has ended its own connection. Whether what comes behind that is done all the same, and not answered: as in Redis,
+/// the engine of this process executes a transaction as a whole. A client that is no user any more has none of it done.
+fn ends_unanswered(session: &mut Session) -> bool {
+    session.reply_mode = ReplyMode::Off;
+    !session.flags.has(SessionFlags::UNAUTHENTICATED)
+}
+
+/// What is left of the reply to an EXEC.
+#[derive(Debug)]
+enum NextPart {
     /// This.
     Part(Part),
     /// Nothing: that was the last one, and the client goes on as before.
-    Last,
+    Last { has_taken_time: bool },
     /// Nothing: none is being put together.
     None,
     /// The client is not there.
     Gone,
 }
 
-impl<E: Execute> Env<E> {
+impl Clients {
     /// Begins to put together the reply to an EXEC of which `said` is the node's part. `false`: its client is not there.
     pub(super) fn begin_exec_reply(&mut self, index: ClientId, queued: QueuedCommands, said: &[u8]) -> bool {
         let mut parts: VecDeque<Part> = VecDeque::with_capacity(queued.entries.len() + 1);
@@ -49,7 +159,7 @@ impl<E: Execute> Env<E> {
                 parts.push_back(Part::Select(database));
             }
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let Some(session) = self.sessions.at_mut(index) else { return false };
         let restored = match session.reply_mode {
             ReplyMode::On => None,
             ReplyMode::Off => Some(ReplyMode::Off),
@@ -66,8 +176,8 @@ impl<E: Execute> Env<E> {
     }
 
     /// The next part of a client's reply to EXEC.
-    pub(crate) fn next_part(&mut self, index: ClientId) -> NextPart {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return NextPart::Gone };
+    fn next_part(&mut self, index: ClientId) -> NextPart {
+        let Some(session) = self.sessions.at_mut(index) else { return NextPart::Gone };
         let Some(reply) = session.pins.as_mut().and_then(|p| p.exec_reply.as_mut()) else { return NextPart::None };
         if let Some(part) = reply.parts.pop_front() {
             return NextPart::Part(part);
@@ -80,97 +190,144 @@ impl<E: Execute> Env<E> {
             session.reply_mode = mode;
         }
         session.settle_pins();
-        session.down.end_joint(&mut self.clients.pool);
-        self.clients.list(index);
-        if has_taken_time {
-            self.catch_up_behind(index);
-        }
-        NextPart::Last
+        session.down.end_joint(&mut self.pool);
+        self.list(index);
+        NextPart::Last { has_taken_time }
     }
 
     /// What a node has replied, as part of the reply to EXEC.
     pub(crate) fn pass_on_part(&mut self, index: ClientId, bytes: &[u8]) {
-        if self.clients.sessions.at(index).is_some_and(|session| session.reply_mode == ReplyMode::On) {
-            self.clients.answer(index, |out| out.extend_from_slice(bytes));
+        if self.sessions.at(index).is_some_and(|session| session.reply_mode == ReplyMode::On) {
+            self.answer(index, |out| out.extend_from_slice(bytes));
         }
     }
 
+    /// The script that was part of a client's transaction has ended. Returns whether the transaction goes on.
+    pub(crate) fn goes_on_with_exec(&mut self, client: ClientHandle) -> bool {
+        let Some(session) = self.sessions.get(client) else { return false };
+        if !session.is_amid_exec_reply() {
+            return false;
+        }
+        if session.down.is_settled() {
+            self.unpause(client.index, Pause::BARRIER);
+        }
+        true
+    }
+
+    /// A part is executed later after all.
+    fn put_part_back(&mut self, index: ClientId, part: Part) {
+        let session = self.sessions.at_mut(index);
+        if let Some(reply) = session.and_then(|s| s.pins.as_mut()?.exec_reply.as_mut()) {
+            reply.parts.push_front(part);
+        }
+    }
+
+    /// The client has ended its own connection: what comes behind that is not done.
+    fn leave_exec_reply(&mut self, index: ClientId) {
+        let Some(session) = self.sessions.at_mut(index) else { return };
+        if let Some(pins) = &mut session.pins {
+            pins.exec_reply = None;
+        }
+        session.settle_pins();
+        session.down.end_joint(&mut self.pool);
+    }
+}
+
+impl<E: Execute> Env<E> {
     /// A SELECT of the transaction was executed.
     pub(crate) fn select_in_reply(&mut self, reads: &mut impl ReadTracker, index: ClientId, database: u32) {
         let Some(session) = self.clients.sessions.at(index) else { return };
         let protocol = session.protocol;
         self.shared.databases.note(database);
         if self.reclass(reads, index, database, protocol) {
-            self.note_met(index, &[WantedState::Database]);
+            self.clients.note_met(index, &[WantedState::Database]);
         } else {
-            self.note_unmet(index, WantedState::Database);
+            self.clients.note_unmet(index, WantedState::Database);
         }
     }
+}
 
-    /// The script that was part of a client's transaction has ended. Returns whether the transaction goes on.
-    pub(crate) fn goes_on_with_exec(&mut self, client: ClientHandle) -> bool {
-        let Some(session) = self.clients.sessions.get(client) else { return false };
-        if !session.is_amid_exec_reply() {
-            return false;
-        }
-        if session.down.is_settled() {
-            self.clients.unpause(client.index, Pause::BARRIER);
-        }
-        true
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::secret_args::SecretArgs;
+    use crate::observe::counters::Counters;
+    use crate::session::id::ClientNumber;
+    use respool_command::lookup;
+    use respool_connection::Peer;
+    use respool_wire::ArgsBuf;
+    use std::sync::Arc;
+
+    fn client() -> (Clients, ClientId) {
+        let mut clients = Clients::new(Arc::new(Counters::default()));
+        let index = clients.sessions.insert(Session::new(ClientNumber::new(1), Peer::default(), 0, 0)).index;
+        (clients, index)
     }
 
-    /// A part is executed later after all.
-    pub(crate) fn put_part_back(&mut self, index: ClientId, part: Part) {
-        let session = self.clients.sessions.at_mut(index);
-        if let Some(reply) = session.and_then(|s| s.pins.as_mut()?.exec_reply.as_mut()) {
-            reply.parts.push_front(part);
-        }
+    fn queued(entries: Vec<QueuedCommand>) -> QueuedCommands {
+        let mut queued = QueuedCommands::default();
+        queued.entries = entries;
+        queued
     }
 
-    /// A client's transaction has used up its turn, after `own` parts that were executed here, with `before` bytes of replies
-    /// waiting at its beginning.
-    pub(crate) fn has_had_its_part(&self, index: ClientId, own: usize, before: usize) -> bool {
-        // What the engine of this process does is one transaction; what nodes have not done is none anyway.
-        let is_much = || self.clients.waiting_bytes_of(index).saturating_sub(before) > OWN_BYTES_PER_TURN_MAX;
-        self.engine.is_none() && (own >= OWN_PER_TURN_MAX || own > 0 && is_much())
+    fn local() -> QueuedCommand {
+        let row = lookup(b"PING").expect("a known command");
+        QueuedCommand::Local { row, args: SecretArgs::of(["PING"].iter().collect::<ArgsBuf>().as_args()) }
     }
 
-    /// Whether a client is not read only because of the replies that it has not taken. One that has more of them than it may
-    /// leaves is disconnected at the end of the turn; what it asked for is done, and not answered. The engine of this process
-    /// executes a transaction as a whole, whatever else keeps its client from being read.
-    pub(crate) fn waits_for_room_alone(&mut self, index: ClientId) -> bool {
-        let hard = self.config.budgets.client_output_hard;
-        let is_whole = self.engine.is_some();
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        let mut others = session.pause;
-        others.remove(Pause::OUTPUT);
-        // Nor for being about to be closed.
-        others.remove(Pause::CLOSING);
-        if is_whole {
-            others.remove(Pause::SUSPENDED);
-            others.remove(Pause::PRESSURE);
+    #[test]
+    fn parts_come_in_the_order_of_the_block() {
+        let (mut clients, index) = client();
+        let node = || QueuedCommand::Node { end: 0 };
+        assert!(clients.begin_exec_reply(
+            index,
+            queued(vec![node(), local(), node(), node()]),
+            b"*3\r\n:1\r\n:2\r\n:3\r\n"
+        ));
+        let mut shown = Vec::new();
+        loop {
+            match clients.next_part(index) {
+                NextPart::Part(Part::Remote(bytes)) => shown.push(String::from_utf8(bytes).expect("text")),
+                NextPart::Part(Part::Local(row, _)) => shown.push(row.name.to_owned()),
+                NextPart::Part(part) => panic!("{part:?}"),
+                NextPart::Last { .. } => break,
+                other => panic!("{other:?}"),
+            }
         }
-        if session.down.waiting_bytes() > hard {
-            session.reply_mode = ReplyMode::Off;
-        }
-        others.is_none()
+        assert_eq!(shown, ["*4\r\n:1\r\n", "PING", ":2\r\n:3\r\n"]);
+        assert!(matches!(clients.next_part(index), NextPart::None));
     }
 
-    /// The client has ended its own connection. Whether what comes behind that is done all the same, and not answered: as in Redis,
-    /// the engine of this process executes a transaction as a whole. A client that is no user any more has none of it done.
-    pub(crate) fn ends_behind_exec(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index).filter(|_| self.engine.is_some()) else { return false };
-        session.reply_mode = ReplyMode::Off;
-        !session.flags.has(SessionFlags::UNAUTHENTICATED)
+    #[test]
+    fn a_turn_is_used_up_by_what_was_executed_here() {
+        let (clients, index) = client();
+        let mut turn = ExecTurn::begin(&clients, index);
+        turn.own = OWN_PER_TURN_MAX - 1;
+        assert!(!turn.is_used_up(&clients));
+        turn.own = OWN_PER_TURN_MAX;
+        assert!(turn.is_used_up(&clients));
     }
 
-    /// The client has ended its own connection: what comes behind that is not done.
-    pub(crate) fn leave_exec_reply(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if let Some(pins) = &mut session.pins {
-            pins.exec_reply = None;
-        }
-        session.settle_pins();
-        session.down.end_joint(&mut self.clients.pool);
+    #[test]
+    fn only_want_of_room_lets_a_transaction_go_on() {
+        let (mut clients, index) = client();
+        let session = clients.sessions.at_mut(index).expect("it is there");
+        session.pause.add(Pause::OUTPUT);
+        assert!(waits_for_room_alone(session, usize::MAX, false));
+        session.pause.add(Pause::PRESSURE);
+        assert!(!waits_for_room_alone(session, usize::MAX, false));
+        assert!(waits_for_room_alone(session, usize::MAX, true), "an engine executes it as a whole");
+        session.pause.add(Pause::BARRIER);
+        assert!(!waits_for_room_alone(session, usize::MAX, true));
+    }
+
+    #[test]
+    fn a_client_that_is_no_user_any_more_has_nothing_done() {
+        let (mut clients, index) = client();
+        let session = clients.sessions.at_mut(index).expect("it is there");
+        assert!(ends_unanswered(session));
+        assert_eq!(session.reply_mode, ReplyMode::Off);
+        session.flags.add(SessionFlags::UNAUTHENTICATED);
+        assert!(!ends_unanswered(session));
     }
 }

@@ -43,6 +43,7 @@ use crate::pool::table::LaneHandle;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::progress::{LostReply, ReplyMode};
 use crate::session::id::{Asker, ClientId};
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi::Multi;
@@ -135,8 +136,8 @@ impl<E: Execute> Env<E> {
                 Ok(lane) => lanes.push(lane),
                 Err(error) => {
                     // What was pinned just now watches nothing, and goes with the rest.
-                    let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-                    let is_wanted = self.passes_reply(index);
+                    let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
+                    let is_wanted = self.clients.passes_reply(index);
                     if let Some(session) = self.clients.sessions.at_mut(index) {
                         session.pins_mut().failure.note(has_watched);
                     }
@@ -145,8 +146,8 @@ impl<E: Execute> Env<E> {
                 }
             }
         }
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
+        let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.clients.passes_reply(index);
         let watching = PendingWatch { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
         let task = self.tasks.begin(InternalRequest::Watch(watching));
         for ((_, keys), lane) in by_node.iter().zip(lanes) {
@@ -272,21 +273,21 @@ impl<E: Execute> Env<E> {
 
     fn give_back_watches(&mut self, watches: Vec<WatchedLane>) {
         for pin in watches {
-            self.unpin();
+            self.clients.unpin();
             self.give_back(pin.lane, ResetNeeded { is_watching: true, ..ResetNeeded::default() });
         }
     }
 
     /// Ends a transaction, and the watching that comes before it.
     pub(crate) fn leave_transaction(&mut self, index: ClientId) {
-        self.discard_queued(index);
+        self.clients.discard_queued(index);
         self.leave_watches(index);
     }
 
     /// A client has left: what it held is given back. Returns its requests that wait at nodes.
     pub(crate) fn forget_pins(&mut self, session: &mut Session) -> Vec<Handle> {
         if session.pause.has(Pause::HELD) {
-            self.unmark_held(1);
+            self.clients.unmark_held(1);
         }
         let Some(pins) = session.pins.take() else { return Vec::new() };
         self.give_back_watches(pins.watches);
@@ -314,7 +315,7 @@ impl<E: Execute> Env<E> {
     fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let routes = Arc::clone(&self.config.routes);
         // Copied, because the block that is changed belongs to the same session. Without routes the user does not matter.
-        let user = if routes.are_plain() { String::new() } else { self.user_of(index).to_owned() };
+        let user = if routes.are_plain() { String::new() } else { self.clients.user_of(index).to_owned() };
         let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
         if is_confidential(row) {
             self.note_secret();
@@ -354,7 +355,7 @@ impl<E: Execute> Env<E> {
                 Queueing::Refused(self.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes()))
             }
             Command::Transactions(T::Discard) => {
-                self.discard_queued(index);
+                self.clients.discard_queued(index);
                 self.leave_watches(index);
                 self.answer(index, |reply| reply.raw(replies::OK));
                 Queueing::Refused(Flow::Next)
@@ -374,22 +375,6 @@ impl<E: Execute> Env<E> {
         }
         self.note_script(row, request.args);
         self.queue(index, row, request)
-    }
-
-    /// A request that should have been queued was refused: EXEC will run nothing.
-    pub(crate) fn spoil_transaction(&mut self, index: ClientId) {
-        if let Some(queued) = self.clients.sessions.at_mut(index).and_then(Session::queued_mut) {
-            queued.refuse();
-        }
-    }
-
-    /// Forgets what was queued.
-    pub(crate) fn discard_queued(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if let Some(pins) = &mut session.pins {
-            pins.queued = None;
-        }
-        session.settle_pins();
     }
 
     /// MULTI is tried in the round trip of the first WATCH on a connection: once keys are watched it would end that.
@@ -450,21 +435,13 @@ impl<E: Execute> Env<E> {
         Ok(lane)
     }
 
-    /// Takes the next place for a reply and does not read the client on before it has come.
-    pub(crate) fn expect_behind_barrier(&mut self, index: ClientId) -> Option<Asker> {
-        let session = self.clients.sessions.handle(index)?;
-        let this = self.clients.sessions.at_mut(index)?;
-        this.pause.add(Pause::BARRIER);
-        Some(Asker { session, seq: this.down.expect() })
-    }
-
     /// Refuses a WATCH with an error, without sending it. Keys watched before stay watched.
     pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &[u8]) -> Flow {
         if self.settle_before(index).is_none() {
             return Flow::Again;
         }
-        let Some(asker) = self.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.passes_reply(index);
+        let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let is_wanted = self.clients.passes_reply(index);
         if let Some(session) = self.clients.sessions.at_mut(index) {
             let pins = session.pins_mut();
             let has_watched = !pins.watches.is_empty() || pins.local_watch.is_some();
@@ -473,10 +450,36 @@ impl<E: Execute> Env<E> {
         self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
         Flow::Pause
     }
+}
+
+impl Clients {
+    /// A request that should have been queued was refused: EXEC will run nothing.
+    pub(crate) fn spoil_transaction(&mut self, index: ClientId) {
+        if let Some(queued) = self.sessions.at_mut(index).and_then(Session::queued_mut) {
+            queued.refuse();
+        }
+    }
+
+    /// Forgets what was queued.
+    pub(crate) fn discard_queued(&mut self, index: ClientId) {
+        let Some(session) = self.sessions.at_mut(index) else { return };
+        if let Some(pins) = &mut session.pins {
+            pins.queued = None;
+        }
+        session.settle_pins();
+    }
+
+    /// Takes the next place for a reply and does not read the client on before it has come.
+    pub(crate) fn expect_behind_barrier(&mut self, index: ClientId) -> Option<Asker> {
+        let session = self.sessions.handle(index)?;
+        let this = self.sessions.at_mut(index)?;
+        this.pause.add(Pause::BARRIER);
+        Some(Asker { session, seq: this.down.expect() })
+    }
 
     /// Whether the reply to the request that is being read is wanted.
     pub(crate) fn passes_reply(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        let Some(session) = self.sessions.at_mut(index) else { return false };
         let is_wanted = session.reply_mode == ReplyMode::On;
         session.reply_mode.pass();
         is_wanted

@@ -33,7 +33,7 @@ impl<E: Execute> Worker<E> {
                     filter.ids.as_ref().map_or(0, |ids| self.blocking.unblock_clients(&mut self.env, ids, release));
             }
             ClientQuestion::List { request_bytes } => {
-                answer.lines = self.env.list_clients(filter, asker, request_bytes);
+                answer.lines = self.env.clients.list_clients(self.env.now, filter, asker, request_bytes);
             }
             ClientQuestion::KillOne | ClientQuestion::KillSome => {
                 answer.count = self.env.kill_clients(filter, asker);

@@ -6,10 +6,11 @@
 use crate::command_log::TimedRun;
 use crate::command_log::verbs::is_own_log;
 use crate::commands::info::asks_for_proxy;
+use crate::env::Env;
 use crate::error_text;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
-use crate::request::dispatch::Halt;
+use crate::request::dispatch::{HandleRequests, read_requests};
 use crate::request::fast_path::Plain;
 use crate::request::forward::is_own_info;
 use crate::session::id::ClientId;
@@ -18,12 +19,37 @@ use crate::transaction::reply_parts::Departure;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, resolve};
 use respool_route::plan_at_once;
-use respool_wire::{Args, Request, RequestBounds, RequestDecoder, Step};
+use respool_wire::{Args, Request, RequestDecoder};
+
+impl<E: Execute> HandleRequests for Worker<E> {
+    type Engine = E;
+
+    #[inline(always)]
+    fn env(&mut self) -> &mut Env<E> {
+        &mut self.env
+    }
+
+    #[inline(always)]
+    fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
+        match way {
+            Plain::Neither => None,
+            Plain::Nodes => self.env.forward_plain(index, request),
+            Plain::Engine => self.blocking.execute_plain(&mut self.env, &mut self.subscriptions, index, request),
+        }
+    }
+
+    #[inline(always)]
+    fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
+        let flow = self.take_request(index, request);
+        self.tell_ended();
+        flow
+    }
+}
 
 impl<E: Execute> Worker<E> {
     /// Reads the requests in bytes that stand alone; what is left of them is kept for later.
     pub(crate) fn read_fresh(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) {
-        let (used, halt) = self.read_requests(index, decoder, bytes);
+        let (used, halt) = read_requests(self, index, decoder, bytes);
         self.env.keep_rest(&mut self.subscriptions, index, decoder, bytes.get(used..).unwrap_or_default(), halt);
     }
 
@@ -39,76 +65,12 @@ impl<E: Execute> Worker<E> {
             }
         }
         let (decoder, bytes) = input.split();
-        let (used, halt) = self.read_requests(index, decoder, bytes);
+        let (used, halt) = read_requests(self, index, decoder, bytes);
         self.env.keep_input(&mut self.subscriptions, index, input, used, halt);
     }
 
-    fn read_requests(&mut self, index: ClientId, decoder: &mut RequestDecoder, bytes: &[u8]) -> (usize, Halt) {
-        let mut used = 0;
-        let mut plain = 0;
-        // What a client may send before it has said who it is; it may say so in the midst of these bytes.
-        let mut unauthenticated = self.env.unauthenticated_limits(index);
-        let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits));
-        // Among so many bytes may be a request that the engine's log of large ones has.
-        let is_large = self.env.may_log_request(bytes.len());
-        let mut way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
-        let halt = loop {
-            let Some(rest) = bytes.get(used..).filter(|r| !r.is_empty()) else { break Halt::Drained };
-            match decoder.decode_within(rest, &bounds) {
-                Ok(Step::Request(request)) => {
-                    if let Some(flow) = self.do_plain(way, index, &request) {
-                        used += request.consumed;
-                        plain += 1;
-                        match flow {
-                            Flow::Next => continue,
-                            _ => break Halt::Paused,
-                        }
-                    }
-                    let consumed = request.consumed;
-                    let flow = self.handle_request(index, &request);
-                    self.tell_ended();
-                    match flow {
-                        Flow::Next => {
-                            used += consumed;
-                            if unauthenticated.is_some() {
-                                unauthenticated = self.env.unauthenticated_limits(index);
-                            }
-                            // Any request that is not plain may have changed the limits.
-                            bounds = RequestBounds::from(
-                                unauthenticated.as_ref().unwrap_or(&self.env.config.request_limits),
-                            );
-                            way = if is_large { Plain::Neither } else { self.env.plain_way(index) };
-                        }
-                        Flow::Pause => {
-                            used += consumed;
-                            break Halt::Paused;
-                        }
-                        Flow::Again => {
-                            self.env.note_put_back(index);
-                            break Halt::Paused;
-                        }
-                        Flow::Stop => {
-                            used += consumed;
-                            break Halt::Stopped;
-                        }
-                    }
-                }
-                Ok(Step::Empty { consumed }) => used += consumed,
-                Ok(Step::Incomplete) => break Halt::Drained,
-                Err(error) => {
-                    self.env.refuse_protocol(index, &error);
-                    used = bytes.len();
-                    break Halt::Stopped;
-                }
-            }
-        };
-        self.env.is_busy |= plain > 0;
-        self.env.counters.requests.add(plain);
-        (used, halt)
-    }
-
     #[inline(never)]
-    pub(crate) fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
+    fn take_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow {
         self.env.counters.requests.add(1);
         let args = request.args;
         let position = self.env.answer_position(index);
@@ -299,20 +261,10 @@ impl<E: Execute> Worker<E> {
         self.blocking.execute(&mut self.env, &mut self.subscriptions, index, row, request)
     }
 
-    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
-    #[inline(always)]
-    pub(crate) fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow> {
-        match way {
-            Plain::Neither => None,
-            Plain::Nodes => self.env.forward_plain(index, request),
-            Plain::Engine => self.blocking.execute_plain(&mut self.env, &mut self.subscriptions, index, request),
-        }
-    }
-
     /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
     #[cold]
     pub(crate) fn handle_special(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        if self.env.is_amid_names(index) {
+        if self.env.clients.is_amid_names(index) {
             return None;
         }
         for state in SessionFlags::ORDER {
@@ -387,10 +339,10 @@ impl<E: Execute> Worker<E> {
     #[cold]
     pub(crate) fn go_on_with_script(&mut self) {
         let Some(client) = self.blocking.go_on_with_script(&mut self.env, &mut self.subscriptions) else { return };
-        if !self.env.goes_on_with_exec(client) {
+        if !self.env.clients.goes_on_with_exec(client) {
             return;
         }
-        let departure = self.env.departure_of(client.index);
+        let departure = self.env.clients.departure_of(client.index);
         // A transaction is not interrupted: a client that may not be read does not keep the rest of its own.
         let _: Flow = self.continue_exec_reply(client.index);
         match departure.filter(|_| self.env.slices.script.is_none()) {

@@ -19,7 +19,7 @@ impl<E: Execute> Worker<E> {
         let all: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in all {
             // What stands behind a transaction comes behind all of its reply.
-            if self.env.asks_for_what_was_read(index) && self.continue_exec_reply(index) == Flow::Next {
+            if self.env.clients.asks_for_what_was_read(index) && self.continue_exec_reply(index) == Flow::Next {
                 self.read_input(index);
             }
             self.end_input(index);
@@ -49,7 +49,7 @@ impl<E: Execute> Worker<E> {
         if !self.env.clients.sessions.is_empty() {
             return;
         }
-        let requests = self.env.unanswered_requests();
+        let requests = self.env.lanes.unanswered_requests();
         let is_settled = requests == 0 && self.env.tasks.through.is_empty() && self.blocking.returns.len() == 0;
         if is_over {
             self.blocking.give_up_returns(&mut self.env);

@@ -29,7 +29,7 @@ pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated
     let name = |node: NodeId| env.lanes.nodes.get(node).map(|n| n.name.clone());
     for (index, session) in env.clients.sessions.iter() {
         let mode = env.mode_of(index);
-        let owning = if env.has_noloop_lanes(index) { "tracking" } else { "session" };
+        let owning = if env.clients.has_noloop_lanes(index) { "tracking" } else { "session" };
         let line = |node: Option<NodeId>, reason: &'static str, since_us: u64| PinLine {
             client: session.id,
             node: node.and_then(name),
@@ -37,7 +37,9 @@ pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated
             mode,
             age_us: env.now.mono_us.saturating_sub(since_us),
         };
-        lines.extend(env.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)));
+        lines.extend(
+            env.lanes.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)),
+        );
         let Some(pins) = &session.pins else { continue };
         lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
         lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));

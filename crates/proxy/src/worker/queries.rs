@@ -15,7 +15,7 @@ impl<E: Execute> Worker<E> {
         match mail {
             Mail::Query(message) => self.handle_query_message(*message),
             Mail::Redirected(redirected) => self.env.take_redirected(*redirected),
-            Mail::RedirectionBroken(broken) => self.env.break_redirection(broken),
+            Mail::RedirectionBroken(broken) => self.env.clients.break_redirection(broken),
             Mail::Drain => self.begin_drain(),
             Mail::Retire => self.retirement.begin_retirement(&mut self.env),
             Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),
@@ -31,14 +31,14 @@ impl<E: Execute> Worker<E> {
             Ok(asker) => asker,
             Err(flow) => return flow,
         };
-        let was_leaving = self.env.is_leaving(index);
+        let was_leaving = self.env.clients.is_leaving(index);
         let client = self.env.clients.sessions.handle(index);
         self.ask_workers_for(asker, client, query);
         // A client that has just closed itself is not read on.
-        if self.env.is_leaving(index) && !was_leaving {
+        if self.env.clients.is_leaving(index) && !was_leaving {
             return Flow::Stop;
         }
-        self.env.keep_outstanding(index)
+        self.env.clients.keep_outstanding(index)
     }
 
     /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
@@ -66,7 +66,7 @@ impl<E: Execute> Worker<E> {
             Query::Admin(query) => Answer::Admin(self.answer_admin_query(query)),
             Query::Clients(query) => Answer::Clients(self.answer_client_query(query, client)),
             Query::Pubsub(query) => Answer::Pubsub(self.subscriptions.answer_pubsub_query(&mut self.env, query)),
-            Query::Redirect(search) => Answer::Redirect(self.env.find_redirect(search)),
+            Query::Redirect(search) => Answer::Redirect(self.env.clients.find_redirect(self.env.number, search)),
         }
     }
 

@@ -32,7 +32,7 @@ impl<E: Execute> Worker<E> {
         self.env.review_modes();
         self.blocking.recall_blocked(&mut self.env, change.has_other_routes);
         self.settle_holding();
-        self.env.try_entries();
+        self.env.lanes.try_entries(&self.env.config, self.env.now);
         self.env.is_busy = true;
     }
 
@@ -73,7 +73,7 @@ impl<E: Execute> Worker<E> {
     pub(super) fn leave_address(&mut self, node: NodeId) {
         let Some(told) = self.env.begin_leaving_address(node) else { return };
         self.move_nodes(Some(node), false, false);
-        if let Some(lane) = self.env.former_push_lane(node) {
+        if let Some(lane) = self.env.lanes.former_push_lane(node) {
             // It is dialled again at once, and the node is told everything.
             self.env.close_lane(lane);
             self.tell_ended();
@@ -83,7 +83,7 @@ impl<E: Execute> Worker<E> {
         let Self { env: Env { config, clients, .. }, subscriptions, .. } = self;
         subscriptions.invalidate_node(config, node, clients);
         for client in told {
-            if self.env.clients.sessions.get(client).is_some() && self.env.has_noloop_lanes(client.index) {
+            if self.env.clients.sessions.get(client).is_some() && self.env.clients.has_noloop_lanes(client.index) {
                 self.subscriptions.restart_noloop(&mut self.env, client.index);
             }
         }

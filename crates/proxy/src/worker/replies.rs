@@ -52,13 +52,13 @@ impl<E: Execute> Worker<E> {
         if is_push {
             self.subscriptions.begin_push_lane(&mut self.env, lane);
         } else if this.up.is_old() {
-            self.env.begin_converting(lane);
+            self.env.lanes.begin_converting(lane);
         }
         if is_successor {
             self.env.lanes.succeed(lane);
         }
         self.env.note_lane_ready(lane);
-        if let Some(node) = self.env.node_left_by(lane) {
+        if let Some(node) = self.env.lanes.node_left_by(&self.env.config, lane) {
             self.leave_address(node);
         }
         self.env.note_node_ready(lane);

@@ -57,7 +57,7 @@ impl<E: Execute> Worker<E> {
 
     /// The client to redirect to has been found, or not.
     pub(super) fn redirect_tracking(&mut self, asker: Asker, search: &RedirectSearch, found: Option<Redirect>) {
-        if let Some(wanted) = self.env.redirected(asker, search, found) {
+        if let Some(wanted) = self.env.clients.redirected(asker, search, found) {
             self.start_tracking(asker.session.index, asker.seq, wanted);
         }
     }

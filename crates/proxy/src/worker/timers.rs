@@ -71,7 +71,7 @@ impl<E: Execute> Worker<E> {
             self.follow_names();
             self.env.is_busy |= self.env.renew_lanes();
             self.tell_ended();
-            self.env.try_entries();
+            self.env.lanes.try_entries(&self.env.config, self.env.now);
             self.env.leave_unused();
             self.env.check_clients();
             self.env.check_soft_limits();

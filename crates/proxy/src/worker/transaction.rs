@@ -4,7 +4,7 @@ use crate::interfaces::engine_changes::EngineChanges;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::Queueing;
-use crate::transaction::exec_reply::NextPart;
+use crate::transaction::exec_reply::{ExecStep, ExecTurn};
 use crate::transaction::reply_parts::Part;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, TransactionsCommand as T, text as texts};
@@ -56,49 +56,30 @@ impl<E: Execute> Worker<E> {
 
     /// Goes on with a client's reply to EXEC, as far as that goes.
     pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
-        let (mut own, before) = (0, self.env.clients.waiting_bytes_of(index));
-        let mut is_stopped = false;
+        let mut turn = ExecTurn::begin(&self.env.clients, index);
         loop {
-            if self.env.has_had_its_part(index, own, before) {
-                self.env.end_slice(index);
-                return Flow::Pause;
-            }
-            let part = match self.env.next_part(index) {
-                NextPart::Part(part) => part,
-                NextPart::None => return Flow::Next,
-                NextPart::Gone => return Flow::Stop,
-                NextPart::Last => {
+            let part = match turn.next_step(&mut self.env) {
+                ExecStep::Part(part) => part,
+                ExecStep::Leave(flow) => return flow,
+                ExecStep::Complete(flow) => {
                     if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
                         self.subscriptions.end_parts(&mut self.env, index);
                     }
                     self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
                     self.subscriptions.tell_changes(&mut self.env);
-                    return if is_stopped { Flow::Stop } else { Flow::Next };
+                    return flow;
                 }
             };
-            own += usize::from(matches!(part, Part::Local(..)));
-            match self.do_part(index, &part) {
-                Flow::Next => {}
-                // A transaction is not interrupted for want of room.
-                Flow::Pause if self.env.waits_for_room_alone(index) => {}
-                Flow::Pause => return Flow::Pause,
-                Flow::Stop if self.env.ends_behind_exec(index) => is_stopped = true,
-                Flow::Stop => {
-                    self.env.leave_exec_reply(index);
-                    return Flow::Stop;
-                }
-                Flow::Again => {
-                    self.env.put_part_back(index, part);
-                    // The request that is being read is EXEC, and that has been dealt with.
-                    return Flow::Pause;
-                }
+            let flow = self.do_part(index, &part);
+            if let Some(flow) = turn.note_done(&mut self.env, part, flow) {
+                return flow;
             }
         }
     }
 
     fn do_part(&mut self, index: ClientId, part: &Part) -> Flow {
         match part {
-            Part::Remote(bytes) => self.env.pass_on_part(index, bytes),
+            Part::Remote(bytes) => self.env.clients.pass_on_part(index, bytes),
             Part::Select(database) => self.env.select_in_reply(&mut self.subscriptions, index, *database),
             Part::Local(row, args) => {
                 let unmet = self.env.ask_unmet(index, row, args.as_args());

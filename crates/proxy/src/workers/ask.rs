@@ -15,7 +15,7 @@ impl<E: Execute> Env<E> {
         if is_large && self.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
-        let asker = self.expect_reply(index).ok_or(Flow::Stop)?;
+        let asker = self.clients.expect_reply(index).ok_or(Flow::Stop)?;
         self.counters.requests_local.add(1);
         if is_large && asker.is_none() {
             // It only shows something, and its client takes no reply: without one nothing would hold a pipeline of them back.

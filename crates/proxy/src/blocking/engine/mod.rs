@@ -55,12 +55,12 @@ impl Blocking {
             env.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
             return Flow::Next;
         }
-        let asker = if env.may_wait(index) { env.expect_behind_barrier(index) } else { None };
+        let asker = if env.may_wait(index) { env.clients.expect_behind_barrier(index) } else { None };
         let Some(asker) = asker else {
             env.cancel_wait(wait);
             return Flow::Stop;
         };
-        let is_wanted = env.passes_reply(index);
+        let is_wanted = env.clients.passes_reply(index);
         let words = Wording { args: request.args.iter().collect(), said: None };
         let blocked =
             self.enter_queue(env, index, row, words, NodeId::nth(0).into(), Target::Client { asker, is_wanted });
@@ -72,7 +72,7 @@ impl Blocking {
         if env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
             self.release_blocked(env, blocked, Release::HalfClosed);
         }
-        if env.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// A request for the engine in this process while clients are told of changes, or while some wait.

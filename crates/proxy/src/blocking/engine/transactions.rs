@@ -80,7 +80,7 @@ impl Blocking {
         if has_room {
             return None;
         }
-        env.spoil_transaction(index);
+        env.clients.spoil_transaction(index);
         Some(env.refuse(index, texts::OOM.as_bytes()))
     }
 
@@ -94,16 +94,16 @@ impl Blocking {
         env.engine.as_ref()?;
         // Keys that make room may be watched ones.
         let has_room = self.make_engine_room(env, changes);
-        let flow = if !has_room && env.queued_adds_data(index) {
-            env.discard_queued(index);
+        let flow = if !has_room && env.clients.queued_adds_data(index) {
+            env.clients.discard_queued(index);
             env.leave_watches(index);
             env.refuse(index, texts::EXECABORT_OOM.as_bytes())
         } else {
-            let id = env.take_local_watch(index)?;
+            let id = env.clients.take_local_watch(index)?;
             if !self.has_watched_in_vain(env, changes, id) {
                 return None;
             }
-            env.discard_queued(index);
+            env.clients.discard_queued(index);
             env.answer(index, |reply| reply.null_array());
             Flow::Next
         };

@@ -412,7 +412,7 @@ impl<E: Execute> Service for Worker<E> {
     }
 
     fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
-        self.env.turn_away(peer, error_text::TOO_MANY_CLIENTS)
+        self.env.shared.turn_away(&self.env.counters, peer, error_text::TOO_MANY_CLIENTS)
     }
 
     fn handle_handshake_failed(&mut self) {

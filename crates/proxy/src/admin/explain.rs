@@ -45,7 +45,9 @@ impl<E: Execute> Env<E> {
         let explained = self.find_out(index, row, args);
         let acl = self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned());
         let lane = row.lane(args).name();
-        let mode = explained.route.map_or_else(|| self.mode_of(index), |route| self.mode_under(index, route));
+        let mode = explained
+            .route
+            .map_or_else(|| self.clients.mode_of(&self.config, index), |route| self.mode_under(index, route));
         let config = Arc::clone(&self.config);
         self.answer(index, |reply| {
             let routes = &config.routes;
@@ -103,7 +105,7 @@ impl<E: Execute> Env<E> {
         if self.config.nodes.is_empty() {
             return local("engine");
         }
-        let channels = self.channels_named(index, row, args);
+        let channels = self.clients.channels_named(&self.config, index, row, args);
         if !channels.is_empty() {
             let mut nodes: Vec<NodeId> = channels.iter().flat_map(|channel| channel.nodes.clone()).collect();
             nodes.sort_unstable();
@@ -114,7 +116,7 @@ impl<E: Execute> Env<E> {
         }
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = RouteScratch::default();
-        let planned = self.plan_keys(&routes, index, row, args, &mut scratch);
+        let planned = routes.plan_keys(self.clients.subject(index, row), args, &mut scratch);
         let (plan, route, nodes, refusal) = match planned {
             Ok(Routed::One(place)) => {
                 ("one", Some(place.route), vec![self.choose_node(index, &routes, place, row)], None)

@@ -11,6 +11,7 @@ use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
 use crate::nodes::id::NodeId;
+use crate::pool::Lanes;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::workers::operator_state::{OperatorState, Suspension};
@@ -69,16 +70,6 @@ impl<E: Execute> Env<E> {
         Console::Ask(AdminQuery::Order(Order { what, nodes, until }))
     }
 
-    /// Replaces the connections to the nodes of a RECONNECT. Returns how many there were.
-    pub(crate) fn reconnect(&mut self, order: &Order) -> usize {
-        if order.what != NodeAction::Reconnect {
-            return 0;
-        }
-        let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
-        let nodes = self.config.node_ids().filter(|node| is_meant(&self.lanes.nodes[*node].name));
-        nodes.collect::<Vec<_>>().into_iter().map(|node| self.lanes.renew(node)).sum()
-    }
-
     /// Makes a node what is ordered of one with its name. Returns whether it is drained since: what it owes is still answered, and
     /// no client watches keys there any longer.
     pub(crate) fn adopt_order(&mut self, node: NodeId, standing: &OperatorState) -> bool {
@@ -124,6 +115,18 @@ impl<E: Execute> Env<E> {
     /// Whether requests are held back at all.
     pub(crate) fn is_holding(&self) -> bool {
         self.is_all_paused || self.lanes.nodes.iter().any(|node| node.is_paused)
+    }
+}
+
+impl Lanes {
+    /// Replaces the connections to the nodes of a RECONNECT. Returns how many there were.
+    pub(crate) fn reconnect(&mut self, config: &Config, order: &Order) -> usize {
+        if order.what != NodeAction::Reconnect {
+            return 0;
+        }
+        let is_meant = |name: &String| order.nodes.is_empty() || order.nodes.contains(name);
+        let nodes = config.node_ids().filter(|node| is_meant(&self.nodes[*node].name));
+        nodes.collect::<Vec<_>>().into_iter().map(|node| self.renew(node)).sum()
     }
 }
 

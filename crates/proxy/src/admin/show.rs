@@ -2,14 +2,18 @@
 
 use crate::admin::query::Show;
 use crate::admin::table::{Cell, Line};
+use crate::config::Config;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::observe::histogram::quantile_us;
-use crate::pool::{Lane, LaneUse};
+use crate::observe::samples::Samples;
+use crate::pool::{Lane, LaneUse, Lanes};
 use crate::session::id::{ClientId, ClientNumber};
+use crate::session::table::Clients;
 use crate::session::{Pause, SessionFlags};
+use crate::workers::shared::Shared;
 use respool_command::Execute;
-use respool_connection::WorkerId;
+use respool_connection::{Now, WorkerId};
 use respool_route::{NodePlace, Route, When};
 
 fn text(text: impl Into<String>) -> Cell {
@@ -35,7 +39,27 @@ pub(crate) fn line_of_held(
     ]
 }
 
-impl<E: Execute> Env<E> {
+/// What of a worker is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown<'e> {
+    config: &'e Config,
+    shared: &'e Shared,
+    clients: &'e Clients,
+    lanes: &'e Lanes,
+    seen: &'e Samples,
+    route_hits: &'e [u64],
+    is_all_paused: bool,
+    number: WorkerId,
+    now: Now,
+}
+
+impl<'e> Shown<'e> {
+    pub(crate) fn of<E: Execute>(env: &'e Env<E>) -> Self {
+        let Env { config, shared, clients, lanes, seen, route_hits, .. } = env;
+        let (is_all_paused, number, now) = (env.is_all_paused, env.number, env.now);
+        Self { config, shared, clients, lanes, seen, route_hits, is_all_paused, number, now }
+    }
+
     /// What this worker has to tell of what is no feature's own.
     pub(crate) fn rows_of(&self, show: Show) -> Vec<Line> {
         match show {
@@ -298,4 +322,82 @@ fn when(when: &When) -> String {
         asked.push(format!("prefix={}", when.prefix.escape_ascii()));
     }
     asked.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::counters::Counters;
+    use crate::observe::terms::Terms;
+    use crate::pool::lease::tests::config;
+    use crate::session::Session;
+    use crate::workers::shared::ProcessFacts;
+    use respool_connection::Peer;
+    use std::sync::Arc;
+
+    /// A worker with one node, as `change` leaves it.
+    fn rows(show: Show, is_all_paused: bool, change: impl FnOnce(&mut Clients, &mut Lanes)) -> Vec<Line> {
+        let config = config();
+        let shared = Shared::new(1, 0, ProcessFacts::default(), Arc::default());
+        let mut clients = Clients::new(Arc::new(Counters::default()));
+        let mut lanes = Lanes::new(&config, 1);
+        change(&mut clients, &mut lanes);
+        let seen = Samples::new(Terms::default());
+        let now = Now { mono_us: 5_000_000, ..Now::default() };
+        let shown = Shown {
+            config: &config,
+            shared: &shared,
+            clients: &clients,
+            lanes: &lanes,
+            seen: &seen,
+            route_hits: &[7],
+            is_all_paused,
+            number: WorkerId::FIRST,
+            now,
+        };
+        shown.rows_of(show)
+    }
+
+    fn cell(rows: &[Line], name: &str) -> Cell {
+        let line = rows.first().expect("one line");
+        line.iter().find(|(column, _)| *column == name).expect("such a column").1.clone()
+    }
+
+    #[test]
+    fn the_worst_that_is_known_of_a_node_is_shown() {
+        let node = NodeId::nth(0);
+        let state = |is_all_paused, is_paused, is_drained| {
+            let rows = rows(Show::Nodes, is_all_paused, |_, lanes| {
+                (lanes.nodes[node].is_paused, lanes.nodes[node].is_drained) = (is_paused, is_drained);
+            });
+            cell(&rows, "state")
+        };
+        assert_eq!(state(false, false, false), Cell::Word(0, "idle"));
+        assert_eq!(state(true, false, false), Cell::Word(4, "paused"));
+        assert_eq!(state(false, true, false), Cell::Word(4, "paused"));
+        assert_eq!(state(true, true, true), Cell::Word(5, "drained"));
+    }
+
+    #[test]
+    fn a_client_is_shown_with_its_age_and_states() {
+        let rows = rows(Show::Clients, false, |clients, _| {
+            let mut session =
+                Session::new(ClientNumber::new(9), Peer { address: "a:1".to_owned(), ..Peer::default() }, 2_000_000, 1);
+            session.flags.add(SessionFlags::QUEUEING);
+            session.flags.add(SessionFlags::HELD);
+            clients.sessions.insert(session);
+        });
+        assert_eq!(cell(&rows, "id"), Cell::Same(9));
+        assert_eq!(cell(&rows, "age_s"), Cell::Same(3));
+        assert_eq!(cell(&rows, "addr"), text("a:1"));
+        assert_eq!(cell(&rows, "state"), text("queueing held"));
+        assert_eq!(cell(&rows, "cmd"), text(""), "it has asked nothing");
+    }
+
+    #[test]
+    fn requests_are_shown_under_their_route() {
+        let rows = rows(Show::Routes, false, |_, _| ());
+        assert_eq!(rows.len(), 1);
+        assert_eq!(cell(&rows, "requests"), Cell::Sum(7));
+    }
 }

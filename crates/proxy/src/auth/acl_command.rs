@@ -4,6 +4,7 @@
 
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
+use crate::workers::shared::Shared;
 use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
@@ -66,7 +67,7 @@ impl<E: Execute> Env<E> {
 
     fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         let rules: Vec<&[u8]> = args.from(3).iter().collect();
-        let changed = self.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
+        let changed = self.shared.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
             Ok(()) => ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default()),
             Err(words) => self.refuse(index, &words).into(),
@@ -74,7 +75,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn acl_deluser(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
-        match self.change_users(|users| users.without(args.from(2).iter())) {
+        match self.shared.change_users(|users| users.without(args.from(2).iter())) {
             Ok(removed) => {
                 let removed = u32::try_from(removed).unwrap_or(u32::MAX);
                 ClientStep::ask(ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
@@ -160,7 +161,7 @@ impl<E: Execute> Env<E> {
             3 => (args.at(1), args.at(2)),
             _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
         };
-        if self.has_speakers && self.settle_before(index).is_none() {
+        if self.has_speakers && self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         match self.authenticate(reads, index, name, password, args.name()) {
@@ -178,7 +179,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn apply_user_setting(&mut self, name: &[u8], value: &[u8]) -> Result<bool, Vec<u8>> {
         if name.eq_ignore_ascii_case(b"requirepass") {
             let password = (!value.is_empty()).then_some(value);
-            self.change_users(|users| Ok((users.with_default_password(password), ())))?;
+            self.shared.change_users(|users| Ok((users.with_default_password(password), ())))?;
         } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
             let is_all = value.eq_ignore_ascii_case(b"allchannels");
             if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
@@ -186,7 +187,7 @@ impl<E: Execute> Env<E> {
                              be one of the following: allchannels, resetchannels";
                 return Err(words.into());
             }
-            self.change_users(|users| Ok((users.with_channels_by_default(is_all), ())))?;
+            self.shared.change_users(|users| Ok((users.with_channels_by_default(is_all), ())))?;
         } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
             let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
                 let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
@@ -210,21 +211,6 @@ impl<E: Execute> Env<E> {
     ) {
         let users = std::sync::Arc::clone(&self.users);
         self.answer(index, |reply| write(&users, reply));
-    }
-
-    /// A client changes users. `Err`: why it may not.
-    fn change_users<R>(&self, change: impl FnOnce(&Users) -> Result<(Users, R), ChangeError>) -> Result<R, Vec<u8>> {
-        self.shared.access.change(|users| {
-            // Asked while the users are locked: what is handed over afterwards has this change, or it is refused.
-            if self.shared.ledger.has_successor() {
-                return Err(error_text::HANDED_OVER.into());
-            }
-            change(users).map_err(|error| {
-                let mut words = Vec::new();
-                error.write_text(&mut words);
-                words
-            })
-        })
     }
 
     fn acl_save(&mut self, index: ClientId) -> Flow {
@@ -275,5 +261,22 @@ impl<E: Execute> Env<E> {
         let unix_ms = self.now.unix_us / 1_000;
         self.answer(index, |reply| access.log().write(count, unix_ms, reply));
         Flow::Next
+    }
+}
+
+impl Shared {
+    /// A client changes users. `Err`: why it may not.
+    fn change_users<R>(&self, change: impl FnOnce(&Users) -> Result<(Users, R), ChangeError>) -> Result<R, Vec<u8>> {
+        self.access.change(|users| {
+            // Asked while the users are locked: what is handed over afterwards has this change, or it is refused.
+            if self.ledger.has_successor() {
+                return Err(error_text::HANDED_OVER.into());
+            }
+            change(users).map_err(|error| {
+                let mut words = Vec::new();
+                error.write_text(&mut words);
+                words
+            })
+        })
     }
 }

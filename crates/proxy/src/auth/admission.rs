@@ -4,7 +4,9 @@ use crate::env::Env;
 use crate::error_text;
 use crate::hooks::Event;
 use crate::interfaces::read_tracker::ReadTracker;
+use crate::observe::counters::Counters;
 use crate::session::{Session, SessionFlags};
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{ConnId, Peer};
 
@@ -12,7 +14,7 @@ impl<E: Execute> Env<E> {
     /// A client has connected. An error is the last that it is written.
     pub(crate) fn accept(&mut self, reads: &mut impl ReadTracker, peer: Peer) -> Result<ConnId, &'static [u8]> {
         if let Some(refusal) = self.refusal_of(&peer) {
-            return Err(self.turn_away(peer, refusal));
+            return Err(self.shared.turn_away(&self.counters, peer, refusal));
         }
         let mut session = Session::new(
             self.shared.ledger.next_client_number(),
@@ -65,11 +67,13 @@ impl<E: Execute> Env<E> {
             None
         }
     }
+}
 
-    pub(crate) fn turn_away(&mut self, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
-        self.counters.clients_refused.add(1);
+impl Shared {
+    pub(crate) fn turn_away(&self, counters: &Counters, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
+        counters.clients_refused.add(1);
         let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
-        self.shared.hooks.tell(&Event::ClientRefused { address: peer.address, why });
+        self.hooks.tell(&Event::ClientRefused { address: peer.address, why });
         refusal
     }
 }

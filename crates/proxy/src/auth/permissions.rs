@@ -13,7 +13,9 @@
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
+use crate::workers::shared::Shared;
 use respool_access::Users;
+use respool_connection::Now;
 use std::sync::Arc;
 
 use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User, is_for_everybody};
@@ -230,15 +232,7 @@ impl<E: Execute> Env<E> {
     fn note_denial(&mut self, index: ClientId, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
         let (reason, object) = described(denial, row, args);
         count_denial(&self.counters, denial);
-        self.log_denial(index, reason, object, user.name());
-    }
-
-    pub(crate) fn log_denial(&self, index: ClientId, reason: Reason, object: &[u8], user: &[u8]) {
-        let is_queueing = self.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
-        let place = if is_queueing { Place::Multi } else { Place::TopLevel };
-        let client = self.clients.describe_client(self.now, index, None);
-        let unix_ms = self.now.unix_us / 1_000;
-        self.shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
+        self.clients.log_denial(self.now, &self.shared, index, reason, object, user.name());
     }
 
     /// Takes what users may ask for as it is now.
@@ -266,6 +260,24 @@ impl<E: Execute> Env<E> {
         self.counters.throttled.add(1);
         self.is_busy = true;
         Some(Flow::Again)
+    }
+}
+
+impl Clients {
+    pub(crate) fn log_denial(
+        &self,
+        now: Now,
+        shared: &Shared,
+        index: ClientId,
+        reason: Reason,
+        object: &[u8],
+        user: &[u8],
+    ) {
+        let is_queueing = self.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
+        let place = if is_queueing { Place::Multi } else { Place::TopLevel };
+        let client = self.describe_client(now, index, None);
+        let unix_ms = now.unix_us / 1_000;
+        shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
     }
 }
 
@@ -308,7 +320,7 @@ impl<E: Execute> Env<E> {
         let found = self.users.authenticate(name, password).cloned();
         let Some(user) = found else {
             self.counters.auth_failures.add(1);
-            self.log_denial(index, Reason::Auth, command, name);
+            self.clients.log_denial(self.now, &self.shared, index, Reason::Auth, command, name);
             return Err(LoginError::Wrong);
         };
         let entered = self.become_user(reads, index, &user);
@@ -462,7 +474,7 @@ impl<E: Execute> Env<E> {
                 session.flags.add(SessionFlags::UNAUTHENTICATED);
             }
             if asker == Some(index) {
-                self.stop_client(index);
+                self.clients.stop_client(index);
             } else {
                 self.close_client(index);
             }

@@ -36,6 +36,7 @@ use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{
     BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait, timeout_us,
 };
+use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
@@ -81,7 +82,7 @@ impl Blocking {
         row: &'static Row,
         request: &Request<'_>,
     ) -> Flow {
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         if !env.may_wait(index) {
@@ -93,7 +94,7 @@ impl Blocking {
             return Flow::Next;
         }
         if is_wait(row)
-            && let nodes = env.nodes_written(index)
+            && let nodes = env.clients.nodes_written(&env.config, index)
             && nodes.len() > 1
         {
             return self.wait_everywhere(env, index, row, request, nodes);
@@ -658,16 +659,6 @@ impl Blocking {
 }
 
 impl<E: Execute> Env<E> {
-    /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
-    /// is not remembered, and one that is left out might be the one that lags.
-    fn nodes_written(&self, index: ClientId) -> Vec<NodeId> {
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
-        if !is_routed {
-            return self.config.topology_ids().collect();
-        }
-        self.config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
-    }
-
     /// Asks a node for its number of a connection.
     fn ask_number(&mut self, lane: LaneHandle) {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
@@ -675,6 +666,18 @@ impl<E: Execute> Env<E> {
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
         let owner = InternalRequests::owner(task, COUNTS);
         self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);
+    }
+}
+
+impl Clients {
+    /// The nodes that may have a client's writes. Under routes those of all pools: which of them the client has been led to
+    /// is not remembered, and one that is left out might be the one that lags.
+    fn nodes_written(&self, config: &Config, index: ClientId) -> Vec<NodeId> {
+        let is_routed = self.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
+        if !is_routed {
+            return config.topology_ids().collect();
+        }
+        config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
     }
 }
 

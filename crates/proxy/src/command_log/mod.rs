@@ -93,7 +93,8 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn note_large_reply(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, reply_bytes: usize) {
         if self.times_from().is_some() {
-            let noted = Noted { session: self.clients.sessions.at(index), row, args, unix_s: self.unix_s() };
+            let noted =
+                Noted { session: self.clients.sessions.at(index), row, args, unix_s: self.now.unix_us / 1_000_000 };
             self.command_log.note_large_reply(&self.config.seeing, &noted, reply_bytes as u64);
         }
     }
@@ -106,14 +107,10 @@ impl<E: Execute> Env<E> {
 
     /// A request has cost so much.
     pub(crate) fn note_cost(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, cost: Cost) {
-        let noted = Noted { session: self.clients.sessions.at(index), row, args, unix_s: self.unix_s() };
+        let noted = Noted { session: self.clients.sessions.at(index), row, args, unix_s: self.now.unix_us / 1_000_000 };
         if self.command_log.note_cost(&self.config.seeing, &noted, cost) {
             self.counters.slow_requests.add(1);
         }
-    }
-
-    fn unix_s(&self) -> u64 {
-        self.now.unix_us / 1_000_000
     }
 }
 

@@ -9,6 +9,7 @@
 
 use crate::command_log::log::CommandLog;
 use crate::command_log::monitors::line;
+use crate::config::Config;
 use crate::env::Env;
 use crate::limits::MONITOR_OUTPUT_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
@@ -16,6 +17,7 @@ use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use respool_command::{Execute, Flags, Row, resolve};
+use respool_connection::Now;
 use respool_wire::Args;
 
 /// When a line is written, and how much of them a client may leave unread.
@@ -25,18 +27,20 @@ struct LineTerms {
     output_hard: usize,
 }
 
+impl LineTerms {
+    fn of(config: &Config, now: Now) -> Self {
+        Self { unix_us: now.unix_us, output_hard: config.budgets.client_output_hard }
+    }
+}
+
 impl<E: Execute> Env<E> {
     /// Shows a request that was run to clients that monitor.
     #[inline]
     pub(crate) fn show_to_monitors(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) {
         if !self.command_log.monitors.is_empty() && !row.flags.has(Flags::SKIP_MONITOR) {
-            let terms = self.line_terms();
+            let terms = LineTerms::of(&self.config, self.now);
             self.command_log.show_request(&mut self.clients, terms, index, row, args);
         }
-    }
-
-    fn line_terms(&self) -> LineTerms {
-        LineTerms { unix_us: self.now.unix_us, output_hard: self.config.budgets.client_output_hard }
     }
 
     /// The same for a request that runs a script: it is shown before its script's commands, of which the engine tells from now on.
@@ -46,7 +50,7 @@ impl<E: Execute> Env<E> {
             engine.watch_scripts(is_watched);
         }
         if is_watched {
-            let terms = self.line_terms();
+            let terms = LineTerms::of(&self.config, self.now);
             self.command_log.show_request(&mut self.clients, terms, index, row, args);
         }
     }
@@ -61,7 +65,7 @@ impl<E: Execute> Env<E> {
             return;
         }
         let calls = self.engine.as_mut().map(Execute::script_lines).unwrap_or_default();
-        let terms = self.line_terms();
+        let terms = LineTerms::of(&self.config, self.now);
         for (database, args) in calls {
             if let Ok(row) = resolve(args.as_args()) {
                 let line = line(terms.unix_us, &format!("{database} lua"), row, args.as_args());

@@ -215,7 +215,7 @@ impl<E: Execute> Env<E> {
             self.clients.sessions.iter().filter(|(_, s)| filter.matches(s)).map(|(index, _)| index).collect();
         for index in &matched {
             if asker.is_some_and(|a| a.index == *index) {
-                self.stop_client(*index);
+                self.clients.stop_client(*index);
             } else {
                 self.close_client(*index);
             }

@@ -137,22 +137,24 @@ impl<E: Execute> Env<E> {
                 Command::Scripting(S::Eval) => is_readonly_script(args.at(1)),
                 Command::Scripting(S::Evalsha) => match &mut self.engine {
                     Some(engine) => script_of(engine, args.at(1)).is_some_and(|script| is_readonly_script(&script)),
-                    None => self.scripts().find(args.at(1)).is_some_and(|script| is_readonly_script(&script)),
+                    None => self.shared.scripts().find(args.at(1)).is_some_and(|script| is_readonly_script(&script)),
                 },
                 _ => false,
             }
     }
+}
 
+impl Clients {
     /// A client waits for the end of a pause. It counts as blocked, as it does in Redis.
     pub(crate) fn mark_held(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let Some(session) = self.sessions.at_mut(index) else { return };
         let has_hung_up = session.details.has_hung_up;
         if !session.pause.has(Pause::HELD) {
             session.pause.add(Pause::HELD);
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
         if has_hung_up {
-            self.clients.drop_rest(index);
+            self.drop_rest(index);
         }
     }
 }

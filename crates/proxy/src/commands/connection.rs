@@ -28,7 +28,7 @@ impl<E: Execute> Env<E> {
             };
             protocol = asked;
         }
-        if (protocol != before || self.has_speakers) && self.settle_before(index).is_none() {
+        if (protocol != before || self.has_speakers) && self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         if args.len() > 2 {
@@ -140,7 +140,7 @@ impl<E: Execute> Env<E> {
     /// QUIT.
     pub(crate) fn quit(&mut self, index: ClientId) -> Flow {
         self.answer(index, |reply| reply.raw(replies::OK));
-        self.stop_client(index);
+        self.clients.stop_client(index);
         Flow::Stop
     }
 

@@ -12,11 +12,14 @@ use crate::env::Env;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
+use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::reply::progress::LostReply;
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
+use respool_connection::Now;
 use respool_wire::{Args, encode_request, replies};
 
 impl<E: Execute> Env<E> {
@@ -25,7 +28,9 @@ impl<E: Execute> Env<E> {
     pub(crate) fn ping_of_subscriber(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let text = args.get(1).unwrap_or_default();
         let is_short = text.len() <= PING_TEXT_BYTES_MAX;
-        let node = self.only_node_of(index).filter(|node| is_short && !self.is_heard_of(index, *node));
+        let node = self
+            .only_node_of(index)
+            .filter(|node| is_short && !self.clients.is_heard_of(&self.lanes, self.now, index, *node));
         let Some(node) = node else {
             self.answer(index, |reply| write_pong(reply, text));
             return Flow::Next;
@@ -64,23 +69,24 @@ impl<E: Execute> Env<E> {
         };
         (!self.lanes.nodes[node].is_paused).then_some(node)
     }
+}
 
+impl Clients {
     /// Whether a node was heard of a moment ago on a connection that the client's requests take.
-    fn is_heard_of(&self, index: ClientId, node: NodeId) -> bool {
-        let Some(session) = self.clients.sessions.at(index) else { return false };
+    fn is_heard_of(&self, lanes: &Lanes, now: Now, index: ClientId, node: NodeId) -> bool {
+        let Some(session) = self.sessions.at(index) else { return false };
         let is_fresh = |class: LaneKeyId| {
-            let lane = self.lanes.known(node, class).map(|lane| &self.lanes[lane]);
+            let lane = lanes.known(node, class).map(|lane| &lanes[lane]);
             lane.is_some_and(|lane| {
-                let is_recent = |at_us: u64| self.now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
+                let is_recent = |at_us: u64| now.mono_us.saturating_sub(at_us) <= PING_FRESH_US;
                 // It would answer BUSY to a PING as well, whichever client runs the script.
                 let has_been_busy = lane.busy_us > 0 && is_recent(lane.busy_us);
                 lane.up.is_ready() && is_recent(lane.up.last_heard_us()) && !has_been_busy
             })
         };
         // What was heard of a node that is busy with a script may have been just that.
-        let base = self.lanes.base(session.class);
-        let is_busy =
-            self.lanes.script_classes_of(base).any(|class| self.lanes.is_busy_for_long(class, self.now.mono_us));
+        let base = lanes.base(session.class);
+        let is_busy = lanes.script_classes_of(base).any(|class| lanes.is_busy_for_long(class, now.mono_us));
         !is_busy && (is_fresh(session.class) || is_fresh(base))
     }
 }
@@ -94,7 +100,7 @@ impl<E: Execute> Env<E> {
             return Some(self.refuse(index, &words));
         }
         if let Some(node) = self.only_node_of(index)
-            && !self.is_heard_of(index, node)
+            && !self.clients.is_heard_of(&self.lanes, self.now, index, node)
         {
             return None;
         }

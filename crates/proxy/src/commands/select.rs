@@ -80,7 +80,7 @@ impl<E: Execute> Env<E> {
         if self.engine.is_some() && database >= self.config.databases {
             return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
         }
-        if self.settle_before(index).is_none() {
+        if self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         if self.engine.is_none() && !self.shared.databases.has(database) && !is_embedded(&self.config, database) {
@@ -117,7 +117,7 @@ impl<E: Execute> Env<E> {
     ) {
         let database = self.lanes.state_of(class).database;
         let mut error = error.to_vec();
-        let mut nodes = self.nodes_in(selecting.asker.session.index, database);
+        let mut nodes = self.clients.nodes_in(&self.config, selecting.asker.session.index, database);
         nodes.sort_by_key(|node| self.lanes.nodes[*node].is_out());
         for node in nodes {
             if selecting.asked.len() >= DATABASE_ASKED_MAX {
@@ -201,21 +201,17 @@ impl<E: Execute> Env<E> {
         self.clients.note_unmet(index, WantedState::Database);
         self.refuse(index, error_text::TOO_MANY_CLASSES)
     }
+}
 
+impl Clients {
     /// The nodes that a client's requests may go to in a database.
-    fn nodes_in(&self, index: ClientId, database: u32) -> Vec<NodeId> {
-        let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
+    fn nodes_in(&self, config: &Config, index: ClientId, database: u32) -> Vec<NodeId> {
+        let is_routed = self.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
         if is_routed {
-            return self
-                .config
-                .routes
-                .nodes_in(self.clients.user_of(index), database)
-                .into_iter()
-                .map(NodeId::at)
-                .collect();
+            return config.routes.nodes_in(self.user_of(index), database).into_iter().map(NodeId::at).collect();
         }
-        let first = self.config.default_node();
-        std::iter::once(first).chain(self.config.topology_ids().filter(|node| *node != first)).collect()
+        let first = config.default_node();
+        std::iter::once(first).chain(config.topology_ids().filter(|node| *node != first)).collect()
     }
 }
 

@@ -374,7 +374,7 @@ impl Dedicated {
 
     /// MONITOR: every node shows what it is asked.
     fn monitor<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, args: Args<'_>) -> Flow {
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         self.leave(env, index);
@@ -394,7 +394,7 @@ impl Dedicated {
 
     /// MONITOR of the engine in this process, which agrees at once.
     fn monitor_engine<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId) -> Flow {
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
@@ -460,7 +460,7 @@ impl Dedicated {
 
     /// SYNC and PSYNC: the client follows the node.
     fn follow<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
@@ -565,7 +565,7 @@ impl Dedicated {
             env.clients.feed(asker.session, asker.seq, &[], true);
         }
         if stage != Stage::Preparing {
-            env.stop_client(index);
+            env.clients.stop_client(index);
         }
     }
 

@@ -159,7 +159,7 @@ impl<E: Execute> Env<E> {
                 session.details.owed_at_once = 0;
             }
         }
-        self.let_ask_again(index);
+        self.clients.let_ask_again(&self.config, index);
         if is_settled {
             if has_pins {
                 self.settle_watch_failure(index);

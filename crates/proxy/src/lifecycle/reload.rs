@@ -28,7 +28,7 @@ impl<E: Execute> Env<E> {
     /// Requests of a client are under way to where its next ones may not go: they wait until those are answered, or a GET
     /// could overtake the SET before it. The way may lead to the same server under another name.
     pub(crate) fn settle_reload(&mut self, index: ClientId) -> Option<Flow> {
-        if self.settle_before(index).is_none() {
+        if self.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         self.clients.sessions.at_mut(index)?.flags.remove(SessionFlags::OVERTAKEN);
@@ -87,11 +87,13 @@ impl<E: Execute> Env<E> {
             unsettled.for_each(|session| session.flags.add(SessionFlags::OVERTAKEN));
         }
     }
+}
 
+impl Clients {
     /// Has sessions know whether there are routes.
-    pub(crate) fn mark_routed(&mut self) {
-        let is_plain = self.config.routes.are_plain();
-        self.clients.for_each_session(|flags| {
+    pub(crate) fn mark_routed(&mut self, config: &Config) {
+        let is_plain = config.routes.are_plain();
+        self.for_each_session(|flags| {
             if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
     }

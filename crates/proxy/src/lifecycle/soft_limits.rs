@@ -3,9 +3,11 @@
 //! A client that has more waiting for it when it is looked at is remembered. From then on it is looked at by the timers: with less it is
 //! forgotten, with more for too long it is disconnected, whether anything is written to it meanwhile or not.
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::{ClientHandle, ClientId};
+use crate::session::table::Clients;
 use respool_command::Execute;
 
 impl<E: Execute> Env<E> {
@@ -14,22 +16,9 @@ impl<E: Execute> Env<E> {
     pub(crate) fn note_soft_limit(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let is_known = self.client_limits.over_soft.iter().any(|(known, _)| *known == client);
-        if !is_known && self.excess_us(client).is_some() {
+        if !is_known && self.clients.excess_us(&self.config, client).is_some() {
             self.client_limits.over_soft.push((client, self.now.mono_us));
         }
-    }
-
-    /// For how long a client may be owed what it is owed now, in microseconds. `None`: for ever.
-    fn excess_us(&self, client: ClientHandle) -> Option<u64> {
-        let session = self.clients.sessions.get(client)?;
-        if session.is_replica() {
-            return None;
-        }
-        let subscriber = session.subscriber.as_ref().filter(|subscriber| subscriber.is_subscribed());
-        let limits = self.config.budgets.soft_limits;
-        let limit = if subscriber.is_some() { limits.subscriber } else { limits.normal };
-        let owed = session.reply_bytes() + session.subscriber.as_ref().map_or(0, |s| s.backlog_bytes());
-        (owed > limit.bytes).then_some(limit.us)
     }
 
     /// Disconnects clients that have been beyond their limit for too long.
@@ -39,7 +28,7 @@ impl<E: Execute> Env<E> {
         }
         let now_us = self.now.mono_us;
         let mut kept = std::mem::take(&mut self.client_limits.over_soft);
-        kept.retain(|(client, since_us)| match self.excess_us(*client) {
+        kept.retain(|(client, since_us)| match self.clients.excess_us(&self.config, *client) {
             None => false,
             Some(us) if now_us.saturating_sub(*since_us) <= us => true,
             Some(_) => {
@@ -48,5 +37,20 @@ impl<E: Execute> Env<E> {
             }
         });
         self.client_limits.over_soft = kept;
+    }
+}
+
+impl Clients {
+    /// For how long a client may be owed what it is owed now, in microseconds. `None`: for ever.
+    fn excess_us(&self, config: &Config, client: ClientHandle) -> Option<u64> {
+        let session = self.sessions.get(client)?;
+        if session.is_replica() {
+            return None;
+        }
+        let subscriber = session.subscriber.as_ref().filter(|subscriber| subscriber.is_subscribed());
+        let limits = config.budgets.soft_limits;
+        let limit = if subscriber.is_some() { limits.subscriber } else { limits.normal };
+        let owed = session.reply_bytes() + session.subscriber.as_ref().map_or(0, |s| s.backlog_bytes());
+        (owed > limit.bytes).then_some(limit.us)
     }
 }

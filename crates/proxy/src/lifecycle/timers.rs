@@ -3,6 +3,7 @@
 //! Nothing here is on the way of a request. Timers are looked at every few milliseconds while anything is outstanding and
 //! once a second otherwise.
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::pool::{LaneEnd, LaneUse};
@@ -108,10 +109,6 @@ impl<E: Execute> Env<E> {
         idle.into_iter().for_each(|index| self.close_client(index));
     }
 
-    pub(crate) fn busy_interval_us(&self) -> u64 {
-        (self.config.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
-    }
-
     /// When this worker has something to do next, although nothing comes, beside what features have.
     pub(crate) fn next_due_us(&self) -> u64 {
         let mut due_us = if self.slices.is_empty() { self.cron_at_us } else { self.now.mono_us };
@@ -126,19 +123,25 @@ impl<E: Execute> Env<E> {
 
     /// The timers have run: when they do next.
     pub(crate) fn plan_cron(&mut self) {
-        let mut interval = if self.is_busy { self.busy_interval_us() } else { CRON_IDLE_US };
+        let mut interval = if self.is_busy { self.config.busy_interval_us() } else { CRON_IDLE_US };
         if !self.is_busy {
             self.clients.pool.shrink();
         }
         if let Some(probe_us) = self.lanes.next_probe_us(&self.config) {
-            interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.busy_interval_us()));
+            interval = interval.min(probe_us.saturating_sub(self.now.mono_us).max(self.config.busy_interval_us()));
         }
         if let Some(try_us) = self.lanes.next_try_us(self.now) {
             interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
         }
         self.cron_at_us = self.now.mono_us + interval;
-        self.is_cron_slow = interval > self.busy_interval_us();
-        self.lag.plan(self.cron_at_us + self.busy_interval_us());
+        self.is_cron_slow = interval > self.config.busy_interval_us();
+        self.lag.plan(self.cron_at_us + self.config.busy_interval_us());
         self.schedule_client_pause();
+    }
+}
+
+impl Config {
+    pub(crate) fn busy_interval_us(&self) -> u64 {
+        (self.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
     }
 }

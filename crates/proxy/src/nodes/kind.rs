@@ -12,6 +12,7 @@
 //!   [known] <------- the handshake of another connection says otherwise -----'
 //! ```
 
+use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::nodes::figures::note_figures;
@@ -57,7 +58,7 @@ impl<E: Execute> Env<E> {
             let (node, server) = (name.clone(), kind.words());
             self.shared.hooks.tell(&Event::NodeReached { node, worker: self.number, address, took_us, server });
         }
-        let misfit = NodeMismatch::of(&kind.server, self.is_meant_as_replica(node));
+        let misfit = NodeMismatch::of(&kind.server, self.config.is_meant_as_replica(node));
         self.take_misfit(node, misfit);
         // Readiness is checked by another thread, from the figures.
         note_figures(&self.config, &self.lanes, &self.shared, self.number);
@@ -107,7 +108,7 @@ impl<E: Execute> Env<E> {
         if !self.config.has_node(node) || !self.lanes.is_at_its_node(lane) || self.lanes.is_for_scripts(class) {
             return;
         }
-        let Some(misfit) = NodeMismatch::of_error(bytes, self.is_meant_as_replica(node)) else { return };
+        let Some(misfit) = NodeMismatch::of_error(bytes, self.config.is_meant_as_replica(node)) else { return };
         let changes = self.shared.kinds.changes.load(Ordering::Relaxed);
         if self.lanes.nodes[node].misfit_seen != Some((misfit, changes)) {
             self.take_misfit(node, Some(misfit));
@@ -125,10 +126,12 @@ impl<E: Execute> Env<E> {
         }
         self.lanes.nodes[node].misfit_seen = misfit.map(|misfit| (misfit, changes));
     }
+}
 
+impl Config {
     /// Whether the settings have a node as a replica.
     fn is_meant_as_replica(&self, node: NodeId) -> bool {
-        !self.config.routes.pools().iter().any(|pool| node.is_in(pool))
+        !self.routes.pools().iter().any(|pool| node.is_in(pool))
     }
 }
 

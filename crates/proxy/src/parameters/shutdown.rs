@@ -57,7 +57,7 @@ impl<E: Execute> Env<E> {
         if !self.shared.hooks.demand(ProcessAction::Drain) {
             return self.refuse_unsupported(index, row, "the program around this server decides when it ends");
         }
-        self.stop_client(index);
+        self.clients.stop_client(index);
         Flow::Stop
     }
 }

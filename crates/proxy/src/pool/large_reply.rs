@@ -62,7 +62,7 @@ impl<E: Execute> Env<E> {
             return None;
         }
         if large.ways.iter().any(|way| way.uses_own) {
-            return self.settle_before(index).is_none().then_some(Flow::Again);
+            return self.clients.settle_before(index).is_none().then_some(Flow::Again);
         }
         large.ways.iter_mut().for_each(|way| way.uses_shared = true);
         None
@@ -75,7 +75,7 @@ impl<E: Execute> Env<E> {
         let class = session.class;
         let Some(way) = session.large.as_mut().and_then(|large| large.way_to(node)) else { return Ok(None) };
         if way.uses_shared {
-            return match self.settle_before(index) {
+            return match self.clients.settle_before(index) {
                 Some(()) => Ok(None),
                 None => Err(Flow::Again),
             };

@@ -199,7 +199,7 @@ impl<E: Execute> Env<E> {
             if holds_something {
                 return None;
             }
-            if self.settle_before(index).is_none() {
+            if self.clients.settle_before(index).is_none() {
                 return Some(Flow::Again);
             }
             self.leave_large(index);
@@ -223,7 +223,7 @@ impl<E: Execute> Env<E> {
         if nodes.iter().all(|node| self.lanes.owns(class, *node)) {
             return None;
         }
-        if self.settle_before(index).is_none() {
+        if self.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         self.leave_large(index);
@@ -337,27 +337,21 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// The mode that holds for a client where no route says anything.
-    pub(crate) fn mode_of(&self, index: ClientId) -> PoolMode {
-        let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
-        allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(self.config.lanes.mode)
-    }
-
     /// The mode that holds for a client's requests under a route.
     pub(crate) fn mode_under(&self, index: ClientId, route: u16) -> PoolMode {
-        self.config.routes.route(route).pool_mode.unwrap_or_else(|| self.mode_of(index))
+        self.config.routes.route(route).pool_mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index))
     }
 
     /// Whether a client is to have its own lanes to all nodes. Under routes that is known with each request.
     fn is_to_own_all(&self, index: ClientId) -> bool {
         let is_routed = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::ROUTED));
-        let is_in_mode = !is_routed && self.mode_of(index) == PoolMode::Session;
+        let is_in_mode = !is_routed && self.clients.mode_of(&self.config, index) == PoolMode::Session;
         self.engine.is_none() && (is_in_mode || self.clients.has_noloop_lanes(index))
     }
 
     /// Looks whether a client's mode has to be settled before its next request.
     pub(crate) fn review_mode(&mut self, index: ClientId) {
-        let is_session = self.engine.is_none() && self.mode_of(index) == PoolMode::Session;
+        let is_session = self.engine.is_none() && self.clients.mode_of(&self.config, index) == PoolMode::Session;
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         if is_session || self.lanes.is_owned(session.class) {
             session.flags.add(SessionFlags::UNSETTLED);
@@ -445,6 +439,14 @@ impl<E: Execute> Env<E> {
     #[cold]
     fn resume_left_of(&mut self, client: ClientHandle) {
         self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
+    }
+}
+
+impl Clients {
+    /// The mode that holds for a client where no route says anything.
+    pub(crate) fn mode_of(&self, config: &Config, index: ClientId) -> PoolMode {
+        let allowance = self.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
+        allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(config.lanes.mode)
     }
 }
 

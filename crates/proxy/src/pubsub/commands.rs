@@ -117,7 +117,7 @@ impl Subscriptions {
         let has_to_wait = env.clients.has_many_pending(index, names.len())
             || env.clients.has_pending_departures(index)
             || env.clients.has_messages_under_way(index);
-        if has_to_wait && env.settle_before(index).is_none() {
+        if has_to_wait && env.clients.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
         let Some(handle) = env.clients.sessions.handle(index) else { return Err(Flow::Stop) };
@@ -214,7 +214,7 @@ impl Subscriptions {
         let has_to_wait = env.clients.has_pending_begun(index)
             || env.clients.has_many_pending(index, part.len())
             || env.clients.has_messages_under_way(index);
-        if has_to_wait && env.settle_before(index).is_none() {
+        if has_to_wait && env.clients.settle_before(index).is_none() {
             let session = env.clients.sessions.at_mut(index);
             if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
                 subscriber.begun = Some(PartialSubscribe { pending: None, number: 0, done });
@@ -355,7 +355,7 @@ impl Subscriptions {
         if std::mem::take(&mut subscriber.has_heard_out) {
             return None;
         }
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         let live = |node: &NodeId| self.books[*node].is_live();
@@ -424,7 +424,7 @@ impl<E: Execute> Env<E> {
             _ => {}
         }
         // Whether it is subscribed is not certain before a node has said so.
-        if self.clients.has_pending_subscriptions(index) && self.settle_before(index).is_none() {
+        if self.clients.has_pending_subscriptions(index) && self.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         if !self.clients.sessions.at(index)?.flags.has(SessionFlags::SUBSCRIBED) {

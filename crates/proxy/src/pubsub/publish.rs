@@ -54,7 +54,7 @@ impl Subscriptions {
         let (channel, payload) = (args.at(1), args.at(2));
         // The message and the client's own subscriptions use different connections, and whether the client receives it
         // depends on their order.
-        if env.clients.has_pending_subscriptions(index) && env.settle_before(index).is_none() {
+        if env.clients.has_pending_subscriptions(index) && env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         if let Some(session) = env.clients.sessions.at_mut(index) {

@@ -17,7 +17,6 @@
 use super::delivery::Terms;
 use super::{Subscriber, Subscriptions};
 use crate::config::Config;
-use crate::env::Env;
 use crate::nodes::id::{NodeId, NodeRange};
 use crate::push::frame;
 use crate::push::frame::{Kind, Verb};
@@ -27,7 +26,7 @@ use crate::push::scope::{DATABASE_BYTES, Scope, behind, scope, split, user_text}
 use crate::session::Session;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
-use respool_command::{Command, Execute, PubsubCommand, Row, glob, lookup};
+use respool_command::{Command, PubsubCommand, Row, glob, lookup};
 use respool_route::{Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
 use std::borrow::Cow;
@@ -49,9 +48,15 @@ pub(super) fn row_of(kind: Kind) -> &'static Row {
     lookup(kind.word(Verb::Subscribe)).expect("the table has a command for each kind")
 }
 
-impl<E: Execute> Env<E> {
+impl Clients {
     /// Where the channels are that a request subscribes to or publishes on, each once for every pool.
-    pub(crate) fn channels_named(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Vec<ChannelPlace> {
+    pub(crate) fn channels_named(
+        &self,
+        config: &Config,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> Vec<ChannelPlace> {
         use PubsubCommand as P;
         let Command::Pubsub(command) = row.command else { return Vec::new() };
         let (kind, named) = match command {
@@ -63,8 +68,8 @@ impl<E: Execute> Env<E> {
             _ => return Vec::new(),
         };
         let is_publish = matches!(command, P::Publish | P::Spublish);
-        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
-        let (routes, subject) = (&self.config.routes, Subject { user: self.clients.user_of(index), database, row });
+        let database = self.sessions.at(index).map_or(0, |session| session.database);
+        let (routes, subject) = (&config.routes, Subject { user: self.user_of(index), database, row });
         let place = |name: &[u8], way: ChannelRoute| {
             // One message is on one node, whatever its channel is for those who listen.
             let nodes = if is_publish { way.nodes(routes, Kind::Shard) } else { way.nodes(routes, kind) };

@@ -5,6 +5,7 @@
 //! plain requests, and may be no more than those need.
 
 use crate::auth::secret_args::shows_secrets;
+use crate::config::Config;
 use crate::env::Env;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
@@ -154,15 +155,7 @@ impl<E: Execute> Env<E> {
         }
         let words = format!("ERR Protocol error: {error}");
         self.answer(index, |reply| reply.error(words.as_bytes()));
-        self.stop_client(index);
-    }
-
-    /// Nothing more is read of a client; it is closed once its replies are written.
-    pub(crate) fn stop_client(&mut self, index: ClientId) {
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.pause.add(Pause::CLOSING);
-            self.clients.list(index);
-        }
+        self.clients.stop_client(index);
     }
 
     /// Whether clients may not steer nodes as this command does. What only shows something shows less instead.
@@ -231,18 +224,6 @@ impl<E: Execute> Env<E> {
         Flow::Pause
     }
 
-    /// A client that was owed as many replies as it may be is read again once it is owed half of that.
-    pub(crate) fn let_ask_again(&mut self, index: ClientId) {
-        let soft = self.config.budgets.client_output_soft;
-        let Some(session) = self.clients.sessions.at_mut(index).filter(|s| s.pause.has(Pause::OUTSTANDING)) else {
-            return;
-        };
-        session.credit.review(&session.down, soft);
-        if session.down.unsettled() <= session.credit.window() / 2 {
-            self.clients.unpause(index, Pause::OUTSTANDING);
-        }
-    }
-
     /// Answers the request that is being read, in its place, unless the client wants no reply.
     #[inline]
     pub(crate) fn answer(&mut self, index: ClientId, write: impl FnOnce(&mut Encoder<'_>)) {
@@ -260,19 +241,6 @@ impl<E: Execute> Env<E> {
     pub(crate) fn refuse(&mut self, index: ClientId, words: &[u8]) -> Flow {
         self.answer(index, |reply| reply.error(words));
         Flow::Next
-    }
-
-    /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.
-    /// `None`: not yet; the request is to be read again then.
-    pub(crate) fn settle_before(&mut self, index: ClientId) -> Option<()> {
-        let session = self.clients.sessions.at_mut(index)?;
-        if session.down.is_settled() {
-            return Some(());
-        }
-        session.pause.add(Pause::BARRIER);
-        session.details.runs_ahead = true;
-        self.clients.list(index);
-        None
     }
 
     /// A client's slice of this turn is used up.
@@ -345,6 +313,41 @@ impl<E: Execute> Env<E> {
             self.clients.list(index);
             self.look_at_size(reads, index, halt);
         }
+    }
+}
+
+impl Clients {
+    /// Nothing more is read of a client; it is closed once its replies are written.
+    pub(crate) fn stop_client(&mut self, index: ClientId) {
+        if let Some(session) = self.sessions.at_mut(index) {
+            session.pause.add(Pause::CLOSING);
+            self.list(index);
+        }
+    }
+
+    /// A client that was owed as many replies as it may be is read again once it is owed half of that.
+    pub(crate) fn let_ask_again(&mut self, config: &Config, index: ClientId) {
+        let soft = config.budgets.client_output_soft;
+        let Some(session) = self.sessions.at_mut(index).filter(|s| s.pause.has(Pause::OUTSTANDING)) else {
+            return;
+        };
+        session.credit.review(&session.down, soft);
+        if session.down.unsettled() <= session.credit.window() / 2 {
+            self.unpause(index, Pause::OUTSTANDING);
+        }
+    }
+
+    /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.
+    /// `None`: not yet; the request is to be read again then.
+    pub(crate) fn settle_before(&mut self, index: ClientId) -> Option<()> {
+        let session = self.sessions.at_mut(index)?;
+        if session.down.is_settled() {
+            return Some(());
+        }
+        session.pause.add(Pause::BARRIER);
+        session.details.runs_ahead = true;
+        self.list(index);
+        None
     }
 }
 

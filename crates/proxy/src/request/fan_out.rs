@@ -49,7 +49,7 @@ impl<E: Execute> Env<E> {
         args: Args<'_>,
     ) -> Flow {
         let chance = self.lanes.chance(&self.counters, self.now);
-        let joins = self.joins_of_scripts(row, args);
+        let joins = self.shared.joins_of_scripts(row, args);
         let config = Arc::clone(&self.config);
         let begin = |gather: &mut respool_route::Gather| {
             gather.begin_all(row, args, nodes.len(), chance);

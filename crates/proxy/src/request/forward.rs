@@ -33,7 +33,7 @@ impl<E: Execute> Env<E> {
         let routes = Arc::clone(&self.config.routes);
         // Borrowed for the time of the call, which may change anything else of the worker.
         let mut scratch = self.scratch.take().unwrap_or_default();
-        let planned = self.plan(&routes, index, row, request.args, &mut scratch);
+        let planned = routes.plan(self.clients.subject(index, row), request.args, &mut scratch);
         let own = planned.as_ref().ok().and_then(|planned| self.own_planned(index, row, &routes, *planned, &scratch));
         let flow = match (own, planned) {
             (Some(flow), _) => flow,

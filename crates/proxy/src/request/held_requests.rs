@@ -69,7 +69,7 @@ impl<E: Execute> Env<E> {
         if session.details.held.is_over(now_us, sent_us, patience_us) {
             return Some(Held::Refused(error_text::paused_for_long(paused.as_deref())));
         }
-        self.mark_held(index);
+        self.clients.mark_held(index);
         self.is_busy |= patience_us > 0;
         self.counters.pauses.add(1);
         Some(Held::Waits)

@@ -15,41 +15,13 @@ use crate::pool::Lanes;
 use crate::request::{Target, words};
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
+use crate::session::table::Clients;
 use respool_command::{Execute, RequestPolicy, Row};
-use respool_route::{DeadNode, Place, PlanError, Pool, Reads, RouteError, RouteScratch, Routed, Routes, Subject};
+use respool_route::{DeadNode, Place, PlanError, Pool, Reads, Routed, Routes, Subject};
 use respool_wire::Args;
 use std::sync::Arc;
 
 impl<E: Execute> Env<E> {
-    /// Decides where a client's request goes; the scratch knows the parts of a split.
-    pub(crate) fn plan(
-        &self,
-        routes: &Routes,
-        index: ClientId,
-        row: &Row,
-        args: Args<'_>,
-        scratch: &mut RouteScratch,
-    ) -> Result<Routed, RouteError> {
-        routes.plan(self.subject(index, row), args, scratch)
-    }
-
-    /// The same; the scratch knows all keys and their names at the nodes.
-    pub(crate) fn plan_keys(
-        &self,
-        routes: &Routes,
-        index: ClientId,
-        row: &Row,
-        args: Args<'_>,
-        scratch: &mut RouteScratch,
-    ) -> Result<Routed, RouteError> {
-        routes.plan_keys(self.subject(index, row), args, scratch)
-    }
-
-    fn subject<'a>(&'a self, index: ClientId, row: &'a Row) -> Subject<'a> {
-        let database = self.clients.sessions.at(index).map_or(0, |session| session.database);
-        Subject { user: self.clients.user_of(index), database, row }
-    }
-
     /// Where a request goes that one node answers. Nothing is counted. `Err`: the words of the error.
     pub(crate) fn target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, Vec<u8>> {
         self.target_by(index, row, args, |this, routes, place| this.choose_node(index, routes, place, row))
@@ -69,7 +41,7 @@ impl<E: Execute> Env<E> {
     ) -> Result<Target, Vec<u8>> {
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = self.scratch.take().unwrap_or_default();
-        let target = match self.plan(&routes, index, row, args, &mut scratch) {
+        let target = match routes.plan(self.clients.subject(index, row), args, &mut scratch) {
             Ok(Routed::One(place)) => {
                 let renamed = scratch.renamed(&routes, place.route, args);
                 Ok(Target { node: choose(self, &routes, place), renamed, place })
@@ -160,6 +132,14 @@ impl<E: Execute> Env<E> {
         let (behind, before) = replicas.split_at(start.min(replicas.len()));
         let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(*replica));
         in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
+    }
+}
+
+impl Clients {
+    /// Who asks for what, for routes.
+    pub(crate) fn subject<'a>(&'a self, index: ClientId, row: &'a Row) -> Subject<'a> {
+        let database = self.sessions.at(index).map_or(0, |session| session.database);
+        Subject { user: self.user_of(index), database, row }
     }
 }
 

@@ -220,7 +220,7 @@ impl<E: Execute> Env<E> {
         let user = self.clients.user_in_force(&self.users, index).filter(|user| !user.may_run_unknown(container))?;
         let name = full_name(name);
         self.counters.denied_commands.add(1);
-        self.log_denial(index, Reason::Command, name.as_bytes(), user.name());
+        self.clients.log_denial(self.now, &self.shared, index, Reason::Command, name.as_bytes(), user.name());
         let mut words = Vec::new();
         error_text::denied_command(&name, &mut words);
         Some(self.refuse_unread(index, &words))

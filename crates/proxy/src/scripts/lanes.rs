@@ -135,7 +135,7 @@ impl<E: Execute> Env<E> {
             if is_there {
                 return None;
             }
-            return self.settle_before(index).is_none().then_some(Flow::Again);
+            return self.clients.settle_before(index).is_none().then_some(Flow::Again);
         }
         if self.is_behind_late(index) {
             return None;

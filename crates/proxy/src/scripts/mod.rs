@@ -28,22 +28,10 @@ use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script
 use crate::scripts::known::Scripts;
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
+use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_wire::{Args, Request, encode_request};
 use std::sync::{Arc, MutexGuard, PoisonError};
-
-impl<E: Execute> Env<E> {
-    /// How replies to SCRIPT EXISTS are joined, script by script: a remembered script exists if one node has it, since it
-    /// is loaded at the others when needed. One that is not remembered has to exist at all nodes.
-    pub(crate) fn joins_of_scripts(&self, row: &Row, args: Args<'_>) -> Vec<ResponsePolicy> {
-        if row.command != Command::Scripting(ScriptingCommand::ScriptExists) {
-            return Vec::new();
-        }
-        let scripts = self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        let join = |hash: &[u8]| if scripts.find(hash).is_some() { ResponsePolicy::Or } else { ResponsePolicy::And };
-        args.from(2).iter().map(join).collect()
-    }
-}
 
 impl<E: Execute> Env<E> {
     /// A request that brings or names a script, for nodes. `None`: it goes there as any other.
@@ -64,7 +52,7 @@ impl<E: Execute> Env<E> {
         match command {
             S::ScriptKill | S::FunctionKill => Some(self.stop_scripts(index, row, request)),
             S::Evalsha | S::EvalshaRo => {
-                let script = self.scripts().find(request.args.at(1))?;
+                let script = self.shared.scripts().find(request.args.at(1))?;
                 self.run_by_hash(index, row, request, script)
             }
             _ => None,
@@ -116,16 +104,12 @@ impl<E: Execute> Env<E> {
         match row.command {
             // One whose keys are not to be found is refused before its script is looked at.
             Command::Scripting(S::Eval | S::EvalRo) if row.keys.positions(args, &mut KeyPositions::new()).is_ok() => {
-                self.scripts().note(args.at(1));
+                self.shared.scripts().note(args.at(1));
             }
-            Command::Scripting(S::ScriptLoad) => self.scripts().note(args.at(2)),
-            Command::Scripting(S::ScriptFlush) => self.scripts().forget_all(),
+            Command::Scripting(S::ScriptLoad) => self.shared.scripts().note(args.at(2)),
+            Command::Scripting(S::ScriptFlush) => self.shared.scripts().forget_all(),
             _ => {}
         }
-    }
-
-    pub(crate) fn scripts(&self) -> MutexGuard<'_, Scripts> {
-        self.shared.scripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The reply has come. If it was that the script is not known, the request goes again with the script itself.
@@ -169,6 +153,23 @@ impl<E: Execute> Env<E> {
             self.counters.node_errors.add(1);
             self.clients.fail(asker.session, asker.seq, &error);
         }
+    }
+}
+
+impl Shared {
+    /// How replies to SCRIPT EXISTS are joined, script by script: a remembered script exists if one node has it, since it
+    /// is loaded at the others when needed. One that is not remembered has to exist at all nodes.
+    pub(crate) fn joins_of_scripts(&self, row: &Row, args: Args<'_>) -> Vec<ResponsePolicy> {
+        if row.command != Command::Scripting(ScriptingCommand::ScriptExists) {
+            return Vec::new();
+        }
+        let scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let join = |hash: &[u8]| if scripts.find(hash).is_some() { ResponsePolicy::Or } else { ResponsePolicy::And };
+        args.from(2).iter().map(join).collect()
+    }
+
+    pub(crate) fn scripts(&self) -> MutexGuard<'_, Scripts> {
+        self.scripts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

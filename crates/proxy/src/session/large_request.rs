@@ -64,7 +64,7 @@ impl<E: Execute> Env<E> {
         let bytes = input.bytes();
         let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
         let row = self.piecewise_row(index, &begun)?;
-        self.settle_before(index)?;
+        self.clients.settle_before(index)?;
         let target = self.target(index, row, begun.args).ok()?;
         let lane = self.own_lane(index, target.node)?;
         let mut tail = begun.tail.clone();

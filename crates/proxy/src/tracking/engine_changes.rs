@@ -141,7 +141,7 @@ impl EngineChanges for Subscriptions {
             return;
         }
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
-        let keys_max = env.tracked_keys_max();
+        let keys_max = env.shared.tracked_keys_max(&env.config);
         self.evict(keys_max, keys.len(), &mut env.clients);
         self.tracked.show(&env.counters);
     }

@@ -78,7 +78,7 @@ impl Subscriptions {
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
         let changes_lanes = env.engine.is_none() && (is_on && wanted.is_noloop || env.clients.has_noloop_lanes(index));
-        if changes_lanes && env.settle_before(index).is_none() {
+        if changes_lanes && env.clients.settle_before(index).is_none() {
             return TrackingStep::Done(Flow::Again);
         }
         if !is_on {
@@ -291,7 +291,7 @@ impl Subscriptions {
         if !is_told {
             self.tracked.doubtful.push(handle);
         }
-        let keys_max = env.tracked_keys_max();
+        let keys_max = env.shared.tracked_keys_max(&env.config);
         self.evict(keys_max, keys.len(), &mut env.clients);
         self.tracked.show(&env.counters);
     }
@@ -351,7 +351,7 @@ impl Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index).filter(|_| !keys.is_empty()) else { return };
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
-        let keys_max = env.tracked_keys_max();
+        let keys_max = env.shared.tracked_keys_max(&env.config);
         self.evict(keys_max, keys.len(), &mut env.clients);
         self.tracked.show(&env.counters);
     }

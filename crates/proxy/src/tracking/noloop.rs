@@ -23,6 +23,7 @@
 use super::noloop_lanes::{ChangeSource, Listener, ListenerId, LostListener, NoLoopLanes, ProtocolSwitch};
 use super::routed_keys;
 use super::state::{Mode, TrackingOptions};
+use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
@@ -154,35 +155,9 @@ impl<E: Execute> Env<E> {
         self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
     }
 
-    /// The nodes that may hold what a client reads.
-    pub(super) fn nodes_heard(&self) -> NodeRange {
-        if self.config.routes.are_plain() { self.config.topology_ids() } else { self.config.node_ids() }
-    }
-
-    /// What nodes are asked for, with what is tracked already.
-    fn options_for(&self, index: ClientId, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
-        match wanted.mode() {
-            Mode::Broadcast => {}
-            Mode::Read => return Vec::new(),
-            Mode::OptIn => return vec![b"OPTIN".as_slice().into()],
-            Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
-        }
-        let session = self.clients.sessions.at(index);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_deref());
-        let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
-        let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
-        let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
-        let mut options: Vec<Box<[u8]>> = vec![b"BCAST".as_slice().into()];
-        // Under routes keys have other names at nodes, so beginnings are compared here alone.
-        if !is_for_all && self.config.routes.are_plain() {
-            all.into_iter().for_each(|prefix| options.extend([b"PREFIX".as_slice().into(), prefix.clone()]));
-        }
-        options
-    }
-
     /// Says for each node what it is to be asked, as far as that is known.
     fn name_requests(&mut self, index: ClientId) {
-        let nodes = self.nodes_heard();
+        let nodes = self.config.nodes_heard();
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
         let Some(noloop) = noloop_mut(session) else { return };
@@ -195,11 +170,6 @@ impl<E: Execute> Env<E> {
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.tracking = Some(by_node);
         }
-    }
-
-    /// What a client's connections to nodes are.
-    fn class_at_node(&self, index: ClientId) -> LaneKey {
-        self.lanes.state_of(self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
     }
 
     fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
@@ -247,7 +217,7 @@ impl<E: Execute> Env<E> {
         let Some(tracking) = tracking else { return };
         let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
         let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
-        for node in self.nodes_heard() {
+        for node in self.config.nodes_heard() {
             let lane = self.lanes.known(node, class).filter(|_| self.lanes.is_telling(class, node));
             let Some(lane) = lane else { continue };
             let mut push = |words: &[&[u8]]| {
@@ -272,6 +242,43 @@ impl<E: Execute> Env<E> {
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
         self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, ping);
         self.is_busy = true;
+    }
+}
+
+impl Config {
+    /// The nodes that may hold what a client reads.
+    pub(super) fn nodes_heard(&self) -> NodeRange {
+        if self.routes.are_plain() { self.topology_ids() } else { self.node_ids() }
+    }
+}
+
+impl Clients {
+    /// What nodes are asked for, with what is tracked already.
+    fn options_for(&self, config: &Config, index: ClientId, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
+        match wanted.mode() {
+            Mode::Broadcast => {}
+            Mode::Read => return Vec::new(),
+            Mode::OptIn => return vec![b"OPTIN".as_slice().into()],
+            Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
+        }
+        let session = self.sessions.at(index);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_deref());
+        let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
+        let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
+        let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
+        let mut options: Vec<Box<[u8]>> = vec![b"BCAST".as_slice().into()];
+        // Under routes keys have other names at nodes, so beginnings are compared here alone.
+        if !is_for_all && config.routes.are_plain() {
+            all.into_iter().for_each(|prefix| options.extend([b"PREFIX".as_slice().into(), prefix.clone()]));
+        }
+        options
+    }
+}
+
+impl Lanes {
+    /// What a client's connections to nodes are.
+    fn class_at_node(&self, clients: &Clients, index: ClientId) -> LaneKey {
+        self.state_of(clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
     }
 }
 
@@ -337,7 +344,7 @@ impl Subscriptions {
         pending: Option<Handle>,
         wanted: &TrackingOptions,
     ) -> Result<(), Vec<u8>> {
-        let options = env.options_for(index, wanted);
+        let options = env.clients.options_for(&env.config, index, wanted);
         if !env.clients.has_noloop_lanes(index) {
             env.leave_large(index);
             env.forfeit_watches(index);
@@ -345,7 +352,7 @@ impl Subscriptions {
                 return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
             }
         }
-        let (nodes, read) = (env.nodes_heard(), self.nodes_read(env, index));
+        let (nodes, read) = (env.config.nodes_heard(), self.nodes_read(env, index));
         let is_redirected = wanted.redirect.is_some();
         if !is_redirected {
             env.close_listeners(index);
@@ -380,7 +387,7 @@ impl Subscriptions {
 
     /// Counts the nodes that tell already for the request that waits for all.
     fn note_told(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        for node in env.nodes_heard() {
+        for node in env.config.nodes_heard() {
             let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return };
             if env.lanes.is_telling(class, node) {
                 self.note_told_of(env, index, node);
@@ -406,7 +413,9 @@ impl Subscriptions {
         let mut result = Ok(());
         for node in self.nodes_read(env, index) {
             let mended = env.mend_listener(index, node).and_then(|()| env.mend_own(index, node));
-            if mended.is_err() && env.lanes.nodes[node].takes_no_dial(env.class_at_node(index), env.now) {
+            if mended.is_err()
+                && env.lanes.nodes[node].takes_no_dial(env.lanes.class_at_node(&env.clients, index), env.now)
+            {
                 // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
                 self.note_told_of(env, index, node);
             } else {
@@ -442,10 +451,10 @@ impl Subscriptions {
             let request = env.lanes.request_for(class, node);
             request.is_some() && known.is_some_and(|lane| lane.up.identity().tracking != request && !lane.is_settled())
         };
-        if !env.nodes_heard().any(is_wrong) {
+        if !env.config.nodes_heard().any(is_wrong) {
             return None;
         }
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         // What cannot be had now the timers try again.

@@ -80,7 +80,7 @@ impl<E: Execute> Env<E> {
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = RouteScratch::default();
         // What is refused reads nothing.
-        self.plan_keys(&routes, index, row, args, &mut scratch).ok()?;
+        routes.plan_keys(self.clients.subject(index, row), args, &mut scratch).ok()?;
         let keys = scratch.keys(&routes, args).into_iter();
         Some(keys.map(|key| scoped(key.place.route, args.get(key.index as usize).unwrap_or_default())).collect())
     }

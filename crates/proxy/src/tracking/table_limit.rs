@@ -5,12 +5,14 @@
 //! are evicted in slices, with requests of other clients between them.
 
 use super::state::UNSAID;
+use crate::config::Config;
 use crate::env::Env;
 use crate::integer::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
 use crate::pubsub::Subscriptions;
 use crate::session::table::Clients;
 use crate::tracking::table::TrackingTable;
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_wire::Args;
 use std::sync::atomic::Ordering;
@@ -36,13 +38,6 @@ impl Subscriptions {
 }
 
 impl<E: Execute> Env<E> {
-    /// The bound of this worker's table. A setting of 0 means none.
-    pub(super) fn tracked_keys_max(&self) -> usize {
-        let said = self.shared.tracked_keys_said.0.load(Ordering::Relaxed);
-        let keys_max = if said == UNSAID { self.config.subscriptions.tracked_keys_max } else { said };
-        if keys_max == 0 { usize::MAX } else { keys_max }
-    }
-
     /// Takes over the bound from a permitted CONFIG SET. The command goes to the nodes as well: they track keys for clients
     /// with connections of their own.
     pub(crate) fn note_tracked_keys_max(&mut self, pairs: Args<'_>) {
@@ -57,10 +52,19 @@ impl<E: Execute> Env<E> {
     }
 }
 
+impl Shared {
+    /// The bound of this worker's table. A setting of 0 means none.
+    pub(super) fn tracked_keys_max(&self, config: &Config) -> usize {
+        let said = self.tracked_keys_said.0.load(Ordering::Relaxed);
+        let keys_max = if said == UNSAID { config.subscriptions.tracked_keys_max } else { said };
+        if keys_max == 0 { usize::MAX } else { keys_max }
+    }
+}
+
 impl Subscriptions {
     /// Whether keys have to be evicted.
     pub(crate) fn has_tracked_too_many(&self, env: &Env<impl Execute>) -> bool {
-        self.tracked.keys.len() > 0 && self.tracked.is_too_large(env.tracked_keys_max())
+        self.tracked.keys.len() > 0 && self.tracked.is_too_large(env.shared.tracked_keys_max(&env.config))
     }
 
     /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
@@ -73,7 +77,7 @@ impl Subscriptions {
 
     #[cold]
     fn evict_some(&mut self, env: &mut Env<impl Execute>) {
-        let keys_max = env.tracked_keys_max();
+        let keys_max = env.shared.tracked_keys_max(&env.config);
         self.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut env.clients);
         self.account_subscriptions(env);
     }

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::auth::unmet_states::WantedState;
+use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
@@ -80,7 +81,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         // What is watched is forgotten with the question, so nothing may put EXEC off behind it.
         let is_watching_here = session.pins.as_ref().is_some_and(|pins| pins.local_watch.is_some());
-        if is_watching_here && self.settle_before(index).is_none() {
+        if is_watching_here && self.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         None
@@ -115,7 +116,7 @@ impl<E: Execute> Env<E> {
             self.clients.strand(index, has_select);
             return Some(self.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes()));
         }
-        let mode = mode.unwrap_or_else(|| self.mode_of(index));
+        let mode = mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index));
         let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
         let is_private = is_transaction_mode || is_watching || has_select || waits && self.engine.is_none();
         if mode == PoolMode::Session
@@ -135,7 +136,7 @@ impl<E: Execute> Env<E> {
         {
             return Some(flow);
         }
-        if (is_private || has_own) && self.settle_before(index).is_none() {
+        if (is_private || has_own) && self.clients.settle_before(index).is_none() {
             return Some(Flow::Again);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
@@ -298,7 +299,7 @@ impl<E: Execute> Env<E> {
     fn settle_exec(&mut self, exec: &Exec) {
         self.shared.ledger.account(exec.queued.held_bytes(), 0);
         if exec.lacks_script {
-            self.scripts().note_flushed();
+            self.shared.scripts().note_flushed();
         }
         if !exec.has_begun {
             // The node took MULTI before. The next transaction finds out first.
@@ -322,7 +323,7 @@ impl<E: Execute> Env<E> {
     #[must_use]
     pub(crate) fn conclude_exec(&mut self, mut exec: Exec) -> Option<ClientId> {
         self.settle_exec(&exec);
-        if let Some(node) = exec.moved_to().and_then(|address| self.node_at(address))
+        if let Some(node) = exec.moved_to().and_then(|address| self.config.node_at(address))
             && exec.private.is_none()
             && exec.reply.is_some()
             && exec.moves < MOVES_MAX
@@ -406,9 +407,11 @@ impl<E: Execute> Env<E> {
         }
         self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
+}
 
+impl Config {
     fn node_at(&self, address: &str) -> Option<NodeId> {
-        self.config.find_node(|node| node.endpoint.to_string() == address)
+        self.find_node(|node| node.endpoint.to_string() == address)
     }
 }
 

@@ -110,7 +110,7 @@ impl<E: Execute> Env<E> {
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
     pub(crate) fn watch_at_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.settle_before(index).is_none() {
+        if self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         let keys = match self.watched_keys(index, row, request.args) {
@@ -322,7 +322,7 @@ impl<E: Execute> Env<E> {
         }
         let may_change = self.may_change(row, request.args);
         let is_script = self.engine.is_none() && matches!(row.command, Command::Scripting(_));
-        let named = if is_script { self.scripts().named(row, request.args) } else { None };
+        let named = if is_script { self.shared.scripts().named(row, request.args) } else { None };
         let mut to = Destination {
             routes: &routes,
             user: &user,
@@ -395,7 +395,7 @@ impl<E: Execute> Env<E> {
     ) -> Result<Vec<(NodeId, Vec<u8>)>, Vec<u8>> {
         let routes = &self.config.routes;
         let mut scratch = RouteScratch::default();
-        match self.plan_keys(routes, index, row, args, &mut scratch) {
+        match routes.plan_keys(self.clients.subject(index, row), args, &mut scratch) {
             // Keys at several places are no fault here: each node watches its own.
             Ok(_) | Err(RouteError::Plan(PlanError::CrossSlot { .. })) => {
                 let keys = scratch.keys(routes, args).into_iter();
@@ -437,7 +437,7 @@ impl<E: Execute> Env<E> {
 
     /// Refuses a WATCH with an error, without sending it. Keys watched before stay watched.
     pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &[u8]) -> Flow {
-        if self.settle_before(index).is_none() {
+        if self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };

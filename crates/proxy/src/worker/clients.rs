@@ -63,7 +63,7 @@ impl<E: Execute> Worker<E> {
             PausedCall::Runs(call) => Some(self.run(index, row, &Request::made(call.as_args()))),
             PausedCall::Held(flow) => Some(flow),
             PausedCall::Waits => {
-                self.env.mark_held(index);
+                self.env.clients.mark_held(index);
                 Some(Flow::Again)
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::admin::Console;
 use crate::admin::query::{AdminAnswer, AdminQuery, Order, Show};
-use crate::admin::show;
+use crate::admin::show::{self, Shown};
 use crate::admin::table::{Line, Table};
 use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep, Ids};
 use crate::mail::Query;
@@ -45,8 +45,8 @@ impl<E: Execute> Worker<E> {
     fn table_of(&self, show: Show) -> Table {
         let rows = match show {
             Show::TransactionState => self.show_pins(),
-            Show::Pools => self.env.show_pools(|pool| self.subscriptions.told_to(pool)),
-            show => self.env.rows_of(show),
+            Show::Pools => Shown::of(&self.env).show_pools(|pool| self.subscriptions.told_to(pool)),
+            show => Shown::of(&self.env).rows_of(show),
         };
         Table { rows }
     }
@@ -61,7 +61,7 @@ impl<E: Execute> Worker<E> {
 
     /// Does what was ordered. Returns how many connections were replaced.
     fn carry_out(&mut self, order: &Order) -> u64 {
-        let lanes = self.env.reconnect(order);
+        let lanes = self.env.lanes.reconnect(&self.env.config, order);
         if order.is_standing() {
             self.adopt_orders();
             self.settle_holding();

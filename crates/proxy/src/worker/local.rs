@@ -80,7 +80,7 @@ impl<E: Execute> Worker<E> {
         if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
             return flow;
         }
-        if self.env.settle_before(index).is_none() {
+        if self.env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         self.env.leave_transaction(index);

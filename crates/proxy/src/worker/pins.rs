@@ -28,7 +28,7 @@ pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated
     let mut lines = Vec::new();
     let name = |node: NodeId| env.lanes.nodes.get(node).map(|n| n.name.clone());
     for (index, session) in env.clients.sessions.iter() {
-        let mode = env.mode_of(index);
+        let mode = env.clients.mode_of(&env.config, index);
         let owning = if env.clients.has_noloop_lanes(index) { "tracking" } else { "session" };
         let line = |node: Option<NodeId>, reason: &'static str, since_us: u64| PinLine {
             client: session.id,

@@ -43,7 +43,7 @@ impl<E: Execute> Worker<E> {
 
     /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
     pub(crate) fn ask_workers_for(&mut self, asker: Option<Asker>, client: Option<ClientHandle>, query: Query) {
-        let others = self.env.workers_concerned(&query);
+        let others = self.env.shared.workers_concerned(self.env.number, &query);
         let query = Arc::new(query);
         let handle = self.queries.begin(asker, Arc::clone(&query), others.len() + 1, self.env.now.mono_us);
         self.env.post_query(&others, handle, &query);

@@ -25,7 +25,7 @@ impl<E: Execute> Worker<E> {
             self.subscriptions.take_channel_routes(&mut self.env, &before);
         }
         self.subscriptions.forget_names(&mut self.env);
-        self.env.mark_routed();
+        self.env.clients.mark_routed(&self.env.config);
         self.subscriptions.restart_all_noloop(&mut self.env);
         self.env.adopt_users(&mut self.subscriptions, None);
         self.tell_ended();

@@ -10,7 +10,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn run_timers(&mut self) {
         self.env.lanes.dialling.look_again();
         if self.env.lag.puts_off() {
-            return self.env.lag.put_off(self.env.now.mono_us + self.env.busy_interval_us());
+            return self.env.lag.put_off(self.env.now.mono_us + self.env.config.busy_interval_us());
         }
         if self.env.engine_at_us > 0 && self.env.now.mono_us >= self.env.engine_at_us || self.env.cron_at_us == 0 {
             self.blocking.tick_engine(&mut self.env, &mut self.subscriptions);
@@ -31,7 +31,7 @@ impl<E: Execute> Worker<E> {
         if is_due
             || self.env.is_cron_slow
                 && self.env.is_busy
-                && self.env.cron_at_us > self.env.now.mono_us + self.env.busy_interval_us()
+                && self.env.cron_at_us > self.env.now.mono_us + self.env.config.busy_interval_us()
         {
             self.come_due(|this| this.run_cron(is_due));
         }

@@ -5,6 +5,7 @@ use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use crate::slab::Handle;
+use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction, WorkerId};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 impl<E: Execute> Env<E> {
     /// A client's request is answered by several workers: its reply gets a place, if one is wanted. `Err`: nothing is asked.
     pub(crate) fn expect_answers(&mut self, index: ClientId, is_large: bool) -> Result<Option<Asker>, Flow> {
-        if is_large && self.settle_before(index).is_none() {
+        if is_large && self.clients.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
         let asker = self.clients.expect_reply(index).ok_or(Flow::Stop)?;
@@ -22,12 +23,6 @@ impl<E: Execute> Env<E> {
             return Err(Flow::Next);
         }
         Ok(asker)
-    }
-
-    /// The other workers that have anything to answer.
-    pub(crate) fn workers_concerned(&self, query: &Query) -> Vec<WorkerId> {
-        let others = self.shared.workers().filter(|(worker, _)| *worker != self.number);
-        others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect()
     }
 
     /// Puts a query to other workers.
@@ -46,5 +41,13 @@ impl<E: Execute> Env<E> {
     fn post(&mut self, worker: WorkerId, content: Content) {
         let mail = Mail::Query(Box::new(QueryMessage(content)));
         self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
+    }
+}
+
+impl Shared {
+    /// The other workers that have anything to answer.
+    pub(crate) fn workers_concerned(&self, number: WorkerId, query: &Query) -> Vec<WorkerId> {
+        let others = self.workers().filter(|(worker, _)| *worker != number);
+        others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect()
     }
 }

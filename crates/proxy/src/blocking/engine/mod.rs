@@ -39,7 +39,7 @@ impl Blocking {
         row: &'static Row,
         request: &Request<'_>,
     ) -> Flow {
-        if env.settle_before(index).is_none() {
+        if env.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         let mut reply = Vec::new();

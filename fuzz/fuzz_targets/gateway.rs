@@ -10,7 +10,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use respool_command::{EventClasses, Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Action, ConnId, Credentials, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId, WritePolicy};
+use respool_connection::{
+    Action, ConnId, Credentials, DialFailure, Endpoint, FlushPolicy, Machine, Now, Peer, Service, ServiceAction, WorkerId,
+};
 use respool_proxy::{
     Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Mail, NodeConfig, PoolMode, ProcessBudget,
     ProcessFacts, Reconnects, Shared, Timeouts, UserLimits, Worker, WorkerSetup,
@@ -210,11 +212,10 @@ fn config(shape: u8) -> Config {
         },
         clients_max: 8,
         databases: 16,
-        write_policy: WritePolicy::ReplyClock,
         seeing: Default::default(),
         dials_ahead: false,
         integrity,
-        gather_us: if shape & 32 != 0 { 200 } else { 0 },
+        flush: if shape & 32 != 0 { FlushPolicy::Adaptive { delay_us_max: 200 } } else { FlushPolicy::Immediate },
         allows_admin: true,
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: LaneLimits {

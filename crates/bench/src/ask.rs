@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use respool_connection::{
-    Action, BufferPool, ConnId, DialFailure, Endpoint, Event, Identity, Machine, Now, Peer, Service, ServiceAction,
-    Shake, Upstream, WritePolicy,
+    Action, BufferPool, ConnId, DialFailure, Endpoint, Event, FlushPolicy, Identity, Machine, Now, Peer, Service,
+    ServiceAction, Shake, Upstream,
 };
 use respool_net::tls::TlsClients;
 use respool_wire::{ReplyLimits, Value};
@@ -25,7 +25,7 @@ pub(crate) fn ask(
     questions: &[&[&[u8]]],
 ) -> Result<Vec<Value>, String> {
     let (report, answers) = channel();
-    let mut upstream = Upstream::new(identity.clone(), WritePolicy::EachTurn);
+    let mut upstream = Upstream::new(identity.clone(), FlushPolicy::EachTurn);
     let mut pool = BufferPool::new();
     for words in questions {
         upstream.send(Some(()), 0, &mut pool, |out| out.extend_from_slice(&request(words)));

@@ -47,7 +47,7 @@ impl Client {
     pub fn new(address: &str) -> Self {
         let (protocol, pacing) = (Protocol::Resp3, Pacing::Pipelined);
         let identity = Identity { protocol, pacing, ..Identity::default() };
-        let mut up = Upstream::new(identity, WritePolicy::EachTurn);
+        let mut up = Upstream::new(identity, FlushPolicy::EachTurn);
         up.set_pushes(Pushes::Delivered);
         let (pool, reconnect, since) = (BufferPool::new(), Reconnect::default(), Instant::now());
         let (address, channels, pushes) = (address.to_owned(), Vec::new(), VecDeque::new());

@@ -37,27 +37,6 @@ pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
 /// to be of use and is replaced.
 pub const TOMBSTONES_MAX: usize = 100_000;
 
-/// Bytes that may wait behind outstanding replies before they are written anyway: a few segments of loopback or Ethernet.
-pub const HELD_BYTES_MAX: usize = 16 * 1024;
-
-/// The round trip above which nothing is held back, in microseconds. Holding costs at most one round trip, so it is only
-/// done where that is shorter than a scheduler's time slice.
-pub const HELD_ROUND_TRIP_US_MAX: u64 = 300;
-
-/// Outstanding requests up to which a connection's replies are waited for before clients are read again. With more, node
-/// and proxy have work enough to do at the same time.
-pub const PATIENT_OUTSTANDING_MAX: usize = 1024;
-
-/// How long bytes may be held back, in microseconds. Reached only when the node stops answering while it is owed for.
-pub const HELD_AGE_US_MAX: u64 = 1_000;
-
-/// Batches smaller than this are not worth filling, in requests per write.
-pub const FILLING_BATCH_MIN: usize = 8;
-
-/// How long a batch that is smaller than usual may wait for clients that are about to send more, in microseconds; never
-/// longer than half a round trip either, so that it cannot cost more than it may gain.
-pub const FILLING_US_MAX: u64 = 200;
-
 /// Unanswered batches of one connection whose requests are kept for the slow log. With more, the node is far behind and the
 /// first of them tell why.
 pub const RECORDED_BATCHES_MAX: usize = 64;

@@ -3,8 +3,8 @@
 //! The loop owns sockets and clocks, the machine owns meaning. A turn of the loop is: [`Machine::begin_turn`] with the time,
 //! one read for each ready connection, timers, [`Machine::end_turn`], then all actions and all outboxes. All bytes
 //! for one connection that became ready during a turn leave in one write. The machine may hold bytes back for a later turn so
-//! that more of them share a write: [`Machine::poll_output`] does not name their connection then, [`Machine::awaits`] says what
-//! the loop should wait for, and [`Machine::next_wakeup_us`] when they leave at the latest.
+//! that more of them share a write: [`Machine::poll_output`] does not name their connection then, [`Machine::wait`] says what
+//! the loop waits for, and [`Machine::next_wakeup_us`] when they leave at the latest.
 
 use crate::Endpoint;
 use std::sync::Arc;
@@ -120,25 +120,23 @@ pub enum Action<ServiceAction> {
     Service(ServiceAction),
 }
 
-/// Who is worth waking up for.
+/// What a loop waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaits {
+pub enum Wait {
     /// Whatever comes first.
     Anything,
-    /// Nodes. While replies of some that answer promptly are outstanding, what clients send would only be held back for them,
-    /// so they need not be looked at.
+    /// Bytes of nodes. What clients send need not be read before.
     Nodes {
         /// Not for longer, on the monotonic clock of [`Now`].
         until_us: u64,
     },
-    /// Nodes. So many clients ask that what they send had better gather.
-    Crowd {
-        /// Not for longer, on the monotonic clock of [`Now`].
+    /// First others may run once, so that clients on the same core can send; then bytes of nodes. If others did run, or the time
+    /// has come, the loop looks at once. Where it cannot let others run, or they have run already, it calls
+    /// [`Machine::flush_held`].
+    Yielding {
+        /// Not for longer, on the monotonic clock of [`Now`]. A time that has passed: not at all.
         until_us: u64,
     },
-    /// Clients that are expected to send at any moment, while bytes are held back for them. The loop lets others run and
-    /// looks again without waiting.
-    Clients,
 }
 
 /// A component with connections that a loop drives: a pool of a client library needs no more. See the module's text for the order of
@@ -215,13 +213,23 @@ pub trait Machine {
     /// `conn` can take bytes again after a short write. The machine lists it in [`Self::poll_output`] if it still wants.
     fn handle_writable(&mut self, conn: ConnId);
 
-    /// Who is worth waking up for.
-    fn awaits(&self) -> Awaits {
-        Awaits::Anything
+    /// What the loop waits for before the next turn.
+    fn wait(&self) -> Wait {
+        Wait::Anything
     }
 
-    /// The loop cannot look again soon, or has given clients their chance to send: nothing is held back for them any longer.
-    fn stop_expecting(&mut self) {}
+    /// Others have run, or cannot: what is held for requests of clients is written in the next turn.
+    fn flush_held(&mut self) {}
+
+    /// Whether the loop tells by [`Self::handle_waited`] how long it waits, which costs it one look at the clock a turn.
+    fn measures_waits(&self) -> bool {
+        false
+    }
+
+    /// The loop has waited for so long, before it begins a turn.
+    fn handle_waited(&mut self, waited_us: u64) {
+        let _ = waited_us;
+    }
 
     /// When [`Self::end_turn`] wants to run next even if nothing happens, on the monotonic clock of [`Now`].
     fn next_wakeup_us(&self) -> Option<u64>;

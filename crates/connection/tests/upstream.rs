@@ -1,6 +1,6 @@
 //! A connection to a node as a client library uses it: with tickets of its own, and with pushes.
 
-use respool_connection::{BufferPool, Event, Fault, Identity, Outbox, Pushes, Segments, Shake, Upstream, WritePolicy};
+use respool_connection::{BufferPool, Event, Fault, FlushPolicy, Identity, Outbox, Pushes, Segments, Shake, Upstream};
 use respool_wire::{Protocol, ReplyLimits};
 use std::io::Write;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ struct Node {
 impl Node {
     fn ready(protocol: Protocol) -> Self {
         let identity = Identity { protocol, ..Identity::default() };
-        let mut this = Self { up: Upstream::new(identity, WritePolicy::EachTurn), pool: BufferPool::new(), now_us: 1 };
+        let mut this = Self { up: Upstream::new(identity, FlushPolicy::EachTurn), pool: BufferPool::new(), now_us: 1 };
         this.up.begin_dial();
         this.up.handle_connected(this.now_us, &mut this.pool);
         let answers: &[&[u8]] = if protocol == Protocol::Resp3 { &[b"%0\r\n", b"+PONG\r\n"] } else { &[b"+PONG\r\n"] };
@@ -162,7 +162,7 @@ fn what_is_taken_to_be_written_counts_as_sent_and_no_more() {
 #[test]
 fn a_large_value_leaves_in_segments_without_a_copy() {
     let mut pool = BufferPool::new();
-    let mut up: Upstream<Option<u32>, Segments<Arc<[u8]>>> = Upstream::new(Identity::default(), WritePolicy::EachTurn);
+    let mut up: Upstream<Option<u32>, Segments<Arc<[u8]>>> = Upstream::new(Identity::default(), FlushPolicy::EachTurn);
     let value: Arc<[u8]> = vec![b'x'; 100_000].into();
     up.begin_dial();
     for ticket in 0..2 {

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// A timer that one poll listens to.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+pub(crate) struct WakeTimer {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     timer: Option<std::os::fd::OwnedFd>,
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-impl Alarm {
+impl WakeTimer {
     /// A timer that makes the poll of `registry` return.
     pub(crate) fn new(registry: &Registry) -> Self {
         use mio::unix::SourceFd;
@@ -43,7 +43,7 @@ impl Alarm {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-impl Alarm {
+impl WakeTimer {
     pub(crate) fn new(_: &Registry) -> Self {
         Self {}
     }
@@ -61,11 +61,11 @@ mod tests {
     #[test]
     fn it_ends_every_wait_that_it_was_set_for() {
         let mut poll = Poll::new().unwrap();
-        let alarm = Alarm::new(poll.registry());
+        let timer = WakeTimer::new(poll.registry());
         let mut events = Events::with_capacity(1);
         for _ in 0..3 {
             let begin = std::time::Instant::now();
-            assert!(alarm.set(Duration::from_micros(200)));
+            assert!(timer.set(Duration::from_micros(200)));
             poll.poll(&mut events, Some(Duration::from_secs(60))).unwrap();
             assert!(begin.elapsed() >= Duration::from_micros(200));
             assert!(begin.elapsed() < Duration::from_secs(60), "nothing rang");

@@ -9,7 +9,7 @@ use respool_connection::Now;
 
 /// When the worker may give up its core.
 #[derive(Debug, Default)]
-pub(crate) struct Glance {
+pub(crate) struct CoreYield {
     /// Not before then.
     again_us: u64,
     /// How long the last pause was; 0 if yields have been short.
@@ -18,7 +18,7 @@ pub(crate) struct Glance {
     had_others: bool,
 }
 
-impl Glance {
+impl CoreYield {
     pub(crate) fn may_yield(&self, now: Now) -> bool {
         !self.had_others && now.mono_us >= self.again_us
     }
@@ -56,28 +56,28 @@ mod tests {
 
     #[test]
     fn short_yields_go_on_and_long_ones_pause_ever_longer() {
-        let mut glance = Glance::default();
-        assert!(glance.may_yield(at(1)));
-        glance.note(at(1), at(1 + YIELD_ALONE_US_MAX));
-        assert!(glance.may_yield(at(1)), "the core was not wanted");
-        glance.note(at(1), at(1 + YIELD_US_MAX));
-        assert!(!glance.may_yield(at(1)), "others have had it once");
-        glance.begin();
-        assert!(glance.may_yield(at(2)));
+        let mut core_yield = CoreYield::default();
+        assert!(core_yield.may_yield(at(1)));
+        core_yield.note(at(1), at(1 + YIELD_ALONE_US_MAX));
+        assert!(core_yield.may_yield(at(1)), "the core was not wanted");
+        core_yield.note(at(1), at(1 + YIELD_US_MAX));
+        assert!(!core_yield.may_yield(at(1)), "others have had it once");
+        core_yield.begin();
+        assert!(core_yield.may_yield(at(2)));
         let mut now = 10;
         let mut pause = 0;
         for _ in 0..20 {
-            glance.note(at(now), at(now + YIELD_US_MAX + 1));
+            core_yield.note(at(now), at(now + YIELD_US_MAX + 1));
             now += YIELD_US_MAX + 1;
-            assert!(!glance.may_yield(at(now)));
-            assert!(glance.pause_us >= pause && glance.pause_us <= YIELD_PAUSE_US_MAX);
-            pause = glance.pause_us;
+            assert!(!core_yield.may_yield(at(now)));
+            assert!(core_yield.pause_us >= pause && core_yield.pause_us <= YIELD_PAUSE_US_MAX);
+            pause = core_yield.pause_us;
             now += pause;
-            glance.begin();
-            assert!(glance.may_yield(at(now)));
+            core_yield.begin();
+            assert!(core_yield.may_yield(at(now)));
         }
-        glance.note(at(now), at(now + 1));
-        glance.note(at(now), at(now + YIELD_US_MAX + 1));
-        assert_eq!(glance.pause_us, YIELD_PAUSE_US_MIN);
+        core_yield.note(at(now), at(now + 1));
+        core_yield.note(at(now), at(now + YIELD_US_MAX + 1));
+        assert_eq!(core_yield.pause_us, YIELD_PAUSE_US_MIN);
     }
 }

@@ -5,7 +5,7 @@ use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::nodes::id::{NodeId, NodeRange};
 use crate::reply::integrity::IntegrityTerms;
 use respool_command::EventClasses;
-use respool_connection::{Credentials, Endpoint, WritePolicy};
+use respool_connection::{Credentials, Endpoint, FlushPolicy};
 use respool_route::{PoolMode, Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};
 use std::sync::Arc;
@@ -233,10 +233,8 @@ pub struct Config {
     pub databases: u32,
     /// The events of the embedded engine's keys that are published.
     pub keyspace_events: EventClasses,
-    /// When bytes for a node are written.
-    pub write_policy: WritePolicy,
-    /// How long a request may wait for those of others where many clients ask, in microseconds; 0: not at all.
-    pub gather_us: u64,
+    /// When requests are written to shared connections.
+    pub flush: FlushPolicy,
     /// What is looked at.
     pub seeing: crate::observe::terms::Terms,
     /// Whether nodes are dialled at the start, before any request, and identified (HELLO, INFO).

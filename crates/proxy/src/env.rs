@@ -185,7 +185,10 @@ impl<E: Execute> Env<E> {
         debug_assert!(self.ended.is_empty(), "features have been told of all that ended before");
         self.now = now;
         self.is_patient = None;
-        self.clients.crowd.begin_turn(std::mem::take(&mut self.lanes.is_gathering));
+        if self.config.flush.is_adaptive() {
+            let reads = self.counters.client_reads.value();
+            self.clients.arrivals.begin_turn(now.mono_us, reads, self.lanes.held.is_for_arrivals());
+        }
         self.counters.turns.add(1);
     }
 

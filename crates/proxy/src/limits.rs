@@ -173,9 +173,6 @@ pub const PING_FRESH_US: u64 = 100_000;
 /// account. A longer one is answered here.
 pub const PING_TEXT_BYTES_MAX: usize = 64;
 
-/// Lanes up to which a worker looks at all of them in every turn to decide whether to wait for nodes alone.
-pub const PATIENT_LANES_MAX: usize = 64;
-
 /// A shared connection that begins to bring a reply of this size is its client's own from then on, in bytes: a millisecond
 /// of a fast network, for which the replies of other clients are blocked.
 pub const LARGE_REPLY_BYTES: usize = 1 << 20;
@@ -200,29 +197,6 @@ pub const PIECES_QUEUE_BYTES: usize = 256 * 1024;
 /// A client that sends nothing for this long in the middle of a large request, although it is read, is disconnected, in
 /// microseconds: it has a connection to a node to itself.
 pub const STALLED_REQUEST_US: u64 = 30_000_000;
-
-/// A client that asks again within this time after its replies were written is expected to do so the next time, in
-/// microseconds. Longer than a client needs for a round of its own loop, far shorter than a person or a database.
-pub const PROMPT_US_MAX: u64 = 1_000;
-
-/// Fewer clients than this are not waited for: their requests would not make a batch much larger.
-pub const AWAITED_MIN: usize = 4;
-
-/// A request may wait for those of others for this part of the time that its client let pass since its last one, as a
-/// divisor: clients of a closed loop lose six in a hundred at most, and gain more by cheaper requests.
-pub const CROWD_PART: u64 = 16;
-
-/// How long requests are counted to know how often they come, in microseconds: fifty at the rate where it begins to matter.
-pub const CROWD_WINDOW_US: u64 = 2_500;
-
-/// So many requests must be expected to come meanwhile, or waiting is not worth it.
-pub const GATHERED_MIN: u64 = 2;
-
-/// A batch for a node that has as many requests does not wait for more: what a write costs is shared well enough.
-pub const GATHERED_ENOUGH: usize = 16;
-
-/// The longest that `gather` may let requests wait for others, in microseconds.
-pub const GATHERED_US_MAX: u64 = 1_000;
 
 /// More than the process's budget by this share of it, as a divisor, and the largest client is disconnected at once.
 pub const PRESSURE_EXCESS_DIVISOR: usize = 8;

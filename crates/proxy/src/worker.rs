@@ -37,7 +37,8 @@ use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::workers::query::Queries;
 use respool_command::Execute;
-use respool_connection::{Action, Awaits, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::flush::Held;
+use respool_connection::{Action, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction, Wait};
 
 /// The state of one worker.
 #[derive(Debug)]
@@ -288,7 +289,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn end_turn(&mut self) {
-        self.env.lanes.is_filling = false;
+        self.env.lanes.held = Held::default();
         if self.env.engine.is_some() {
             if self.env.slices.script.is_some() {
                 self.go_on_with_script();
@@ -378,12 +379,20 @@ impl<E: Execute> Machine for Worker<E> {
         }
     }
 
-    fn awaits(&self) -> Awaits {
-        self.env.awaits()
+    fn wait(&self) -> Wait {
+        self.env.wait()
     }
 
-    fn stop_expecting(&mut self) {
-        self.env.stop_expecting();
+    fn flush_held(&mut self) {
+        self.env.flush_held();
+    }
+
+    fn measures_waits(&self) -> bool {
+        self.env.config.flush.is_adaptive()
+    }
+
+    fn handle_waited(&mut self, waited_us: u64) {
+        self.env.note_waited(waited_us);
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {

@@ -14,8 +14,6 @@ mod classes;
 mod clocks;
 #[path = "hostile/costs.rs"]
 mod costs;
-#[path = "hostile/crowd.rs"]
-mod crowd;
 #[path = "hostile/dials.rs"]
 mod dials;
 #[path = "hostile/doubt.rs"]
@@ -26,6 +24,8 @@ mod draining;
 mod endings;
 #[path = "hostile/farewell.rs"]
 mod farewell;
+#[path = "hostile/flush_delay.rs"]
+mod flush_delay;
 #[path = "hostile/following.rs"]
 mod following;
 #[path = "hostile/following_all.rs"]

@@ -71,13 +71,12 @@ impl Load {
 }
 
 /// Who is compared.
-const CONTESTANTS: [Contestant; 6] = [
+const CONTESTANTS: [Contestant; 5] = [
     Contestant { subject: Subject::Direct, arguments: &[] },
     Contestant { subject: Subject::Twemproxy, arguments: &[] },
     Contestant { subject: Subject::Respool, arguments: &[] },
-    Contestant { subject: Subject::Respool, arguments: &["--gather", "100us"] },
+    Contestant { subject: Subject::Respool, arguments: &["--flush", "adaptive"] },
     Contestant { subject: Subject::Baseline, arguments: &[] },
-    Contestant { subject: Subject::Baseline, arguments: &["--gather", "off"] },
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -472,7 +471,7 @@ mod tests {
     fn what_was_measured_comes_back_from_the_file() {
         let measured = Measured {
             load: Load { connections: 50, rate: 1_000 },
-            contestant: "respool --gather 100us".into(),
+            contestant: "respool --flush adaptive".into(),
             p50_us: 95.0,
             p99_us: 287.5,
             p999_us: 900.0,

@@ -1,6 +1,6 @@
 //! One connection of the load, and what is kept for each of its requests until it is answered.
 
-use respool_connection::{Identity, Ticket, Upstream, WritePolicy};
+use respool_connection::{FlushPolicy, Identity, Ticket, Upstream};
 
 /// One connection.
 pub(super) struct Connection {
@@ -20,7 +20,7 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(node: usize, identity: &Identity) -> Self {
         Self {
-            upstream: Upstream::new(identity.clone(), WritePolicy::EachTurn),
+            upstream: Upstream::new(identity.clone(), FlushPolicy::EachTurn),
             node,
             written_ns: None,
             is_listed: false,

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use respool_connection::{
-    Action, BufferPool, ConnId, DialFailure, Endpoint, Event, Machine, Now, Peer, Pushes, Service, ServiceAction,
-    Upstream, WritePolicy,
+    Action, BufferPool, ConnId, DialFailure, Endpoint, Event, FlushPolicy, Machine, Now, Peer, Pushes, Service,
+    ServiceAction, Upstream,
 };
 use respool_wire::{Part, ReplyKind, ReplyLimits, elements, encode_request, part};
 
@@ -125,7 +125,7 @@ impl Experiment {
             roles.extend((0..plan.publishing).map(Role::Publisher));
         }
         let connection = |role| {
-            let mut upstream = Upstream::new(target.identity.clone(), WritePolicy::EachTurn);
+            let mut upstream = Upstream::new(target.identity.clone(), FlushPolicy::EachTurn);
             if matches!(role, Role::Subscriber(_) | Role::Caller) {
                 upstream.set_pushes(Pushes::Only);
             }

@@ -9,7 +9,7 @@ use crate::ErrorKind;
 use crate::limits::READ_BYTES;
 use bytes::Bytes;
 use respool_connection::{
-    BufferPool, DialAdvice, Fault, Identity, Outbox, Segments, Shake, Ticket, Upstream, WritePolicy,
+    BufferPool, DialAdvice, Fault, FlushPolicy, Identity, Outbox, Segments, Shake, Ticket, Upstream,
 };
 use respool_wire::ReplyLimits;
 use std::io;
@@ -126,7 +126,7 @@ pub(crate) fn greet<T: Ticket>(
     identity: Identity,
     until: Instant,
 ) -> Result<(Upstream<T, Segments<Bytes>>, BufferPool), Failure> {
-    let (mut upstream, mut pool) = (Upstream::new(identity, WritePolicy::EachTurn), BufferPool::new());
+    let (mut upstream, mut pool) = (Upstream::new(identity, FlushPolicy::EachTurn), BufferPool::new());
     upstream.begin_dial();
     upstream.handle_connected(0, &mut pool);
     shake_hands(link, until, &mut Alone(&mut upstream, &mut pool))?;

@@ -46,7 +46,7 @@ pub(crate) use wakes::Wakes;
 
 use crate::{Config, ErrorKind, Outcome};
 use bytes::Bytes;
-use respool_connection::{BufferPool, Reconnect, Segments, Upstream, WritePolicy};
+use respool_connection::{BufferPool, FlushPolicy, Reconnect, Segments, Upstream};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -149,7 +149,7 @@ impl Core {
     #[cfg_attr(not(feature = "tokio"), allow(unused_variables, reason = "the driver needs it"))]
     fn with(config: Config, large: Option<large::Large>, core: &std::sync::Weak<Self>) -> Self {
         let state = State {
-            upstream: Upstream::new(config.identity.clone(), WritePolicy::EachTurn),
+            upstream: Upstream::new(config.identity.clone(), FlushPolicy::EachTurn),
             pool: BufferPool::new(),
             slots: slots::Slots::default(),
             link: None,

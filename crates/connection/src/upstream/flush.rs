@@ -1,34 +1,31 @@
-//! When queued requests are written: at once, or together with those that are about to come.
+//! What the flush policy is told of a connection, and its decision.
 
-use super::write_timing::{Patience, WritePolicy};
 use super::{Phase, Upstream};
-use crate::limits::{
-    FILLING_BATCH_MIN, FILLING_US_MAX, HELD_AGE_US_MAX, HELD_BYTES_MAX, HELD_ROUND_TRIP_US_MAX, PATIENT_OUTSTANDING_MAX,
-};
+use crate::flush::{Arrivals, Flush, Link, Pending, RepliesDue, WakeOn};
 use crate::{Outbox, Ticket};
 
 impl<T: Ticket, O: Outbox> Upstream<T, O> {
-    /// Whether bytes are written at the end of this turn.
+    /// Whether bytes are written at the end of this turn, or held; `None`: there are none that could be.
     #[inline]
-    pub fn wants_write(&self, now_us: u64) -> bool {
+    pub fn decide_flush(&self, now_us: u64, arrivals: &Arrivals) -> Option<Flush> {
         match self.phase {
-            Phase::Idle | Phase::Dialing => false,
-            Phase::Shaking(_) => !self.greeting.is_empty(),
-            Phase::Ready => !self.output.is_empty() && !self.is_held(now_us) && !self.is_curbed(),
+            Phase::Idle | Phase::Dialing => None,
+            Phase::Shaking(_) => (!self.greeting.is_empty()).then_some(Flush::Now),
+            Phase::Ready if self.output.is_empty() => None,
+            Phase::Ready => Some(match &self.ramp {
+                // The node was away, and is not sent more yet.
+                Some(ramp) if ramp.allowed() == 0 => {
+                    Flush::Hold { until_us: ramp.again_us(), wake_on: WakeOn::Anything }
+                }
+                _ => self.timing.policy.decide(now_us, &self.pending(), &self.link(), arrivals),
+            }),
         }
     }
 
-    /// Whether what waits must go on waiting, because the node was away.
-    fn is_curbed(&self) -> bool {
-        self.ramp.as_ref().is_some_and(|ramp| ramp.allowed() == 0)
-    }
-
-    /// Whether waiting bytes may wait longer at all, for whatever reason there is: the node is near, and they are few.
+    /// Whether bytes are written at the end of this turn, whatever clients are expected to send.
     #[inline]
-    fn may_hold(&self) -> bool {
-        self.timing.policy == WritePolicy::ReplyClock
-            && self.output.len() < HELD_BYTES_MAX
-            && self.round_trip.shortest_us < HELD_ROUND_TRIP_US_MAX
+    pub fn wants_write(&self, now_us: u64) -> bool {
+        self.decide_flush(now_us, &Arrivals::NONE) == Some(Flush::Now)
     }
 
     /// Requests that wait to be written.
@@ -37,61 +34,36 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.tickets.len() - self.tickets.outstanding()
     }
 
-    /// Whether waiting bytes are better written with the next replies.
-    fn is_held(&self, now_us: u64) -> bool {
-        self.may_hold()
-            && self.tickets.outstanding() > self.tickets.expired()
-            && !self.timing.has_reply_come
-            && now_us.saturating_sub(self.timing.held_since_us) < HELD_AGE_US_MAX
-    }
-
-    /// Whether fewer requests wait than are usually written at once.
+    /// What is queued.
     #[inline]
-    pub fn is_batch_small(&self) -> bool {
-        self.timing.usual_batch >= FILLING_BATCH_MIN * 16 && self.batch() * 16 < self.timing.usual_batch
+    pub fn pending(&self) -> Pending {
+        Pending {
+            requests: self.batch(),
+            bytes: self.output.len(),
+            since_us: self.timing.held_since_us,
+            usual_requests: self.timing.usual_batch,
+        }
     }
 
-    /// Whether what waits is little and has not waited long: if clients are about to send more, it is better written
-    /// together.
+    /// What is known of the connection.
     #[inline]
-    pub fn is_filling(&self, now_us: u64) -> bool {
-        self.is_batch_small()
-            && self.may_hold()
-            && self.is_ready()
-            && now_us.saturating_sub(self.timing.held_since_us) < FILLING_US_MAX.min(self.round_trip.smoothed_us / 2)
-    }
-
-    /// Since when what waits has been waiting.
-    pub fn held_since_us(&self) -> u64 {
-        self.timing.held_since_us
-    }
-
-    /// Whether what waits may wait for the requests of others: they are not `enough` yet.
-    #[inline]
-    pub fn may_gather(&self, enough: usize) -> bool {
-        self.may_hold() && self.is_ready() && self.batch() < enough && self.round_trip.shortest_us > 0
+    pub fn link(&self) -> Link {
+        Link {
+            awaits_reply: self.tickets.outstanding() > self.tickets.expired() && !self.timing.has_reply_come,
+            round_trip_us: self.round_trip.smoothed_us,
+            shortest_us: self.round_trip.shortest_us,
+            queue_us: self.round_trip.queue_us(),
+        }
     }
 
     /// Whether waiting for this connection's next bytes alone is worth it.
-    pub fn patience(&self, now_us: u64) -> Patience {
+    pub fn replies_due(&self, now_us: u64) -> RepliesDue {
         match self.phase {
             Phase::Ready => {}
-            Phase::Idle => return Patience::NothingOwed,
-            Phase::Dialing | Phase::Shaking(_) => return Patience::None,
+            Phase::Idle => return RepliesDue::None,
+            Phase::Dialing | Phase::Shaking(_) => return RepliesDue::Late,
         }
-        let Some(since_us) = self.tickets.oldest_us() else { return Patience::NothingOwed };
-        let until_us = since_us + HELD_AGE_US_MAX;
-        let is_prompt = self.timing.policy == WritePolicy::ReplyClock
-            && self.round_trip.shortest_us > 0
-            && self.round_trip.shortest_us < HELD_ROUND_TRIP_US_MAX
-            && self.tickets.outstanding() <= PATIENT_OUTSTANDING_MAX
-            && now_us < until_us;
-        if is_prompt { Patience::Until(until_us) } else { Patience::None }
-    }
-
-    /// When held bytes have to be looked at again, if nothing happens before.
-    pub fn held_until_us(&self) -> u64 {
-        let held_until_us = self.timing.held_since_us + HELD_AGE_US_MAX;
-        self.ramp.as_ref().map_or(held_until_us, |ramp| held_until_us.max(ramp.again_us()))
+        let Some(oldest_us) = self.tickets.oldest_us() else { return RepliesDue::None };
+        self.timing.policy.replies_due(now_us, &self.link(), self.tickets.outstanding(), oldest_us)
     }
 }

@@ -14,19 +14,19 @@ mod event;
 mod flush;
 mod receive;
 mod reply_reader;
-mod round_trip;
 mod write_timing;
 
 pub use event::{Event, Pushes};
-pub use write_timing::{Patience, WritePolicy};
 
+use crate::flush::RoundTrip;
 use crate::handshake::Progress;
 use crate::in_flight::{InFlight, Recorder};
 use crate::slow_start::Ramp;
-use crate::{BufferPool, Credentials, Handshake, Identity, Outbox, Output, Segments, Server, Ticket, Tickets};
+use crate::{
+    BufferPool, Credentials, FlushPolicy, Handshake, Identity, Outbox, Output, Segments, Server, Ticket, Tickets,
+};
 use reply_reader::ReplyReader;
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, Scan};
-use round_trip::RoundTrip;
 use std::fmt;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ pub struct Upstream<T, O = Output> {
 
 impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// A connection that does not exist yet.
-    pub fn new(identity: Identity, policy: WritePolicy) -> Self {
+    pub fn new(identity: Identity, policy: FlushPolicy) -> Self {
         Self {
             identity,
             phase: Phase::Idle,
@@ -201,8 +201,13 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.round_trip.shortest_us
     }
 
+    /// When queued requests are written.
+    pub fn policy(&self) -> FlushPolicy {
+        self.timing.policy
+    }
+
     /// Sets when queued requests are written.
-    pub fn set_policy(&mut self, policy: WritePolicy) {
+    pub fn set_policy(&mut self, policy: FlushPolicy) {
         self.timing.policy = policy;
     }
 

@@ -3,9 +3,9 @@
 //! A reply that has not fully arrived is collected, or passed on in pieces if it is large and its ticket takes them.
 
 use super::event::{Event, Pushes};
-use super::round_trip::RoundTrip;
 use super::{Fault, Upstream};
 use crate::buffer::occupied_bytes;
+use crate::flush::RoundTrip;
 use crate::in_flight::Recorder;
 use crate::limits::CUT_THROUGH_BYTES;
 use crate::{Outbox, Ticket};

@@ -27,17 +27,17 @@ use crate::peer_liveness::Vigil;
 use crate::readiness::{Event, Events};
 use crate::resolver::Resolver;
 use crate::sockets::{Permit, Side, Sockets};
-use crate::timerfd::Alarm;
+use crate::timerfd::WakeTimer;
 use crate::tls::TlsClients;
 use crate::tls::accept::Handshakes;
 use crate::transport::Socket;
-use crate::yielding::Glance;
+use crate::yielding::CoreYield;
 use crate::{Listener, TransportOptions};
 use connections::{Connection, Connections};
 use dial_addresses::{Resolving, Silences};
 use mio::{Interest, Poll, Registry, Token, Waker};
 use names::Names;
-use respool_connection::{Action, Awaits, ConnId, Now, Peer, Role, Service, ServiceAction, WorkerId};
+use respool_connection::{Action, ConnId, Now, Peer, Role, Service, ServiceAction, Wait, WorkerId};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ pub struct Worker<M: Service> {
     /// The connections to nodes once more, alone: to wait for them and nothing else.
     nodes_poll: Poll,
     /// Ends a wait of `nodes_poll` early.
-    alarm: Alarm,
+    wake_timer: WakeTimer,
     clock: Clock,
     connections: Connections,
     listeners: Vec<Listener>,
@@ -118,7 +118,7 @@ pub struct Worker<M: Service> {
     /// When the log was last told of that.
     complained_us: Option<u64>,
     is_exiting: bool,
-    glance: Glance,
+    core_yield: CoreYield,
     vigil: Vigil,
     /// The same for client connections.
     client_vigil: Vigil,
@@ -140,7 +140,7 @@ impl<M: Service> Worker<M> {
         let mut worker = Self {
             machine: setup.machine,
             poll,
-            alarm: Alarm::new(nodes_poll.registry()),
+            wake_timer: WakeTimer::new(nodes_poll.registry()),
             nodes_poll,
             clock: Clock::new(),
             connections: Connections::default(),
@@ -166,7 +166,7 @@ impl<M: Service> Worker<M> {
             accept_again_us: None,
             complained_us: None,
             is_exiting: false,
-            glance: Glance::default(),
+            core_yield: CoreYield::default(),
             client_vigil: Vigil::over_clients(),
             look_us: None,
             client_looked_at: 0,
@@ -201,15 +201,21 @@ impl<M: Service> Worker<M> {
                 || !is_settled
                 || is_anybody_left
                 || self.has_non_clients() && (self.handshakes.is_any_ready() || self.lingering.is_any_ready());
-            let timeout_us = match has_left_over || self.wait(&mut nodes_events, now)? {
-                true => Some(0),
-                false => self.timeout_us(now),
+            let mut waits_since_us = None;
+            let timeout_us = if has_left_over {
+                Some(0)
+            } else {
+                waits_since_us = self.machine.measures_waits().then(|| self.clock.now().mono_us);
+                if self.wait(&mut nodes_events, now)? { Some(0) } else { self.timeout_us(now) }
             };
             match events.wait(&mut self.poll, timeout_us) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             }
             now = self.clock.now();
+            if let Some(since_us) = waits_since_us {
+                self.machine.handle_waited(now.mono_us.saturating_sub(since_us));
+            }
             self.machine.begin_turn(now);
             self.take_events(&events, now, std::mem::take(&mut has_mail));
             if self.accept_again_us.is_some_and(|at| at <= now.mono_us) {
@@ -238,23 +244,19 @@ impl<M: Service> Worker<M> {
     /// Waits as the machine wishes, unless that is for anything. Whatever ends the wait, what else is ready is then taken
     /// without another one. Returns whether to look without waiting.
     fn wait(&mut self, events: &mut Events, now: Now) -> io::Result<bool> {
-        let timeout_us = match self.machine.awaits() {
-            Awaits::Anything => {
-                self.glance.begin();
+        let timeout_us = match self.machine.wait() {
+            Wait::Anything => {
+                self.core_yield.begin();
                 return Ok(false);
             }
-            Awaits::Nodes { until_us } => {
-                self.glance.begin();
+            Wait::Nodes { until_us } => {
+                self.core_yield.begin();
                 until_us.saturating_sub(now.mono_us)
             }
-            Awaits::Crowd { until_us } => match self.gathering_us(until_us, now) {
+            Wait::Yielding { until_us } => match self.let_others_run(until_us, now) {
                 Some(timeout_us) => timeout_us,
                 None => return Ok(true),
             },
-            Awaits::Clients => {
-                self.let_others_run(now);
-                return Ok(true);
-            }
         };
         match events.wait(&mut self.nodes_poll, Some(timeout_us)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -263,36 +265,24 @@ impl<M: Service> Worker<M> {
         Ok(true)
     }
 
-    /// How long to sleep so that a crowd's requests can gather; `None`: look at once. On a core that clients share with the
-    /// worker, giving it up once is enough: then all of them have sent what they could, and would wait for a sleeper.
-    fn gathering_us(&mut self, until_us: u64, mut now: Now) -> Option<u64> {
-        if self.glance.had_others() {
-            self.glance.begin();
-            self.machine.stop_expecting();
-            return None;
-        }
-        if self.glance.may_yield(now) {
+    /// Gives up the core, where others may want it. Returns how long to sleep then; `None`: look at once. Once is enough: then all that
+    /// share the core have sent what they could, and would wait for a sleeper.
+    fn let_others_run(&mut self, until_us: u64, mut now: Now) -> Option<u64> {
+        let may_yield = self.core_yield.may_yield(now);
+        if may_yield {
+            let before = self.clock.now();
             std::thread::yield_now();
-            let before = std::mem::replace(&mut now, self.clock.now());
-            self.glance.note(before, now);
-            if self.glance.had_others() {
-                return None;
-            }
+            now = self.clock.now();
+            self.core_yield.note(before, now);
         }
         let timeout_us = until_us.saturating_sub(now.mono_us);
-        (timeout_us > 0 && self.alarm.set(Duration::from_micros(timeout_us))).then_some(timeout_us)
-    }
-
-    /// Where the machine expects clients to send at any moment, the core is theirs first.
-    fn let_others_run(&mut self, now: Now) {
-        if !self.glance.may_yield(now) {
-            self.glance.begin();
-            self.machine.stop_expecting();
-            return;
+        if !may_yield && (timeout_us == 0 || self.core_yield.had_others()) {
+            self.core_yield.begin();
+            self.machine.flush_held();
+            return None;
         }
-        let before = self.clock.now();
-        std::thread::yield_now();
-        self.glance.note(before, self.clock.now());
+        (timeout_us > 0 && !self.core_yield.had_others() && self.wake_timer.set(Duration::from_micros(timeout_us)))
+            .then_some(timeout_us)
     }
 
     fn timeout_us(&self, now: Now) -> Option<u64> {

@@ -36,8 +36,8 @@ impl<E: Execute> Env<E> {
         self.counters.client_bytes_in.add(bytes as u64);
         let Some(session) = self.clients.sessions.at_mut(index) else { return Received::Kept };
         let before_us = std::mem::replace(&mut session.last_active_us, self.now.mono_us);
-        self.clients.crowd.note_asked(self.now.mono_us.saturating_sub(before_us));
-        self.clients.awaited.note_asked(&mut session.pace, self.now.mono_us);
+        let gap_us = self.now.mono_us.saturating_sub(before_us);
+        self.clients.arrivals.note_request(&mut session.pace, gap_us, self.now.mono_us);
         let Some(input) = &mut session.input else { return Received::Fresh };
         input.fill(bytes);
         if session.pause.is_none() {
@@ -87,7 +87,7 @@ impl<E: Execute> Env<E> {
             allowance.charge(self.now.mono_us, bytes);
         }
         if session.down.is_drained() {
-            self.clients.awaited.note_answered(&mut session.pace, self.now.mono_us);
+            self.clients.arrivals.note_answered(&mut session.pace, self.now.mono_us);
         }
         session.account(&self.shared.ledger);
         let has_subscriber = session.subscriber.is_some();

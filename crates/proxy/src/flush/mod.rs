@@ -1,17 +1,15 @@
-//! Whether what is written waits a moment for more: nodes' replies that are on their way, requests that clients are about to send.
+//! Whether what is written waits a moment for more: what the policy ([`respool_connection::flush`]) decides for this worker's
+//! connections, and what the loop waits for meanwhile.
 
-pub(crate) mod arrival_rate;
 pub(crate) mod client;
-pub(crate) mod closed_loop;
 mod lane;
 
 use crate::env::Env;
-use crate::limits::{GATHERED_ENOUGH, PATIENT_LANES_MAX};
 use crate::pool::table::LaneId;
 use crate::session::id::ClientId;
 use respool_command::Execute;
-use respool_connection::limits::{HELD_AGE_US_MAX, HELD_BYTES_MAX};
-use respool_connection::{Awaits, Patience};
+use respool_connection::flush::{FLUSH_LIMITS, Flush, RepliesDue, WakeOn};
+use respool_connection::{FlushPolicy, Wait};
 
 impl<E: Execute> Env<E> {
     /// The next lane to write in this turn.
@@ -23,37 +21,26 @@ impl<E: Execute> Env<E> {
             if this.up.is_slow() {
                 this.up.go_on_slowly(self.now.mono_us);
             }
-            if this.up.wants_write(self.now.mono_us) {
-                if self.clients.crowd.may_wait(
-                    this.up.held_since_us(),
-                    self.now.mono_us,
-                    self.config.gather_us,
-                    self.counters.client_reads.value(),
-                ) && this.up.may_gather(GATHERED_ENOUGH)
-                {
-                    self.lanes.is_gathering = true;
-                    self.lanes.unflushed.push(lane);
-                    continue;
-                }
-                if self.clients.are_awaited() && this.up.is_filling(self.now.mono_us) {
-                    this.is_filling = true;
-                    self.lanes.is_filling = true;
-                    self.lanes.unflushed.push(lane);
-                    continue;
-                }
-                let has_failed_to_fill = std::mem::take(&mut this.is_filling) && this.up.is_batch_small();
-                let may_write = !(this.is_blocked || this.is_behind && this.up.is_ready());
-                if has_failed_to_fill {
-                    self.stop_filling();
-                }
-                if may_write {
-                    if self.lanes[lane].beside.is_some() {
-                        self.lanes.end_batch(lane, self.now, &mut self.clients.pool);
+            match this.up.decide_flush(self.now.mono_us, &self.clients.arrivals) {
+                Some(Flush::Now) => {
+                    let has_waited_in_vain = std::mem::take(&mut this.is_for_clients) && this.up.pending().is_small();
+                    let may_write = !(this.is_blocked || this.is_behind && this.up.is_ready());
+                    if has_waited_in_vain {
+                        self.give_up_clients();
                     }
-                    return Some(lane);
+                    if may_write {
+                        if self.lanes[lane].beside.is_some() {
+                            self.lanes.end_batch(lane, self.now, &mut self.clients.pool);
+                        }
+                        return Some(lane);
+                    }
                 }
-            } else if this.up.is_ready() && this.up.queued_bytes() > 0 {
-                self.lanes.unflushed.push(lane);
+                Some(Flush::Hold { until_us, wake_on }) => {
+                    this.is_for_clients |= wake_on == WakeOn::Clients;
+                    self.lanes.held.note(until_us, wake_on);
+                    self.lanes.unflushed.push(lane);
+                }
+                None => {}
             }
             if self.lanes[lane].is_queue_of_note() {
                 self.lanes.account_queue(&self.shared, lane);
@@ -73,28 +60,26 @@ impl<E: Execute> Env<E> {
     /// Until when the nodes' replies are worth waiting for, and clients need not be looked at.
     pub(crate) fn patient_until_us(&self) -> Option<u64> {
         let shared = &self.lanes.shared;
-        if !self.is_busy || self.is_filling() || shared.len() > PATIENT_LANES_MAX || self.drain_until_us.is_some() {
+        let may_wait = self.is_busy && !self.lanes.held.is_for_clients() && shared.len() <= FLUSH_LIMITS.links_max;
+        if !may_wait || self.drain_until_us.is_some() {
             return None;
         }
         let mut until_us: Option<u64> = None;
         for lane in shared {
-            match self.lanes[*lane].up.patience(self.now.mono_us) {
-                Patience::NothingOwed => {}
-                Patience::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
+            match self.lanes[*lane].up.replies_due(self.now.mono_us) {
+                RepliesDue::None => {}
+                RepliesDue::Until(lane_us) => until_us = Some(until_us.map_or(lane_us, |other| other.min(lane_us))),
                 // One node that may take its time is reason enough to look at clients: theirs may be other nodes.
-                Patience::None => return None,
+                RepliesDue::Late => return None,
             }
         }
         until_us
     }
 
-    pub(crate) fn is_filling(&self) -> bool {
-        self.lanes.is_filling && self.clients.are_awaited()
-    }
-
-    fn stop_filling(&mut self) {
-        self.clients.awaited.give_up();
-        self.lanes.is_filling = false;
+    /// Clients that were expected have not come in time.
+    fn give_up_clients(&mut self) {
+        self.clients.arrivals.give_up_clients();
+        self.lanes.held.forget_clients();
         self.lanes.list_unflushed();
     }
 
@@ -104,9 +89,9 @@ impl<E: Execute> Env<E> {
         let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         let since_us = if session.held_since_us > 0 { session.held_since_us } else { now_us };
-        let is_held = session.down.outstanding() > 0
-            && session.down.waiting_bytes() < HELD_BYTES_MAX
-            && now_us - since_us < HELD_AGE_US_MAX;
+        let down = &session.down;
+        let flush = FlushPolicy::Immediate.decide_replies(now_us, since_us, down.waiting_bytes(), down.outstanding());
+        let is_held = flush != Flush::Now;
         session.held_since_us = if is_held { since_us } else { 0 };
         if is_held && !session.is_unflushed {
             session.is_unflushed = true;
@@ -115,34 +100,31 @@ impl<E: Execute> Env<E> {
         is_held
     }
 
-    /// What the loop is to wait for before it writes.
-    pub(crate) fn awaits(&self) -> Awaits {
-        if self.is_filling() {
-            Awaits::Clients
-        } else if self.lanes.is_gathering {
-            Awaits::Crowd { until_us: self.clients.crowd.until_us() }
-        } else {
-            self.patient_until_us().map_or(Awaits::Anything, |until_us| Awaits::Nodes { until_us })
-        }
+    /// What the loop waits for before the next turn.
+    pub(crate) fn wait(&self) -> Wait {
+        self.lanes.held.wait(|| self.patient_until_us())
     }
 
-    /// The loop has waited long enough.
-    pub(crate) fn stop_expecting(&mut self) {
-        if self.is_filling() {
-            return self.stop_filling();
+    /// The loop has let others run, or cannot: what is held for requests is written in the next turn.
+    pub(crate) fn flush_held(&mut self) {
+        if self.lanes.held.is_for_clients() {
+            return self.give_up_clients();
         }
-        self.lanes.is_gathering = false;
-        self.clients.crowd.stop();
+        self.clients.arrivals.end_delay();
         self.lanes.list_unflushed();
     }
 
+    /// The loop has waited for so long.
+    pub(crate) fn note_waited(&mut self, waited_us: u64) {
+        let held = &self.lanes.held;
+        self.clients.arrivals.note_waited(waited_us, held.is_for_arrivals() || held.is_for_clients());
+    }
+
     /// When what is held back is written at the latest, if that is before `due_us`.
-    pub(crate) fn flush_due_us(&self, mut due_us: u64) -> u64 {
-        for lane in &self.lanes.unflushed {
-            due_us = due_us.min(self.lanes[*lane].up.held_until_us());
-        }
+    pub(crate) fn flush_due_us(&self, due_us: u64) -> u64 {
+        let mut due_us = due_us.min(self.lanes.held.until_us());
         if !self.clients.unflushed.is_empty() {
-            due_us = due_us.min(self.now.mono_us + HELD_AGE_US_MAX);
+            due_us = due_us.min(self.now.mono_us + FLUSH_LIMITS.replies_us_max);
         }
         due_us
     }

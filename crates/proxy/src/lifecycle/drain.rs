@@ -113,7 +113,7 @@ impl<E: Execute> Env<E> {
         [
             ("clients", self.clients.sessions.len()),
             ("clients to go on with", self.clients.resuming.len() + self.clients.doomed.len()),
-            ("clients expected to ask again", self.clients.awaited.count()),
+            ("clients expected to ask again", self.clients.arrivals.returning()),
             ("requests in parts", self.scatters.len()),
             ("tasks", self.tasks.len()),
             ("keys of an engine that a client waits for", self.awaited_keys()),

@@ -55,6 +55,10 @@ impl<E: Execute> Env<E> {
         if has_other_proofs {
             self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
         }
+        if before.flush != self.config.flush {
+            self.lanes.set_flush_policy(self.config.flush);
+            self.clients.arrivals.watch_anew();
+        }
         self.lanes.asks = self.number == WorkerId::FIRST && self.config.dials_ahead;
         if self.number == WorkerId::FIRST {
             self.shared.keep_kinds(|name| {

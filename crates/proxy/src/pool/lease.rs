@@ -221,7 +221,7 @@ impl<E: Execute> Env<E> {
 pub(crate) mod tests {
     use super::*;
     use crate::config::{Budgets, NodeConfig, Reconnects, Timeouts};
-    use respool_connection::{Endpoint, WritePolicy};
+    use respool_connection::{Endpoint, FlushPolicy};
     use respool_route::{Node, Pool, Routes, Scheme, Topology};
     use respool_wire::{ReplyLimits, RequestLimits};
     use std::sync::Arc;
@@ -262,8 +262,7 @@ pub(crate) mod tests {
             clients_max: 1,
             databases: 16,
             keyspace_events: respool_command::EventClasses::NONE,
-            write_policy: WritePolicy::EachTurn,
-            gather_us: 0,
+            flush: FlushPolicy::EachTurn,
             seeing: Default::default(),
             dials_ahead: false,
             integrity: Default::default(),

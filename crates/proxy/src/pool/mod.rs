@@ -40,7 +40,8 @@ use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::Handle;
 use crate::transaction::multi::Multi;
 use crate::workers::shared::Shared;
-use respool_connection::{BufferPool, Credentials, DialFailure, Endpoint, Fault, Identity, Now, Upstream, WritePolicy};
+use respool_connection::flush::Held;
+use respool_connection::{BufferPool, Credentials, DialFailure, Endpoint, Fault, FlushPolicy, Identity, Now, Upstream};
 use respool_wire::Protocol;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -170,8 +171,8 @@ pub(crate) struct Lane {
     pub(crate) is_waiting: bool,
     /// The node's number for it, if it was asked.
     pub(crate) number: Option<i64>,
-    /// What waits to be written is held back for clients that are about to send more.
-    pub(crate) is_filling: bool,
+    /// What waits to be written is held for clients that are about to send more.
+    pub(crate) is_for_clients: bool,
     /// The last write was cut short; the loop says when there is room.
     pub(crate) is_blocked: bool,
     /// Requests wait for its turn to be dialled, see [`crate::pool::dial_queue`].
@@ -267,12 +268,10 @@ pub(crate) struct Lanes {
     pub(crate) table: LaneGrid,
     /// Lanes with something to write, each once.
     pub(crate) listed: Vec<LaneId>,
-    /// Lanes whose bytes are held back until their next replies.
+    /// Lanes whose bytes are held.
     pub(crate) unflushed: Vec<LaneId>,
-    /// One of them is held back for clients that are about to send more.
-    pub(crate) is_filling: bool,
-    /// One of them is held back for the requests of a crowd.
-    pub(crate) is_gathering: bool,
+    /// What they wait for, as was decided in this turn.
+    pub(crate) held: Held,
     /// Lanes that are to be dialled, and those that are.
     pub(crate) dialling: DialQueue,
     /// Some lane is behind another.
@@ -456,7 +455,7 @@ impl Lanes {
         let own = usize::from(speaker).checked_sub(1).and_then(|place| self.speakers.get(place));
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, LaneUse::Shared | LaneUse::Successor);
-        let policy = if is_shared { config.write_policy } else { WritePolicy::EachTurn };
+        let policy = if is_shared { config.flush } else { FlushPolicy::EachTurn };
         let proof = EchoCheck::new(config.integrity, self.entropy_of(self.all.next_id()));
         let told = &self.nodes[node];
         let is_elsewhere = !matches!(*told.told.endpoint, Endpoint::Embedded { .. });
@@ -486,7 +485,7 @@ impl Lanes {
             filled_us: 0,
             is_waiting: false,
             number: None,
-            is_filling: false,
+            is_for_clients: false,
             is_blocked: false,
             wants_dial: false,
             waits_since_us: 0,
@@ -632,6 +631,12 @@ impl Lanes {
         self.entropy ^= self.entropy >> 7;
         self.entropy ^= self.entropy << 17;
         self.entropy
+    }
+
+    /// Shared connections write by another policy from now on.
+    pub(crate) fn set_flush_policy(&mut self, policy: FlushPolicy) {
+        let is_shared = |lane: &&mut Lane| matches!(lane.purpose, LaneUse::Shared | LaneUse::Successor);
+        self.all.iter_mut().filter(is_shared).for_each(|lane| lane.up.set_policy(policy));
     }
 
     /// What was held back is looked at again.

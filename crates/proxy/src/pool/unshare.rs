@@ -31,7 +31,7 @@ use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, SessionFlags};
 use crate::slab::Handle;
 use respool_command::Execute;
-use respool_connection::WritePolicy;
+use respool_connection::FlushPolicy;
 
 /// Whether a ticket belongs to a client, or is a tombstone.
 fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
@@ -57,7 +57,7 @@ impl Lanes {
         this.purpose = LaneUse::Private;
         this.class = base;
         this.reader = Some(client);
-        this.up.set_policy(WritePolicy::EachTurn);
+        this.up.set_policy(FlushPolicy::EachTurn);
         self.shared.retain(|shared| *shared != lane);
     }
 }

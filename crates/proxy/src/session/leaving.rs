@@ -87,7 +87,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn forget(&mut self, client: ClientHandle, mut session: Session) {
-        self.clients.awaited.forget(&mut session.pace);
+        self.clients.arrivals.forget(&mut session.pace);
         self.forget_states(client, &mut session);
         session.leave_user();
         session.input.iter_mut().for_each(|input| input.wipe());

@@ -258,7 +258,7 @@ pub(crate) struct Session {
     /// It is in the list of those whose replies may be waiting so.
     pub(crate) is_unflushed: bool,
     pub(crate) last_active_us: u64,
-    pub(crate) pace: crate::flush::closed_loop::ClientPace,
+    pub(crate) pace: respool_connection::flush::ClientPace,
     pub(crate) last_row: Option<&'static Row>,
     /// Bytes of parts of its replies, the others of which have not come.
     pub(crate) gathered_bytes: usize,
@@ -294,7 +294,7 @@ impl Session {
             held_since_us: 0,
             is_unflushed: false,
             last_active_us: now_us,
-            pace: crate::flush::closed_loop::ClientPace::default(),
+            pace: respool_connection::flush::ClientPace::default(),
             last_row: None,
             gathered_bytes: 0,
             accounted: 0,

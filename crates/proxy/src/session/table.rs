@@ -2,15 +2,14 @@
 //!
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
-use crate::flush::arrival_rate::ArrivalRate;
-use crate::flush::closed_loop::ExpectedClients;
-use crate::limits::{AWAITED_MIN, SLAB_KEPT_PLACES};
+use crate::limits::SLAB_KEPT_PLACES;
 use crate::observe::counters::Counters;
 use crate::reply::owner::Owner;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
+use respool_connection::flush::Arrivals;
 use respool_connection::{BufferPool, Seq};
 use respool_wire::Encoder;
 use std::collections::VecDeque;
@@ -31,10 +30,8 @@ pub(crate) struct Clients {
     halts: u64,
     /// Clients that must be closed, as when their reply broke off in the middle.
     pub(crate) doomed: Vec<PendingDisconnect>,
-    /// Clients that are expected to ask again at once, because they did so before.
-    pub(crate) awaited: ExpectedClients,
-    /// Whether so many ask that their requests wait for each other.
-    pub(crate) crowd: ArrivalRate,
+    /// What they are expected to send.
+    pub(crate) arrivals: Arrivals,
     pub(crate) counters: Arc<Counters>,
     /// Bytes that may be held of replies to one of them.
     pub(crate) output_hard: usize,
@@ -50,8 +47,7 @@ impl Clients {
             resuming: VecDeque::new(),
             halts: 0,
             doomed: Vec::new(),
-            awaited: ExpectedClients::default(),
-            crowd: ArrivalRate::default(),
+            arrivals: Arrivals::NONE,
             counters,
             output_hard: usize::MAX,
         }
@@ -86,12 +82,6 @@ impl Clients {
     /// Bytes of replies that wait to be written to a client.
     pub(crate) fn waiting_bytes_of(&self, index: ClientId) -> usize {
         self.sessions.at(index).map_or(0, |session| session.down.waiting_bytes())
-    }
-
-    /// Whether clients are about to send enough to be waited for.
-    #[inline]
-    pub(crate) fn are_awaited(&self) -> bool {
-        self.awaited.count() >= AWAITED_MIN
     }
 
     /// Bytes of the reply in place `seq` of a client; `is_last` ends it. Nothing happens if the client has gone.

@@ -1,7 +1,7 @@
 //! What tests around one worker have in common: its settings, its loop, and an engine without data.
 
 use respool_command::{EventClasses, Execute, Millis, Outcome, Row, SessionView};
-use respool_connection::{Action, ConnId, Endpoint, Machine, ServiceAction, WritePolicy};
+use respool_connection::{Action, ConnId, Endpoint, FlushPolicy, Machine, ServiceAction};
 use respool_proxy::{Budgets, Config, LaneLimits, Mail, NodeConfig, Reconnects, SubscriptionTerms, Timeouts, Worker};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use respool_wire::{Args, Encoder, ReplyLimits, RequestLimits};
@@ -90,8 +90,11 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
         clients_max: 1_000,
         databases: 16,
         keyspace_events: EventClasses::NONE,
-        write_policy: if seed.is_multiple_of(2) { WritePolicy::ReplyClock } else { WritePolicy::EachTurn },
-        gather_us: seed % 3 * 100,
+        flush: match (seed % 2, seed % 3) {
+            (0, 0) => FlushPolicy::Immediate,
+            (0, many) => FlushPolicy::Adaptive { delay_us_max: many * 100 },
+            _ => FlushPolicy::EachTurn,
+        },
         seeing: Default::default(),
         dials_ahead: false,
         integrity: Default::default(),

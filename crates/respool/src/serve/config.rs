@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use respool_connection::{Credentials, Endpoint, WritePolicy};
+use respool_connection::{Credentials, Endpoint, FlushPolicy};
 use respool_proxy::{
     AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SoftLimit, SoftLimits,
     SubscriptionTerms, Timeouts,
@@ -81,8 +81,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         clients_max,
         databases: instance.engine.databases,
         keyspace_events: instance.engine.keyspace_events,
-        write_policy: WritePolicy::ReplyClock,
-        gather_us: settings.pooling.gather.map_or(0, micros),
+        flush: settings.pooling.flush,
         seeing: respool_proxy::observe::terms::Terms {
             slow_us: settings.seeing.slow_log_threshold.map_or(u64::MAX, micros),
             slow_entries: settings.seeing.slow_log_entries,
@@ -144,8 +143,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         clients_max: usize::MAX,
         databases: engine.databases,
         keyspace_events: engine.keyspace_events,
-        write_policy: WritePolicy::EachTurn,
-        gather_us: 0,
+        flush: FlushPolicy::EachTurn,
         // The rights of the asker were checked before.
         seeing: respool_proxy::observe::terms::Terms::default(),
         dials_ahead: false,

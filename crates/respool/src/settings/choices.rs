@@ -112,6 +112,14 @@ words! {
 }
 
 words! {
+    /// When requests are written to shared connections.
+    FlushMode {
+        Immediate = "immediate": "at once, or with the next replies where those are due",
+        Adaptive = "adaptive": "while the core or the node is busy, together with requests that are likely to arrive",
+    }
+}
+
+words! {
     /// Which channels a new user may use unless a rule says otherwise.
     ChannelsByDefault {
         None = "resetchannels": "none",

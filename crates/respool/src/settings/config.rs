@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use respool_command::EventClasses;
+use respool_connection::FlushPolicy;
 use respool_engine::EvictionPolicy;
 use respool_proxy::observe::terms::LargeTerms;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
@@ -300,8 +301,8 @@ pub struct Pooling {
     pub tracked_keys_max: usize,
     /// What becomes of a slow one.
     pub slow_subscribers: SlowSubscribers,
-    /// How long a request may wait for those of others; `None`: not at all.
-    pub gather: Option<Duration>,
+    /// When requests are written to shared connections.
+    pub flush: FlushPolicy,
     /// What PUBLISH answers.
     pub publish_receivers: PublishReceivers,
     /// Connections on which commands wait, per node and worker.

@@ -6,13 +6,16 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use respool_connection::FlushPolicy;
 use respool_engine::EvictionPolicy;
 use respool_proxy::observe::terms::LargeTerms;
 use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode};
 
 use super::address::{Address, ListenSpec};
-use super::choices::{AdminCommands, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity};
+use super::choices::{
+    AdminCommands, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity,
+};
 use super::config::{
     AdminSettings, Budgets, ClientMemory, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
     Pooling, Process, ProxySettings, RequestSettings, Resolved, SeeingSettings, StatsdSettings, Timeouts,
@@ -281,6 +284,14 @@ impl Resolver<'_> {
     }
 }
 
+fn flush(of: &Values<'_>) -> FlushPolicy {
+    let delay_us_max = of.duration(Setting::FlushDelayMax).map_or(0, |delay| delay.as_micros() as u64);
+    match FlushMode::ALL[of.word(Setting::Flush)] {
+        FlushMode::Immediate => FlushPolicy::Immediate,
+        FlushMode::Adaptive => FlushPolicy::Adaptive { delay_us_max },
+    }
+}
+
 fn pooling(of: &Values<'_>) -> Pooling {
     let count = |setting: Setting| saturating(of.count(setting).unwrap_or(u64::MAX));
     Pooling {
@@ -293,7 +304,7 @@ fn pooling(of: &Values<'_>) -> Pooling {
         subscriber_output: of.bytes(Setting::SubscriberOutputBytes),
         tracked_keys_max: count(Setting::TrackingTableMaxKeys),
         slow_subscribers: SlowSubscribers::ALL[of.word(Setting::SlowSubscribers)].0,
-        gather: of.duration(Setting::Gather),
+        flush: flush(of),
         publish_receivers: PublishReceivers::ALL[of.word(Setting::PublishReceivers)].0,
         blocking_max: count(Setting::BlockingConnectionsMax),
         blocked_commands_max: count(Setting::BlockedCommandsMax),

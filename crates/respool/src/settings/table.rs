@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use respool_proxy::limits::GATHERED_US_MAX;
+use respool_connection::flush::FLUSH_LIMITS;
 
 use super::choices::{
-    self, AdminCommands, ChannelsByDefault, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity,
+    self, AdminCommands, ChannelsByDefault, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients,
+    TlsIdentity,
 };
 use super::placement;
 use super::row::{Group, Kind, Reload, Row, Scope};
@@ -426,16 +427,22 @@ rows! {
         more: "For one more, some other is told of as if it had changed. 0 means as many as fit into 512 MB, which bounds them in any \
                case. `CONFIG SET` overrules it until the process ends.",
     }
-    /// How long a request may wait for those of other clients, where there are many.
-    Gather {
-        name: "gather", group: Group::Pooling, reload: Reload::Live,
-        kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_micros(GATHERED_US_MAX) },
-        absent: Some("off"), default: "off",
-        more: "For crowds of clients that each ask again once they are answered, as load generators do: up to a third more \
-               requests a second. Clients that do not wait for each other's replies gain nothing, and one request in a \
-               hundred waits longer: 8 to 50 % at p99 (`cargo xtask bench --open-loop`). Only where dozens of clients ask so often that two or more requests come in that time, where the node is less \
-               than 300 us away, and never longer than a sixteenth of the time since the client's own last request: the \
-               node then reads larger batches, and both it and the proxy need less of the processor.",
+    /// When requests are written to shared connections.
+    Flush {
+        name: "flush", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(FlushMode::choices), default: "immediate",
+        more: "Either way requests are written with the next replies on their connection while some are outstanding, if the node is \
+               less than 300 us away. `adaptive` delays a request for those of other clients by `flush_delay_max` at most, and by a \
+               sixteenth of the time since its client's last request. It does so only where two more requests are expected within \
+               that time, and where the request would wait anyway: the worker's core is in use for 85 % of the time, or requests \
+               wait longer at the node than the delay. Then nodes read larger batches, and both they and Respool need less of the \
+               processor. It is for hundreds of clients that each ask again once they are answered, as load generators do \
+               (docs/performance.md).",
+    }
+    /// How long `flush = adaptive` may delay a request.
+    FlushDelayMax {
+        name: "flush_delay_max", group: Group::Pooling, reload: Reload::Live,
+        kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_micros(FLUSH_LIMITS.delay_us_max) },
+        default: "100us",
     }
     /// What PUBLISH answers.
     PublishReceivers {

@@ -1,0 +1,65 @@
+//! All bounds of the policy, in one struct, each with its reason.
+
+/// The bounds of [`super::FlushPolicy`]. There is one set, [`FLUSH_LIMITS`]: what an operator may choose is in the policy itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushLimits {
+    /// Bytes that may be held: a few segments of loopback or Ethernet.
+    pub bytes_max: usize,
+    /// The round trip from which on nothing is held, in microseconds. What is held for replies waits for one round trip at most,
+    /// which has to be shorter than a scheduler's time slice.
+    pub link_us_max: u64,
+    /// How long bytes may be held for replies, in microseconds. Reached only when a node stops answering.
+    pub replies_us_max: u64,
+    /// Outstanding requests up to which replies of a connection are waited for before clients are read. With more, node and
+    /// worker have enough to do at the same time.
+    pub replies_outstanding_max: usize,
+    /// Connections up to which a worker waits for nodes alone. Each of them is asked in every turn.
+    pub links_max: usize,
+    /// A client that sends again within this time after its replies were written is expected to do so the next time, in
+    /// microseconds. Longer than a round of a program's own loop, far shorter than a person or a database.
+    pub return_us_max: u64,
+    /// Fewer expected clients than this are not waited for: their requests would not make a batch much larger.
+    pub returning_min: usize,
+    /// How long a batch that is smaller than usual may wait for expected clients, in microseconds; never longer than half a
+    /// round trip either, so that it cannot cost more than it may gain.
+    pub returning_us_max: u64,
+    /// Connections that usually write fewer requests at once do not wait for expected clients.
+    pub usual_batch_min: usize,
+    /// The longest delay that an operator may allow [`super::FlushPolicy::Adaptive`], in microseconds.
+    pub delay_us_max: u64,
+    /// A request may be delayed by this part of the time that its client let pass since its last one, as a divisor. So clients of
+    /// a closed loop lose six in a hundred at most.
+    pub delay_divisor: u64,
+    /// So many further requests have to be expected within the delay.
+    pub arrivals_min: u64,
+    /// A batch of so many requests is not delayed for more, nor is one of a connection that usually writes as many: what a write
+    /// costs is shared well enough. Nor does the round trip of a large batch say how long the node's queue is.
+    pub batch_enough: usize,
+    /// How long arrivals and the use of the core are counted, in microseconds: fifty requests at the rate where it begins to matter.
+    pub window_us: u64,
+    /// The share of the time for which a core has to be in use before requests are delayed, in thousandths. Far enough above one
+    /// half that chance does not reach it at half load, and from seven tenths on hardly.
+    pub core_busy_min: u64,
+    /// Samples over which the least round trip is sought. It tells the link from the node's queue.
+    pub least_round_trip_samples: u32,
+}
+
+/// The bounds.
+pub const FLUSH_LIMITS: FlushLimits = FlushLimits {
+    bytes_max: 16 * 1024,
+    link_us_max: 300,
+    replies_us_max: 1_000,
+    replies_outstanding_max: 1_024,
+    links_max: 64,
+    return_us_max: 1_000,
+    returning_min: 4,
+    returning_us_max: 200,
+    usual_batch_min: 8,
+    delay_us_max: 1_000,
+    delay_divisor: 16,
+    arrivals_min: 2,
+    batch_enough: 16,
+    window_us: 2_500,
+    core_busy_min: 850,
+    least_round_trip_samples: 1_024,
+};

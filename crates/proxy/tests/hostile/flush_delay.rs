@@ -1,0 +1,255 @@
+//! With `flush = adaptive`, requests of many clients wait for each other for a moment; no others do.
+
+use crate::bench::{Bench, request};
+use crate::support::{NoEngine, config};
+use respool_connection::{ConnId, FlushPolicy, Machine, Service, Wait};
+use respool_proxy::Mail;
+use std::sync::Arc;
+
+const DELAY_US: u64 = 200;
+const ADAPTIVE: FlushPolicy = FlushPolicy::Adaptive { delay_us_max: DELAY_US };
+
+/// A proxy whose loop never waits, its clients, and the one connection to the node.
+fn proxy_with(clients: usize, flush: FlushPolicy) -> (Bench<NoEngine>, Vec<ConnId>, ConnId) {
+    let mut bench = Bench::proxy(respool_proxy::Config { flush, ..config(1, 2) });
+    let clients: Vec<_> = (0..clients).map(|_| bench.accept()).collect();
+    bench.ask(clients[0], &["GET", "a"]);
+    let node = bench.connect()[0];
+    answer_all(&mut bench, node);
+    bench.heard(clients[0]);
+    (bench, clients, node)
+}
+
+/// Every client asks once, one after the other, and is answered as soon as the node is asked.
+fn go_round(bench: &mut Bench<NoEngine>, clients: &[ConnId], node: ConnId) {
+    for client in clients {
+        bench.ask(*client, &["GET", "a"]);
+        answer_all(bench, node);
+    }
+    bench.wait(DELAY_US);
+    bench.turn(|_| {});
+    answer_all(bench, node);
+    for client in clients {
+        assert_eq!(bench.heard(*client), "$-1\r\n");
+    }
+}
+
+/// Enough rounds for the worker to know that its core is busy.
+fn go_until_busy(bench: &mut Bench<NoEngine>, clients: &[ConnId], node: ConnId) {
+    (0..6).for_each(|_| go_round(bench, clients, node));
+}
+
+/// The node answers what it was asked. Returns how much that was.
+fn answer_all(bench: &mut Bench<NoEngine>, node: ConnId) -> usize {
+    let asked = crate::bench::requests(&bench.heard(node)).len();
+    if asked > 0 {
+        bench.send(node, &b"$-1\r\n".repeat(asked));
+    }
+    asked
+}
+
+#[test]
+fn requests_of_many_clients_leave_together_and_within_their_time() {
+    let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
+    go_until_busy(&mut bench, &clients, node);
+    // 500 clients every 10 ms: ten of them in 200 us.
+    bench.ask(clients[0], &["GET", "a"]);
+    let waits = bench.worker.wait();
+    assert!(matches!(waits, Wait::Yielding { .. }), "the first waits for others: {waits:?}");
+    for client in &clients[1..5] {
+        bench.ask(*client, &["GET", "a"]);
+        assert_eq!(bench.heard(node), "", "they wait for each other");
+        assert_eq!(bench.worker.wait(), waits, "and not longer for every one more");
+    }
+    bench.wait(DELAY_US);
+    bench.turn(|_| {});
+    assert_eq!(crate::bench::requests(&bench.heard(node)).len(), 5);
+    assert!(!matches!(bench.worker.wait(), Wait::Yielding { .. }));
+    bench.send(node, &b"$-1\r\n".repeat(5));
+    // Enough of them need not wait for their time.
+    for client in &clients[5..20] {
+        bench.ask(*client, &["GET", "a"]);
+        assert_eq!(bench.heard(node), "");
+    }
+    bench.turn(|worker| {
+        for client in &clients[20..22] {
+            let bytes = request(&["GET", "a"]);
+            worker.read_buffer(*client).expect("it is read")[..bytes.len()].copy_from_slice(&bytes);
+            worker.handle_read(*client, bytes.len());
+        }
+    });
+    assert_eq!(crate::bench::requests(&bench.heard(node)).len(), 17);
+}
+
+#[test]
+fn a_client_that_sends_again_at_once_is_not_delayed() {
+    let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
+    go_until_busy(&mut bench, &clients, node);
+    let busy = clients[0];
+    bench.ask(busy, &["GET", "a"]);
+    bench.wait(DELAY_US);
+    bench.turn(|_| {});
+    assert_eq!(answer_all(&mut bench, node), 1);
+    bench.ask(busy, &["GET", "a"]);
+    assert_eq!(answer_all(&mut bench, node), 1, "it asked a moment ago");
+    // And it takes along who waits already.
+    bench.ask(clients[1], &["GET", "a"]);
+    assert_eq!(answer_all(&mut bench, node), 0);
+    bench.ask(busy, &["GET", "a"]);
+    assert_eq!(answer_all(&mut bench, node), 2);
+}
+
+#[test]
+fn few_clients_are_not_delayed_nor_any_by_immediate() {
+    for (count, flush) in [(20, ADAPTIVE), (500, FlushPolicy::Immediate)] {
+        let (mut bench, clients, node) = proxy_with(count, flush);
+        for _ in 0..3_000 / count {
+            for client in &clients {
+                bench.ask(*client, &["GET", "a"]);
+                assert!(!matches!(bench.worker.wait(), Wait::Yielding { .. }));
+                assert_eq!(answer_all(&mut bench, node), 1, "{count} clients, {flush:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_delayed_leaves_once_others_have_run() {
+    let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
+    go_until_busy(&mut bench, &clients, node);
+    bench.ask(clients[0], &["GET", "a"]);
+    assert_eq!(bench.heard(node), "", "it waits for others");
+    bench.worker.flush_held();
+    bench.turn(|_| {});
+    assert_eq!(answer_all(&mut bench, node), 1, "those that share the core have had it");
+    bench.ask(clients[1], &["GET", "a"]);
+    assert_eq!(bench.heard(node), "", "the next waits again");
+}
+
+#[test]
+fn a_worker_whose_core_has_time_delays_nothing() {
+    let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
+    assert!(bench.worker.measures_waits(), "the loop says how long it waits");
+    for _ in 0..6 {
+        for client in &clients {
+            // The loop slept for half of the time.
+            bench.worker.handle_waited(10);
+            bench.ask(*client, &["GET", "a"]);
+            assert_eq!(answer_all(&mut bench, node), 1);
+        }
+    }
+}
+
+#[test]
+fn a_reload_changes_the_policy_of_connections_that_stand() {
+    let (mut bench, clients, node) = proxy_with(500, FlushPolicy::Immediate);
+    let config = respool_proxy::Config { flush: ADAPTIVE, ..config(1, 2) };
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config))));
+    go_until_busy(&mut bench, &clients, node);
+    bench.ask(clients[0], &["GET", "a"]);
+    assert_eq!(bench.heard(node), "", "it waits for others");
+}
+
+#[test]
+fn a_reload_writes_what_the_policy_before_it_delayed() {
+    let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
+    go_until_busy(&mut bench, &clients, node);
+    bench.ask(clients[0], &["GET", "a"]);
+    assert_eq!(bench.heard(node), "", "it waits for others");
+    let config = respool_proxy::Config { flush: FlushPolicy::Immediate, ..config(1, 2) };
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config))));
+    assert_eq!(answer_all(&mut bench, node), 1, "it is written in the turn of the reload");
+    assert!(!matches!(bench.worker.wait(), Wait::Yielding { .. }));
+    assert_eq!(bench.heard(clients[0]), "$-1\r\n");
+}
+
+#[test]
+fn time_before_a_reload_to_adaptive_is_no_load() {
+    let (mut bench, clients, node) = proxy_with(500, FlushPolicy::Immediate);
+    assert!(!bench.worker.measures_waits());
+    // The loop slept, and did not say so.
+    bench.wait(60_000_000);
+    let config = respool_proxy::Config { flush: ADAPTIVE, ..config(1, 2) };
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(config))));
+    for _ in 0..6 {
+        for client in &clients {
+            bench.worker.handle_waited(10);
+            bench.ask(*client, &["GET", "a"]);
+            assert_eq!(answer_all(&mut bench, node), 1, "half of the time the core is idle");
+        }
+    }
+}
+
+#[test]
+fn delayed_requests_are_answered_before_a_drain_ends() {
+    let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
+    go_until_busy(&mut bench, &clients, node);
+    bench.ask(clients[0], &["GET", "a"]);
+    bench.ask(clients[1], &["GET", "a"]);
+    assert_eq!(bench.heard(node), "", "they wait for others");
+    let began_us = bench.now_us();
+    bench.turn(|worker| {
+        worker.handle_ended(clients[1]);
+        worker.handle_mail(Mail::Drain);
+    });
+    assert!(!bench.has_ended, "two clients are owed replies");
+    let due_us = bench.worker.next_wakeup_us().expect("a turn is due");
+    assert!(due_us <= began_us + DELAY_US, "the loop wakes up for what it holds");
+    bench.wait(due_us.saturating_sub(bench.now_us()));
+    bench.turn(|_| {});
+    assert_eq!(answer_all(&mut bench, node), 2);
+    for client in &clients[..2] {
+        assert_eq!(bench.heard(*client), "$-1\r\n");
+    }
+    bench.pass(1_000_000);
+    assert!(bench.has_ended);
+}
+
+/// A pipeline over two nodes, the first of which has answered.
+fn half_answered(flush: FlushPolicy) -> (Bench<NoEngine>, ConnId, Vec<ConnId>) {
+    let mut bench = Bench::proxy(respool_proxy::Config { flush, ..config(2, 1) });
+    let client = bench.accept();
+    let keys = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let pipeline: Vec<u8> = keys.iter().flat_map(|key| request(&["GET", key])).collect();
+    bench.send(client, &pipeline);
+    bench.connect();
+    let mut nodes = bench.nodes.clone();
+    assert_eq!(nodes.len(), 2, "the keys are on both nodes");
+    // The connections show that they are prompt. The node of the first key is put first.
+    for node in bench.nodes.clone() {
+        let asked = crate::bench::requests(&bench.heard(node));
+        if !asked.iter().any(|request| request == "GET a") {
+            nodes.retain(|other| *other != node);
+            nodes.push(node);
+        }
+        bench.send(node, &b"$-1\r\n".repeat(asked.len()));
+    }
+    bench.wait(2_000);
+    bench.turn(|_| {});
+    assert_eq!(bench.heard(client), "$-1\r\n".repeat(keys.len()));
+    bench.send(client, &pipeline);
+    assert!(answer_all(&mut bench, nodes[0]) > 0);
+    assert_eq!(bench.heard(client), "", "the first replies wait for those of the other node");
+    (bench, client, nodes)
+}
+
+#[test]
+fn held_replies_of_a_client_that_closed_its_side_leave_in_time() {
+    for flush in [FlushPolicy::Immediate, ADAPTIVE] {
+        let (mut bench, client, nodes) = half_answered(flush);
+        bench.turn(|worker| worker.handle_ended(client));
+        let early = bench.heard(client);
+        let due_us = bench.worker.next_wakeup_us().expect("a turn is due");
+        assert!(due_us <= bench.now_us() + 1_000, "{flush:?}: the loop wakes up for what it holds");
+        bench.wait(due_us.saturating_sub(bench.now_us()));
+        bench.pass(2_000);
+        let in_time = early + &bench.heard(client);
+        assert!(
+            in_time.starts_with("$-1\r\n"),
+            "{flush:?}: what is there is not held for a node that is late: {in_time:?}"
+        );
+        assert!(answer_all(&mut bench, nodes[1]) > 0);
+        assert_eq!(in_time + &bench.heard(client), "$-1\r\n".repeat(8), "{flush:?}");
+        assert!(bench.closed.contains(&client), "{flush:?}: it is owed nothing");
+    }
+}

@@ -53,6 +53,11 @@ struct Node {
     stops: Option<(u64, u64)>,
 }
 
+/// The first batch, if it has come by `now_us`.
+fn take_due(batches: &mut VecDeque<(u64, usize)>, now_us: u64) -> Option<(u64, usize)> {
+    batches.front().is_some_and(|(come_us, _)| *come_us <= now_us).then(|| batches.pop_front())?
+}
+
 impl Node {
     fn new() -> Self {
         let (written, replies) = (VecDeque::new(), VecDeque::new());
@@ -72,7 +77,7 @@ impl Node {
                 return;
             }
             let mut requests = 0;
-            while let Some((_, some)) = self.written.pop_front_if(|(come_us, _)| *come_us <= begin_us) {
+            while let Some((_, some)) = take_due(&mut self.written, begin_us) {
                 requests += some;
             }
             self.batches += 1;
@@ -216,7 +221,7 @@ impl World {
         self.node.run(now_us);
         let mut answered = Vec::new();
         let mut bytes = Vec::new();
-        while let Some((_, requests)) = self.node.replies.pop_front_if(|(come_us, _)| *come_us <= now_us) {
+        while let Some((_, requests)) = take_due(&mut self.node.replies, now_us) {
             bytes.extend_from_slice(&b"$1\r\nv\r\n".repeat(requests));
         }
         if !bytes.is_empty() {

@@ -49,7 +49,7 @@ fn answer_all(bench: &mut Bench<NoEngine>, node: ConnId) -> usize {
 }
 
 #[test]
-fn requests_of_many_clients_leave_together_and_within_their_time() {
+fn requests_of_many_clients_leave_together_and_in_time() {
     let (mut bench, clients, node) = proxy_with(500, ADAPTIVE);
     go_until_busy(&mut bench, &clients, node);
     // 500 clients every 10 ms: ten of them in 200 us.

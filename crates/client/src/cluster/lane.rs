@@ -7,7 +7,7 @@ use super::plan::{Parts, Plan, plan};
 use super::reads::Reads;
 use super::unit::{How, Rest, Seen};
 use super::{Cluster, Table, left_us};
-use crate::core::{Ended, chance};
+use crate::core::Ended;
 use crate::fitness::{limit_of, only_reads};
 use crate::lanes::{Kind, LaneCall, Lease, Side};
 use crate::topology::{Node, Via};
@@ -169,7 +169,7 @@ impl Roams {
         self.slot = only.or(self.slot);
         let node = match only {
             Some(slot) => table.shard_of(slot).map(|shard| &shard.primary),
-            None => table.any(chance()),
+            None => table.any(self.cluster.chance()),
         };
         match node.cloned() {
             Some(node) => Ok(self.at(node)),
@@ -190,7 +190,7 @@ impl Roams {
     /// A pause, and to where the table says then; the error if there is no time for it.
     fn unreachable(&mut self, table: &Table, error: Error) -> Result<Step, Error> {
         self.cluster.trigger(Trigger::Stuck);
-        let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, chance());
+        let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, self.cluster.chance());
         match next {
             Next::Wait(until_us) => Ok(Step::Pausing(Rest::new(until_us, Seen::new(table, self.slot)))),
             Next::Send { .. } | Next::GiveUp => Err(error),
@@ -221,7 +221,7 @@ impl Roams {
         let Some(redirect) = redirect else { return Step::Over(Some((node, call)), ended) };
         // What a slot on its way answers is about this request alone, and not about the next on the same connection.
         let followed = if matches!(redirect, Redirect::Ask { .. }) { Redirect::TryAgain } else { redirect };
-        match self.attempt.on_redirect(&followed, self.cluster.now_us(), self.until_us, chance()) {
+        match self.attempt.on_redirect(&followed, self.cluster.now_us(), self.until_us, self.cluster.chance()) {
             Next::Send { to, .. } => {
                 self.redirected = Some(self.cluster.node_at(&to));
                 Step::Place

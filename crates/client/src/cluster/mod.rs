@@ -10,6 +10,7 @@
 //! No request passes through a task or a queue of the cluster: what is slow or dead at one node holds up nothing at another. The
 //! refresh state is locked by redirects and by the keeper, and never while anything is waited for.
 
+mod environment;
 mod keeper;
 mod lane;
 mod plan;
@@ -20,6 +21,7 @@ mod table;
 mod unit;
 mod walk;
 
+use environment::{Environment, Process};
 pub(crate) use lane::Lane;
 pub use reads::Reads;
 pub(crate) use routed::{Kind, Routed};
@@ -38,7 +40,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use table::Snapshot;
 
 /// The cluster that a client leads to. The keeper ends with it.
@@ -60,7 +62,7 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Tells the keeper that something has changed.
     changed: Condvar,
-    began: Instant,
+    environment: Box<dyn Environment>,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,11 @@ impl Cluster {
 
     /// The cluster that the settings name seeds of. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Arc<Self> {
+        Self::within(Box::new(Process::new()), config)
+    }
+
+    /// As [`Self::new`], with what is around it.
+    fn within(environment: Box<dyn Environment>, config: Config) -> Arc<Self> {
         let seeds = config.cluster.clone();
         let state = State {
             refresh: Refresh::new(RefreshTerms::default(), seeds),
@@ -153,7 +160,7 @@ impl Cluster {
             is_closed: AtomicBool::new(false),
             state: Mutex::new(state),
             changed: Condvar::new(),
-            began: Instant::now(),
+            environment,
         });
         Arc::new(Self(shared))
     }
@@ -166,7 +173,12 @@ impl Shared {
 
     /// Microseconds since the client was made.
     pub(crate) fn now_us(&self) -> u64 {
-        self.began.elapsed().as_micros() as u64
+        self.environment.now_us()
+    }
+
+    /// A random number.
+    pub(crate) fn chance(&self) -> u64 {
+        self.environment.chance()
     }
 
     /// The table that holds; without shards before the first report.
@@ -179,7 +191,7 @@ impl Shared {
     pub(crate) fn trigger(self: &Arc<Self>, trigger: Trigger) {
         let now_us = self.now_us();
         let mut state = self.lock();
-        state.refresh.on_trigger(trigger, now_us, crate::core::chance());
+        state.refresh.on_trigger(trigger, now_us, self.chance());
         self.wake_keeper(state);
     }
 
@@ -187,7 +199,7 @@ impl Shared {
     pub(crate) fn note_moved(self: &Arc<Self>, slot: u16, to: &Address) {
         let now_us = self.now_us();
         let mut state = self.lock();
-        let moved = state.refresh.on_moved(slot, to, now_us, crate::core::chance());
+        let moved = state.refresh.on_moved(slot, to, now_us, self.chance());
         let news = moved.map(|map| self.install(&mut state, map)).unwrap_or_default();
         self.wake_keeper(state);
         news.tell(self);
@@ -195,7 +207,7 @@ impl Shared {
 
     /// Where any node is: a primary, or a seed while none is known.
     pub(crate) fn any_node(self: &Arc<Self>) -> Config {
-        let chance = crate::core::chance();
+        let chance = self.chance();
         let table = self.table();
         let seed = || &self.config.cluster[chance as usize % self.config.cluster.len()];
         let address = table.any(chance).map_or_else(|| seed().clone(), |node| node.address());

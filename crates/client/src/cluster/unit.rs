@@ -9,13 +9,13 @@
 //! It waits in no queue of the cluster: its pauses are its own. What was lost is sent again if it was not sent, or if a second
 //! execution changes nothing.
 
+use super::environment::Exchange;
 use super::keeper::asking;
 use super::table::Shard;
 use super::{Cluster, Pause, Table, left_us};
-use crate::core::{Core, Ended, Waiter, chance};
+use crate::core::{Ended, Waiter};
 use crate::fitness::{is_retry_safe, only_reads};
 use crate::limits::{CLUSTER_SILENCE, REPEATS_MAX};
-use crate::run::Progress;
 use crate::topology::Node;
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
 use respool_route::cluster::{Address, Attempt, Next, Redirect, Trigger, of_transaction};
@@ -70,18 +70,16 @@ pub(super) enum Together {
 /// What is under way.
 struct Sent {
     node: Arc<Node>,
-    core: Arc<Core>,
-    progress: Progress,
+    /// The requests, with `ASKING` in front where the node was named by a slot on its way.
+    exchange: Box<dyn Exchange>,
     /// Which of the requests, in order.
     which: Vec<usize>,
-    /// The requests, with `ASKING` in front where the node was named by a slot on its way.
-    commands: Vec<Command>,
     is_asking: bool,
 }
 
 enum Step {
     Place,
-    Sent(Box<Sent>),
+    Sent(Sent),
     Pausing(Rest),
     Over,
 }
@@ -146,8 +144,8 @@ impl Unit {
         let table = self.cluster.table();
         let (node, is_replica) = match &self.targets[at] {
             Target::Slot(slot, false) => (&table.shard_of(*slot)?.primary, false),
-            Target::Slot(slot, true) => table.shard_of(*slot)?.reader(self.cluster.policy.get(), chance()),
-            Target::Any => (table.any(chance())?, false),
+            Target::Slot(slot, true) => table.shard_of(*slot)?.reader(self.cluster.policy.get(), self.cluster.chance()),
+            Target::Any => (table.any(self.cluster.chance())?, false),
             Target::Node(node, is_replica) => (node, *is_replica),
             Target::Shard(node, _) if table.is_primary(node) => (node, false),
             Target::Shard(_, slot) => (&table.shard_of(*slot)?.primary, false),
@@ -196,11 +194,9 @@ impl Unit {
             commands.push(self.commands[*at].clone());
         }
         let left = left_us(self.until_us, self.cluster.now_us());
-        let mut progress = Progress::new(Some(left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE))));
-        (progress.is_last_time, progress.keeps_place) = (true, true);
-        let core = if is_replica { node.reader() } else { &node.core };
-        let core = Arc::clone(core.lane_of(&commands));
-        Step::Sent(Box::new(Sent { node, core, progress, which, commands, is_asking }))
+        let limit = left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE));
+        let exchange = self.cluster.environment.exchange(&node, is_replica, commands, limit);
+        Step::Sent(Sent { node, exchange, which, is_asking })
     }
 
     /// All that are not over end like this.
@@ -216,7 +212,7 @@ impl Unit {
         self.redirected = None;
         let seen = self.seen(&self.cluster.table(), self.pending().next());
         self.cluster.trigger(Trigger::Stuck);
-        let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, chance());
+        let next = self.attempt.on_unreachable(self.cluster.now_us(), self.until_us, self.cluster.chance());
         self.follow(next, Vec::new(), seen)
     }
 
@@ -279,12 +275,10 @@ impl Unit {
     }
 
     /// The connection gave an answer to each, or lost them.
-    fn take_round(&mut self, mut sent: Box<Sent>) -> Step {
-        let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
-        let mut all = std::mem::take(&mut sent.progress.ended_before);
-        all.push(sent.progress.ended.take().unwrap_or_else(missing));
+    fn take_round(&mut self, mut sent: Sent) -> Step {
+        let mut all = sent.exchange.take_ended();
         if self.together == Together::Each {
-            sent.core.note_sizes(sent.commands.iter(), all.iter());
+            sent.exchange.note_sizes(&all);
         }
         if sent.is_asking {
             let width = if self.together == Together::Each { 2 } else { usize::MAX };
@@ -350,7 +344,7 @@ impl Unit {
         let Some((redirect, which)) = first else { return Step::Place };
         let seen = self.seen(&table, which.first().copied());
         self.note(&redirect);
-        let next = self.attempt.on_redirect(&redirect, self.cluster.now_us(), self.until_us, chance());
+        let next = self.attempt.on_redirect(&redirect, self.cluster.now_us(), self.until_us, self.cluster.chance());
         self.follow(next, which, seen)
     }
 
@@ -399,7 +393,7 @@ impl Unit {
         let left = left_us(self.until_us, self.cluster.now_us());
         let is_over = left.is_some_and(|left| left.is_zero());
         match error.kind() {
-            ErrorKind::Timeout if sent.progress.is_sent() => {
+            ErrorKind::Timeout if sent.exchange.is_sent() => {
                 self.cluster.trigger(Trigger::Stuck);
                 if is_over {
                     return Some(self.end_round(sent, &ErrorKind::Timeout, Outcome::MaybeExecuted));
@@ -414,11 +408,10 @@ impl Unit {
                 };
                 if is_safe && self.repeats < REPEATS_MAX && !sent.is_asking && has_moved() {
                     self.repeats += 1;
-                    sent.progress.abandon(&sent.core);
                     return Some(Step::Place);
                 }
                 let limit = left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE));
-                sent.progress.extend(&sent.core, limit);
+                sent.exchange.extend(limit);
                 None
             }
             ErrorKind::Timeout | ErrorKind::Lost(_) if error.outcome() == Outcome::NotSent => {
@@ -447,26 +440,19 @@ impl Unit {
             Step::Over => Step::Over,
             Step::Place => self.place(),
             Step::Sent(mut sent) => {
-                let Sent { core, progress, commands, .. } = &mut *sent;
                 let result = match how {
-                    How::Task(cx) => match progress.poll(core, commands, cx) {
+                    How::Task(cx) => match sent.exchange.poll(cx) {
                         Poll::Ready(result) => result,
                         Poll::Pending => {
                             self.step = Step::Sent(sent);
                             return None;
                         }
                     },
-                    How::Thread => progress.wait(core, commands),
+                    How::Thread => sent.exchange.wait(),
                 };
                 match result {
                     Ok(()) => self.take_round(sent),
-                    Err(error) => match self.take_error(&mut sent, &error) {
-                        Some(step) => {
-                            sent.progress.abandon(&sent.core);
-                            step
-                        }
-                        None => Step::Sent(sent),
-                    },
+                    Err(error) => self.take_error(&mut sent, &error).unwrap_or(Step::Sent(sent)),
                 }
             }
             Step::Pausing(mut rest) => {
@@ -587,9 +573,8 @@ impl Rest {
 impl Drop for Unit {
     fn drop(&mut self) {
         match &mut self.step {
-            Step::Sent(sent) => sent.progress.abandon(&sent.core),
             Step::Pausing(rest) => rest.leave(&self.cluster),
-            Step::Place | Step::Over => {}
+            Step::Sent(_) | Step::Place | Step::Over => {}
         }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Node {
     pub(crate) is_loading: bool,
     /// It cannot reach most of the primaries.
     pub(crate) is_minority: bool,
+    /// Kept, as it has room for a part of each slot.
+    scratch: Scratch,
 }
 
 /// Where a node is reached.
@@ -67,6 +69,7 @@ impl Node {
             importing: BTreeMap::new(),
             is_loading: false,
             is_minority: false,
+            scratch: Scratch::new(),
         }
     }
 
@@ -179,10 +182,9 @@ impl Node {
         }
         let cross_slot = || Some(b"-CROSSSLOT Keys in request don't hash to the same slot\r\n".to_vec());
         let (mut slots, mut keys, mut is_read) = (BTreeSet::new(), BTreeSet::new(), true);
-        let mut scratch = Scratch::new();
         for args in requests {
             let row = row_of(*args)?;
-            match plan_slots(row, *args, &mut scratch) {
+            match plan_slots(row, *args, &mut self.scratch) {
                 Ok(SlotPlan::One(slot)) => slots.insert(slot),
                 Ok(SlotPlan::Split) | Err(PlanError::CrossSlot { .. }) => return cross_slot(),
                 _ => continue,

@@ -325,6 +325,11 @@ impl World {
         !self.cut_from_nodes.contains(&node) && self.nodes[node].primary.is_none() && self.replicas.contains_key(&node)
     }
 
+    /// The node whose data it has a copy of; itself, if it is no replica.
+    pub fn primary_of(&self, node: NodeIndex) -> NodeIndex {
+        self.nodes[node].primary.unwrap_or(node)
+    }
+
     fn push(&mut self, at_us: u64, event: Event) {
         self.numbers += 1;
         self.events.insert((at_us, self.numbers), event);

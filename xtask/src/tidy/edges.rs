@@ -25,11 +25,13 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// What a crate's tests may use beside that.
-const TEST_ARROWS: [(&str, &[&str]); 2] = [
+const TEST_ARROWS: [(&str, &[&str]); 3] = [
     // Peers and generators, for all crates (the empty name).
     ("", &["respool-testkit"]),
     // A local node to route to.
     ("respool-proxy", &["respool-engine"]),
+    // A world for its cluster.
+    ("respool-client", &["respool-sim"]),
 ];
 
 /// Dependencies between the workspace's crates that the drawing in ARCHITECTURE.md does not have.

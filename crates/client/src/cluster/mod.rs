@@ -17,6 +17,8 @@ mod plan;
 mod reads;
 mod routed;
 mod shards;
+#[cfg(test)]
+mod simulated;
 mod table;
 mod unit;
 mod walk;

@@ -1,0 +1,620 @@
+//! The whole cluster client, from the plan of a call to the join of its replies, in a simulated world with faults.
+//!
+//! What is checked for each seed: every reply belongs to its request, values carry who has written them and when; what is told of a call is true
+//! (a log names all calls that were executed); no acknowledged write is lost unless the world says so; an error reaches a caller only if its slot
+//! had a fault, and one that was not sent only if its time was over; calls for slots without fault take no longer for the faults of others; every
+//! call ends by its deadline, and nothing of it is left.
+//!
+//! `RESPOOL_WORLD_SEED` repeats one seed, `RESPOOL_WORLD_SEEDS` runs more.
+
+mod callers;
+mod links;
+
+use super::environment::Exchange;
+use super::keeper::report_of;
+use super::{Cluster, Kind, Reads, Routed};
+use crate::core::Ended;
+use crate::limits::REPEATS_MAX;
+use crate::{Command, Config, Error, Outcome, Reply, cmd};
+use callers::{Deed, Fate, Keys, Ledger};
+use links::{KERNEL_LIMIT, Links};
+use respool_route::cluster::{Address, RefreshTerms, slot_of};
+use respool_sim::{Fault, World, WorldTerms};
+use respool_testkit::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+const MS: u64 = 1_000;
+const SECOND: u64 = 1_000_000;
+const DEADLINE: u64 = 5 * SECOND;
+/// A failover, its spread, and a round of questions.
+const SETTLED: u64 = 5 * SECOND;
+/// Some redirects on links of half a millisecond.
+const PROMPT: u64 = 50 * MS;
+/// The longest pause of a call, by which it may end before its deadline.
+const PAUSE: u64 = 500 * MS;
+const PRIMARIES: usize = 4;
+const CALLERS: usize = 8;
+/// Half of the time with any faults.
+const HALF: u64 = 20 * SECOND;
+
+/// Whether something was woken.
+#[derive(Debug)]
+struct Flag(AtomicBool);
+
+impl Flag {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(true)))
+    }
+
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How the requests of a call hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Each for itself.
+    Each,
+    /// A transaction.
+    Whole,
+    /// One request for keys of both hash tags.
+    Split,
+}
+
+struct Call {
+    what: What,
+    /// What is done to which of its caller's keys.
+    deeds: Vec<(usize, Deed)>,
+    slots: Vec<u16>,
+    routed: Routed,
+    woken: Arc<Flag>,
+    began_us: u64,
+    losses: u64,
+    /// When its caller leaves, if it does.
+    leaves_us: u64,
+}
+
+struct Caller {
+    keys: [Keys; 2],
+    call: Option<Call>,
+    next_us: u64,
+}
+
+/// What a fault may do to calls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Harm {
+    Fails,
+    Delays,
+    /// Those for several keys wait until all are at one place, and those behind them in a batch may be redirected in vain.
+    DelaysSeveral,
+}
+
+/// When a slot had a fault.
+struct Window {
+    slots: BTreeSet<u16>,
+    from_us: u64,
+    to_us: u64,
+    does: Harm,
+}
+
+/// A node is asked what the cluster looks like.
+struct Question {
+    number: u64,
+    asked: Address,
+    exchange: Box<dyn Exchange>,
+    woken: Arc<Flag>,
+}
+
+#[derive(Default, Debug)]
+struct Figures {
+    calls: u64,
+    failed: u64,
+    left: u64,
+    questions: u64,
+}
+
+/// A client of a world, and its callers.
+struct Run {
+    links: Links,
+    cluster: Arc<Cluster>,
+    reads: Reads,
+    rng: Rng,
+    callers: Vec<Caller>,
+    questions: Vec<Question>,
+    names: u64,
+    numbers: u64,
+    windows: Vec<Window>,
+    ledger: Ledger,
+    figures: Figures,
+    seed: u64,
+}
+
+/// What a complaint names.
+#[derive(Debug)]
+#[allow(dead_code, reason = "it is printed")]
+struct About<'a> {
+    seed: u64,
+    now_us: u64,
+    began_us: u64,
+    what: What,
+    deeds: &'a [(usize, Deed)],
+    ended: &'a Result<Vec<Ended>, Error>,
+}
+
+impl Run {
+    fn new(seed: u64, reads: Reads) -> Self {
+        let world = World::new(WorldTerms { primaries: PRIMARIES, ..WorldTerms::default() }, seed);
+        let seeds = vec![world.address(0), world.address(1)];
+        let mut config = Config::from_url("redis+cluster://seed:1").expect("an address").reads(reads);
+        config.cluster = seeds;
+        let links = Links::new(world, seed);
+        let cluster = Cluster::within(Box::new(links.environment()), config);
+        let mut this = Self {
+            links,
+            cluster,
+            reads,
+            rng: Rng::part(seed, 1),
+            callers: Vec::new(),
+            questions: Vec::new(),
+            names: 0,
+            numbers: 0,
+            windows: Vec::new(),
+            ledger: Ledger::default(),
+            figures: Figures::default(),
+            seed,
+        };
+        for number in 0..CALLERS {
+            let keys = [this.fresh_keys(number), this.fresh_keys(number + 1)];
+            this.callers.push(Caller { keys, call: None, next_us: 0 });
+        }
+        this
+    }
+
+    /// Keys that were not used yet, of one of the shards that there are in the beginning.
+    fn fresh_keys(&mut self, shard: usize) -> Keys {
+        loop {
+            self.names += 1;
+            let tag = format!("{{k{}}}", self.names);
+            if usize::from(slot_of(tag.as_bytes())) * PRIMARIES / 16_384 == shard % PRIMARIES {
+                return Keys::new(tag);
+            }
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.links.world.now_us()
+    }
+
+    fn begin(&mut self, number: usize) {
+        for at in 0..2 {
+            if self.callers[number].keys[at].is_spoilt {
+                self.callers[number].keys[at] = self.fresh_keys(number + at);
+            }
+        }
+        self.numbers += 1;
+        let (id, first) = (self.numbers, self.rng.below(2));
+        let keys = &self.callers[number].keys;
+        let value = |at: usize| Deed::WriteBoth(format!("{}:{id}", keys[at].tag));
+        let mut deed = |at: usize, place: u64| match self.rng.below(6) {
+            0 | 1 => Deed::Append(id * 10 + place),
+            2 => Deed::Count,
+            3 => value(at),
+            4 => Deed::Read,
+            _ => Deed::ReadBoth,
+        };
+        let pairs = |at: usize| ["x", "y"].map(|name| (keys[at].key(name), format!("{}:{id}", keys[at].tag)));
+        let (what, deeds, commands): (What, Vec<(usize, Deed)>, Vec<Command>) = match id % 8 {
+            0 => {
+                let set = pairs(first).map(|(key, value)| cmd("SET").key(key).arg(value));
+                let commands = std::iter::once(cmd("MULTI")).chain(set).chain([cmd("EXEC")]).collect();
+                (What::Whole, vec![(first, value(first))], commands)
+            }
+            1 => {
+                let commands = vec![cmd("MGET").key([keys[0].key("x"), keys[1].key("x")])];
+                (What::Split, vec![(0, Deed::Read), (1, Deed::Read)], commands)
+            }
+            2 => {
+                let commands = vec![cmd("MSET").arg([pairs(0), pairs(1)].concat())];
+                (What::Split, vec![(0, value(0)), (1, value(1))], commands)
+            }
+            3 => {
+                let deeds: Vec<_> = (0..2 + id % 5).map(|place| ((first + place as usize) % 2, place)).collect();
+                let deeds: Vec<_> = deeds.into_iter().map(|(at, place)| (at, deed(at, place))).collect();
+                let commands = deeds.iter().map(|(at, deed)| deed.command(&keys[*at])).collect();
+                (What::Each, deeds, commands)
+            }
+            _ => {
+                let deed = deed(first, 0);
+                let commands = vec![deed.command(&keys[first])];
+                (What::Each, vec![(first, deed)], commands)
+            }
+        };
+        let slots = deeds.iter().map(|(at, _)| slot_of(keys[*at].tag.as_bytes())).collect();
+        let kind = if what == What::Whole { Kind::Whole } else { Kind::Each };
+        let routed = Routed::new(&self.cluster, &commands, kind, Some(Duration::from_micros(DEADLINE)));
+        let (began_us, losses) = (self.now(), self.links.losses);
+        let leaves_us = if id % 40 == 7 { began_us + self.rng.below(3_000) as u64 } else { u64::MAX };
+        let call = Call { what, deeds, slots, routed, woken: Flag::new(), began_us, losses, leaves_us };
+        self.callers[number].call = Some(call);
+        self.figures.calls += 1;
+    }
+
+    /// Calls that were woken, begin or leave. Returns when the next one does.
+    fn drive_callers(&mut self, may_begin: bool) -> u64 {
+        let mut next_us = u64::MAX;
+        for number in 0..self.callers.len() {
+            let now_us = self.now();
+            let caller = &mut self.callers[number];
+            if caller.call.is_none() {
+                if !may_begin || now_us < caller.next_us {
+                    next_us = next_us.min(if may_begin { caller.next_us } else { u64::MAX });
+                    continue;
+                }
+                self.begin(number);
+            }
+            let caller = &mut self.callers[number];
+            let Some(call) = &mut caller.call else { continue };
+            assert!(
+                now_us <= call.began_us + DEADLINE + MS,
+                "seed {}: a call does not end: {:?}",
+                self.seed,
+                call.deeds
+            );
+            if call.woken.take() {
+                let waker = Waker::from(Arc::clone(&call.woken));
+                if let Poll::Ready(result) = call.routed.poll(&mut Context::from_waker(&waker)) {
+                    self.finish(number, result);
+                    next_us = now_us;
+                    continue;
+                }
+            }
+            if now_us >= call.leaves_us {
+                self.leave(number);
+                next_us = now_us;
+                continue;
+            }
+            next_us = next_us.min(call.leaves_us).min(call.began_us + DEADLINE + MS + 1);
+        }
+        next_us
+    }
+
+    fn leave(&mut self, number: usize) {
+        let Some(call) = self.callers[number].call.take() else { return };
+        self.figures.left += 1;
+        let left = Err(Error::new(crate::ErrorKind::Timeout, Outcome::MaybeExecuted));
+        self.take(number, &call, &left);
+    }
+
+    /// What each deed has come to.
+    fn ended(call: &Call, result: &Result<Vec<Ended>, Error>) -> Vec<Ended> {
+        let ended = match result {
+            Err(error) => return vec![Ended::Failed(error.kind().clone(), error.outcome()); call.deeds.len()],
+            Ok(ended) => ended,
+        };
+        let elements = |reply: &Reply| match reply {
+            Reply::Array(elements) => Some(elements.clone().collect::<Vec<Reply>>()),
+            _ => None,
+        };
+        let is_write = call.deeds[0].1.writes();
+        match (call.what, ended.last()) {
+            (What::Whole, Some(Ended::Reply(reply))) => {
+                let done = || elements(reply).filter(|done| done.len() == 2);
+                vec![Ended::Reply(done().map_or_else(|| reply.clone(), |mut done| done.swap_remove(0)))]
+            }
+            (What::Split, Some(Ended::Reply(reply))) if !is_write && elements(reply).is_some() => {
+                elements(reply).into_iter().flatten().map(Ended::Reply).collect()
+            }
+            (What::Split, Some(Ended::Reply(Reply::Error(_)))) if is_write => {
+                // It tells of one part, and not of the other.
+                vec![Ended::Failed(crate::ErrorKind::Timeout, Outcome::MaybeExecuted); 2]
+            }
+            (What::Split | What::Whole, Some(other)) => vec![other.clone(); call.deeds.len()],
+            (What::Each, _) => ended.clone(),
+            (_, None) => Vec::new(),
+        }
+    }
+
+    /// Writes down what a call has come to. Returns the worst of it.
+    fn take(&mut self, number: usize, call: &Call, result: &Result<Vec<Ended>, Error>) -> Vec<Fate> {
+        let ended = Self::ended(call, result);
+        let about = About {
+            seed: self.seed,
+            now_us: self.now(),
+            began_us: call.began_us,
+            what: call.what,
+            deeds: &call.deeds,
+            ended: result,
+        };
+        assert_eq!(ended.len(), call.deeds.len(), "{about:?}");
+        let mut fates = Vec::new();
+        for ((at, deed), ended) in call.deeds.iter().zip(&ended) {
+            let keys = &mut self.callers[number].keys[*at];
+            let is_foreign = self.links.foreign.contains(&(keys.tag.clone(), !deed.writes()));
+            fates.push(self.ledger.take(keys, deed, ended, is_foreign, &about));
+        }
+        for keys in &self.callers[number].keys {
+            self.links.foreign.remove(&(keys.tag.clone(), true));
+            self.links.foreign.remove(&(keys.tag.clone(), false));
+        }
+        fates
+    }
+
+    fn finish(&mut self, number: usize, result: Result<Vec<Ended>, Error>) {
+        let call = self.callers[number].call.take().expect("a call that has ended");
+        let fates = self.take(number, &call, &result);
+        let now_us = self.now();
+        let took_us = now_us - call.began_us;
+        let is_several = call.deeds.len() > 1 || !matches!(call.deeds[0].1, Deed::Count | Deed::Append(_) | Deed::Read);
+        let had = |harms: &[Harm]| {
+            self.windows.iter().any(|window| {
+                harms.contains(&window.does)
+                    && call.slots.iter().any(|slot| window.slots.contains(slot))
+                    && window.from_us <= now_us
+                    && call.began_us <= window.to_us
+            })
+        };
+        let about = || format!("seed {}: {took_us} us at {now_us}: {:?}: {result:?}", self.seed, call.deeds);
+        let may_be_late = had(&[Harm::Fails, Harm::Delays]) || is_several && had(&[Harm::DelaysSeveral]);
+        assert!(may_be_late || took_us <= PROMPT, "late without a fault: {}", about());
+        self.callers[number].next_us = now_us + 1 + self.rng.below(20_000) as u64;
+        if fates.iter().all(|fate| *fate == Fate::Once) {
+            return;
+        }
+        self.figures.failed += 1;
+        let is_batch = call.what == What::Each && call.deeds.len() > 1;
+        assert!(had(&[Harm::Fails]) || is_batch && had(&[Harm::DelaysSeveral]), "failed without a fault: {}", about());
+        // What would have been mended by waiting is waited for.
+        let is_over = took_us + PAUSE + MS >= DEADLINE;
+        let is_alone = call.deeds.len() == 1;
+        assert!(!is_alone || fates[0] != Fate::Never || is_over, "given up too soon: {}", about());
+        let lost = self.links.losses - call.losses;
+        let was_repeated = lost > u64::from(REPEATS_MAX);
+        assert!(!is_alone || call.deeds[0].1.writes() || is_over || was_repeated, "not asked again: {}", about());
+    }
+
+    /// What the keeper and its questions have to do. Returns when they have again.
+    fn drive_keeper(&mut self) -> u64 {
+        loop {
+            let now_us = self.now();
+            let turn = {
+                let mut state = self.cluster.lock();
+                self.cluster.turn(&mut state, now_us)
+            };
+            turn.news.tell(self.cluster.shared());
+            let Some((number, asked)) = turn.question else { return turn.until_us };
+            let node = self.cluster.node_at(&asked);
+            let limit = Duration::from_micros(RefreshTerms::default().answer_limit_us);
+            let exchange = self.cluster.environment.exchange(&node, false, vec![cmd("CLUSTER SLOTS")], limit);
+            self.questions.push(Question { number, asked, exchange, woken: Flag::new() });
+            self.figures.questions += 1;
+        }
+    }
+
+    fn drive_questions(&mut self) -> bool {
+        let mut is_any = false;
+        let mut at = 0;
+        while let Some(question) = self.questions.get_mut(at) {
+            let waker = Waker::from(Arc::clone(&question.woken));
+            if !question.woken.take() {
+                at += 1;
+                continue;
+            }
+            is_any = true;
+            let Poll::Ready(result) = question.exchange.poll(&mut Context::from_waker(&waker)) else { continue };
+            let mut question = self.questions.swap_remove(at);
+            let ended = result.ok().and_then(|()| question.exchange.take_ended().pop());
+            self.cluster.take_report(question.number, ended.and_then(|ended| report_of(ended, &question.asked)));
+        }
+        is_any
+    }
+
+    fn note_lost(&mut self) {
+        let slots: BTreeSet<u16> = std::mem::take(&mut self.links.lost).into_iter().collect();
+        if slots.is_empty() {
+            return;
+        }
+        for caller in &mut self.callers {
+            for keys in caller.keys.iter_mut().filter(|keys| slots.contains(&slot_of(keys.tag.as_bytes()))) {
+                self.ledger.note_lost(keys);
+            }
+        }
+        self.ledger.note_lost_slots(&slots);
+    }
+
+    fn inject(&mut self, fault: Fault) {
+        let now_us = self.now();
+        // What a replica answers is late or lost with it.
+        let of = |node: usize| {
+            let world = &self.links.world;
+            let primary = if self.reads == Reads::Primary { node } else { world.primary_of(node) };
+            let is_hit = |slot: &u16| world.is_at(*slot, node) || world.is_at(*slot, primary);
+            (0..16_384).filter(is_hit).collect::<BTreeSet<u16>>()
+        };
+        let (slots, until_us, does) = match fault {
+            Fault::Crash(node, for_us) | Fault::Unreachable(node, for_us) | Fault::Isolated(node, for_us) => {
+                (of(node), now_us + for_us, Harm::Fails)
+            }
+            Fault::HalfOpen(node) => (of(node), now_us + KERNEL_LIMIT, Harm::Fails),
+            Fault::Disconnect(node) | Fault::RestartEmpty(node) => (of(node), now_us, Harm::Fails),
+            Fault::Slow(node, _, for_us) => (of(node), now_us + for_us, Harm::Delays),
+            // A lagging node sends calls on, and they arrive.
+            Fault::Stale(..) => (BTreeSet::new(), now_us, Harm::Delays),
+            Fault::Migrate(slot, _) => (BTreeSet::from([slot]), now_us + 10 * SECOND, Harm::DelaysSeveral),
+        };
+        let to_us = until_us.max(now_us + 2 * SECOND) + SETTLED;
+        self.windows.push(Window { slots, from_us: now_us, to_us, does });
+        self.links.inject(fault);
+    }
+
+    /// Runs for so long, with the faults at their times.
+    fn run(&mut self, for_us: u64, faults: &[(u64, Fault)]) {
+        let end_us = self.now() + for_us;
+        let mut faults: BTreeMap<(u64, usize), Fault> =
+            faults.iter().enumerate().map(|(number, (at_us, fault))| ((self.now() + at_us, number), *fault)).collect();
+        while self.now() < end_us {
+            while let Some(due) = faults.first_entry().filter(|due| due.key().0 <= self.now()) {
+                let fault = due.remove();
+                self.inject(fault);
+            }
+            let fault_us = faults.first_key_value().map_or(u64::MAX, |(at, _)| at.0);
+            self.step(end_us.min(fault_us), true);
+        }
+    }
+
+    fn step(&mut self, until_us: u64, may_begin: bool) {
+        let mut next_us = self.drive_callers(may_begin).min(self.drive_keeper());
+        if self.drive_questions() {
+            next_us = self.now();
+        }
+        next_us = next_us.min(self.links.drive());
+        let is_woken = self
+            .callers
+            .iter()
+            .filter_map(|caller| caller.call.as_ref())
+            .any(|call| call.woken.0.load(Ordering::Relaxed))
+            || self.questions.iter().any(|question| question.woken.0.load(Ordering::Relaxed));
+        if is_woken || next_us <= self.now() {
+            return;
+        }
+        self.links.pass(next_us.min(until_us));
+        self.note_lost();
+    }
+
+    /// All calls end, and what was told of them is compared with what has happened.
+    fn end(mut self) -> (Ledger, Figures) {
+        let limit_us = self.now() + DEADLINE + SECOND;
+        while self.callers.iter().any(|caller| caller.call.is_some()) {
+            assert!(self.now() < limit_us, "seed {}: calls do not end", self.seed);
+            self.step(limit_us, false);
+        }
+        // What is on its way arrives, and what has failed is mended.
+        let limit_us = self.now() + 20 * SECOND;
+        while self.now() < limit_us {
+            self.step(limit_us, false);
+        }
+        self.questions.clear();
+        assert_eq!(self.links.under_way(), 0, "seed {}", self.seed);
+        assert!(self.cluster.lock().pauses.is_empty(), "seed {}", self.seed);
+        for tag in self.ledger.tags() {
+            let log = self.links.world.value(format!("{tag}log").as_bytes()).unwrap_or_default();
+            self.ledger.check(&tag, &String::from_utf8_lossy(&log), &self.seed);
+        }
+        (self.ledger, self.figures)
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|text: String| text.parse::<u64>().ok());
+    match number("RESPOOL_WORLD_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("RESPOOL_WORLD_SEEDS").unwrap_or(1),
+    }
+}
+
+fn any_faults(run: &Run, rng: &mut Rng) -> Vec<(u64, Fault)> {
+    (0..20)
+        .map(|turn| {
+            let node = rng.below(2 * PRIMARIES);
+            let for_us = rng.between(100_000, 6_000_000) as u64;
+            let fault = match rng.below(10) {
+                0 => Fault::Crash(node, for_us),
+                1 => Fault::Unreachable(node, for_us),
+                2 => Fault::Isolated(node, for_us),
+                3 => Fault::HalfOpen(node),
+                4 => Fault::Slow(node, rng.between(1_000, 300_000) as u64, for_us),
+                5 => Fault::Stale(node, for_us),
+                6 => Fault::RestartEmpty(node % PRIMARIES),
+                7 | 8 => Fault::Disconnect(node),
+                _ => {
+                    let caller = &run.callers[rng.below(run.callers.len())];
+                    Fault::Migrate(slot_of(caller.keys[rng.below(2)].tag.as_bytes()), node)
+                }
+            };
+            (turn * 2 * SECOND + SECOND, fault)
+        })
+        .collect()
+}
+
+#[test]
+fn a_client_of_a_quiet_cluster_has_no_errors() {
+    for seed in seeds() {
+        let mut run = Run::new(seed, Reads::Primary);
+        run.run(5 * SECOND, &[]);
+        let (ledger, figures) = run.end();
+        assert_eq!((figures.failed, ledger.unknown > 0), (0, figures.left > 0), "seed {seed}: {figures:?}");
+        assert!(figures.calls > 2_000, "seed {seed}: {figures:?}");
+    }
+}
+
+#[test]
+fn a_client_follows_a_thousand_slots_under_load() {
+    for seed in seeds() {
+        let mut run = Run::new(seed, Reads::Primary);
+        let slots =
+            (0..1_000).map(|step| (step * 10 * MS, Fault::Migrate((step * 16) as u16 + 3, (step % 4) as usize)));
+        // The slots that are in use move as well, which few of the others are.
+        let used = (0..2 * CALLERS as u64).map(|step| {
+            let slot = slot_of(run.callers[step as usize / 2].keys[step as usize % 2].tag.as_bytes());
+            (step * 600 * MS, Fault::Migrate(slot, (run.links.world.owner(slot) + 1) % PRIMARIES))
+        });
+        let faults: Vec<_> = slots.chain(used).collect();
+        run.run(12 * SECOND, &faults);
+        let (_, figures) = run.end();
+        assert!(figures.calls > 5_000, "seed {seed}: {figures:?}");
+    }
+}
+
+#[test]
+fn a_client_of_a_dead_primary_keeps_the_other_shards() {
+    for seed in seeds() {
+        let mut run = Run::new(seed, Reads::Primary);
+        run.run(12 * SECOND, &[(2 * SECOND, Fault::Crash((seed % 4) as usize, 60 * SECOND))]);
+        let at_end = run.figures.failed;
+        run.run(2 * SECOND, &[]);
+        assert_eq!(run.figures.failed, at_end, "seed {seed}: its slots are served again");
+        let (_, figures) = run.end();
+        assert!(figures.questions < 60, "seed {seed}: {figures:?}");
+    }
+}
+
+#[test]
+fn a_client_sends_nothing_twice_that_was_in_doubt() {
+    for seed in seeds() {
+        let mut run = Run::new(seed, Reads::Primary);
+        let faults: Vec<_> = (1..40).map(|turn| (turn * 250 * MS, Fault::Disconnect((turn % 4) as usize))).collect();
+        run.run(12 * SECOND, &faults);
+        let (_, figures) = run.end();
+        assert!(figures.failed > 0, "seed {seed}: no connection ended within a call: {figures:?}");
+    }
+}
+
+#[test]
+fn a_client_tells_the_truth_whatever_happens() {
+    for seed in seeds() {
+        let mut run = Run::new(seed, Reads::PreferReplicas);
+        let mut faults = any_faults(&run, &mut Rng::part(seed, 2));
+        let later = faults.split_off(faults.len() / 2);
+        run.cluster.policy.set(Reads::Primary);
+        run.run(HALF, &faults);
+        run.cluster.policy.set(Reads::PreferReplicas);
+        let later: Vec<_> = later.into_iter().map(|(at_us, fault)| (at_us - HALF, fault)).collect();
+        run.run(HALF + 12 * SECOND, &later);
+        let failed = run.figures.failed;
+        // All faults are over: there is no reason for an error any more.
+        run.run(5 * SECOND, &[]);
+        assert_eq!(run.figures.failed, failed, "seed {seed}: {:?}", run.figures);
+        let (ledger, figures) = run.end();
+        println!("seed {seed}: {figures:?}, {ledger:?}");
+    }
+}

@@ -60,6 +60,7 @@ mod lifecycle;
 pub mod observe;
 mod workers;
 
+pub use admin::inquiry::{Inquiry, NodeOrder, Report, ReportCell, ReportTable};
 pub use auth::quota::UserLimits;
 pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{

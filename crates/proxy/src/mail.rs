@@ -3,6 +3,7 @@
 //! Features say what their messages and queries mean; they are put together here. The table of queries that wait is
 //! [`crate::workers::query`].
 
+use crate::admin::inquiry::Inquiry;
 use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::commands::client_query::{ClientAnswer, ClientQuery};
 use crate::config::Config;
@@ -33,6 +34,8 @@ pub enum Mail {
     RedirectionBroken(LostRedirect),
     /// Other settings hold from now on.
     Reload(Arc<Config>),
+    /// A question or an order of an operator that comes over no connection.
+    Inquiry(Arc<Inquiry>),
     /// A process that ran before has left orders, see [`crate::Shared::go_on_with_orders`].
     Orders,
 }

@@ -4,6 +4,7 @@
 //! when the last worker has answered.
 
 mod explain;
+pub(crate) mod inquiry;
 mod node;
 mod node_control;
 pub(crate) mod query;
@@ -88,7 +89,7 @@ impl<E: Execute> Env<E> {
         if args.len() > 1 {
             return Console::Done(self.refuse(index, texts::SYNTAX.as_bytes()));
         }
-        Console::Ask(AdminQuery::Show(show))
+        Console::Ask(AdminQuery::Show(show, usize::MAX))
     }
 
     /// `PROXY KILL id [id ...]`.

@@ -5,6 +5,7 @@
 //! holds until it is taken back is written down in [`crate::workers::operator_state`].
 
 use crate::admin::Console;
+use crate::admin::inquiry::Wanted;
 use crate::admin::query::{AdminQuery, NodeAction, Order};
 use crate::config::Config;
 use crate::env::Env;
@@ -13,7 +14,7 @@ use crate::hooks::{Event, ProcessAction};
 use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
 use crate::session::Flow;
-use crate::session::id::ClientId;
+use crate::session::id::{ClientId, ClientNumber};
 use crate::workers::operator_state::{OperatorState, Suspension};
 use crate::workers::quiescence::Until;
 use respool_command::{Execute, ProxyCommand};
@@ -41,16 +42,42 @@ impl<E: Execute> Env<E> {
             NodeAction::WaitClose => Some(Until::Closed),
             _ => None,
         };
+        let by = self.clients.sessions.at(index).map(|session| session.id);
+        match self.give_order(what, args.iter(), until, by) {
+            Ok(order) => {
+                let client = self.clients.sessions.at(index);
+                let client = client.map_or_else(String::new, |session| session.details.peer.address.clone());
+                self.tell_order(&order.words(), client);
+                Console::Ask(AdminQuery::Order(order))
+            }
+            Err(words) => Console::Done(self.refuse(index, &words)),
+        }
+    }
+
+    /// Decides on an order that comes over no connection.
+    pub(crate) fn decide(&mut self, wanted: &Wanted) -> Result<Order, String> {
+        let order = self.give_order(wanted.what.action(), wanted.names.iter().map(String::as_bytes), None, None);
+        let order = order.map_err(|words| String::from_utf8_lossy(&words).into_owned())?;
+        self.tell_order(&order.words(), wanted.by.clone());
+        Ok(order)
+    }
+
+    /// Finds the nodes and has the order hold from now on. `by`: the client that gives it. Otherwise the text of the error.
+    fn give_order<'a>(
+        &mut self,
+        what: NodeAction,
+        names: impl Iterator<Item = &'a [u8]>,
+        until: Option<Until>,
+        by: Option<ClientNumber>,
+    ) -> Result<Order, Vec<u8>> {
         let mut nodes = Vec::new();
-        for name in args.iter() {
+        for name in names {
             let named = named(&self.config, name);
             if named.is_empty() {
-                let words = [b"ERR there is no node or pool '", name, b"'; PROXY SHOW NODES names them"].concat();
-                return Console::Done(self.refuse(index, &words));
+                return Err([b"ERR there is no node or pool '", name, b"'; PROXY SHOW NODES names them"].concat());
             }
             nodes.extend(named);
         }
-        let by = self.clients.sessions.at(index).map(|session| session.id);
         let all = self.config.nodes.iter().map(|node| node.name.clone());
         let is_taken = match what {
             NodeAction::Pause => self.shared.change_orders(|standing| standing.pause(&nodes)),
@@ -63,11 +90,7 @@ impl<E: Execute> Env<E> {
             // It is over once it is carried out.
             NodeAction::Reconnect | NodeAction::WaitClose => true,
         };
-        if !is_taken {
-            return Console::Done(self.refuse(index, error_text::HANDED_OVER.as_bytes()));
-        }
-        self.tell_order(index, &format!("{what:?} {}", nodes.join(" ")));
-        Console::Ask(AdminQuery::Order(Order { what, nodes, until }))
+        if is_taken { Ok(Order { what, nodes, until }) } else { Err(error_text::HANDED_OVER.as_bytes().to_vec()) }
     }
 
     /// Makes a node what is ordered of one with its name. Returns whether it is drained since: what it owes is still answered, and
@@ -94,7 +117,8 @@ impl<E: Execute> Env<E> {
 
     /// Asks the process for something.
     pub(super) fn demand(&mut self, index: ClientId, demand: ProcessAction) -> Flow {
-        self.tell_order(index, &format!("{demand:?}"));
+        let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.details.peer.address.clone());
+        self.tell_order(&format!("{demand:?}"), client);
         if !self.shared.hooks.demand(demand) {
             return self.refuse(index, b"ERR this process takes no such orders");
         }
@@ -107,8 +131,7 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 
-    fn tell_order(&self, index: ClientId, order: &str) {
-        let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.details.peer.address.clone());
+    fn tell_order(&self, order: &str, client: String) {
         self.shared.hooks.tell(&Event::Ordered { order: order.trim().to_owned(), client });
     }
 

@@ -4,6 +4,7 @@ use crate::admin::table::{Cell, Line, Table};
 use crate::limits::RANKED_KEYS_MAX;
 use crate::workers::quiescence::Until;
 use respool_wire::Encoder;
+use std::cmp::Reverse;
 
 /// What can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +56,11 @@ impl Show {
         matches!(self, Self::Nodes | Self::Pools | Self::Routes | Self::Hotkeys | Self::Bigkeys | Self::Latency)
     }
 
-    /// Brings the rows into the order in which they are shown.
-    pub(crate) fn arrange(self, table: &mut Table) {
-        if matches!(self, Self::Clients | Self::TransactionState | Self::Mem) {
+    /// Brings the rows into the order in which they are shown, and leaves no more than so many.
+    pub(crate) fn arrange(self, table: &mut Table, rows_max: usize) {
+        if self == Self::Clients && rows_max < usize::MAX {
+            table.rows.sort_by_key(|row| (Reverse(figure_of(row, "held_bytes")), figure_of(row, "idle_s")));
+        } else if matches!(self, Self::Clients | Self::TransactionState | Self::Mem) {
             let number = |row: &Line| match row.first() {
                 Some((_, Cell::Same(number))) => *number,
                 _ => u64::MAX,
@@ -69,9 +72,10 @@ impl Show {
                 Some((_, Cell::Sum(figure) | Cell::Max(figure))) => *figure,
                 _ => 0,
             };
-            table.rows.sort_by_key(|row| std::cmp::Reverse(figure(row)));
+            table.rows.sort_by_key(|row| Reverse(figure(row)));
             table.rows.truncate(RANKED_KEYS_MAX);
         }
+        table.rows.truncate(rows_max);
     }
 }
 
@@ -103,9 +107,19 @@ impl Order {
         !matches!(self.what, NodeAction::Reconnect | NodeAction::WaitClose)
     }
 
+    /// The order in words, for the log.
+    pub(super) fn words(&self) -> String {
+        format!("{:?} {}", self.what, self.nodes.join(" "))
+    }
+
     /// The nodes that the order names; none: all.
     pub(super) fn nodes(&self) -> &[String] {
         &self.nodes
+    }
+
+    /// The same, when nothing else of it is needed any more.
+    pub(crate) fn into_nodes(self) -> Vec<String> {
+        self.nodes
     }
 
     /// Whether the asker wants to know how many there were.
@@ -126,7 +140,8 @@ pub(crate) enum SlowlogOrder {
 /// What workers show or do.
 #[derive(Clone, Debug)]
 pub(crate) enum AdminQuery {
-    Show(Show),
+    /// So many rows of each worker and of all together, at most.
+    Show(Show, usize),
     Order(Order),
     Slowlog(SlowlogOrder),
 }
@@ -147,22 +162,34 @@ impl AdminQuery {
     pub(crate) fn join(&self, all: &mut AdminAnswer, one: AdminAnswer) {
         all.count += one.count;
         match self {
-            Self::Show(show) if show.is_joined() => all.table.join(one.table),
+            Self::Show(show, _) if show.is_joined() => all.table.join(one.table),
             _ => all.table.append(one.table),
         }
     }
 
-    pub(super) fn reply(&self, answer: AdminAnswer, reply: &mut Encoder<'_>) {
-        let AdminAnswer { mut table, count } = answer;
+    /// The rows of all workers, in order.
+    pub(super) fn finish(&self, answer: AdminAnswer) -> Table {
+        let mut table = answer.table;
         match self {
-            Self::Show(show) => {
-                show.arrange(&mut table);
-                table.write(reply);
-            }
-            Self::Slowlog(order @ SlowlogOrder::Get(_)) => {
-                newest(*order, &mut table);
-                table.write(reply);
-            }
+            Self::Show(show, rows_max) => show.arrange(&mut table, *rows_max),
+            Self::Slowlog(order) => newest(*order, &mut table),
+            Self::Order(_) => {}
+        }
+        table
+    }
+
+    /// How many rows are wanted; `None`: it asks for none.
+    pub(super) fn rows_max(&self) -> Option<usize> {
+        match self {
+            Self::Show(_, rows_max) | Self::Slowlog(SlowlogOrder::Get(rows_max)) => Some(*rows_max),
+            Self::Order(_) | Self::Slowlog(SlowlogOrder::Len | SlowlogOrder::Reset) => None,
+        }
+    }
+
+    pub(super) fn reply(&self, answer: AdminAnswer, reply: &mut Encoder<'_>) {
+        let count = answer.count;
+        match self {
+            Self::Show(..) | Self::Slowlog(SlowlogOrder::Get(_)) => self.finish(answer).write(reply),
             Self::Slowlog(SlowlogOrder::Len) => reply.integer(count as i64),
             Self::Order(order) if order.is_counted() => reply.integer(count as i64),
             Self::Order(_) | Self::Slowlog(SlowlogOrder::Reset) => reply.raw(respool_wire::replies::OK),
@@ -184,12 +211,20 @@ impl AdminAnswer {
     }
 }
 
+/// The figure of that name in a row.
+fn figure_of(row: &Line, name: &str) -> u64 {
+    match row.iter().find(|(known, _)| *known == name) {
+        Some((_, Cell::Same(figure) | Cell::Sum(figure) | Cell::Max(figure))) => *figure,
+        _ => 0,
+    }
+}
+
 /// The newest first, and no more than were asked for.
 fn newest(order: SlowlogOrder, table: &mut Table) {
     let SlowlogOrder::Get(count) = order else { return };
     let age = |row: &Line| match row.first() {
-        Some((_, Cell::Same(unix_us))) => std::cmp::Reverse(*unix_us),
-        _ => std::cmp::Reverse(0),
+        Some((_, Cell::Same(unix_us))) => Reverse(*unix_us),
+        _ => Reverse(0),
     };
     table.rows.sort_by_key(age);
     table.rows.truncate(count);

@@ -15,6 +15,7 @@ use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Now, WorkerId};
 use respool_route::{NodePlace, Route, When};
+use std::cmp::Reverse;
 
 fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
@@ -61,10 +62,10 @@ impl<'e> Shown<'e> {
     }
 
     /// What this worker has to tell of what is no feature's own.
-    pub(crate) fn rows_of(&self, show: Show) -> Vec<Line> {
+    pub(crate) fn rows_of(&self, show: Show, rows_max: usize) -> Vec<Line> {
         match show {
             Show::Bigkeys => self.show_bigkeys(),
-            Show::Clients => self.show_clients(),
+            Show::Clients => self.show_clients(rows_max),
             Show::Hotkeys => self.show_hotkeys(),
             Show::Latency => self.show_latency(),
             Show::Mem => self.show_mem(),
@@ -153,7 +154,8 @@ impl<'e> Shown<'e> {
         joined.into_iter().map(line).collect()
     }
 
-    fn show_clients(&self) -> Vec<Line> {
+    /// So many clients at most: those that hold the most, and of these the ones that were active last.
+    fn show_clients(&self, rows_max: usize) -> Vec<Line> {
         let seconds_since = |then: u64| self.now.mono_us.saturating_sub(then) / 1_000_000;
         let line = |(index, session): (ClientId, &crate::session::Session)| -> Line {
             vec![
@@ -174,7 +176,14 @@ impl<'e> Shown<'e> {
                 ("cmd", text(session.last_row.map_or("", |row| row.full_name()))),
             ]
         };
-        self.clients.sessions.iter().map(line).collect()
+        let mut chosen: Vec<_> = self.clients.sessions.iter().collect();
+        if rows_max < chosen.len() {
+            chosen.select_nth_unstable_by_key(rows_max, |(_, session)| {
+                (Reverse(session.held_bytes()), Reverse(session.last_active_us))
+            });
+            chosen.truncate(rows_max);
+        }
+        chosen.into_iter().map(line).collect()
     }
 
     fn show_mem(&self) -> Vec<Line> {
@@ -355,7 +364,7 @@ mod tests {
             number: WorkerId::FIRST,
             now,
         };
-        shown.rows_of(show)
+        shown.rows_of(show, usize::MAX)
     }
 
     fn cell(rows: &[Line], name: &str) -> Cell {

@@ -1,6 +1,7 @@
 //! What orders and questions of operators mean to the features of a worker.
 
 use crate::admin::Console;
+use crate::admin::inquiry::{Asks, Inquiry};
 use crate::admin::query::{AdminAnswer, AdminQuery, Order, Show};
 use crate::admin::show::{self, Shown};
 use crate::admin::table::{Line, Table};
@@ -35,19 +36,39 @@ impl<E: Execute> Worker<E> {
     /// Shows or does this worker's part.
     pub(super) fn answer_admin_query(&mut self, query: &AdminQuery) -> AdminAnswer {
         match query {
-            AdminQuery::Show(show) => AdminAnswer::of_table(self.table_of(*show)),
+            AdminQuery::Show(show, rows_max) => AdminAnswer::of_table(self.table_of(*show, *rows_max)),
             AdminQuery::Order(order) => AdminAnswer::of_count(self.carry_out(order)),
             AdminQuery::Slowlog(order) => self.env.slowlog_of(*order),
         }
     }
 
+    /// Answers what is asked from outside.
+    pub(super) fn answer_inquiry(&mut self, inquiry: &Inquiry) {
+        match inquiry.asks() {
+            // The deadline has passed. A worker that stood still gives its time to clients.
+            Asks::All(_) if inquiry.is_over() => {}
+            Asks::All(queries) => {
+                let parts = queries.iter().map(|query| self.answer_admin_query(query)).collect();
+                inquiry.answer(parts);
+            }
+            Asks::Order(wanted) => {
+                let order = self.env.decide(wanted);
+                if let Ok(order) = &order {
+                    self.ask_workers_for(None, None, Query::Admin(AdminQuery::Order(order.clone())));
+                }
+                inquiry.answer_order(order.map(Order::into_nodes));
+            }
+        }
+    }
+
     /// What this worker has to tell.
-    fn table_of(&self, show: Show) -> Table {
-        let rows = match show {
+    fn table_of(&self, show: Show, rows_max: usize) -> Table {
+        let mut rows = match show {
             Show::TransactionState => self.show_pins(),
             Show::Pools => Shown::of(&self.env).show_pools(|pool| self.subscriptions.told_to(pool)),
-            show => Shown::of(&self.env).rows_of(show),
+            show => Shown::of(&self.env).rows_of(show, rows_max),
         };
+        rows.truncate(rows_max);
         Table { rows }
     }
 

@@ -21,6 +21,7 @@ impl<E: Execute> Worker<E> {
             Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),
             Mail::Reload(config) => self.adopt(config),
             Mail::Wipe => self.env.wipe_reads(),
+            Mail::Inquiry(inquiry) => self.answer_inquiry(&inquiry),
             Mail::Orders => self.take_up_orders(),
         }
     }

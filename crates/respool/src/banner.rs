@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::settings::choices::DashboardReaders;
 use crate::settings::tls::PREFIX;
 use crate::settings::{Address, Instance, NodeAddress, Process};
 
@@ -29,6 +30,9 @@ pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>], metrics
     }
     if let Some(address) = metrics {
         let _ = writeln!(out, "  metrics at http://{}/metrics", reachable(address));
+        if process.admin.dashboard.readers != DashboardReaders::Off {
+            let _ = writeln!(out, "  dashboard at http://{}/", reachable(address));
+        }
     }
     out
 }

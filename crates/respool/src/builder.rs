@@ -215,7 +215,8 @@ fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
     let (mut admin, mut statsd) = (None, None);
     let served = serve::run(job, Inherited::default(), |opened| {
         if let Some(address) = &control.settings().admin.listen {
-            admin = Some(crate::admin::http::start(address, None, Arc::clone(&control), metrics)?.end);
+            let control = Arc::clone(&control);
+            admin = Some(crate::admin::http::start(address, None, control, metrics, opened.instances)?.end);
         }
         statsd = crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
         control.enter(Phase::Serving);

@@ -1,4 +1,5 @@
-//! The HTTP server of the admin side: `/metrics`, `/healthz`, `/readyz`. One thread, few connections, short lives.
+//! The HTTP server of the admin side: `/metrics`, `/healthz`, `/readyz`, and the dashboard. One thread, few connections, short
+//! lives.
 
 use std::future::Future;
 use std::io;
@@ -13,19 +14,22 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
+use axum::extract::connect_info::Connected;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum::serve::IncomingStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Sleep;
 use tracing::error;
 
-use super::Running;
+use super::dashboard::{self, Dashboard, Peer};
 use super::end::{End, Token};
 use super::metrics::{Metrics, OPENMETRICS};
 use super::readiness::about_nodes;
+use super::{InstanceWorkers, Running};
 use crate::control::{Control, Phase};
 use crate::settings::Address;
 
@@ -51,6 +55,7 @@ pub fn start(
     adopted: Option<OwnedFd>,
     control: Arc<Control>,
     metrics: Metrics,
+    instances: Vec<InstanceWorkers>,
 ) -> io::Result<Running> {
     let listener = adopted.map_or_else(|| bind(address), |socket| Ok(TcpListener::from(socket)))?;
     let socket = listener.try_clone()?.into();
@@ -74,7 +79,10 @@ pub fn start(
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let listener = Limited { listener, places: places(), held: Vec::new(), _open: open };
-            let server = axum::serve(listener, router(Admin { control, metrics }));
+            let dashboard = dashboard::router(Dashboard::new(Arc::clone(&control), instances));
+            let router = router(Admin { control, metrics }).merge(dashboard);
+            let router = router.layer(axum::middleware::map_response(close));
+            let server = axum::serve(listener, router.into_make_service_with_connect_info::<Peer>());
             server.with_graceful_shutdown(async move { over.notified().await }).await
         });
         if let Err(error) = served {
@@ -102,7 +110,8 @@ fn router(admin: Admin) -> Router {
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
-        .layer(axum::middleware::map_response(close))
+        // Unknown paths are no business of the dashboard, whose guard would answer them.
+        .fallback(async || StatusCode::NOT_FOUND)
         .with_state(admin)
 }
 
@@ -197,6 +206,12 @@ impl axum::serve::Listener for Limited {
     }
 }
 
+impl Connected<IncomingStream<'_, Limited>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Limited>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
+
 impl Connection {
     /// The stream, while its time has not come.
     fn alive(self: Pin<&mut Self>, cx: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
@@ -251,7 +266,7 @@ mod tests {
         let understood = resolve(&RawSettings::default(), &|_| unreachable!("no secret is asked for")).unwrap();
         let control = Control::new(understood);
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
-        let Running { address, .. } = start(&loopback, None, Arc::clone(&control), Metrics::default()).unwrap();
+        let Running { address, .. } = start(&loopback, None, Arc::clone(&control), Metrics::default(), vec![]).unwrap();
         let Address::Tcp { host, port } = &address else { panic!("an address with a host") };
         let began = std::time::Instant::now();
         let mut idle: Vec<_> = (0..2 * CONNECTIONS_MAX + 10)
@@ -274,7 +289,8 @@ mod tests {
         let control = Control::new(understood);
         let metrics = Metrics::default();
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
-        let Running { address, end, .. } = start(&loopback, None, Arc::clone(&control), metrics.clone()).unwrap();
+        let Running { address, end, .. } =
+            start(&loopback, None, Arc::clone(&control), metrics.clone(), vec![]).unwrap();
 
         let response = get(&address, "/readyz");
         assert!(response.starts_with("HTTP/1.1 503") && response.ends_with("starting\n"), "{response}");
@@ -289,7 +305,7 @@ mod tests {
         assert!(response.contains("respool_lives_total 9\n") && response.ends_with("# EOF\n"), "{response}");
 
         assert!(get(&address, "/healthz").starts_with("HTTP/1.1 200"));
-        assert!(get(&address, "/").starts_with("HTTP/1.1 404"));
+        assert!(get(&address, "/nothing").starts_with("HTTP/1.1 404"));
 
         control.enter(Phase::Stopping);
         end.wait();

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::{Metrics, Running};
+use super::{InstanceWorkers, Metrics, Running};
 use crate::control::Control;
 use crate::settings::Address;
 
@@ -12,6 +12,12 @@ use crate::settings::Address;
 ///
 /// # Errors
 /// Always.
-pub fn start(_: &Address, _: Option<OwnedFd>, _: Arc<Control>, _: Metrics) -> io::Result<Running> {
+pub fn start(
+    _: &Address,
+    _: Option<OwnedFd>,
+    _: Arc<Control>,
+    _: Metrics,
+    _: Vec<InstanceWorkers>,
+) -> io::Result<Running> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this program was built without the feature admin-http"))
 }

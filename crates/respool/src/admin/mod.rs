@@ -2,9 +2,15 @@
 //! never on a request's path: counters are read when they are requested.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use respool_net::Postbox;
+use respool_proxy::{Mail, Shared};
 
 use crate::settings::Address;
 
+#[cfg(feature = "admin-http")]
+mod dashboard;
 mod end;
 #[cfg(feature = "admin-http")]
 pub mod http;
@@ -18,6 +24,17 @@ pub mod statsd;
 
 pub use end::End;
 pub use metrics::{Family, Histogram, Labels, Metrics, Reading, Sample, Source};
+
+/// The workers of one instance, for what operators ask and order.
+#[derive(Clone, Debug)]
+pub struct InstanceWorkers {
+    /// The instance's name.
+    pub name: String,
+    /// What the workers have counted.
+    pub shared: Arc<Shared>,
+    /// Their mailboxes.
+    pub workers: Vec<Postbox<Mail>>,
+}
 
 /// A server of metrics that runs.
 #[derive(Debug)]

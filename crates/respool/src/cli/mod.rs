@@ -142,7 +142,8 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
 
 fn start_admin(address: &Address, job: &Job, opened: &mut Opened<'_>) -> Result<Address, Failure> {
     let adopted = opened.inherited.of_metrics(address);
-    let started = admin::http::start(address, adopted, Arc::clone(&job.control), job.metrics.clone());
+    let instances = std::mem::take(&mut opened.instances);
+    let started = admin::http::start(address, adopted, Arc::clone(&job.control), job.metrics.clone(), instances);
     let refused = |error| Failure::running(format!("metrics cannot be served on {address}: {error}"));
     let running = started.map_err(refused)?;
     if let Some(offered) = opened.offered {

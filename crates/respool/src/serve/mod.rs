@@ -21,7 +21,7 @@ use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSet
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 use crate::admin::readiness::about_nodes;
-use crate::admin::{Metrics, process};
+use crate::admin::{InstanceWorkers, Metrics, process};
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::parameters::Parameters;
@@ -64,6 +64,8 @@ pub struct Opened<'a> {
     pub addresses: &'a [Vec<Address>],
     /// Sockets that listened before.
     pub inherited: &'a mut Inherited,
+    /// The workers that operators ask and order.
+    pub instances: Vec<InstanceWorkers>,
     /// Where sockets are put that another process may ask for, if it may.
     #[cfg_attr(not(feature = "cli"), allow(dead_code))]
     pub(crate) offered: Option<&'a Offered>,
@@ -122,7 +124,8 @@ pub fn run(
     let start = |instances: Vec<Running>| {
         instances.into_iter().map(|instance| instance.start(&job.control)).collect::<Result<Vec<_>, _>>()
     };
-    let opened = Opened { addresses: &bound, inherited: &mut inherited, offered };
+    let workers = instances.iter().map(Running::workers).collect();
+    let opened = Opened { addresses: &bound, inherited: &mut inherited, instances: workers, offered };
     let threads = if awaits_nodes {
         let threads = start(instances)?;
         if let Err(failure) = await_nodes(job, &process).and_then(|()| ready(opened)) {
@@ -195,6 +198,7 @@ struct Doors<'a> {
 struct Running {
     name: String,
     shared: Arc<Shared>,
+    slots: Vec<Postbox<Mail>>,
     bound: Vec<Address>,
     /// Listeners for running workers, with the workers' mailboxes.
     late: Vec<(Postbox<Mail>, Vec<Listener>)>,
@@ -262,6 +266,7 @@ impl Running {
         let mut running = Self {
             name: instance.name.clone(),
             shared: Arc::clone(&shared),
+            slots: slots.clone(),
             bound,
             late: Vec::new(),
             workers: Vec::new(),
@@ -299,6 +304,10 @@ impl Running {
         });
         running.nodes = nodes.into_iter().map(EmbeddedNode::into_run).collect();
         Ok(running)
+    }
+
+    fn workers(&self) -> InstanceWorkers {
+        InstanceWorkers { name: self.name.clone(), shared: Arc::clone(&self.shared), workers: self.slots.clone() }
     }
 
     fn start(self, control: &Arc<Control>) -> Result<Threads, Failure> {
@@ -622,6 +631,7 @@ mod tests {
         Running {
             name: "main".to_owned(),
             shared,
+            slots: Vec::new(),
             bound: Vec::new(),
             late: Vec::new(),
             workers,

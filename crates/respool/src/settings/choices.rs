@@ -104,6 +104,15 @@ words! {
 }
 
 words! {
+    /// Who may read the dashboard and its JSON API.
+    DashboardReaders {
+        Off = "off": "no client: there is none",
+        Local = "local": "this machine; others with the token of dashboard_token_file",
+        Any = "any": "every client that reaches the address",
+    }
+}
+
+words! {
     /// What becomes of commands that steer the nodes themselves.
     AdminCommands {
         Refuse = "refuse": "refused, but for those that only look at something harmless",

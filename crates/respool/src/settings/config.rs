@@ -11,7 +11,7 @@ use respool_proxy::{PublishReceivers, SlowSubscribers};
 use respool_route::{DeadNode, PoolMode, Route, Scheme};
 
 use super::address::{Address, ListenSpec, NodeAddress};
-use super::choices::{LogFormat, LogLevel};
+use super::choices::{DashboardReaders, LogFormat, LogLevel};
 use super::row::{Scope, Secret, Value};
 use super::table::Setting;
 use super::tls::{NodeTls, TlsSettings};
@@ -60,7 +60,11 @@ impl Process {
             drain_timeout: new.drain_timeout,
             log: LogSettings { level: new.log.level, ..self.log.clone() },
             users: UsersSettings { file: self.users.file.clone(), ..new.users.clone() },
-            admin: AdminSettings { ready_percent: new.admin.ready_percent, ..self.admin.clone() },
+            admin: AdminSettings {
+                ready_percent: new.admin.ready_percent,
+                dashboard: new.admin.dashboard.clone(),
+                ..self.admin.clone()
+            },
             instances: instances.collect(),
             ..self.clone()
         }
@@ -394,12 +398,25 @@ pub struct LogSettings {
 /// The HTTP side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdminSettings {
-    /// Where /metrics, /healthz and /readyz are served; `None` is nowhere.
+    /// Where /metrics, /healthz, /readyz and the dashboard are served; `None` is nowhere.
     pub listen: Option<Address>,
     /// So many nodes in a hundred must be reached for the process to be ready; `None`: none need be.
     pub ready_percent: Option<u32>,
+    /// Who may look at the dashboard, and give orders there.
+    pub dashboard: DashboardSettings,
     /// Who is sent metrics.
     pub statsd: StatsdSettings,
+}
+
+/// The page of operators and its API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DashboardSettings {
+    /// Who may read.
+    pub readers: DashboardReaders,
+    /// What orders need; `None`: there are none.
+    pub token: Option<Secret>,
+    /// Names by which browsers may ask for it.
+    pub hosts: Vec<String>,
 }
 
 /// A statsd server.

@@ -13,6 +13,7 @@
 //! [`config`] has the structs that components get.
 
 pub mod address;
+mod admin;
 pub mod choices;
 pub mod config;
 pub mod diagnostic;
@@ -35,7 +36,8 @@ mod values;
 pub use address::{Address, ListenSpec, NodeAddress};
 pub use choices::{AdminCommands, LogFormat, LogLevel};
 pub use config::{
-    AdminSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process, ProxySettings,
+    AdminSettings, DashboardSettings, EngineSettings, Instance, LogSettings, NetSettings, NodeSettings, Process,
+    ProxySettings,
 };
 pub use diagnostic::{Fault, Faults};
 pub use raw::{CONFIG_ENV, Origin, RawSettings};

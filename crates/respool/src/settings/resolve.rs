@@ -18,7 +18,7 @@ use super::choices::{
 };
 use super::config::{
     AdminSettings, Budgets, ClientMemory, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
-    Pooling, Process, ProxySettings, RequestSettings, Resolved, SeeingSettings, StatsdSettings, Timeouts,
+    Pooling, Process, ProxySettings, RequestSettings, Resolved, SeeingSettings, Timeouts,
 };
 use super::diagnostic::{Fault, Faults};
 use super::placement;
@@ -48,8 +48,9 @@ pub fn resolve(said: &RawSettings, read_secret: ReadSecret<'_>) -> Result<Resolv
             named.map(|((name, values), pool)| resolver.instance(name, values, *pool)).collect();
         resolver.listeners_differ(&instances);
         let users = resolver.users(&values[0]);
+        let admin = resolver.admin(&values[0]);
         if resolver.faults.is_empty() {
-            let process = process(&values[0], instances, users);
+            let process = process(&values[0], instances, users, admin);
             let warnings = resolver.warnings;
             return Ok(Resolved { process, values, warnings });
         }
@@ -57,7 +58,7 @@ pub fn resolve(said: &RawSettings, read_secret: ReadSecret<'_>) -> Result<Resolv
     Err(Faults { file: said.file.clone(), faults: resolver.faults })
 }
 
-fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> Process {
+fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings, admin: AdminSettings) -> Process {
     let of = Values(values);
     Process {
         workers: of.count(Setting::Workers).map(saturating),
@@ -71,15 +72,7 @@ fn process(values: &[Value], instances: Vec<Instance>, users: UsersSettings) -> 
             format: LogFormat::ALL[of.word(Setting::LogFormat)],
         },
         takeover_socket: of.text(Setting::TakeoverSocket).map(Into::into),
-        admin: AdminSettings {
-            listen: of.tcp(Setting::Metrics),
-            ready_percent: of.count(Setting::ReadyNodes).map(saturating),
-            statsd: StatsdSettings {
-                address: of.tcp(Setting::Statsd),
-                prefix: of.text(Setting::StatsdPrefix).map(str::to_owned),
-                interval: of.duration(Setting::StatsdInterval).unwrap_or_default(),
-            },
-        },
+        admin,
         users,
         instances,
     }

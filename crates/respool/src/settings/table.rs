@@ -8,8 +8,8 @@ use std::time::Duration;
 use respool_connection::flush::FLUSH_LIMITS;
 
 use super::choices::{
-    self, AdminCommands, ChannelsByDefault, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients,
-    TlsIdentity,
+    self, AdminCommands, ChannelsByDefault, DashboardReaders, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch,
+    TlsAuthClients, TlsIdentity,
 };
 use super::placement;
 use super::row::{Group, Kind, Reload, Row, Scope};
@@ -587,8 +587,27 @@ rows! {
         more: "`respool serve --take-over PATH` then replaces this process without losing a connection or a reply. Only its \
                own user can connect to it.",
     }
-    /// Address of the HTTP server with /metrics, /healthz and /readyz.
+    /// Address of the HTTP server with /metrics, /healthz, /readyz and the dashboard.
     Metrics { name: "metrics", scope: Scope::Process, kind: Kind::Tcp, absent: Some("off"), default: "off" }
+    /// Who may read the dashboard and its JSON API, which `metrics` serves at / and /api.
+    Dashboard {
+        name: "dashboard", scope: Scope::Process, reload: Reload::Live, kind: Kind::Word(DashboardReaders::choices),
+        default: "off",
+        more: "It shows names of keys, addresses and names of clients, and slow requests with their arguments. Without `metrics` \
+               there is none.",
+    }
+    /// File whose first line is the token that orders to the dashboard need.
+    DashboardTokenFile {
+        name: "dashboard_token_file", scope: Scope::Process, reload: Reload::Live, kind: Kind::Path,
+        more: "16 to 256 visible characters. Without one the dashboard is read-only. With the token other machines may read as \
+               well. The file is read again by a reload.",
+    }
+    /// Host names by which browsers may ask for the dashboard, separated by spaces.
+    DashboardHosts {
+        name: "dashboard_hosts", scope: Scope::Process, reload: Reload::Live, kind: Kind::Text,
+        more: "Addresses, `localhost` and the host of `metrics` need not be named. Any other name is refused, because any site can \
+               have a name lead to this address.",
+    }
     /// Share of nodes, in percent and rounded up, that must be in use for the process to be ready.
     ReadyNodes {
         name: "ready_nodes", scope: Scope::Process, reload: Reload::Live,

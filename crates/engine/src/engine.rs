@@ -236,6 +236,8 @@ impl Engine {
         let is_full = match () {
             () if self.scripts.is_running() => false,
             () if session.is_in_transaction => self.began_full,
+            // What only looks at scripts adds nothing, and evicts nothing.
+            () if !row.runs_scripts => false,
             () => self.is_full(),
         };
         let Self { keyspace, memory_bytes_max, scripts, .. } = self;

@@ -268,6 +268,30 @@ fn who_says_no_touch_leaves_no_trace_of_reads() {
 }
 
 #[test]
+fn a_queued_script_waits_for_a_pause_if_it_may_write() {
+    let server = Server::start(None, &[]);
+    let (mut client, mut other) = (server.client(), server.client());
+    let mut digest = |script: &str| ask(&mut client, &["SCRIPT", "LOAD", script])[5..45].to_owned();
+    let reads = digest("#!lua flags=no-writes\nreturn 2");
+    let writes = digest("return redis.call('INCR', 'k')");
+    let queue = |other: &mut Client, digest: &str| {
+        ask(other, &["MULTI"]);
+        assert_eq!(ask(other, &["EVALSHA", digest, "0"]), "+QUEUED\r\n");
+    };
+    queue(&mut other, &reads);
+    ask(&mut client, &["CLIENT", "PAUSE", "600000", "WRITE"]);
+    assert_eq!(ask(&mut other, &["EXEC"]), "*1\r\n:2\r\n");
+    ask(&mut client, &["CLIENT", "UNPAUSE"]);
+    queue(&mut other, &writes);
+    ask(&mut client, &["CLIENT", "PAUSE", "600000", "WRITE"]);
+    other.send_command(&["EXEC"]).expect("it is sent");
+    wait_until("it is held", PATIENCE, || Ok(client.figure("clients", "blocked_clients")? == 1)).expect("it waits");
+    assert_eq!(ask(&mut client, &["EXISTS", "k"]), ":0\r\n");
+    ask(&mut client, &["CLIENT", "UNPAUSE"]);
+    assert_eq!(other.reply().expect("it runs"), b"*1\r\n:1\r\n");
+}
+
+#[test]
 fn slow_commands_are_logged_with_their_client() {
     let server = Server::start(None, &["--enable-debug-command", "yes", "--slowlog-log-slower-than", "100000"]);
     let mut client = server.client();

@@ -16,7 +16,7 @@ use crate::reply::progress::LostReply;
 use crate::scripts::listing::{Listing, Names, readonly_functions, text};
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use respool_command::{Command, Execute, Outcome, Row, ScriptingCommand, SessionView, resolve};
+use respool_command::{Command, Execute, Millis, Outcome, Row, ScriptingCommand, SessionView, resolve};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, encode_request};
 use std::collections::BTreeMap;
 
@@ -37,22 +37,23 @@ impl Functions {
 }
 
 /// The functions of the engine in this process that change nothing. It is asked once in a pause, as nodes are: nothing loads any meanwhile.
-fn functions_of(engine: &mut impl Execute) -> Names {
-    readonly_functions(&answer_of(engine, &[b"FUNCTION", b"LIST"])).unwrap_or_default()
+fn functions_of(engine: &mut impl Execute, now: Millis) -> Names {
+    readonly_functions(&answer_of(engine, now, &[b"FUNCTION", b"LIST"])).unwrap_or_default()
 }
 
 /// The text of a script of the engine in this process, by its digest.
-pub(crate) fn script_of(engine: &mut impl Execute, digest: &[u8]) -> Option<Vec<u8>> {
-    text(&answer_of(engine, &[b"SCRIPT", b"SHOW", digest]))
+pub(crate) fn script_of(engine: &mut impl Execute, now: Millis, digest: &[u8]) -> Option<Vec<u8>> {
+    text(&answer_of(engine, now, &[b"SCRIPT", b"SHOW", digest]))
 }
 
 /// What an engine replies to a question that changes nothing.
-fn answer_of(engine: &mut impl Execute, words: &[&[u8]]) -> Vec<u8> {
+fn answer_of(engine: &mut impl Execute, now: Millis, words: &[&[u8]]) -> Vec<u8> {
     let args: ArgsBuf = words.iter().copied().collect();
     let mut reply = Vec::new();
     if let Ok(row) = resolve(args.as_args()) {
         let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
-        let _: Outcome = engine.execute(row, args.as_args(), &mut SessionView::default(), &mut encoder);
+        let mut view = SessionView { now, ..SessionView::default() };
+        let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut encoder);
     }
     reply
 }
@@ -79,10 +80,11 @@ impl Functions {
         if row.command != Command::Scripting(ScriptingCommand::Fcall) {
             return PausedCall::Waits;
         }
+        let now = env.engine_now();
         let node = match &mut env.engine {
             Some(engine) => {
                 let node = NodeId::nth(0).into();
-                self.by_node.entry(node).or_insert_with(|| Some(functions_of(engine)));
+                self.by_node.entry(node).or_insert_with(|| Some(functions_of(engine, now)));
                 node
             }
             None => match env.target(index, row, args) {

@@ -51,7 +51,9 @@ use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
 use crate::transaction::trial::Then;
-use respool_command::{Command, ConnectionCommand, Execute, Flags, Row, TransactionsCommand, text as texts};
+use respool_command::{
+    Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, text as texts,
+};
 use respool_route::{PlanError, RouteError, RouteScratch};
 use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
 use std::sync::Arc;
@@ -320,7 +322,9 @@ impl<E: Execute> Env<E> {
         if is_confidential(row) {
             self.note_secret();
         }
-        let may_change = self.may_change(row, request.args);
+        // Which scripts the engine has, it is asked at EXEC and during a pause only.
+        let is_asked_later = self.engine.is_some() && row.command == Command::Scripting(ScriptingCommand::Evalsha);
+        let may_change = !is_asked_later && self.may_change(row, request.args);
         let is_script = self.engine.is_none() && matches!(row.command, Command::Scripting(_));
         let named = if is_script { self.shared.scripts().named(row, request.args) } else { None };
         let mut to = Destination {

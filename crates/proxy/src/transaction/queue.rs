@@ -11,7 +11,8 @@ use crate::nodes::moves::Moves;
 use crate::request::words;
 use crate::scripts::known::{Hash, NamedScript};
 use respool_command::{
-    Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ServerCommand, TransactionsCommand as T, text as texts,
+    Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
+    text as texts,
 };
 use respool_route::{PlanError, PoolMode, RouteScratch, Routed, Routes, Subject};
 use respool_wire::{Args, ArgsBuf, Request, encode_request};
@@ -71,7 +72,8 @@ pub(crate) struct QueuedCommands {
     is_ours: bool,
     /// It would not run at a server either.
     is_mistaken: bool,
-    /// Some request may change data, which a pause of writes holds back.
+    /// Some request may change data, which a pause of writes holds back. Of scripts for the engine in this process see
+    /// [`QueuedCommands::digests`].
     pub(crate) may_change: bool,
 }
 
@@ -90,6 +92,16 @@ impl QueuedCommands {
         let adds =
             |entry: &QueuedCommand| matches!(entry, QueuedCommand::Local { row, .. } if row.flags.has(Flags::DENYOOM));
         self.entries.iter().any(adds)
+    }
+
+    /// The scripts that requests for the engine in this process name by their hashes, and that may write.
+    pub(crate) fn digests(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().filter_map(|entry| match entry {
+            QueuedCommand::Local { row, args } if row.command == Command::Scripting(ScriptingCommand::Evalsha) => {
+                Some(args.as_args().at(1))
+            }
+            _ => None,
+        })
     }
 
     /// Whether some requests are ours to run.

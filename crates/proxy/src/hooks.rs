@@ -167,8 +167,13 @@ pub enum ConfigVerb<'a> {
 pub enum ConfigAnswer {
     /// To `Get`: names and values.
     Shown(Vec<(Vec<u8>, Vec<u8>)>),
-    /// To `Prepare`: what the engine is to be told before the rest is done, names and values in turn.
-    Prepared(ArgsBuf),
+    /// To `Prepare`: names and values in turn.
+    Prepared {
+        /// What the engine is to be told before the rest is done.
+        for_engine: ArgsBuf,
+        /// The same names with the values that they have: the engine gets them back if the rest cannot be done.
+        before: ArgsBuf,
+    },
     /// To `Commit`.
     Committed {
         /// What the worker does from now on.

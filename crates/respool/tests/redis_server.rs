@@ -268,6 +268,22 @@ fn who_says_no_touch_leaves_no_trace_of_reads() {
 }
 
 #[test]
+fn a_config_set_that_fails_late_changes_nothing() {
+    let server = Server::start(None, &[]);
+    let mut client = server.client();
+    let lowered = ["oom-score-adj", "absolute", "oom-score-adj-values", "-900 0 0"];
+    let mut set = vec!["CONFIG", "SET", "maxmemory", "1"];
+    set.extend(lowered);
+    let reply = ask(&mut client, &set);
+    // A kernel that lets the server lower its score refuses nothing, and all of it holds.
+    let is_refused = reply.starts_with("-ERR CONFIG SET failed (possibly related to argument 'oom-score-adj')");
+    assert!(is_refused || reply == "+OK\r\n", "{reply}");
+    assert_eq!(ask(&mut client, &["SET", "k", "v"]) == "+OK\r\n", is_refused, "the engine has its limit back");
+    let shown = ask(&mut client, &["CONFIG", "GET", "maxmemory"]);
+    assert_eq!(shown.ends_with("$1\r\n0\r\n"), is_refused, "{shown}");
+}
+
+#[test]
 fn a_queued_script_waits_for_a_pause_if_it_may_write() {
     let server = Server::start(None, &[]);
     let (mut client, mut other) = (server.client(), server.client());

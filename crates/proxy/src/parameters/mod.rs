@@ -2,7 +2,7 @@
 //! how it is (`INFO`) and end it (`SHUTDOWN`).
 //!
 //! The program around the worker knows what there is and what each does ([`crate::hooks::ConfigVerb`]). What belongs to the engine is told to
-//! the engine first, which may refuse it while a script runs; only then does the rest hold.
+//! the engine first, which may refuse it while a script runs; only then does the rest hold. If the rest fails, the engine gets its values back.
 
 mod debug;
 mod server_info;
@@ -68,9 +68,9 @@ impl<E: Execute> Env<E> {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
         }
         let is_local = self.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
-        let for_engine = match self.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
-            Ok(ConfigAnswer::Prepared(for_engine)) => for_engine,
-            Ok(_) => ArgsBuf::new(),
+        let (for_engine, before) = match self.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
+            Ok(ConfigAnswer::Prepared { for_engine, before }) => (for_engine, before),
+            Ok(_) => (ArgsBuf::new(), ArgsBuf::new()),
             Err(words) => return self.refuse(index, words.as_bytes()).into(),
         };
         if let Some(error) = self.tell_engine(row, for_engine.as_args()) {
@@ -80,7 +80,11 @@ impl<E: Execute> Env<E> {
         let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Commit) {
             Ok(ConfigAnswer::Committed { config, about_users }) => (config, about_users),
             Ok(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
-            Err(words) => return self.refuse(index, words.as_bytes()).into(),
+            Err(words) => {
+                // It had these values and takes them again: nothing came in between.
+                let _: Option<Vec<u8>> = self.tell_engine(row, before.as_args());
+                return self.refuse(index, words.as_bytes()).into();
+            }
         };
         self.take_limits(config);
         for (name, value) in &about_users {

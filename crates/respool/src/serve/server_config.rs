@@ -58,6 +58,18 @@ impl State {
             failed(name, "Failed to apply new oom_score_adj configuration, check server logs.")
         })
     }
+
+    /// What comes behind the adjustment has failed, for this reason: the score becomes what it was.
+    fn restore_oom_score(&mut self, changes: &Changes, why: String) -> String {
+        let Self { parameters, oom_score, .. } = self;
+        let is_adjusted = [OOM_SCORE, OOM_SCORE_VALUES].iter().any(|name| changes.value(name).is_some());
+        if is_adjusted
+            && let Err(error) = oom_score.apply(parameters.value(OOM_SCORE), parameters.value(OOM_SCORE_VALUES))
+        {
+            tracing::warn!("{OOM_SCORE} cannot be restored: {error}");
+        }
+        why
+    }
 }
 
 impl ServerConfig {
@@ -122,14 +134,15 @@ impl ServerConfig {
             // It is entered with the rest, which the engine may still refuse. What is not to be entered has no such path.
             fs::metadata(Path::new(directory).join(".")).map_err(|error| failed("dir", &reason(&error)))?;
         }
-        let mut for_engine = ArgsBuf::new();
+        let (mut for_engine, mut before) = (ArgsBuf::new(), ArgsBuf::new());
         for (name, value) in changes.for_engine() {
             for_engine.push(name.as_bytes()).push(value.as_bytes());
+            before.push(name.as_bytes()).push(state.parameters.value(name).as_bytes());
         }
         let is_password = |(name, _): &&(&[u8], &[u8])| name.eq_ignore_ascii_case(PASSWORD.as_bytes());
         state.password = said.iter().find(is_password).map(|(_, password)| Zeroizing::new(password.to_vec()));
         state.prepared = Some(changes);
-        Ok(ConfigAnswer::Prepared(for_engine))
+        Ok(ConfigAnswer::Prepared { for_engine, before })
     }
 
     /// The settings with what is changed.
@@ -150,7 +163,8 @@ impl ServerConfig {
         let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
         state.adjust_oom_score(&changes)?;
         if let Some(directory) = changes.value("dir") {
-            std::env::set_current_dir(directory).map_err(|error| failed("dir", &reason(&error)))?;
+            let entered = std::env::set_current_dir(directory);
+            entered.map_err(|error| state.restore_oom_score(&changes, failed("dir", &reason(&error))))?;
         }
         let process = self.control.amend(self.number, |process| changes.take_into(process, self.number));
         let config = self.config(&process)?;

@@ -91,7 +91,10 @@ pub trait Execute {
     fn unwatch(&mut self, _client: u64) {}
 
     /// While it is set, requests leave the use of keys as it was, but for `TOUCH`: those of a client that said `CLIENT NO-TOUCH`.
-    fn spare_uses(&mut self, _is_spared: bool) {}
+    /// A parked request goes on as it was parked. Whether it was set until now.
+    fn spare_uses(&mut self, _is_spared: bool) -> bool {
+        false
+    }
 
     /// Makes room before a transaction that may add data; whether there is some. Within it none is made: its requests are marked as
     /// [`SessionView::is_in_transaction`].

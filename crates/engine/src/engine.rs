@@ -218,7 +218,8 @@ impl Engine {
     ) -> Outcome {
         reply.truncate(start);
         let SessionView { database, client_id, .. } = *session;
-        let blocked = Blocked { row, args, database, client_id, protocol: reply.protocol() };
+        let spares_uses = self.keyspace.spares_uses();
+        let blocked = Blocked { row, args, database, client_id, protocol: reply.protocol(), spares_uses };
         Outcome::Parked(self.keyspace.blocked.park(blocked))
     }
 
@@ -365,6 +366,7 @@ impl Execute for Engine {
             let kind = self.keyspace.peek(at, &key).map(|found| self.keyspace.kind(found));
             let Some((wait, blocked)) = self.keyspace.blocked.next(kind) else { continue };
             let (row, args, protocol) = (blocked.row, blocked.for_key(&key), blocked.protocol);
+            let spares_uses = blocked.spares_uses;
             let mut session = SessionView {
                 database: blocked.database,
                 now,
@@ -375,9 +377,12 @@ impl Execute for Engine {
             let start = reply.len();
             let mut reply = Encoder::new(reply, protocol);
             let keyspace = &mut self.keyspace;
+            let was_spared = keyspace.spare_uses(spares_uses);
             let call =
                 &mut Call { keyspace, row, args: args.as_args(), at, session: &mut session, start, reply: &mut reply };
-            match commands::run(call) {
+            let answer = commands::run(call);
+            self.keyspace.spare_uses(was_spared);
+            match answer {
                 Ok(()) => {}
                 Err(Fault::Waits | Fault::WaitsFor(_)) => {
                     reply.truncate(start);
@@ -452,8 +457,8 @@ impl Execute for Engine {
         self.keyspace.unwatch(client);
     }
 
-    fn spare_uses(&mut self, is_spared: bool) {
-        self.keyspace.spare_uses(is_spared);
+    fn spare_uses(&mut self, is_spared: bool) -> bool {
+        self.keyspace.spare_uses(is_spared)
     }
 
     fn make_room(&mut self, now: Millis) -> bool {

@@ -268,6 +268,32 @@ fn who_says_no_touch_leaves_no_trace_of_reads() {
 }
 
 #[test]
+fn what_a_client_is_served_later_is_traced_as_it_said() {
+    let server = Server::start(None, &["--maxmemory-policy", "allkeys-lfu"]);
+    let (mut silent, mut other) = (server.client(), server.client());
+    ask(&mut silent, &["CLIENT", "NO-TOUCH", "ON"]);
+    for key in ["a", "b", "c"] {
+        ask(&mut other, &["RPUSH", key, "v"]);
+    }
+    // The script is left many times, and GET runs only after it has ended.
+    let busy = ["EVAL", "for i = 1, 1e8 do end return 1", "0"];
+    for request in [&["MULTI"][..], &busy, &["LLEN", "a"]] {
+        ask(&mut silent, request);
+    }
+    silent.send_command(&["EXEC"]).expect("it is sent");
+    assert_eq!(silent.replies(1).expect("it answers"), [b"*2\r\n:1\r\n:1\r\n"]);
+    assert_eq!(ask(&mut other, &["OBJECT", "FREQ", "a"]), ":5\r\n", "in EXEC");
+    for (first, to, uses) in [(true, "b", ":6\r\n"), (false, "c", ":5\r\n")] {
+        let (waiter, pusher) = if first { (&mut other, &mut silent) } else { (&mut silent, &mut other) };
+        waiter.send_command(&["BLMOVE", "from", to, "LEFT", "RIGHT", "0"]).expect("it is sent");
+        wait_until("it waits", PATIENCE, || Ok(pusher.figure("clients", "blocked_clients")? == 1)).expect("it waits");
+        ask(pusher, &["RPUSH", "from", "v"]);
+        waiter.reply().expect("it is served");
+        assert_eq!(ask(pusher, &["OBJECT", "FREQ", to]), uses, "{to}");
+    }
+}
+
+#[test]
 fn a_config_set_that_fails_late_changes_nothing() {
     let server = Server::start(None, &[]);
     let mut client = server.client();

@@ -67,6 +67,8 @@ pub(crate) struct Blocked {
     pub(crate) database: u32,
     pub(crate) client_id: u64,
     pub(crate) protocol: Protocol,
+    /// Its client uses keys without a trace, whoever makes it ready.
+    pub(crate) spares_uses: bool,
 }
 
 impl Blocked {
@@ -281,7 +283,7 @@ mod tests {
     fn blocked(line: &str) -> Blocked {
         let args: ArgsBuf = line.split(' ').collect();
         let row = resolve(args.as_args()).expect("it exists");
-        Blocked { row, args, database: 0, client_id: 1, protocol: Protocol::Resp2 }
+        Blocked { row, args, database: 0, client_id: 1, protocol: Protocol::Resp2, spares_uses: false }
     }
 
     #[test]

@@ -190,7 +190,6 @@ impl Keyspace {
     }
 
     /// Whether keys are used without a trace.
-    #[cfg(feature = "scripting")]
     pub(crate) fn spares_uses(&self) -> bool {
         self.eviction.spares_uses
     }

@@ -123,7 +123,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// A request of a session that said `CLIENT NO-TOUCH`, with all that it makes the engine do at once: a block of EXEC, too.
+    /// A request of a session that said `CLIENT NO-TOUCH`. What of a block of EXEC runs later sees to it itself.
     #[cold]
     fn run_without_trace(
         &mut self,
@@ -132,9 +132,9 @@ impl<E: Execute> Worker<E> {
         request: &Request<'_>,
         flags: SessionFlags,
     ) -> Flow {
-        self.env.engine.iter_mut().for_each(|engine| engine.spare_uses(true));
+        self.env.engine.iter_mut().for_each(|engine| _ = engine.spare_uses(true));
         let flow = self.run_in_state(index, row, request, flags);
-        self.env.engine.iter_mut().for_each(|engine| engine.spare_uses(false));
+        self.env.engine.iter_mut().for_each(|engine| _ = engine.spare_uses(false));
         flow
     }
 

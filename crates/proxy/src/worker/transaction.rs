@@ -54,8 +54,19 @@ impl<E: Execute> Worker<E> {
         refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| self.continue_exec_reply(index))
     }
 
-    /// Goes on with a client's reply to EXEC, as far as that goes.
+    /// Goes on with a client's reply to EXEC, as far as that goes. Keys are used as the client said, whoever's turn it is.
     pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
+        let session = self.env.clients.sessions.at(index);
+        let is_spared = session.is_some_and(|session| session.flags.has(SessionFlags::NO_TOUCH));
+        let was_spared = self.env.engine.as_mut().map(|engine| engine.spare_uses(is_spared));
+        let flow = self.continue_parts(index);
+        if let (Some(engine), Some(was_spared)) = (&mut self.env.engine, was_spared) {
+            engine.spare_uses(was_spared);
+        }
+        flow
+    }
+
+    fn continue_parts(&mut self, index: ClientId) -> Flow {
         let mut turn = ExecTurn::begin(&self.env.clients, index);
         loop {
             let part = match turn.next_step(&mut self.env) {

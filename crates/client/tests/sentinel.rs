@@ -185,10 +185,20 @@ fn replicas_are_read_from() {
 
 /// A sentinel that names the same server whatever is asked.
 fn fake_sentinel(port: u16) -> u16 {
+    fake_sentinel_with(port, &[])
+}
+
+/// As [`fake_sentinel`], with these replicas.
+fn fake_sentinel_with(port: u16, replicas: &[u16]) -> u16 {
+    let entry = |port: &u16| {
+        format!("*4\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n${}\r\n{port}\r\n", port.to_string().len())
+    };
+    let replicas = format!("*{}\r\n{}", replicas.len(), replicas.iter().map(entry).collect::<String>());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for socket in listener.incoming() {
+            let replicas = replicas.clone();
             std::thread::spawn(move || {
                 let mut socket = socket.unwrap();
                 let mut buffer = [0; 4096];
@@ -203,6 +213,7 @@ fn fake_sentinel(port: u16) -> u16 {
                         said if said.contains("SUBSCRIBE") => {
                             "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned()
                         }
+                        said if said.contains("REPLICAS") => replicas.clone(),
                         _ => "*0\r\n".to_owned(),
                     };
                     if socket.write_all(answer.as_bytes()).is_err() {
@@ -213,6 +224,28 @@ fn fake_sentinel(port: u16) -> u16 {
         }
     });
     own
+}
+
+#[test]
+fn large_values_are_read_from_the_replica_of_small_ones() {
+    let servers = [RedisServer::start().unwrap(), RedisServer::start().unwrap()];
+    for server in &servers {
+        let client = Client::open(&format!("redis://127.0.0.1:{}", server.port())).unwrap();
+        let value = server.port().to_string().repeat(60_000);
+        client.call::<()>(cmd("SET").key("big").arg(value.as_str())).wait().unwrap();
+    }
+    let sentinel = fake_sentinel_with(servers[0].port(), &[servers[0].port(), servers[1].port()]);
+    // Which one is chosen is chance.
+    for _ in 0..12 {
+        let client = Client::with_config(config(&format!("redis+sentinel://127.0.0.1:{sentinel}/main?role=replica")));
+        let own = server_port(&client);
+        wait_until("a large value is read beside", PATIENCE, || {
+            let value: String = client.call(cmd("GET").key("big")).wait().unwrap();
+            assert!(value.starts_with(&own) && server_port(&client) == own);
+            Ok(client.stats().large > 3)
+        })
+        .unwrap();
+    }
 }
 
 #[test]

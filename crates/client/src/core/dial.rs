@@ -195,7 +195,15 @@ impl Core {
     fn dial(&self) -> Result<Link, Failure> {
         let until = Instant::now() + self.config.connect_limit.min(FOREVER);
         self.lock().upstream.begin_dial();
-        let link = Link::connect(&self.config, &self.lookup, until)?;
+        let link = match self.first() {
+            None => Link::connect(&self.config, &self.lookup, until)?,
+            // What is read by both is of one server.
+            Some(first) => {
+                let other = first.upgrade().and_then(|first| first.link());
+                let other = other.ok_or_else(|| Failure::Lost("the connection beside it is lost".to_owned()))?;
+                Link::connect_beside(Some(&other), &self.config, &self.lookup, until)?
+            }
+        };
         {
             let mut guard = self.lock();
             let state = &mut *guard;

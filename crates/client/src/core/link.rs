@@ -86,6 +86,8 @@ pub(crate) struct Link {
     #[cfg(feature = "tls")]
     session: Option<Session>,
     peer: Peer,
+    /// By what it was dialled. What sentinels name is in no settings.
+    endpoint: Endpoint,
     /// How long the kernel lets a read wait, in microseconds; 0 without end.
     read_timeout_us: AtomicU64,
     /// A runtime watches it.
@@ -108,8 +110,16 @@ pub(crate) enum Socket {
     Unix(UnixStream),
 }
 
-fn connect_tcp(lookup: &Lookup, host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
-    let addresses = lookup.addresses(host, port, left(until)?)?;
+fn connect_tcp(
+    lookup: &Lookup,
+    (host, port): (&str, u16),
+    peer: Option<Peer>,
+    until: Instant,
+) -> io::Result<TcpStream> {
+    let addresses = match peer {
+        Some(Peer::Tcp(address)) => vec![address],
+        _ => lookup.addresses(host, port, left(until)?)?,
+    };
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
     for (tried, address) in addresses.iter().enumerate() {
         let share = left(until)? / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
@@ -153,18 +163,28 @@ pub(super) fn left(until: Instant) -> io::Result<Duration> {
 impl Link {
     /// Connects, to the first address of the host that takes a connection. Each address gets its part of the time that is left.
     pub(crate) fn connect(config: &Config, lookup: &Lookup, until: Instant) -> Result<Self, Failure> {
-        if let Some(sentinels) = &config.sentinels {
-            return sentinels.connect(config, lookup, until);
-        }
-        Ok(Self::connect_directly(config, lookup, until)?)
+        Self::connect_beside(None, config, lookup, until)
     }
 
-    fn connect_directly(config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
+    /// As [`Self::connect`], to the very server that another connection leads to, if one is given.
+    pub(crate) fn connect_beside(
+        other: Option<&Self>,
+        config: &Config,
+        lookup: &Lookup,
+        until: Instant,
+    ) -> Result<Self, Failure> {
+        if let Some(sentinels) = &config.sentinels {
+            return sentinels.connect(other, config, lookup, until);
+        }
+        Ok(Self::connect_directly(other.map(Self::peer), config, lookup, until)?)
+    }
+
+    fn connect_directly(peer: Option<Peer>, config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
         let socket = match &config.endpoint {
-            Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
+            Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, (host, *port), peer, until)?),
             Endpoint::Unix { path } => Socket::Unix(connect_unix(path.as_ref(), until)?),
             #[cfg(feature = "tls")]
-            Endpoint::Tls { host, port, .. } => Socket::Tcp(connect_tcp(lookup, host, *port, until)?),
+            Endpoint::Tls { host, port, .. } => Socket::Tcp(connect_tcp(lookup, (host, *port), peer, until)?),
             other => return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{other} cannot be dialled here"))),
         };
         #[cfg(feature = "tls")]
@@ -183,6 +203,7 @@ impl Link {
             #[cfg(feature = "tls")]
             session,
             peer,
+            endpoint: config.endpoint.clone(),
             read_timeout_us: AtomicU64::new(0),
             is_nonblocking: AtomicBool::new(false),
         })
@@ -190,6 +211,11 @@ impl Link {
 
     pub(crate) fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// By what it was dialled.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The socket and where it leads to, for what may shut it.

@@ -139,15 +139,16 @@ pub(crate) struct Counts {
 impl Core {
     /// A connection of one caller at a time. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Arc<Self> {
-        Self::new_with(config, None)
+        Self::new_with(config, Instant::now(), None)
     }
 
-    fn new_with(config: Config, large: Option<large::Large>) -> Arc<Self> {
-        Arc::new_cyclic(|core| Self::with(config, large, core))
+    /// `began`: when its clock begins.
+    fn new_with(config: Config, began: Instant, large: Option<large::Large>) -> Arc<Self> {
+        Arc::new_cyclic(|core| Self::with(config, began, large, core))
     }
 
     #[cfg_attr(not(feature = "tokio"), allow(unused_variables, reason = "the driver needs it"))]
-    fn with(config: Config, large: Option<large::Large>, core: &std::sync::Weak<Self>) -> Self {
+    fn with(config: Config, began: Instant, large: Option<large::Large>, core: &std::sync::Weak<Self>) -> Self {
         let state = State {
             upstream: Upstream::new(config.identity.clone(), FlushPolicy::EachTurn),
             pool: BufferPool::new(),
@@ -182,7 +183,7 @@ impl Core {
         Self {
             config,
             state: Mutex::new(state),
-            began: Instant::now(),
+            began,
             keeper: Arc::default(),
             lookup: lookup::Lookup::default(),
             large,

@@ -186,10 +186,16 @@ impl Sentinels {
         Ok(())
     }
 
-    /// Connects to the server of the role.
-    pub(crate) fn connect(self: &Arc<Self>, config: &Config, lookup: &Lookup, until: Instant) -> Result<Link, Failure> {
+    /// Connects to the server of the role: that of another connection, if one is given.
+    pub(crate) fn connect(
+        self: &Arc<Self>,
+        other: Option<&Link>,
+        config: &Config,
+        lookup: &Lookup,
+        until: Instant,
+    ) -> Result<Link, Failure> {
         let generation = self.begin_dial(config);
-        let dialled = self.dial(config, lookup, until);
+        let dialled = self.dial(other, config, lookup, until);
         let mut sockets = lock(&self.sockets);
         sockets.dialling -= 1;
         let link = dialled?;
@@ -204,7 +210,22 @@ impl Sentinels {
         Ok(link)
     }
 
-    fn dial(&self, config: &Config, lookup: &Lookup, until: Instant) -> Result<Link, Failure> {
+    fn dial(&self, other: Option<&Link>, config: &Config, lookup: &Lookup, until: Instant) -> Result<Link, Failure> {
+        let endpoint = match other {
+            Some(other) => other.endpoint().clone(),
+            None => self.find(config, lookup, until)?,
+        };
+        let settings = Config { endpoint, sentinels: None, ..config.clone() };
+        let mut link = Link::connect_beside(other, &settings, lookup, until)?;
+        let role = Talk::over(&settings, &mut link, until)?.role()?;
+        if self.role == Role::Master && role.is_some_and(|role| role != "master") {
+            return Err(Failure::Lost("the server that a sentinel has named is no master".to_owned()));
+        }
+        Ok(link)
+    }
+
+    /// Where a server of the role is, as the sentinels say.
+    fn find(&self, config: &Config, lookup: &Lookup, until: Instant) -> Result<Endpoint, Failure> {
         // Half of the time is for the server, at least.
         let now = Instant::now();
         let asked_until = now + until.saturating_duration_since(now) / 2;
@@ -217,14 +238,7 @@ impl Sentinels {
             let chosen = crate::core::chance() as usize % replicas.len().max(1);
             Ok(replicas.get(chosen).cloned().or(master))
         })?;
-        let endpoint = SentinelAddress::at(&self.template, &host, port);
-        let settings = Config { endpoint, sentinels: None, ..config.clone() };
-        let mut link = Link::connect(&settings, lookup, until)?;
-        let role = Talk::over(&settings, &mut link, until)?.role()?;
-        if self.role == Role::Master && role.is_some_and(|role| role != "master") {
-            return Err(Failure::Lost("the server that a sentinel has named is no master".to_owned()));
-        }
-        Ok(link)
+        Ok(SentinelAddress::at(&self.template, &host, port))
     }
 
     /// Shuts the sockets to other servers than that at `told`; without an address, to all.

@@ -59,6 +59,10 @@ pub(crate) struct Progress {
     pub(crate) keeps_place: bool,
     /// It is not made again when its connection is lost: its caller does not want it any longer.
     pub(crate) is_last_time: bool,
+    /// It was steered to a second connection, and goes by the first while there is none.
+    may_go_back: bool,
+    /// It does so now.
+    goes_back: bool,
     /// It is sent to this server alone.
     pub(crate) only_to: Option<Box<SameServer>>,
 }
@@ -131,6 +135,8 @@ impl Progress {
             ended_before: Vec::new(),
             keeps_place: false,
             is_last_time: false,
+            may_go_back: false,
+            goes_back: false,
             only_to: None,
         }
     }
@@ -329,7 +335,7 @@ impl Progress {
         face: Face,
         wakes: &mut Wakes,
     ) -> (MutexGuard<'s, State>, Result<(), Error>) {
-        if self.step == Step::Outside {
+        if self.step == Step::Outside && !(self.may_go_back && state.link.is_none()) {
             if let Some(error) = self.why_outside(core, &state) {
                 self.leave(core, &mut state, wakes);
                 return (state, Err(error));
@@ -359,6 +365,12 @@ impl Progress {
                     self.step = Step::Sent;
                     state = core.flush(state, commands.len(), face, wakes);
                     return (state, Ok(()));
+                }
+                Submitted::Outside if self.may_go_back && state.link.is_none() => {
+                    self.leave(core, &mut state, wakes);
+                    (self.step, self.may_go_back, self.goes_back) = (Step::New, false, true);
+                    let lost = ErrorKind::Lost("the second connection is lost".into());
+                    return (state, Err(Error::new(lost, self.unsent())));
                 }
                 Submitted::Outside => {
                     if self.step == Step::New {
@@ -572,6 +584,8 @@ impl Progress {
 /// A call of a client: on its connection, or by a cluster.
 pub(crate) struct Run<'c> {
     via: Via<'c>,
+    /// The first connection of a call that was steered to the second.
+    first: Option<&'c Arc<Core>>,
     pub(crate) progress: Progress,
     /// How its requests hang together.
     pub(crate) kind: Kind,
@@ -585,7 +599,7 @@ impl<'c> Run<'c> {
     #[inline]
     pub(crate) fn new(via: Via<'c>) -> Self {
         let progress = Progress::new(via.config().deadline);
-        Self { via, progress, kind: Kind::Each, routed: None, trace: Trace::default(), began: None }
+        Self { via, first: None, progress, kind: Kind::Each, routed: None, trace: Trace::default(), began: None }
     }
 
     #[inline]
@@ -656,8 +670,22 @@ impl<'c> Run<'c> {
         if let Via::Node(core, side) = self.via
             && self.progress.is_new()
         {
-            self.via = Via::Node(core.lane_of(commands), side);
+            let lane = core.lane_of(commands);
+            if !Arc::ptr_eq(lane, core) {
+                (self.first, self.progress.may_go_back) = (Some(core), true);
+                self.via = Via::Node(lane, side);
+            }
         }
+    }
+
+    /// Whether the call goes by the first connection from now on, as the second is gone. Its time goes on: both have one clock.
+    #[cold]
+    fn goes_back(&mut self) -> bool {
+        let goes_back = std::mem::take(&mut self.progress.goes_back);
+        if goes_back && let (Via::Node(_, side), Some(first)) = (self.via, self.first.take()) {
+            self.via = Via::Node(first, side);
+        }
+        goes_back
     }
 
     /// The replies are there, each to one of the requests.
@@ -675,7 +703,10 @@ impl<'c> Run<'c> {
     pub(crate) fn wait(&mut self, commands: &[Command]) -> Result<(), Error> {
         self.choose(commands);
         match self.via {
-            Via::Node(core, _) => self.progress.wait(core, commands),
+            Via::Node(core, _) => match self.progress.wait(core, commands) {
+                Err(_) if self.goes_back() => self.wait(commands),
+                ended => ended,
+            },
             Via::Cluster(cluster) if !commands.is_empty() => {
                 let ended = self.routed(cluster, commands).wait();
                 self.take_routed(ended)
@@ -689,7 +720,10 @@ impl<'c> Run<'c> {
     pub(crate) fn poll(&mut self, commands: &[Command], cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.choose(commands);
         match self.via {
-            Via::Node(core, _) => self.progress.poll(core, commands, cx),
+            Via::Node(core, _) => match self.progress.poll(core, commands, cx) {
+                Poll::Ready(Err(_)) if self.goes_back() => self.poll(commands, cx),
+                polled => polled,
+            },
             Via::Cluster(cluster) if !commands.is_empty() && !self.progress.is_over() => {
                 let ended = std::task::ready!(self.routed(cluster, commands).poll(cx));
                 Poll::Ready(self.take_routed(ended))

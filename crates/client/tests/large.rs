@@ -286,3 +286,36 @@ fn a_large_call_whose_connection_is_lost_is_made_again() {
     }
     assert!(client.stats().connections > 2);
 }
+
+#[test]
+fn a_large_call_goes_by_the_first_while_the_second_is_refused() {
+    let (breaks, is_full) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (breaking, refusing) = (Arc::clone(&breaks), Arc::clone(&is_full));
+    let node = FakeBackend::start(move |request| match &*request.command() {
+        "GET" if request.key() == b"big" && breaking.swap(false, Ordering::SeqCst) => {
+            refusing.store(true, Ordering::SeqCst);
+            Act::BytesThenClose(large_reply()[..SENT_AT_ONCE].to_vec())
+        }
+        "GET" if request.key() == b"big" => Act::Bytes(large_reply()),
+        "GET" => Act::Usual,
+        _ if request.connection > 1 && refusing.load(Ordering::SeqCst) => {
+            Act::BytesThenClose(b"-ERR max number of clients reached\r\n".to_vec())
+        }
+        _ => Act::Usual,
+    });
+    let node = node.unwrap();
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    for is_task in [false, true] {
+        is_full.store(false, Ordering::SeqCst);
+        let client = Client::with_config(Config::from_url(&address.to_string()).unwrap().deadline(Some(PATIENCE)));
+        let has_two = || Ok(get(&client, "big").is_ok() && client.stats().large > 0);
+        wait_until("there is a second connection", PATIENCE, has_two).unwrap();
+        breaks.store(true, Ordering::SeqCst);
+        let began = std::time::Instant::now();
+        let call = client.call::<Vec<u8>>(cmd("GET").key("big"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let value = if is_task { runtime.block_on(async { call.await }) } else { call.wait() };
+        assert_eq!(value.unwrap().len(), LARGE);
+        assert!(is_full.load(Ordering::SeqCst) && began.elapsed() < PATIENCE / 2);
+    }
+}

@@ -145,7 +145,8 @@ fn serve(core: &Weak<Core>) {
         drop(guard);
         let once = half.read(&core, Wait::For { usual: SERVE, left: SERVE }, Leader::Driver);
         let mut state = core.lock();
-        if once == ReadOnce::Nothing && state.slots.waiting() == 0 && state.leader == Leader::Driver {
+        let is_owed = state.is_drained && !state.upstream.tickets().is_empty();
+        if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
             state.leader = Leader::None;
         }
     }

@@ -169,7 +169,7 @@ impl Slots {
     /// The task waits here. Returns what waited before, to be dropped without the lock.
     #[inline]
     pub(crate) fn wait_as_task(&mut self, id: SlotId, waker: &Waker) -> Waiter {
-        let Some(slot) = self.get(id) else { return Waiter::None };
+        let Some(slot) = self.get(id).filter(|slot| slot.ended.is_none()) else { return Waiter::None };
         if let Waiter::Task(old) = &slot.waiter
             && old.will_wake(waker)
         {
@@ -279,6 +279,15 @@ mod tests {
         assert!(matches!(slots.take_ended(other), Some(Ended::Reply(Reply::Integer(2)))));
         assert!(slots.take_ended(left).is_none());
         assert_eq!((slots.taken(), slots.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn a_task_does_not_wait_at_a_place_that_has_ended() {
+        let mut slots = Slots::default();
+        let id = slots.take(0);
+        slots.end(id, Ended::Reply(Reply::Integer(1)));
+        slots.wait_as_task(id, Waker::noop());
+        assert!(slots.tasks() == 0 && slots.take_ended(id).is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! often as their time allows.
 
 use super::link::{FOREVER, left};
-use super::{Core, Link, ReadHalf, State, Wait, Wakes};
+use super::{Core, Leader, Link, ReadHalf, State, Wait, Wakes};
 use crate::ErrorKind;
 use crate::limits::READ_BYTES;
 use bytes::Bytes;
@@ -270,6 +270,7 @@ impl State {
     /// The connection is there.
     fn begin(&mut self, link: Arc<Link>) {
         self.epoch += 1;
+        self.leader = Leader::None;
         self.read_half = Some(ReadHalf::new(Arc::clone(&link), self.epoch));
         self.write_half = Some(Segments::default());
         self.link = Some(link);

@@ -108,6 +108,10 @@ impl Core {
             // It has begun to read since the lock was released, and appoints another when it leaves.
             return;
         }
+        if state.link.is_none() {
+            // Lost since then: there is nothing to read.
+            return;
+        }
         state.leader = Leader::Driver;
         if std::mem::replace(&mut state.is_served, true) {
             return;

@@ -83,7 +83,7 @@ impl Functions {
         let now = env.engine_now();
         let node = match &mut env.engine {
             Some(engine) => {
-                let node = NodeId::nth(0).into();
+                let node = NodeId::nth(0);
                 self.by_node.entry(node).or_insert_with(|| Some(functions_of(engine, now)));
                 node
             }

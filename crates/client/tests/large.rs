@@ -314,7 +314,7 @@ fn a_large_call_goes_by_the_first_while_the_second_is_refused() {
         let began = std::time::Instant::now();
         let call = client.call::<Vec<u8>>(cmd("GET").key("big"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let value = if is_task { runtime.block_on(async { call.await }) } else { call.wait() };
+        let value = if is_task { runtime.block_on(call) } else { call.wait() };
         assert_eq!(value.unwrap().len(), LARGE);
         assert!(is_full.load(Ordering::SeqCst) && began.elapsed() < PATIENCE / 2);
     }

@@ -32,18 +32,11 @@ impl Served {
         fs::write(&file, format!("{TOKEN}\n")).expect("a file");
         let nodes = [RedisServer::start().expect("a redis-server"), RedisServer::start().expect("another")];
         let [a, b] = [("a", &nodes[0]), ("b", &nodes[1])].map(|(name, node)| format!("{} name={name}", node.tcp()));
-        let mut args = vec![
-            "--listen",
-            "127.0.0.1:0",
-            "--metrics",
-            "127.0.0.1:0",
-            "--dashboard",
-            "local",
-            "--workers",
-            "2",
-            "--sample-every",
-            "1",
-        ];
+        let mut args =
+            vec!["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--workers", "2", "--sample-every", "1"];
+        if !more.contains(&"--dashboard") {
+            args.extend(["--dashboard", "local"]);
+        }
         args.extend(["--slow-log-threshold", "1us", "--node", &a, "--node", &b]);
         if !more.contains(&"--without-token") {
             args.extend(["--dashboard-token-file", file.to_str().expect("UTF-8")]);

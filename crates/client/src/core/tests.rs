@@ -64,7 +64,8 @@ fn a_thread_that_leads_is_not_replaced_by_the_one_that_serves() {
 fn nothing_leads_where_there_is_no_connection() {
     let core = Core::new(Config::from_url("127.0.0.1:1").unwrap());
     core.serve_by_thread();
-    assert_eq!((core.lock().leader, core.lock().is_served), (Leader::None, false));
+    let state = core.lock();
+    assert_eq!((state.leader, state.is_served), (Leader::None, false));
 }
 
 #[test]

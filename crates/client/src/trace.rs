@@ -136,7 +136,16 @@ mod spans {
     #[cold]
     fn note_error(span: &Span, error: &Error) {
         span.record("otel.status_code", "ERROR");
-        span.record("otel.status_description", display(error));
+        // A server's words may repeat arguments, and passwords among them.
+        match (error.server(), error.kind()) {
+            (Some(server), _) => span.record("otel.status_description", server.code()),
+            (None, ErrorKind::Refused(words)) => {
+                let code = words.split(' ').next().unwrap_or_default();
+                span.record("otel.status_description", code)
+            }
+            (None, ErrorKind::Decode(_)) => span.record("otel.status_description", kind_name(error.kind())),
+            (None, _) => span.record("otel.status_description", display(error)),
+        };
         span.record("respool.outcome", tracing::field::debug(error.outcome()));
         match error.server() {
             Some(server) => {

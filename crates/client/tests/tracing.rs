@@ -100,6 +100,11 @@ fn each_call_has_a_span_that_says_what_and_where() {
         let span = closed.take();
         assert_eq!(pick(&span, &NAMED), ["INCR", "INCR", "", "ERR", "ERR"]);
         assert_eq!(pick(&span, &["otel.status_code", "respool.outcome"]), ["ERROR", "Replied"]);
+        // A server repeats the arguments of a command that it does not know.
+        client.call::<()>(cmd("NONE").arg("secret")).wait().unwrap_err();
+        let span = closed.take();
+        assert_eq!(span["otel.status_description"], "ERR");
+        assert!(!format!("{span:?}").contains("secret"));
 
         client.batch([cmd("GET").key("a"), cmd("GET").key("b")]).wait().unwrap();
         assert_eq!(pick(&closed.take(), &NAMED), ["PIPELINE GET", "PIPELINE GET", "2", "", ""]);

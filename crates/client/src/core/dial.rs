@@ -53,11 +53,19 @@ impl From<io::Error> for Failure {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Refused(words) if is_passing(&words) => Self::Lost(words),
-            Fault::Refused(words) | Fault::NoDatabase(words) => Self::Refused(words),
+            Fault::Refused(words) if is_passing(&words) => Self::Lost(without_arguments(words)),
+            Fault::Refused(words) | Fault::NoDatabase(words) => Self::Refused(without_arguments(words)),
             other => Self::Lost(other.to_string()),
         }
     }
+}
+
+/// A server that does not know a command repeats its arguments, and a password is one of them.
+fn without_arguments(mut words: String) -> String {
+    if let Some(end) = words.find(", with args beginning with") {
+        words.truncate(end);
+    }
+    words
 }
 
 /// Whether a server that says so will let us in later.
@@ -306,6 +314,13 @@ fn dial_until_connected(core: &Weak<Core>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_repeats_no_password() {
+        let words = "ERR unknown command 'AUTH', with args beginning with: 'ann' 'word' ";
+        let failure = Failure::from(Fault::Refused(words.to_owned()));
+        assert_eq!(failure.to_string(), "ERR unknown command 'AUTH'");
+    }
 
     #[test]
     fn a_greeting_is_gathered_without_growing() {

@@ -169,7 +169,7 @@ pub enum ConfigAnswer {
     Shown(Vec<(Vec<u8>, Vec<u8>)>),
     /// To `Prepare`: names and values in turn.
     Prepared {
-        /// What the engine is to be told before the rest is done.
+        /// Parameters that the engine receives before the change is committed.
         for_engine: ArgsBuf,
         /// The same names with the values that they have: the engine gets them back if the rest cannot be done.
         before: ArgsBuf,

@@ -67,7 +67,7 @@ pub(crate) struct Blocked {
     pub(crate) database: u32,
     pub(crate) client_id: u64,
     pub(crate) protocol: Protocol,
-    /// Its client uses keys without a trace, whoever makes it ready.
+    /// Its client has said CLIENT NO-TOUCH: its keys count no use, also when another client makes it ready.
     pub(crate) spares_uses: bool,
 }
 

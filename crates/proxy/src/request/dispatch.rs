@@ -338,7 +338,7 @@ impl Clients {
     }
 
     /// Changes what the client's connection is, at once if nothing is outstanding and else once that is so.
-    /// `None`: not yet; the request is to be read again then.
+    /// `None`: replies are outstanding, and the request is read again behind them.
     pub(crate) fn settle_before(&mut self, index: ClientId) -> Option<()> {
         let session = self.sessions.at_mut(index)?;
         if session.down.is_settled() {

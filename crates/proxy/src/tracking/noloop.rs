@@ -288,7 +288,7 @@ impl Clients {
         self.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
     }
 
-    /// Whether a client may have stored anything that it is to be told of.
+    /// Whether a client may have read keys whose invalidations it receives.
     fn may_have_stored(&self, client: ClientHandle) -> bool {
         let subscriber = self.sessions.get(client).and_then(|session| session.subscriber.as_ref());
         let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
@@ -297,7 +297,7 @@ impl Clients {
 }
 
 impl Lanes {
-    /// What a node is to be asked for a class of lanes, if that is known.
+    /// The CLIENT TRACKING request that a class of lanes sends to its node, if its options are known.
     fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
         match &self.owners[class] {
             KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),

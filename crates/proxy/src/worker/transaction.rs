@@ -54,7 +54,7 @@ impl<E: Execute> Worker<E> {
         refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| self.continue_exec_reply(index))
     }
 
-    /// Goes on with a client's reply to EXEC, as far as that goes. Keys are used as the client said, whoever's turn it is.
+    /// Goes on with a client's reply to EXEC, as far as that goes. Its own CLIENT NO-TOUCH holds meanwhile, not that of the current client.
     pub(crate) fn continue_exec_reply(&mut self, index: ClientId) -> Flow {
         let session = self.env.clients.sessions.at(index);
         let is_spared = session.is_some_and(|session| session.flags.has(SessionFlags::NO_TOUCH));

@@ -2,7 +2,7 @@
 //!
 //! It asks what any client may ask, over the port that is there anyway, as the user that it is given: PROXY SHOW, PROXY SLOWLOG
 //! GET and INFO. So it needs no other door and sees no more than that user may. Owns the loop, the keys and the terminal; what is on
-//! the screen is a function of the figures ([`view`]).
+//! the screen is a function of the figures (`view`).
 
 mod figures;
 mod view;

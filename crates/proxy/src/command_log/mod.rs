@@ -52,7 +52,7 @@ impl<E: Execute> Env<E> {
         if self.engine.is_none() { None } else { self.shared.hooks.monotonic_us() }
     }
 
-    /// Where the answer to a client's next request will stand, for [`Self::count_call`]. `None`: it is not to be counted.
+    /// Where the answer to a client's next request will stand, for [`CommandLog::count_call`]. `None`: it is not to be counted.
     pub(crate) fn answer_position(&self, index: ClientId) -> Option<usize> {
         self.engine.as_ref().and_then(|_| self.clients.sessions.at(index)?.down.answer_position())
     }

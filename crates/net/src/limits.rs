@@ -3,6 +3,10 @@
 /// Readiness events taken from the kernel at once. More than this many ready sockets simply take two turns.
 pub const EVENTS_MAX: usize = 1024;
 
+/// Bytes read of clients in one turn before it reads no more of them, so that the replies of nodes, and other clients, do not wait
+/// longer. Two more reads may follow the one that reaches it.
+pub const CLIENT_BYTES_PER_TURN: usize = 32 * 1024;
+
 /// Connections accepted from one listener in one turn, so that a storm of them cannot keep a worker from its clients:
 /// less than a millisecond of them.
 pub const ACCEPTS_PER_TURN_MAX: usize = 32;

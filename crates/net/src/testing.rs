@@ -22,6 +22,7 @@ pub(crate) trait Reacts {
     fn read_buffer(&mut self) -> Option<&mut [u8]> {
         None
     }
+    fn handle_read(&mut self, _: ConnId, _: usize) {}
     fn handle_hung_up(&mut self, _: ConnId) {}
     fn handle_ended(&mut self, _: ConnId) {}
     fn handle_connected(&mut self, _: ConnId) {}
@@ -46,7 +47,9 @@ impl<R: Reacts> Machine for Reacting<R> {
     fn read_buffer(&mut self, _: ConnId) -> Option<&mut [u8]> {
         self.0.read_buffer()
     }
-    fn handle_read(&mut self, _: ConnId, _: usize) {}
+    fn handle_read(&mut self, conn: ConnId, bytes: usize) {
+        self.0.handle_read(conn, bytes);
+    }
     fn handle_ended(&mut self, conn: ConnId) {
         self.0.handle_ended(conn);
     }

@@ -16,6 +16,7 @@ mod half_close;
 mod liveness;
 mod named;
 mod names;
+mod read_queue;
 mod tls_accept;
 
 use crate::clock::Clock;
@@ -37,6 +38,7 @@ use connections::{Connection, Connections};
 use dial_addresses::{Resolving, Silences};
 use mio::{Interest, Poll, Registry, Token, Waker};
 use names::Names;
+use read_queue::ReadQueue;
 use respool_connection::{Action, ConnId, Now, Peer, Role, Service, ServiceAction, Wait, WorkerId};
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -96,8 +98,7 @@ pub struct Worker<M: Service> {
     engines: Vec<EngineDoor>,
     number: WorkerId,
     transport: TransportOptions,
-    /// Connections to read in this turn although no new edge came.
-    again: Vec<ConnId>,
+    reads: ReadQueue,
     /// Clients that have closed their side.
     departing: VecDeque<ConnId>,
     tls: Arc<TlsClients>,
@@ -151,7 +152,7 @@ impl<M: Service> Worker<M> {
             number: setup.number,
             vigil: Vigil::new(setup.transport.user_timeout),
             transport: setup.transport,
-            again: Vec::new(),
+            reads: ReadQueue::default(),
             departing: VecDeque::new(),
             tls: setup.tls,
             sockets: setup.sockets,
@@ -196,7 +197,7 @@ impl<M: Service> Worker<M> {
         let mut now = self.clock.now();
         let mut nodes_events = Events::with_capacity(EVENTS_MAX);
         while !self.is_exiting || !self.lingering.is_empty() {
-            let is_anybody_left = !self.again.is_empty() || !self.departing.is_empty();
+            let is_anybody_left = !self.reads.is_empty() || !self.departing.is_empty();
             let has_left_over = has_mail
                 || !is_settled
                 || is_anybody_left
@@ -316,7 +317,9 @@ impl<M: Service> Worker<M> {
     /// that leave come before those that stay: one that waits is given nothing that was sent after it had left.
     fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
         let (mut has_rare, mut has_clients, mut has_leavers) = (has_mail, false, false);
-        let left_over = std::mem::take(&mut self.again);
+        let listed_nodes = self.take_listed_nodes();
+        let listed_again = self.count_again();
+        self.reads.begin_turn();
         for event in events.iter() {
             match role_of(event) {
                 Some(Role::Node) => self.take_edge(event),
@@ -327,6 +330,7 @@ impl<M: Service> Worker<M> {
                 None => has_rare = true,
             }
         }
+        self.read_listed_nodes(listed_nodes);
         if has_rare {
             self.take_rare_events(events, now, has_mail);
         }
@@ -339,6 +343,7 @@ impl<M: Service> Worker<M> {
         if !self.departing.is_empty() {
             self.take_departures();
         }
+        self.read_deferred();
         if has_clients {
             for event in events.iter() {
                 if role_of(event) == Some(Role::Client) && !(has_leavers && event.has_left()) {
@@ -346,11 +351,8 @@ impl<M: Service> Worker<M> {
                 }
             }
         }
-        for conn in left_over {
-            if let Some(connection) = self.connection(conn) {
-                connection.is_listed = false;
-                self.read(conn);
-            }
+        if listed_again > 0 {
+            self.read_again(listed_again);
         }
     }
 
@@ -392,7 +394,7 @@ impl<M: Service> Worker<M> {
         if event.has_left() {
             self.take_end(conn, event.is_gone());
         } else if event.is_readable() {
-            self.read(conn);
+            self.read_or_defer(conn);
         }
     }
 
@@ -432,6 +434,9 @@ impl<M: Service> Worker<M> {
                 connection.has_come = true;
                 connection.is_readable = bytes == room || connection.is_ending || connection.socket.holds_more();
                 let is_again = connection.is_readable;
+                if conn.role() == Role::Client {
+                    self.reads.note_read(bytes);
+                }
                 self.machine.handle_read(conn, bytes);
                 if is_again {
                     self.list_again(conn);
@@ -444,17 +449,6 @@ impl<M: Service> Worker<M> {
                 }
             }
             Err(error) => self.lose(conn, &error),
-        }
-    }
-
-    /// Reads `conn` again in the next turn.
-    fn list_again(&mut self, conn: ConnId) {
-        if let Some(connection) = self.connection(conn) {
-            connection.is_readable = true;
-            if !connection.is_listed {
-                connection.is_listed = true;
-                self.again.push(conn);
-            }
         }
     }
 

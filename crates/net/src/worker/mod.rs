@@ -17,6 +17,7 @@ mod liveness;
 mod named;
 mod names;
 mod read_queue;
+mod reads;
 mod tls_accept;
 
 use crate::clock::Clock;

@@ -22,8 +22,8 @@ use crate::slab::Handle;
 /// What has ended, as the feature sees it that used it.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// The push lane to a node.
-    PushLane { node: NodeId, was_ready: bool, error: Vec<u8> },
+    /// The push lane to a node. `is_given_up`: another takes its place, or the node is none any more.
+    PushLane { node: NodeId, was_ready: bool, is_given_up: bool, error: Vec<u8> },
     /// A shared connection to a node that has fallen silent.
     SilentNode { node: NodeId },
     /// A connection on which a client is told of changed keys. `refusal`: the node did not want to.

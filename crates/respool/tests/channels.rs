@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use respool_testkit::{Client, PATIENCE, RedisServer, Respool, TempDir};
+use respool_testkit::{Act, Client, FakeBackend, PATIENCE, RedisServer, Respool, TempDir, wait_until};
 
 /// The servers `main-0`, `main-1`, `other-0` and `other-1`, two for each pool.
 struct Served {
@@ -328,4 +328,38 @@ fn subscriptions_are_there_again_wherever_routes_lead_them_now() {
     served.reload(PREFIXES);
     hears(&all, &mut publisher);
     until(|| names(&served, 1).contains("n:1") && !names(&served, 0).contains("news:1"));
+}
+
+/// The connection for subscriptions is not ready yet: that says nothing of the node.
+#[test]
+fn a_reload_is_the_reason_told_to_a_subscription_that_it_ends() {
+    let silent = || {
+        FakeBackend::start(|request| match (&*request.command(), request.key()) {
+            ("HELLO", b"3") => Act::Silence,
+            _ => Act::Usual,
+        })
+        .expect("a node")
+    };
+    let nodes = [silent(), silent()];
+    let directory = TempDir::new().expect("a directory");
+    let file = directory.join("respool.toml");
+    let write = |nodes: &[FakeBackend]| {
+        let nodes: Vec<String> = nodes.iter().map(|node| format!("\"{}\"", node.address())).collect();
+        let settings = "admin_commands = \"allow\"\nconnect_timeout = \"60s\"\nrequest_timeout = \"60s\"\nnode_silence_timeout = \"2m\"\n";
+        std::fs::write(&file, format!("nodes = [{}]\n{settings}", nodes.join(", "))).expect("it can be written");
+    };
+    write(&nodes);
+    let arguments = ["--config", file.to_str().expect("a path in UTF-8")];
+    let respool = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments).expect("it serves");
+    let mut client = respool.client().expect("it accepts");
+    let mut operator = respool.client().expect("it accepts");
+    client.send_command(&["SUBSCRIBE", "news"]).expect("it is sent");
+    wait_until("the connection is made", PATIENCE, || Ok(nodes.iter().any(|node| node.connections() > 1)))
+        .expect("it is");
+    write(&nodes[..1]);
+    operator.ask("PROXY RELOAD").expect("it is told");
+    assert_eq!(
+        String::from_utf8_lossy(&client.reply().expect("a reply")),
+        "-ERR the nodes were changed meanwhile; try again\r\n"
+    );
 }

@@ -87,21 +87,21 @@ impl Subscriptions {
         env.counters.push_lanes.set(env.counters.push_lanes.value() + 1);
     }
 
-    /// A push lane is gone. Waiting requests go on waiting if it was there: it will be again, or their time ends.
-    pub(crate) fn lose_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId, was_ready: bool, error: &[u8]) {
+    /// A push lane is gone. `refusal`: nothing takes its place, so requests that wait for it fail. Without one they go on waiting: it
+    /// will be there again, or their time ends.
+    fn lose_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId, refusal: Option<&[u8]>) {
         let (book, registries) = self.book(node);
         book.lose(registries);
-        if was_ready {
-            env.counters.push_lanes.set(env.counters.push_lanes.value().saturating_sub(1));
-        }
-        let error = error.into();
+        let refusal = refusal.map(Into::into);
         for pending in self.books[node].take_pending() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
             match self.change_of(pending) {
                 _ if self.is_tracking_request(pending) => self.progress(pending, &mut env.clients),
                 Some((Verb::Unsubscribe, _)) => self.progress(pending, &mut env.clients),
-                Some((Verb::Subscribe, kind)) if was_ready => self.books[node].await_acknowledgements(pending, kind),
-                Some((Verb::Subscribe, _)) => self.fail_later(pending, &error),
+                Some((Verb::Subscribe, kind)) => match &refusal {
+                    None => self.books[node].await_acknowledgements(pending, kind),
+                    Some(refusal) => self.fail_later(pending, refusal),
+                },
                 // Its client has left.
                 None => {}
             }
@@ -134,7 +134,12 @@ impl Subscriptions {
     /// A connection has ended, as [`crate::ended`] says.
     pub(crate) fn handle_ended(&mut self, env: &mut Env<impl Execute>, ended: Ended) {
         match ended {
-            Ended::PushLane { node, was_ready, error } => self.lose_push_lane(env, node, was_ready, &error),
+            Ended::PushLane { node, was_ready, is_given_up, error } => {
+                if was_ready {
+                    env.counters.push_lanes.set(env.counters.push_lanes.value().saturating_sub(1));
+                }
+                self.lose_push_lane(env, node, (!was_ready && !is_given_up).then_some(&*error));
+            }
             Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
                 self.end_hearing(env, reader, node, is_listener, was_ready, refusal.as_deref());
             }

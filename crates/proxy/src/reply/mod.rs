@@ -131,7 +131,7 @@ impl<E: Execute> Env<E> {
         }
         if is_push {
             self.lanes[lane].is_stale = false;
-            self.ended.push_back(Ended::PushLane { node, was_ready, error: unsent.clone() });
+            self.ended.push_back(Ended::PushLane { node, was_ready, is_given_up, error: unsent.clone() });
         }
         self.release_throttled(lane);
         self.is_busy = true;

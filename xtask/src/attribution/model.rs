@@ -123,6 +123,8 @@ struct Key {
     unknown: Vec<Content>,
     /// How often nodes had been replaced when the last write was sent.
     moves_at_write: u64,
+    /// The client's connection by which that was.
+    connection_at_write: u32,
 }
 
 /// What may have happened between a request and its reply.
@@ -346,16 +348,31 @@ impl Model {
     }
 
     fn write(&mut self, key: usize, content: Content, moves: u64) {
+        let connection_at_write = self.ledger.connection;
         let key = &mut self.keys[key];
-        key.known = content;
-        key.moves_at_write = moves;
+        *key = Key {
+            known: content,
+            moves_at_write: moves,
+            connection_at_write,
+            unknown: std::mem::take(&mut key.unknown),
+        };
+    }
+
+    /// Whether another server than the one that the last write reached may answer: while a node is replaced, each worker takes the new
+    /// settings in its turn, and a client that has connected again may be with another worker.
+    fn may_be_elsewhere(&self, number: usize, moves: u64) -> bool {
+        let key = &self.keys[number];
+        let is_moving = !moves.is_multiple_of(2) && moves == key.moves_at_write;
+        node_of(number) == MOVED && is_moving && self.ledger.connection != key.connection_at_write
     }
 
     fn may_be(&self, number: usize, content: Content, moves: u64) -> bool {
         let key = &self.keys[number];
         let is_moving = !moves.is_multiple_of(2);
         let is_lost = content.is_none() && node_of(number) == MOVED && (moves != key.moves_at_write || is_moving);
-        key.known == content || is_lost || key.unknown.contains(&content)
+        let is_older = content.is_some_and(|seq| key.known.is_none_or(|known| seq < known));
+        let is_elsewhere = is_older && self.may_be_elsewhere(number, moves);
+        key.known == content || is_lost || is_elsewhere || key.unknown.contains(&content)
     }
 
     fn may_exist(&self, key: usize) -> bool {
@@ -387,7 +404,7 @@ impl Model {
         let count = reply.strip_prefix(b":").and_then(|rest| rest.strip_suffix(b"\r\n"));
         let count = count.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<usize>().ok());
         let surely = keys.iter().filter(|&&key| !self.may_be(key, None, moves)).count();
-        let possibly = keys.iter().filter(|&&key| self.may_exist(key)).count();
+        let possibly = keys.iter().filter(|&&key| self.may_exist(key) || self.may_be_elsewhere(key, moves)).count();
         count.is_some_and(|count| (surely..=possibly).contains(&count))
     }
 
@@ -512,7 +529,7 @@ mod tests {
 
         fn check(&mut self, step: &Step, reply: &[u8]) -> Verdict {
             let meanwhile = Meanwhile { faults: &self.faults, since: Instant::now(), has_moved: self.moves > 0 };
-            self.model.check(step, reply, Span { meanwhile, moves: (0, self.moves) })
+            self.model.check(step, reply, Span { meanwhile, moves: (self.moves, self.moves) })
         }
 
         fn value(&self, key: usize, seq: u64) -> Vec<u8> {
@@ -539,6 +556,29 @@ mod tests {
         assert!(is_wrong(bench.check(&get, b"$-1\r\n")), "nothing was lost");
         bench.moves = 1;
         assert!(is_right(bench.check(&get, b"$-1\r\n")), "another server is the node since");
+    }
+
+    #[test]
+    fn another_connection_may_see_the_former_server_during_a_move() {
+        let mut bench = Bench::new(7);
+        bench.moves = 1;
+        let get = Step::Get { key: 3 };
+        assert!(is_right(bench.check(&Step::Set { key: 3, seq: 1 }, b"+OK\r\n")));
+        bench.model.ledger.connection = 1;
+        assert!(is_right(bench.check(&Step::Set { key: 3, seq: 2 }, b"+OK\r\n")));
+        let (first, second) = (bench.value(3, 1), bench.value(3, 2));
+        assert!(is_wrong(bench.check(&get, &first)), "a worker does not go back");
+        bench.model.ledger.connection = 2;
+        assert!(is_right(bench.check(&get, &first)) && is_right(bench.check(&get, &second)));
+        let later = bench.value(3, 3);
+        assert!(is_wrong(bench.check(&get, &later)), "no request has written it");
+        assert!(is_right(bench.check(&Step::Set { key: 2, seq: 4 }, b"+OK\r\n")));
+        assert!(is_right(bench.check(&Step::Set { key: 2, seq: 5 }, b"+OK\r\n")));
+        bench.model.ledger.connection = 3;
+        let older = bench.value(2, 4);
+        assert!(is_wrong(bench.check(&Step::Get { key: 2 }, &older)), "its node is not replaced");
+        bench.moves = 2;
+        assert!(is_wrong(bench.check(&get, &first)), "all workers have the new settings");
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub const WEIGHT_MAX: u32 = 65_535;
 /// gives the memory back. A worker has one scratch, so this is under 1 MiB a worker.
 pub const SCRATCH_KEYS_KEPT: usize = 65_536;
 
+/// Most parts of one request, and most nodes of all pools, since some requests are sent to every node. A part's number has 16
+/// bits, and the last of them means that there is none.
+pub const PARTS_MAX: usize = u16::MAX as usize;
+
 /// Bytes of a key that an error text shows.
 pub const KEY_TEXT_BYTES_MAX: usize = 64;
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use respool_command::{Categories, Flags, KeyPosition, RequestPolicy, Row};
 use respool_wire::{Args, ArgsBuf, Encoder, Request, request_bulk, request_head};
 
+use crate::limits::PARTS_MAX;
 use crate::node::{NodeIndex, NodePlace};
 use crate::plan::{Plan, PlanError, plan};
 use crate::routes::{Pool, Rewrite, Routes, Subject, When};
@@ -49,6 +50,8 @@ pub enum RouteError {
     Elsewhere(u32),
     /// It would swap these two databases, which routes tell apart.
     ToldApart(u32, u32),
+    /// Its keys are at more than [`PARTS_MAX`] places.
+    TooManyParts,
 }
 
 /// Working memory for [`Routes::plan`], made to be reused. It holds the parts and the new names of the latest plan.
@@ -154,7 +157,7 @@ impl RouteScratch {
     }
 
     /// Places every key that was found. Says whether any of them is renamed, and by which route.
-    fn place_keys(&mut self, routes: &Routes, args: Args<'_>) -> Option<u16> {
+    fn place_keys(&mut self, routes: &Routes, args: Args<'_>) -> Result<Option<u16>, RouteError> {
         let mut renaming = None;
         let Self { inner, candidates, places, numbers, placed, renamed, name } = self;
         for KeyPosition { index, access } in inner.keys().iter().copied() {
@@ -175,11 +178,14 @@ impl RouteScratch {
                 places.push(place);
                 (places.len() - 1) as u16
             });
+            if places.len() > PARTS_MAX {
+                return Err(RouteError::TooManyParts);
+            }
             placed.push(number);
         }
         renamed.sort_unstable();
         renamed.dedup();
-        renaming
+        Ok(renaming)
     }
 }
 
@@ -212,7 +218,7 @@ impl Routes {
         if !scratch.inner.find_keys(&row.keys, args) {
             return plan_keyless(self, row, args, scratch);
         }
-        let renaming = scratch.place_keys(self, args);
+        let renaming = scratch.place_keys(self, args)?;
         let has_unnamed = scratch.inner.has_unnamed_keys();
         if let Some(route) = renaming.filter(|_| has_unnamed || row.reply_names_keys) {
             return Err(RouteError::Renamed(route));
@@ -328,6 +334,10 @@ impl RouteError {
                     "ERR '{}' is not supported for databases {one} and {other}: routes lead them to different places",
                     row.full_name(),
                 );
+                reply.error(words.as_bytes());
+            }
+            Self::TooManyParts => {
+                let words = format!("ERR '{}' with keys at more than {PARTS_MAX} nodes", row.full_name());
                 reply.error(words.as_bytes());
             }
             Self::Renamed(route) => {

@@ -475,3 +475,45 @@ fn without_routes_both_ways_to_a_plan_agree() {
         assert_eq!(plan(false), plan(true), "{request}");
     }
 }
+
+/// `pools` pools of 1,000 nodes with a prefix each, and an MGET of a key at every one of their nodes.
+fn keys_at_every_node_of(pools: usize) -> (Routes, ArgsBuf) {
+    const NODES: usize = 1_000;
+    let first = pool("0", 0, NODES);
+    let mut tag_at = vec![None; NODES];
+    let mut tags = (0..).map(|number: u32| format!("{{{number}}}"));
+    while tag_at.contains(&None) {
+        let tag = tags.next().expect("numbers do not end");
+        let node = first.topology.place(tag.as_bytes()).get();
+        tag_at[node].get_or_insert(tag);
+    }
+    let list = (0..pools).map(|at| Pool { first: NodePlace::new(at * NODES), ..first.clone() }).collect();
+    let prefixes = (0..pools).map(|at| route(&at.to_string(), at, prefix(&format!("{at}:"))));
+    let all = prefixes.chain([route("default", 0, When::default())]).collect();
+    let routes = Routes::new(list, all).expect("routes that fit");
+    let mut args: ArgsBuf = ["MGET"].into_iter().collect();
+    for at in 0..pools {
+        tag_at.iter().flatten().for_each(|tag| _ = args.push(format!("{at}:{tag}").as_bytes()));
+    }
+    (routes, args)
+}
+
+#[test]
+fn a_request_of_more_parts_than_have_numbers_is_refused() {
+    let plan = |pools| {
+        let (routes, args) = keys_at_every_node_of(pools);
+        let args = args.as_args();
+        let subject = Subject { user: "", database: 0, row: row(args) };
+        let mut scratch = RouteScratch::default();
+        let planned = routes.plan_keys(subject, args, &mut scratch);
+        let mut text = Vec::new();
+        if let Err(error) = planned {
+            error.write(&routes, row(args), args, &mut Encoder::new(&mut text, Protocol::Resp2));
+        }
+        (planned, scratch.parts().count(), String::from_utf8(text).expect("text"))
+    };
+    assert!(matches!(plan(65), (Ok(Routed::Split), 65_000, _)), "as many parts as have numbers");
+    let (planned, _, text) = plan(66);
+    assert_eq!(planned, Err(RouteError::TooManyParts));
+    assert_eq!(text, "-ERR 'mget' with keys at more than 65535 nodes\r\n");
+}

@@ -23,6 +23,7 @@
 pub mod config;
 mod ended;
 mod env;
+mod error_reply;
 mod error_text;
 pub mod hooks;
 mod integer;

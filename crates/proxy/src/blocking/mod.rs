@@ -101,7 +101,7 @@ impl Blocking {
         }
         let target = match env.waiting_target(index, row, request.args) {
             Ok(target) => target,
-            Err(words) => return env.refuse(index, &words),
+            Err(error) => return env.refuse(index, error.words()),
         };
         env.note_target(&target, row);
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };

@@ -19,6 +19,7 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
@@ -176,12 +177,12 @@ impl Blocking {
         if begins_at_arrival(row, said.as_args()) {
             return self.finish_blocked(env, blocked, ReplyKind::Error, &error_text::unblocked_by_change());
         }
-        let denial = env.verdict_text(index, row, said.as_args()).map(String::into_bytes);
+        let denial = env.verdict_text(index, row, said.as_args()).map(ErrorReply::new);
         let target = denial.map_or_else(|| env.waiting_target(index, row, said.as_args()), Err);
         let target = match target {
             Ok(target) => target,
-            Err(words) => {
-                let error = error_text::verbatim(&String::from_utf8_lossy(&words));
+            Err(error) => {
+                let error = error_text::verbatim(&String::from_utf8_lossy(error.words()));
                 return self.finish_blocked(env, blocked, ReplyKind::Error, &error);
             }
         };

@@ -48,7 +48,7 @@ impl<E: Execute> Env<E> {
         }
         let target = match self.target(index, row, request.args) {
             Ok(target) => target,
-            Err(words) => return Some(self.refuse(index, &words)),
+            Err(error) => return Some(self.refuse(index, error.words())),
         };
         self.note_target(&target, row);
         self.show_settings_of(index, target.node, target.args(request.args).iter().collect(), terms)

@@ -3,10 +3,9 @@
 //! `worker::dispatch` is the way of every request. [`fast_path`] says which requests go without what cannot matter to them;
 //! [`filters`] is what becomes of those that a rare state refuses.
 
-use crate::error_text;
 use crate::nodes::id::NodeId;
 use respool_route::Place;
-use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
+use respool_wire::{Args, ArgsBuf};
 
 pub(crate) mod client_pause;
 pub(crate) mod dispatch;
@@ -42,11 +41,4 @@ impl Target {
         let home = NodeId::at(self.place.node);
         (home != self.node).then_some(home)
     }
-}
-
-/// The words of an error without what a reply adds to them.
-pub(crate) fn words(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-    let mut line = Vec::new();
-    write(&mut Encoder::new(&mut line, Protocol::Resp2));
-    error_text::words(&line).to_vec()
 }

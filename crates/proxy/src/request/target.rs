@@ -10,9 +10,10 @@
 //! has the keys.
 
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
-use crate::request::{Target, words};
+use crate::request::Target;
 use crate::session::SessionFlags;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
@@ -22,13 +23,13 @@ use respool_wire::Args;
 use std::sync::Arc;
 
 impl<E: Execute> Env<E> {
-    /// Where a request goes that one node answers. Nothing is counted. `Err`: the words of the error.
-    pub(crate) fn target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, Vec<u8>> {
+    /// Where a request goes that one node answers. Nothing is counted.
+    pub(crate) fn target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, ErrorReply> {
         self.target_by(index, row, args, |this, routes, place| this.choose_node(index, routes, place, row))
     }
 
     /// The same for a request that waits at its node until others have sent something there: where their requests go.
-    pub(crate) fn waiting_target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, Vec<u8>> {
+    pub(crate) fn waiting_target(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Result<Target, ErrorReply> {
         self.target_by(index, row, args, |this, routes, place| this.choose_waiting_node(index, routes, place))
     }
 
@@ -38,7 +39,7 @@ impl<E: Execute> Env<E> {
         row: &Row,
         args: Args<'_>,
         choose: impl FnOnce(&Self, &Routes, Place) -> NodeId,
-    ) -> Result<Target, Vec<u8>> {
+    ) -> Result<Target, ErrorReply> {
         let routes = Arc::clone(&self.config.routes);
         let mut scratch = self.scratch.take().unwrap_or_default();
         let target = match routes.plan(self.clients.subject(index, row), args, &mut scratch) {
@@ -47,9 +48,9 @@ impl<E: Execute> Env<E> {
                 Ok(Target { node: choose(self, &routes, place), renamed, place })
             }
             Ok(Routed::Split | Routed::All(_) | Routed::Scan(..)) => {
-                Err(words(|reply| PlanError::Unsupported.write(row, args, reply)))
+                Err(ErrorReply::written(|reply| PlanError::Unsupported.write(row, args, reply)))
             }
-            Err(error) => Err(words(|reply| error.write(&routes, row, args, reply))),
+            Err(error) => Err(ErrorReply::written(|reply| error.write(&routes, row, args, reply))),
         };
         self.scratch = Some(scratch);
         target

@@ -345,7 +345,7 @@ impl<E: Execute> Env<E> {
                 self.answer(index, |reply| reply.raw(replies::QUEUED));
                 Flow::Next
             }
-            Err(words) => self.refuse(index, &words),
+            Err(error) => self.refuse(index, error.words()),
         }
     }
 

@@ -5,10 +5,10 @@
 
 use crate::auth::secret_args::{SecretArgs, shows_secrets};
 use crate::config::LaneLimits;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
-use crate::request::words;
 use crate::scripts::known::{Hash, NamedScript};
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
@@ -174,7 +174,7 @@ impl QueuedCommands {
         row: &'static Row,
         request: &Request<'_>,
         to: &mut Destination<'_>,
-    ) -> Result<(), Vec<u8>> {
+    ) -> Result<(), ErrorReply> {
         let taken = self.try_queue(row, request, to);
         self.wants_select |= selected(row, request.args).is_some();
         if taken.is_err() {
@@ -186,21 +186,26 @@ impl QueuedCommands {
         taken
     }
 
-    fn try_queue(&mut self, row: &'static Row, request: &Request<'_>, to: &mut Destination<'_>) -> Result<(), Vec<u8>> {
+    fn try_queue(
+        &mut self,
+        row: &'static Row,
+        request: &Request<'_>,
+        to: &mut Destination<'_>,
+    ) -> Result<(), ErrorReply> {
         let args = request.args;
         if row.flags.has(Flags::NO_MULTI) {
-            return Err(texts::NOT_IN_TRANSACTION.into());
+            return Err(ErrorReply::new(texts::NOT_IN_TRANSACTION));
         }
         if self.is_dirty {
             // It is looked at, so that the client hears of every mistake, and dropped.
             return if to.runner(row, args) == Runner::Node { self.place(row, args, to).map(|_| ()) } else { Ok(()) };
         }
         if self.entries.len() >= to.limits.transaction_commands_max {
-            return Err(error_text::transaction_too_long(to.limits.transaction_commands_max).into());
+            return Err(ErrorReply::new(error_text::transaction_too_long(to.limits.transaction_commands_max)));
         }
         let bytes = request.raw.map_or_else(|| args.iter().map(|a| a.len() + 16).sum(), <[u8]>::len);
         if self.bytes.len() + self.own_bytes + bytes > to.limits.transaction_bytes_max {
-            return Err(error_text::transaction_too_large(to.limits.transaction_bytes_max).into());
+            return Err(ErrorReply::new(error_text::transaction_too_large(to.limits.transaction_bytes_max)));
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
@@ -232,30 +237,34 @@ impl QueuedCommands {
         row: &'static Row,
         args: Args<'_>,
         to: &mut Destination<'_>,
-    ) -> Result<Option<ArgsBuf>, Vec<u8>> {
+    ) -> Result<Option<ArgsBuf>, ErrorReply> {
         let Destination { routes, user, database, scratch, .. } = to;
         if routes.are_plain() && is_anybodys(row, args) {
             return Ok(None);
         }
         if !routes.are_plain() && row.command == Command::Connection(C::Select) {
-            return Err(error_text::SELECT_UNDER_ROUTES.into());
+            return Err(ErrorReply::new(error_text::SELECT_UNDER_ROUTES));
         }
         let place = match routes.plan(Subject { user, database: *database, row }, args, scratch) {
             Ok(Routed::One(place)) => place,
             Ok(Routed::Split) => {
                 let mut keys = scratch.parts().filter_map(|(_, part)| part.keys.first().copied());
                 let (first, second) = (keys.next().unwrap_or(0), keys.next().unwrap_or(0));
-                return Err(words(|reply| PlanError::CrossSlot { first, second }.write(row, args, reply)));
+                return Err(ErrorReply::written(|reply| {
+                    PlanError::CrossSlot { first, second }.write(row, args, reply)
+                }));
             }
             Ok(Routed::All(_)) if is_anybodys(row, args) => return Ok(None),
-            Ok(Routed::All(_) | Routed::Scan(..)) => return Err(error_text::block_on_all_nodes(row.full_name()).into()),
-            Err(error) => return Err(words(|reply| error.write(routes, row, args, reply))),
+            Ok(Routed::All(_) | Routed::Scan(..)) => {
+                return Err(ErrorReply::new(error_text::block_on_all_nodes(row.full_name())));
+            }
+            Err(error) => return Err(ErrorReply::written(|reply| error.write(routes, row, args, reply))),
         };
         let node = NodeId::at(place.node);
         if !routes.are_plain() {
             let route = routes.route(place.route);
             if self.pool.is_some_and(|other| other != route.pool) {
-                return Err(error_text::BLOCK_IN_TWO_POOLS.into());
+                return Err(ErrorReply::new(error_text::BLOCK_IN_TWO_POOLS));
             }
             self.pool = Some(route.pool);
             self.mode = self.mode.max(route.pool_mode);
@@ -266,7 +275,7 @@ impl QueuedCommands {
     }
 
     /// A request with keys binds the block to their node.
-    fn bind(&mut self, node: NodeId, row: &'static Row, args: Args<'_>) -> Result<(), Vec<u8>> {
+    fn bind(&mut self, node: NodeId, row: &'static Row, args: Args<'_>) -> Result<(), ErrorReply> {
         let Some(key) = first_key(&row.keys, args) else { return Ok(()) };
         match self.node {
             None => {
@@ -278,7 +287,7 @@ impl QueuedCommands {
             Some(_) => {
                 let both: ArgsBuf = [self.key.as_slice(), key].into_iter().collect();
                 let error = PlanError::CrossSlot { first: 0, second: 1 };
-                Err(words(|reply| error.write(row, both.as_args(), reply)))
+                Err(ErrorReply::written(|reply| error.write(row, both.as_args(), reply)))
             }
         }
     }
@@ -370,7 +379,7 @@ mod tests {
             let request = Request::made(args.as_args());
             let Self { queued, routes, scratch, limits } = self;
             let mut to = Destination { routes, user: "", database: 0, scratch, limits, has_engine: false };
-            queued.queue(row, &request, &mut to).map_err(|e| String::from_utf8(e).expect("errors are text"))
+            queued.queue(row, &request, &mut to).map_err(|e| String::from_utf8_lossy(e.words()).into_owned())
         }
     }
 

@@ -167,6 +167,12 @@ impl Progress {
         self.step == Step::Sent
     }
 
+    /// How long ago it was queued first.
+    pub(crate) fn spent(&self, core: &Core) -> Duration {
+        let now_us = core.now_us();
+        Duration::from_micros(now_us.saturating_sub(self.began_us.unwrap_or(now_us)))
+    }
+
     fn is_over(&self) -> bool {
         self.step == Step::Over
     }

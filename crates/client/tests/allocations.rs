@@ -1,11 +1,11 @@
 //! What a call costs the allocator once its connection is warm: nothing for a request whose reply is a status or an integer, one piece
-//! of memory for a value.
+//! of memory for a value. A cluster may cost one more for each call.
 //!
 //! One test, since the allocator counts for the whole process. The server is a process of its own.
 
 use bytes::Bytes;
 use respool_client::{Client, cmd};
-use respool_testkit::RedisServer;
+use respool_testkit::{RedisCluster, RedisServer};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::sync::{Arc, Barrier};
@@ -66,14 +66,15 @@ impl Kind {
         }
     }
 
-    fn check(self, callers: usize, who: &str, allocated: usize) {
-        let allowed = self.allowed() * CALLS * callers + NOW_AND_THEN;
+    fn check(self, callers: usize, who: &str, allocated: usize, more: usize) {
+        let allowed = (self.allowed() + more) * CALLS * callers + NOW_AND_THEN;
+        println!("{who}, {self:?}: {:.3} a call", allocated as f64 / (CALLS * callers) as f64);
         assert!(allocated <= allowed, "{who}, {self:?}: {allocated} allocations, {allowed} allowed");
     }
 }
 
 /// So many tasks of one runtime; they begin together.
-fn check_tasks(client: &Client, kind: Kind, tasks: usize) {
+fn check_tasks(client: &Client, kind: Kind, tasks: usize, more: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let barrier = Arc::new(TaskBarrier::new(tasks + 1));
     let allocated = runtime.block_on(async {
@@ -98,10 +99,10 @@ fn check_tasks(client: &Client, kind: Kind, tasks: usize) {
         allocated
     });
     // What waits at a barrier may cost something.
-    kind.check(tasks, &format!("{tasks} tasks"), allocated.saturating_sub(4 * tasks));
+    kind.check(tasks, &format!("{tasks} tasks"), allocated.saturating_sub(4 * tasks), more);
 }
 
-fn check_threads(client: &Client, kind: Kind, threads: usize) {
+fn check_threads(client: &Client, kind: Kind, threads: usize, more: usize) {
     let barrier = Barrier::new(threads + 1);
     let allocated = std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -123,18 +124,25 @@ fn check_threads(client: &Client, kind: Kind, threads: usize) {
         barrier.wait();
         allocated
     });
-    kind.check(threads, &format!("{threads} threads"), allocated);
+    kind.check(threads, &format!("{threads} threads"), allocated, more);
 }
 
 #[test]
 fn a_call_allocates_nothing_but_its_value() {
     let server = RedisServer::start().unwrap();
-    let url = format!("redis://127.0.0.1:{}", server.port());
+    let cluster = RedisCluster::start(3, 0, &[]).unwrap();
+    check_client(&format!("redis://127.0.0.1:{}", server.port()), 0);
+    check_client(&format!("redis+cluster://{}", cluster.seeds(&[0])), 1);
+}
+
+/// `more`: allocations of each call that may come beyond its own.
+fn check_client(url: &str, more: usize) {
+    println!("{url}");
     for (tasks, threads) in [(1, 1), (32, 4)] {
-        let (of_tasks, of_threads) = (Client::open(&url).unwrap(), Client::open(&url).unwrap());
+        let (of_tasks, of_threads) = (Client::open(url).unwrap(), Client::open(url).unwrap());
         for kind in [Kind::Set, Kind::Incr, Kind::Get] {
-            check_tasks(&of_tasks, kind, tasks);
-            check_threads(&of_threads, kind, threads);
+            check_tasks(&of_tasks, kind, tasks, more);
+            check_threads(&of_threads, kind, threads, more);
         }
     }
 }

@@ -90,19 +90,32 @@ impl Environment for Process {
         commands: Vec<Command>,
         limit: Duration,
     ) -> Box<dyn Exchange> {
-        let core = if is_replica { node.reader() } else { &node.core };
-        let core = Arc::clone(core.lane_of(&commands));
+        let core = connection_of(node, is_replica, &commands);
         let mut progress = Progress::new(Some(limit));
         (progress.is_last_time, progress.keeps_place) = (true, true);
-        Box::new(OnConnection { core, progress, commands })
+        Box::new(OnConnection::new(core, progress, commands))
     }
 }
 
+/// The shared connection of a node that requests go by.
+#[inline]
+pub(super) fn connection_of(node: &Arc<Node>, is_replica: bool, commands: &[Command]) -> Arc<Core> {
+    let core = if is_replica { node.reader() } else { &node.core };
+    Arc::clone(core.lane_of(commands))
+}
+
 /// An exchange on a connection that callers share.
-struct OnConnection {
+pub(super) struct OnConnection {
     core: Arc<Core>,
     progress: Progress,
     commands: Vec<Command>,
+}
+
+impl OnConnection {
+    /// `progress` is not made again by itself, and keeps its place when its time is over.
+    pub(super) fn new(core: Arc<Core>, progress: Progress, commands: Vec<Command>) -> Self {
+        Self { core, progress, commands }
+    }
 }
 
 impl Exchange for OnConnection {

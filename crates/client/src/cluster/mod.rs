@@ -10,6 +10,7 @@
 //! No request passes through a task or a queue of the cluster: what is slow or dead at one node holds up nothing at another. The
 //! refresh state is locked by redirects and by the keeper, and never while anything is waited for.
 
+mod direct;
 mod environment;
 mod keeper;
 mod lane;
@@ -23,7 +24,8 @@ mod table;
 mod unit;
 mod walk;
 
-use environment::{Environment, Process};
+pub(crate) use direct::Direct;
+use environment::{Environment, Process, connection_of};
 pub(crate) use lane::Lane;
 pub use reads::Reads;
 pub(crate) use routed::{Kind, Routed};

@@ -65,6 +65,12 @@ impl Routed {
         Self { cluster: Arc::clone(cluster), kind, until_us, state }
     }
 
+    /// A call of one request, which goes on from what its unit has come to.
+    pub(super) fn resumed(cluster: &Arc<Cluster>, until_us: Option<u64>, unit: Unit) -> Self {
+        let state = State::Under(vec![unit], Join::Only);
+        Self { cluster: Arc::clone(cluster), kind: Kind::Each, until_us, state }
+    }
+
     fn unit(&self, commands: Vec<Command>, targets: Vec<Target>, together: Together) -> Unit {
         Unit::new(&self.cluster, commands, targets, together, self.until_us)
     }

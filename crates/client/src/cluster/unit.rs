@@ -68,13 +68,13 @@ pub(super) enum Together {
 }
 
 /// What is under way.
-struct Sent {
-    node: Arc<Node>,
+pub(super) struct Sent {
+    pub(super) node: Arc<Node>,
     /// The requests, with `ASKING` in front where the node was named by a slot on its way.
-    exchange: Box<dyn Exchange>,
+    pub(super) exchange: Box<dyn Exchange>,
     /// Which of the requests, in order.
-    which: Vec<usize>,
-    is_asking: bool,
+    pub(super) which: Vec<usize>,
+    pub(super) is_asking: bool,
 }
 
 enum Step {
@@ -124,6 +124,12 @@ impl Unit {
             until_us,
             step: Step::Place,
         }
+    }
+
+    /// It goes on from what was sent already, which has come to this.
+    pub(super) fn resumed(mut self, sent: Sent, result: Result<(), Error>) -> Self {
+        self.step = self.take_result(sent, result);
+        self
     }
 
     /// How its requests have ended, once it is over.
@@ -434,6 +440,14 @@ impl Unit {
         self.give_up()
     }
 
+    /// What the exchange has come to.
+    fn take_result(&mut self, mut sent: Sent, result: Result<(), Error>) -> Step {
+        match result {
+            Ok(()) => self.take_round(sent),
+            Err(error) => self.take_error(&mut sent, &error).unwrap_or(Step::Sent(sent)),
+        }
+    }
+
     /// One step. `None`: it waits.
     fn advance(&mut self, how: &mut How<'_, '_>) -> Option<()> {
         self.step = match std::mem::replace(&mut self.step, Step::Over) {
@@ -450,10 +464,7 @@ impl Unit {
                     },
                     How::Thread => sent.exchange.wait(),
                 };
-                match result {
-                    Ok(()) => self.take_round(sent),
-                    Err(error) => self.take_error(&mut sent, &error).unwrap_or(Step::Sent(sent)),
-                }
+                self.take_result(sent, result)
             }
             Step::Pausing(mut rest) => {
                 if !rest.is_over(&self.cluster, how) {

@@ -1,7 +1,7 @@
 //! A call of a client: on the connection of its server, or by a cluster.
 
 use super::{Progress, Step};
-use crate::cluster::{Cluster, Kind, Routed};
+use crate::cluster::{Cluster, Direct, Kind, Routed};
 use crate::core::{Core, Ended};
 use crate::events::Done;
 use crate::topology::Via;
@@ -19,6 +19,9 @@ pub(crate) struct Run<'c> {
     pub(crate) progress: Progress,
     /// How its requests hang together.
     pub(crate) kind: Kind,
+    /// A call of a cluster, as long as it is nothing but `progress` at one node.
+    direct: Option<Direct>,
+    /// Any other call of a cluster.
     routed: Option<Box<Routed>>,
     trace: Trace,
     /// Microseconds of a clock that only cluster calls are observed by.
@@ -29,7 +32,16 @@ impl<'c> Run<'c> {
     #[inline]
     pub(crate) fn new(via: Via<'c>) -> Self {
         let progress = Progress::new(via.config().deadline);
-        Self { via, first: None, progress, kind: Kind::Each, routed: None, trace: Trace::default(), began: None }
+        Self {
+            via,
+            first: None,
+            progress,
+            kind: Kind::Each,
+            direct: None,
+            routed: None,
+            trace: Trace::default(),
+            began: None,
+        }
     }
 
     #[inline]
@@ -49,10 +61,7 @@ impl<'c> Run<'c> {
         let Some(observer) = &self.via.config().observer.0 else { return };
         let name = commands.first().map_or(&b""[..], Command::name);
         let took = match self.via {
-            Via::Node(core, _) => {
-                let began_us = self.progress.began_us.unwrap_or_else(|| core.now_us());
-                Duration::from_micros(core.now_us().saturating_sub(began_us))
-            }
+            Via::Node(core, _) => self.progress.spent(core),
             Via::Cluster(_) => self.began.map_or(Duration::ZERO, |began| began.elapsed()),
         };
         observer.done(&Done {
@@ -138,6 +147,14 @@ impl<'c> Run<'c> {
                 ended => ended,
             },
             Via::Cluster(cluster) if !commands.is_empty() => {
+                if self.is_direct(cluster, commands)
+                    && let Some(direct) = &self.direct
+                {
+                    let result = self.progress.wait(&direct.core, commands);
+                    if self.end_direct(cluster, commands, result) {
+                        return Ok(());
+                    }
+                }
                 let ended = self.routed(cluster, commands).wait();
                 self.take_routed(ended)
             }
@@ -155,6 +172,14 @@ impl<'c> Run<'c> {
                 polled => polled,
             },
             Via::Cluster(cluster) if !commands.is_empty() && !self.progress.is_over() => {
+                if self.is_direct(cluster, commands)
+                    && let Some(direct) = &self.direct
+                {
+                    let result = std::task::ready!(self.progress.poll(&direct.core, commands, cx));
+                    if self.end_direct(cluster, commands, result) {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
                 let ended = std::task::ready!(self.routed(cluster, commands).poll(cx));
                 Poll::Ready(self.take_routed(ended))
             }
@@ -164,11 +189,32 @@ impl<'c> Run<'c> {
         }
     }
 
-    fn routed(&mut self, cluster: &Arc<Cluster>, commands: &[Command]) -> &mut Routed {
-        let (kind, limit) = (self.kind, self.progress.limit);
+    /// Whether the call of a cluster is at one node, and nothing else is known of it. It begins so if it can.
+    #[inline]
+    fn is_direct(&mut self, cluster: &Arc<Cluster>, commands: &[Command]) -> bool {
+        if self.routed.is_some() || self.direct.is_some() {
+            return self.direct.is_some();
+        }
         if self.began.is_none() && cluster.config.observer.0.is_some() {
             self.began = Some(Instant::now());
         }
+        self.direct = Direct::begin(cluster, self.kind, commands, &mut self.progress);
+        self.direct.is_some()
+    }
+
+    /// What has come at the one node. `false`: the call goes on by [`Self::routed`].
+    #[inline]
+    fn end_direct(&mut self, cluster: &Arc<Cluster>, commands: &[Command], result: Result<(), Error>) -> bool {
+        let Some(direct) = self.direct.take() else { return false };
+        let is_over = direct.is_over(commands, &self.progress, &result);
+        if !is_over {
+            self.routed = Some(Box::new(direct.into_routed(cluster, commands, &mut self.progress, result)));
+        }
+        is_over
+    }
+
+    fn routed(&mut self, cluster: &Arc<Cluster>, commands: &[Command]) -> &mut Routed {
+        let (kind, limit) = (self.kind, self.progress.limit);
         self.routed.get_or_insert_with(|| Box::new(Routed::new(cluster, commands, kind, limit)))
     }
 
@@ -184,8 +230,10 @@ impl<'c> Run<'c> {
 impl Drop for Run<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Via::Node(core, _) = self.via {
-            self.progress.abandon(core);
+        match (self.via, &self.direct) {
+            (Via::Node(core, _), _) => self.progress.abandon(core),
+            (Via::Cluster(_), Some(direct)) => self.progress.abandon(&direct.core),
+            (Via::Cluster(_), None) => {}
         }
     }
 }

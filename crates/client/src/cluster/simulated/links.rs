@@ -92,6 +92,19 @@ impl Environment for Simulated {
         commands: Vec<Command>,
         limit: Duration,
     ) -> Box<dyn Exchange> {
+        Box::new(self.begin(node, is_replica, &commands, limit))
+    }
+}
+
+impl Simulated {
+    /// As [`Environment::exchange`].
+    pub(super) fn begin(
+        &self,
+        node: &Arc<Node>,
+        is_replica: bool,
+        commands: &[Command],
+        limit: Duration,
+    ) -> Simulation {
         let mut desk = self.lock();
         desk.numbers += 1;
         let entry = Entry {
@@ -106,15 +119,24 @@ impl Environment for Simulated {
         };
         let number = desk.numbers;
         desk.entries.insert(number, entry);
-        Box::new(Simulation { around: self.clone(), number })
+        Simulation { around: self.clone(), number }
     }
 }
 
 /// An exchange in the world.
 #[derive(Debug)]
-struct Simulation {
+pub(super) struct Simulation {
     around: Simulated,
     number: u64,
+}
+
+impl Simulation {
+    /// Whether all have ended with replies that are no errors.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_plain =
+            |ended: &Option<Ended>| matches!(ended, Some(Ended::Reply(reply)) if !matches!(reply, Reply::Error(_)));
+        self.around.lock().entries[&self.number].ended.iter().all(is_plain)
+    }
 }
 
 impl Exchange for Simulation {

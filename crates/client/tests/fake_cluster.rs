@@ -252,6 +252,47 @@ fn each_shard_is_asked_once_though_slots_move() {
 }
 
 #[test]
+fn a_shard_that_empties_meanwhile_is_not_asked_twice() {
+    let map = Map::default();
+    let gate = Gate::new();
+    let passes = gate.clone();
+    let target = map.node(|request| match &*request.command() {
+        "DBSIZE" => Act::Bytes(b":2\r\n".to_vec()),
+        _ => Act::Usual,
+    });
+    let to = port(&target);
+    let source = map.node(move |request| match &*request.command() {
+        "DBSIZE" => {
+            passes.pass();
+            Act::Close
+        }
+        "WATCH" => Act::Bytes(format!("-MOVED 0 127.0.0.1:{to}\r\n").into_bytes()),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 8_191, vec![port(&source)]), (8_192, 16_383, vec![to])]);
+    let client = Client::with_config(config(&source));
+    let sizes = std::thread::spawn({
+        let client = client.clone();
+        move || texts(client.each_shard(cmd("DBSIZE")).wait().unwrap())
+    });
+    wait_until("the shard is asked", DEADLINE, || Ok(executed(&source).contains(&"DBSIZE ".to_owned()))).unwrap();
+    map.is(vec![(0, 16_383, vec![to])]);
+    drop(client.watch("06S").wait().unwrap());
+    let names = (0..).map(|number| format!("k{number}"));
+    let other = names.into_iter().find(|name| (1..8_192).contains(&respool_route::cluster::slot_of(name.as_bytes())));
+    let other = other.unwrap();
+    let is_known = || {
+        client.call::<Reply>(cmd("GET").key(&other)).wait().map_err(std::io::Error::other)?;
+        Ok(executed(&target).contains(&format!("GET {other}")))
+    };
+    wait_until("all slots are known to have moved", DEADLINE, is_known).unwrap();
+    gate.open();
+    assert_eq!(sizes.join().unwrap(), ["2"]);
+    let count = |node| executed(node).iter().filter(|what| *what == "DBSIZE ").count();
+    assert_eq!((count(&source), count(&target)), (1, 1));
+}
+
+#[test]
 fn a_replica_that_was_down_is_read_from_again() {
     let map = Map::default();
     let greeted = AtomicUsize::new(0);

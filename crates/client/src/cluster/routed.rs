@@ -46,7 +46,7 @@ enum State {
 
 /// How the replies of the units become those of the call.
 enum Join {
-    /// They are those of the first unit.
+    /// They are those of the units, one after the other.
     Only,
     /// Each unit's requests are these of the call's, of so many.
     Placed(Vec<Vec<usize>>, usize),
@@ -76,7 +76,7 @@ impl Routed {
     }
 
     /// Makes units of the requests.
-    fn begin(&self, mut commands: Vec<Command>, table: &Table) -> Result<State, ErrorKind> {
+    fn begin(&self, mut commands: Vec<Command>, table: &Arc<Table>) -> Result<State, ErrorKind> {
         let reads = self.cluster.policy.get();
         match self.kind {
             Kind::Whole => {
@@ -90,10 +90,9 @@ impl Routed {
             }
             Kind::EachShard => {
                 let command = commands.swap_remove(0);
-                let unit = |target| self.unit(vec![command.clone()], vec![target], Together::Each);
+                let unit = |target| self.unit(vec![command.clone()], vec![target], Together::Each).among(table);
                 let units: Vec<Unit> = table.shards().iter().map(Target::shard).map(unit).collect();
-                let count = units.len();
-                Ok(State::Under(units, Join::Placed((0..count).map(|at| vec![at]).collect(), count)))
+                Ok(State::Under(units, Join::Only))
             }
             Kind::Each if commands.len() == 1 => match plan(&commands[0], reads, table) {
                 Plan::One(target) => {

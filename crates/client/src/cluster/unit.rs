@@ -90,6 +90,8 @@ pub(super) struct Unit {
     commands: Vec<Command>,
     targets: Vec<Target>,
     together: Together,
+    /// The table by which each shard is asked by a unit of its own.
+    begun: Option<Arc<Table>>,
     /// How each has ended.
     ended: Vec<Option<Ended>>,
     /// Why those are not over that are not: what their callers are told if they stay so.
@@ -116,6 +118,7 @@ impl Unit {
             commands,
             targets,
             together,
+            begun: None,
             ended: vec![None; count],
             last: vec![None; count],
             redirected: None,
@@ -124,6 +127,20 @@ impl Unit {
             until_us,
             step: Step::Place,
         }
+    }
+
+    /// Other units ask the other shards of this table.
+    pub(super) fn among(mut self, begun: &Arc<Table>) -> Self {
+        self.begun = Some(Arc::clone(begun));
+        self
+    }
+
+    /// Whether the shard that it asks is none any longer: its slots are at one that another unit asks.
+    fn is_joined(&self, at: usize) -> bool {
+        let (Some(begun), Target::Shard(node, slot)) = (&self.begun, &self.targets[at]) else { return false };
+        let table = self.cluster.table();
+        let is_asked = || table.shard_of(*slot).is_some_and(|shard| begun.is_primary(&shard.primary));
+        !table.is_primary(node) && is_asked()
     }
 
     /// It goes on from what was sent already, which has come to this.
@@ -169,6 +186,11 @@ impl Unit {
             return self.send(node, false, which, is_asking);
         }
         let Some(first) = self.pending().next() else { return Step::Over };
+        if self.is_joined(first) {
+            // It has no reply of its own: what it had is counted where it is now.
+            (self.ended, self.last) = (Vec::new(), Vec::new());
+            return Step::Over;
+        }
         let Some((node, is_replica)) = self.node_of(first) else { return self.unreachable() };
         let which = match self.together {
             Together::Whole => self.pending().collect(),

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::cluster::Reads;
 use crate::events::{Event, Observed, Observer};
-use crate::limits::{LANES_MAX, LARGE_BYTES, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX};
+use crate::limits::{LANES_MAX, LARGE_BYTES, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX, SILENCE};
 use crate::sentinel::{Role, SentinelAddress, Sentinels};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
@@ -30,6 +30,7 @@ pub struct Config {
     pub(crate) identity: Identity,
     pub(crate) deadline: Option<Duration>,
     pub(crate) connect_limit: Duration,
+    pub(crate) silence: Option<Duration>,
     pub(crate) requests_max: usize,
     pub(crate) queued_bytes_max: usize,
     pub(crate) large_bytes: Option<usize>,
@@ -109,6 +110,7 @@ impl Config {
             identity,
             deadline: Some(Duration::from_secs(5)),
             connect_limit: Duration::from_secs(1),
+            silence: Some(SILENCE),
             requests_max: REQUESTS_MAX,
             queued_bytes_max: QUEUED_BYTES_MAX,
             large_bytes: Some(LARGE_BYTES),
@@ -199,6 +201,15 @@ impl Config {
     #[must_use]
     pub fn large(mut self, bytes: Option<usize>) -> Self {
         self.large_bytes = bytes.map(|bytes| bytes.max(1));
+        self
+    }
+
+    /// After how long a silence a shared connection is replaced: nothing has come on it though a request waited for its reply all that time, and
+    /// the time of a call is over. [`SILENCE`](crate::limits::SILENCE) unless set, `None` for never. What waits for replies ends with
+    /// [`Outcome::MaybeExecuted`](crate::Outcome::MaybeExecuted), or is sent again if that changes nothing. It should be longer than the longest request keeps the server.
+    #[must_use]
+    pub fn silence(mut self, limit: Option<Duration>) -> Self {
+        self.silence = limit;
         self
     }
 

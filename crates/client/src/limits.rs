@@ -87,6 +87,9 @@ pub const CLUSTER_NODES_MAX: usize = respool_route::limits::CLUSTER_MEMBERS_MAX;
 /// Seeds of a cluster that an address may name.
 pub const CLUSTER_SEEDS_MAX: usize = 64;
 
+/// After how long a silence a shared connection is replaced, by default: a server that is alone with a slow script answers again before.
+pub const SILENCE: Duration = Duration::from_secs(30);
+
 /// How long a node of a cluster may be silent before the others are asked whether it is still there. The call waits on meanwhile.
 pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 

@@ -11,7 +11,7 @@ mod client_call;
 
 pub(crate) use client_call::Run;
 
-use crate::core::{Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
+use crate::core::{Asked, Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
 use crate::{Command, Error, ErrorKind, Outcome};
@@ -43,6 +43,8 @@ pub(crate) struct Progress {
     failed_dials: u64,
     /// The connection on which it was queued last.
     epoch: u64,
+    /// What there was of that connection then.
+    asked: Asked,
     /// How often it was made again though it may have been executed.
     repeats: u32,
     /// Where it waits outside.
@@ -127,6 +129,7 @@ impl Progress {
             before: Vec::new(),
             failed_dials: 0,
             epoch: 0,
+            asked: Asked::default(),
             repeats: 0,
             outside: None,
             has_waited: false,
@@ -293,6 +296,9 @@ impl Progress {
 
     /// The caller gives up.
     fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
+        if self.step == Step::Sent {
+            state.note_unanswered(core, self.asked, wakes);
+        }
         if self.keeps_place && self.step == Step::Sent {
             if matches!(state.leader, Leader::Thread(leader) | Leader::Task(leader) if leader == self.last) {
                 // It does not wait at this place meanwhile, so it does not read either.
@@ -365,7 +371,7 @@ impl Progress {
             match self.submit(core, &mut state, commands, face, wakes) {
                 Submitted::Unseen(link) => state = core.look(state, &link, wakes),
                 Submitted::Queued => {
-                    self.epoch = state.epoch;
+                    (self.epoch, self.asked) = (state.epoch, state.asked());
                     let old = state.enter_from_outside(self.outside.take());
                     wakes.push_trash(old);
                     self.step = Step::Sent;

@@ -6,6 +6,7 @@ use respool_testkit::{ClosedPort, Rng};
 use respool_wire::{RequestDecoder, RequestLimits, Step, Strictness};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -183,6 +184,71 @@ fn a_silent_server_costs_a_call_its_time_and_no_more() {
         assert_eq!(client.call::<String>(cmd("GET").arg("next")).await.unwrap(), "next");
     });
     assert_eq!((client.stats().in_flight, client.stats().callers), (0, 0));
+}
+
+#[test]
+fn a_connection_that_stays_silent_is_replaced() {
+    on_both_faces(|get| {
+        let connections = std::sync::Arc::new(AtomicUsize::new(0));
+        let made = std::sync::Arc::clone(&connections);
+        let address = server(move |mut peer| {
+            let is_first = made.fetch_add(1, Ordering::Relaxed) == 0;
+            let mut requests = Vec::new();
+            while let Some(request) = peer.request() {
+                if is_first && request[1] != "warm" {
+                    // Answered when it is too late, on a connection that is there no longer.
+                    requests.push(request);
+                } else {
+                    peer.echo(&request);
+                }
+            }
+            for request in requests {
+                peer.echo(&request);
+            }
+        });
+        let limit = Duration::from_millis(100);
+        let client = Client::with_config(config(&address).deadline(Some(limit)).silence(Some(4 * limit)));
+        assert_eq!(get(&client, "warm").unwrap(), "warm");
+        let mut late = 0;
+        for call in 0..200 {
+            match get(&client, &call.to_string()) {
+                Ok(reply) => assert_eq!(reply, call.to_string()),
+                Err(error) => {
+                    assert!(error.is_timeout() && error.outcome() != Outcome::Replied, "{error:?}");
+                    late += usize::from(error.outcome() == Outcome::MaybeExecuted);
+                    continue;
+                }
+            }
+        }
+        assert!((4..20).contains(&late), "{late} were late");
+        assert_eq!((client.stats().connections, client.stats().in_flight), (2, 0));
+    });
+}
+
+#[test]
+fn a_server_that_answers_slowly_is_not_taken_for_silent() {
+    on_both_faces(|get| {
+        let address = server(|mut peer| {
+            let mut is_first = true;
+            while let Some(request) = peer.request() {
+                // A byte now and then, for longer than the silence that is let pass.
+                for _ in 0..if is_first { 60 } else { 0 } {
+                    if !peer.send(b">1\r\n+pong\r\n") {
+                        return;
+                    }
+                    thread::sleep(Duration::from_millis(25));
+                }
+                is_first = false;
+                peer.echo(&request);
+            }
+        });
+        let limit = Duration::from_millis(100);
+        let client = Client::with_config(config(&address).deadline(Some(limit)).silence(Some(4 * limit)));
+        let replied = (0..200).map(|call: i32| (call, get(&client, &call.to_string())));
+        let replied = replied.filter(|(call, reply)| reply.as_ref().is_ok_and(|reply| *reply == call.to_string()));
+        assert!(replied.count() > 100);
+        assert_eq!(client.stats().connections, 1);
+    });
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod lookup;
 mod read;
 #[cfg(feature = "tls")]
 mod session;
+mod silence;
 mod slots;
 pub(crate) mod standing;
 mod submit;
@@ -40,6 +41,7 @@ pub(crate) use lookup::Lookup;
 use read::ReadHalf;
 #[cfg(feature = "tls")]
 pub(crate) use session::Disagreement;
+pub(crate) use silence::Asked;
 pub(crate) use slots::{Ended, SlotId, Waiter};
 pub(crate) use submit::{Face, Submitted};
 pub(crate) use wakes::Wakes;
@@ -119,6 +121,10 @@ pub(crate) struct State {
     looked_at: u64,
     /// When calls are looked at that are late.
     keeper_us: u64,
+    /// Since when nothing has come, as late calls have found.
+    silent: Option<Asked>,
+    /// Of the reads, those that found nothing.
+    vain_reads: u64,
     is_closed: bool,
     /// It is not connected again.
     is_pinned: bool,
@@ -139,6 +145,8 @@ pub(crate) struct Counts {
 impl Core {
     /// A connection of one caller at a time. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Arc<Self> {
+        // What waits on the server there may do so for long.
+        let config = Config { silence: None, ..config };
         Self::new_with(config, Instant::now(), None)
     }
 
@@ -175,6 +183,8 @@ impl Core {
             looked_over: 0,
             looked_at: 0,
             keeper_us: u64::MAX,
+            silent: None,
+            vain_reads: 0,
             is_closed: false,
             is_pinned: false,
             is_drained: false,

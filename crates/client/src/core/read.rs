@@ -63,7 +63,10 @@ impl ReadHalf {
                 let result = state.take_replies(&self.buffer[..bytes], &mut wakes).map_err(|fault| fault.to_string());
                 result.map(|()| ReadOnce::Some)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOnce::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                state.vain_reads += 1;
+                Ok(ReadOnce::Nothing)
+            }
             Err(error) => Err(error.to_string()),
         };
         let once = match lost {

@@ -85,6 +85,8 @@ pub enum Delivery {
         replies: Vec<Value>,
         /// Whether the node had the slots of the requests when it executed them. What another one acknowledges is lost.
         is_owner: bool,
+        /// Which came first: grows with each execution in the whole cluster.
+        order: u64,
     },
     /// There is no node at the address: nothing was executed.
     Refused {
@@ -138,6 +140,7 @@ pub struct World {
     epoch: u64,
     events: BTreeMap<(u64, u64), Event>,
     numbers: u64,
+    executions: u64,
     connections: Vec<Connection>,
     down: BTreeSet<NodeIndex>,
     cut_from_clients: BTreeSet<NodeIndex>,
@@ -180,6 +183,7 @@ impl World {
             epoch: terms.primaries as u64,
             events: BTreeMap::new(),
             numbers: 0,
+            executions: 0,
             connections: Vec::new(),
             down: BTreeSet::new(),
             cut_from_clients: BTreeSet::new(),
@@ -399,7 +403,8 @@ impl World {
             self.replicate(node, effects);
         }
         self.connections[connection.0].session = session;
-        self.answer(connection, Delivery::Reply { connection, tag, replies, is_owner });
+        self.executions += 1;
+        self.answer(connection, Delivery::Reply { connection, tag, replies, is_owner, order: self.executions });
     }
 
     /// Whether what a node does to a slot stays.

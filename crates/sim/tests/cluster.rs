@@ -305,7 +305,7 @@ impl Run {
 
     fn deliver(&mut self, delivery: Delivery) {
         match delivery {
-            Delivery::Reply { connection, tag, replies, is_owner } => {
+            Delivery::Reply { connection, tag, replies, is_owner, .. } => {
                 if let Some((number, address)) = self.questions.remove(&(connection, tag)) {
                     let report = Report::from_slots(&replies[0], &address)
                         .or_else(|_| Report::from_shards(&replies[0], &address, Ports::Plain))

@@ -48,7 +48,8 @@ pub(super) enum Deed {
     Append(u64),
     /// Writes this into both of the pair.
     WriteBoth(String),
-    Read,
+    /// With a number that makes it differ from all others.
+    Read(u64),
     ReadBoth,
 }
 
@@ -59,13 +60,19 @@ impl Deed {
             Self::Count => cmd("INCR").key(keys.key("n")),
             Self::Append(number) => cmd("APPEND").key(keys.key("log")).arg(entry(*number)),
             Self::WriteBoth(value) => cmd("MSET").arg([(x, value), (y, value)]),
-            Self::Read => cmd("GET").key(x),
+            // Longer than any value.
+            Self::Read(number) => cmd("GETRANGE").key(x).arg(0).arg(1_000_000 + number),
             Self::ReadBoth => cmd("MGET").key([x, y]),
         }
     }
 
     pub(super) fn writes(&self) -> bool {
-        !matches!(self, Self::Read | Self::ReadBoth)
+        !matches!(self, Self::Read(_) | Self::ReadBoth)
+    }
+
+    /// Whether its request is told from all others by its arguments.
+    pub(super) fn is_unique(&self) -> bool {
+        matches!(self, Self::Append(_) | Self::WriteBoth(_) | Self::Read(_))
     }
 }
 
@@ -162,7 +169,7 @@ impl Ledger {
             }
             keys.is_spoilt = true;
         }
-        if let (Deed::Read, Ended::Reply(reply)) = (deed, ended)
+        if let (Deed::Read(_), Ended::Reply(reply)) = (deed, ended)
             && fate == Fate::Once
         {
             // No node answers with the value of another caller.
@@ -201,7 +208,7 @@ impl Keys {
                 assert!(matches!(reply, Reply::Status(ok) if ok == "OK"), "{context:?}: {reply:?}");
                 self.pair = Some(value.clone());
             }
-            Deed::Read => self.check_value(reply, context),
+            Deed::Read(_) => self.check_value(reply, context),
             Deed::ReadBoth => {
                 let Reply::Array(elements) = reply else { panic!("{context:?}: {reply:?}") };
                 let pair: Vec<Reply> = elements.clone().collect();
@@ -220,6 +227,8 @@ impl Keys {
 fn value_of(reply: &Reply, context: &dyn std::fmt::Debug) -> Option<String> {
     match reply {
         Reply::Null => None,
+        // A part of what is not there.
+        Reply::Bulk(text) if text.is_empty() => None,
         Reply::Bulk(text) => Some(String::from_utf8_lossy(text).into_owned()),
         other => panic!("{context:?}: {other:?}"),
     }

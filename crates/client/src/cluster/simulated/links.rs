@@ -197,6 +197,16 @@ struct Written {
     place: usize,
     hash_tag: String,
     only_reads: bool,
+    text: String,
+}
+
+/// What the world knows of a request that no other has the text of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trace {
+    /// How often it was written to a connection, and no redirect came back.
+    pub(super) sent: usize,
+    /// When it was executed last, in the order of all executions.
+    pub(super) executed: Option<u64>,
 }
 
 /// A connection, or what is done to have one.
@@ -231,6 +241,8 @@ pub(super) struct Links {
     lines: BTreeMap<LineName, Line>,
     names: HashMap<ConnectionId, LineName>,
     tags: u64,
+    /// By their texts, the requests that were written.
+    traces: HashMap<String, Trace>,
     /// How often a connection was lost.
     pub(super) losses: u64,
     /// Hash tags of which a node has executed a request that did not have their slot, and whether it only read.
@@ -243,7 +255,12 @@ pub(super) struct Links {
 fn what_of(request: &ArgsBuf) -> (String, bool) {
     let text = String::from_utf8_lossy(request.as_args().get(1).unwrap_or_default());
     let hash_tag = text.split_once('}').map_or(String::new(), |(tag, _)| format!("{tag}}}"));
-    (hash_tag, matches!(request.as_args().name(), b"GET" | b"MGET"))
+    (hash_tag, matches!(request.as_args().name(), b"GETRANGE" | b"MGET"))
+}
+
+fn text_of(request: &ArgsBuf) -> String {
+    let words: Vec<_> = request.as_args().iter().map(String::from_utf8_lossy).collect();
+    words.join(" ")
 }
 
 fn lost(outcome: Outcome) -> Ended {
@@ -266,6 +283,7 @@ impl Links {
             lines: BTreeMap::new(),
             names: HashMap::new(),
             tags: 0,
+            traces: HashMap::new(),
             losses: 0,
             foreign: BTreeSet::new(),
             lost: Vec::new(),
@@ -278,6 +296,12 @@ impl Links {
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.around.lock()
+    }
+
+    /// What is known of a request that is told from all others by its arguments.
+    pub(super) fn trace(&self, command: &Command) -> Trace {
+        let request = command.all_arguments().into_iter().collect();
+        self.traces.get(&text_of(&request)).copied().unwrap_or_default()
     }
 
     /// Exchanges that are under way: those of callers that have left are none.
@@ -367,7 +391,9 @@ impl Links {
                             line.heard_us = now_us;
                         }
                         let (hash_tag, only_reads) = what_of(&request);
-                        line.written.insert(self.tags, Written { number, place, hash_tag, only_reads });
+                        let text = text_of(&request);
+                        self.traces.entry(text.clone()).or_default().sent += 1;
+                        line.written.insert(self.tags, Written { number, place, hash_tag, only_reads, text });
                         self.world.send(connection, self.tags, vec![request]);
                     }
                     if !line.queue.is_empty() {
@@ -396,15 +422,15 @@ impl Links {
         self.desk().now_us = self.world.now_us();
         match delivery {
             None => {}
-            Some(Delivery::Reply { connection, tag, replies, is_owner }) => {
-                self.on_reply(connection, tag, &replies[0], is_owner);
+            Some(Delivery::Reply { connection, tag, replies, is_owner, order }) => {
+                self.on_reply(connection, tag, &replies[0], (is_owner, order));
             }
             Some(Delivery::Refused { connection, .. } | Delivery::Ended { connection }) => self.lose(connection),
             Some(Delivery::Lost { slots }) => self.lost.extend(slots),
         }
     }
 
-    fn on_reply(&mut self, connection: ConnectionId, tag: u64, reply: &Value, is_owner: bool) {
+    fn on_reply(&mut self, connection: ConnectionId, tag: u64, reply: &Value, (is_owner, order): (bool, u64)) {
         let Some(line) = self.names.get(&connection).and_then(|name| self.lines.get_mut(name)) else { return };
         line.heard_us = self.world.now_us();
         let mut desk = self.around.lock();
@@ -419,13 +445,20 @@ impl Links {
                 }
             }
             State::Up(of) if of == connection => {
-                let Some(Written { number, place, hash_tag, only_reads }) = line.written.remove(&tag) else { return };
+                let Some(written) = line.written.remove(&tag) else { return };
+                let Written { number, place, hash_tag, only_reads, text } = written;
+                let mut bytes = Vec::new();
+                reply.encode(&mut Encoder::new(&mut bytes, Protocol::Resp3));
+                let trace = self.traces.entry(text).or_default();
+                if bytes.starts_with(b"-") {
+                    trace.sent -= 1;
+                } else {
+                    trace.executed = Some(order);
+                }
                 if !is_owner {
                     self.foreign.insert((hash_tag, only_reads));
                 }
                 let Some(entry) = desk.entries.get_mut(&number) else { return };
-                let mut bytes = Vec::new();
-                reply.encode(&mut Encoder::new(&mut bytes, Protocol::Resp3));
                 entry.ended[place] = Some(Ended::Reply(Reply::copied(&bytes).expect("a reply")));
                 if entry.ended.iter().all(Option::is_some) {
                     entry.wake();

@@ -1,7 +1,7 @@
 //! The whole cluster client, from the plan of a call to the join of its replies, in a simulated world with faults.
 //!
 //! What is checked for each seed: every reply belongs to its request, values carry who has written them and when; what is told of a call is true
-//! (a log names all calls that were executed); no acknowledged write is lost unless the world says so; an error reaches a caller only if its slot
+//! (a log names all calls that were executed, and each that was written is known); requests of one slot keep their order; no acknowledged write is lost unless the world says so; an error reaches a caller only if its slot
 //! had a fault, and one that was not sent only if its time was over; calls for slots without fault take no longer for the faults of others; every
 //! call ends by its deadline, and nothing of it is left.
 //!
@@ -184,7 +184,11 @@ struct About<'a> {
 
 impl Run {
     fn new(seed: u64, reads: Reads) -> Self {
-        let world = World::new(WorldTerms { primaries: PRIMARIES, ..WorldTerms::default() }, seed);
+        Self::within(WorldTerms::default(), seed, reads)
+    }
+
+    fn within(terms: WorldTerms, seed: u64, reads: Reads) -> Self {
+        let world = World::new(WorldTerms { primaries: PRIMARIES, ..terms }, seed);
         let seeds = vec![world.address(0), world.address(1)];
         let mut config = Config::from_url("redis+cluster://seed:1").expect("an address").reads(reads);
         config.cluster = seeds;
@@ -239,8 +243,8 @@ impl Run {
         let mut deed = |at: usize, place: u64| match self.rng.below(6) {
             0 | 1 => Deed::Append(id * 10 + place),
             2 => Deed::Count,
-            3 => value(at),
-            4 => Deed::Read,
+            3 => Deed::WriteBoth(format!("{}:{id}:{place}", keys[at].tag)),
+            4 => Deed::Read(id * 10 + place),
             _ => Deed::ReadBoth,
         };
         let pairs = |at: usize| ["x", "y"].map(|name| (keys[at].key(name), format!("{}:{id}", keys[at].tag)));
@@ -252,7 +256,7 @@ impl Run {
             }
             1 => {
                 let commands = vec![cmd("MGET").key([keys[0].key("x"), keys[1].key("x")])];
-                (What::Split, vec![(0, Deed::Read), (1, Deed::Read)], commands)
+                (What::Split, vec![(0, Deed::Read(0)), (1, Deed::Read(0))], commands)
             }
             2 => {
                 let commands = vec![cmd("MSET").arg([pairs(0), pairs(1)].concat())];
@@ -391,12 +395,42 @@ impl Run {
         fates
     }
 
+    /// What was told not to be sent was on no connection, but for those on which it was refused. Requests of one slot that change something were executed
+    /// in their order, whatever was sent again.
+    fn check_sent(&self, number: usize, call: &Call, result: &Result<Vec<Ended>, Error>) {
+        let ended = Self::ended(call, result);
+        let keys = &self.callers[number].keys;
+        let is_told = |deed: &Deed| match call.what {
+            What::Each => deed.is_unique(),
+            What::Split => matches!(deed, Deed::WriteBoth(_)),
+            What::Whole => false,
+        };
+        let mut last: BTreeMap<usize, u64> = BTreeMap::new();
+        for ((at, deed), ended) in call.deeds.iter().zip(&ended).filter(|((_, deed), _)| is_told(deed)) {
+            let trace = self.links.trace(&deed.command(&keys[*at]));
+            let about = || format!("seed {}: {deed:?} of {:?}: {trace:?}: {result:?}", self.seed, call.deeds);
+            match ended {
+                Ended::Failed(_, Outcome::NotSent) => assert_eq!(trace.sent, 0, "told not to be sent: {}", about()),
+                Ended::Reply(reply) if !matches!(reply, Reply::Error(_)) => {
+                    assert!(trace.executed.is_some(), "answered and not executed: {}", about());
+                    if deed.writes() {
+                        let before = last.insert(*at, trace.executed.unwrap_or_default());
+                        assert!(before < trace.executed, "overtaken by what follows it: {}", about());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn finish(&mut self, number: usize, result: Result<Vec<Ended>, Error>) {
         let call = self.callers[number].call.take().expect("a call that has ended");
+        self.check_sent(number, &call, &result);
         let fates = self.take(number, &call, &result);
         let now_us = self.now();
         let took_us = now_us - call.began_us;
-        let is_several = call.deeds.len() > 1 || !matches!(call.deeds[0].1, Deed::Count | Deed::Append(_) | Deed::Read);
+        let is_several =
+            call.deeds.len() > 1 || !matches!(call.deeds[0].1, Deed::Count | Deed::Append(_) | Deed::Read(_));
         let had = |harms: &[Harm]| {
             self.windows.iter().any(|window| {
                 harms.contains(&window.does)
@@ -613,6 +647,25 @@ fn a_client_follows_a_thousand_slots_under_load() {
         run.run(12 * SECOND, &faults);
         let (_, figures) = run.end();
         assert!(figures.calls > 5_000, "seed {seed}: {figures:?}");
+    }
+}
+
+#[test]
+fn a_batch_keeps_the_order_of_a_slot_that_is_on_its_way() {
+    for seed in seeds() {
+        // Most calls find some keys of their slot here and others there.
+        let terms = WorldTerms { key_us: 60 * MS, hold_us: 5 * MS, ..WorldTerms::default() };
+        let mut run = Run::within(terms, seed, Reads::Primary);
+        let used = (0..150).map(|step| {
+            let of = step % (2 * CALLERS);
+            let slot = slot_of(run.callers[of / 2].keys[of % 2].tag.as_bytes());
+            let to = run.links.world.owner(slot) + 1 + step / (2 * CALLERS);
+            (step as u64 * 50 * MS, Fault::Migrate(slot, to % PRIMARIES))
+        });
+        let faults: Vec<_> = used.collect();
+        run.run(10 * SECOND, &faults);
+        let (ledger, figures) = run.end();
+        assert!(figures.failed > 0, "seed {seed}: nothing was overtaken: {figures:?}, {ledger:?}");
     }
 }
 

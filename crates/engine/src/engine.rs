@@ -133,6 +133,15 @@ impl Engine {
         self
     }
 
+    /// The engine is one of several that share the keys of a server: scripts reach only those keys and channels for which `owns`
+    /// holds. Other requests have to be sent to the engine that has their keys.
+    #[cfg(feature = "scripting")]
+    #[must_use]
+    pub fn with_key_owner(mut self, owns: impl Fn(&[u8]) -> bool + Send + 'static) -> Self {
+        self.scripts.set_key_owner(Box::new(owns));
+        self
+    }
+
     /// Says how to wait for so many microseconds, which `DEBUG SLEEP` does. Without it there is none.
     pub fn set_sleep(&mut self, sleep: impl FnMut(u64) + Send + 'static) {
         self.keyspace.debugging.sleep = Some(Box::new(sleep));

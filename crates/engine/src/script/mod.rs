@@ -33,6 +33,7 @@ mod library;
 mod log;
 mod memory;
 mod numbers;
+mod ownership;
 mod pattern;
 mod raise;
 mod random;

@@ -22,6 +22,7 @@ use super::help;
 use super::host::Host;
 use super::library::Libraries;
 use super::log::{Log, ScriptLogLevel};
+use super::ownership::{Ownership, Owns};
 use super::shebang::{self, ScriptFlags};
 use super::text;
 use super::watched::WatchedCalls;
@@ -51,6 +52,7 @@ pub(crate) struct Scripts {
     calls: ScriptCalls,
     /// The same for clients that monitor.
     pub(crate) watched: WatchedCalls,
+    ownership: Ownership,
     /// Milliseconds after which one that runs is left for others.
     busy_after_ms: u64,
 }
@@ -133,6 +135,7 @@ impl Scripts {
             has_read: false,
             calls: ScriptCalls::default(),
             watched: WatchedCalls::default(),
+            ownership: Ownership::default(),
             busy_after_ms,
         }
     }
@@ -155,6 +158,11 @@ impl Scripts {
     /// From now on the log is told what scripts write.
     pub(crate) fn set_log(&mut self, log: Log) {
         self.log = Some(log);
+    }
+
+    /// From now on scripts reach only names for which this holds.
+    pub(crate) fn set_key_owner(&mut self, owns: Owns) {
+        self.ownership.set(owns);
     }
 
     /// A script writes a line.
@@ -590,7 +598,8 @@ fn run_command(desk: &mut Desk<'_>) {
     }
     let mut reply = Encoder::new(&mut buffer, exchange.protocol.get());
     let args = request.as_args();
-    let permitted = permitted(args, running, keyspace, *memory_bytes_max);
+    let permitted = permitted(args, running, keyspace, *memory_bytes_max)
+        .and_then(|row| scripts.ownership.check(row, args).map(|()| row));
     let row = permitted.as_ref().ok().copied();
     if let Some(row) = row {
         scripts.watched.note(row, running.database, args);

@@ -1,4 +1,4 @@
-//! The texts of errors about scripts, byte for byte as Redis 7.0.15 writes them.
+//! The texts of errors about scripts, byte for byte as Redis 7.0.15 writes them, and about what there is in no Redis.
 
 pub(super) const NO_ARGUMENTS: &str = "ERR Please specify at least one argument for this redis lib call";
 pub(super) const BAD_ARGUMENTS: &str = "ERR Lua redis lib command arguments must be strings or integers";
@@ -6,6 +6,12 @@ pub(super) const LARGE_ARGUMENTS: &str = "ERR Lua redis lib command arguments ar
 pub(super) const UNKNOWN_COMMAND: &str = "ERR Unknown Redis command called from script";
 pub(super) const WRONG_ARITY: &str = "ERR Wrong number of args calling Redis command from script";
 pub(super) const NOT_FROM_SCRIPT: &str = "ERR This Redis command is not allowed from script";
+pub(super) const KEY_ELSEWHERE: &str = "CROSSSLOT Script attempted to access a key of another engine of this server";
+pub(super) const CHANNEL_ELSEWHERE: &str =
+    "CROSSSLOT Script attempted to publish to a channel of another engine of this server";
+pub(super) const ALL_KEYS: &str = "CROSSSLOT Script attempted to access the keys of all engines of this server";
+pub(super) const UNNAMED_KEYS: &str =
+    "CROSSSLOT Script attempted to access keys by a pattern, which may be of another engine of this server";
 pub(super) const READ_ONLY: &str = "ERR Write commands are not allowed from read-only scripts.";
 pub(super) const NEGATIVE_KEYS: &str = "ERR Number of keys can't be negative";
 pub(super) const TOO_MANY_KEYS: &str = "ERR Number of keys can't be greater than number of args";

@@ -116,7 +116,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         nodes: Vec::new(),
         routes: Arc::new(Routes::plain(Pool::plain(OWN_POOL, Arc::clone(&topology)))),
         topology,
-        request_limits: RequestLimits::authenticated(Strictness::Strict),
+        request_limits: of_any_size(),
         reply_limits: ReplyLimits::default(),
         timeouts: Timeouts {
             connect_us: u64::MAX,
@@ -151,6 +151,17 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         allows_admin: true,
         subscriptions: SubscriptionTerms::default(),
         access: AccessRules::default(),
+    }
+}
+
+/// What a worker has let pass is not refused at the engine: that would end a connection which clients share.
+fn of_any_size() -> RequestLimits {
+    RequestLimits {
+        elements_max: usize::MAX,
+        bulk_bytes_max: usize::MAX,
+        inline_bytes_max: usize::MAX,
+        request_bytes_max: usize::MAX,
+        ..RequestLimits::authenticated(Strictness::Strict)
     }
 }
 

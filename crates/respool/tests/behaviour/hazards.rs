@@ -209,3 +209,21 @@ fn an_embedded_server_holds_what_it_may() -> io::Result<()> {
     }
     Ok(())
 }
+
+/// An embedded node has no limits of its own that a worker would not know of: to refuse is to end a connection that clients share.
+#[test]
+fn what_a_worker_lets_pass_an_embedded_node_takes() -> io::Result<()> {
+    let proxy = proxy(&[], &["--node", "embedded:", "--request-elements-max", "2000000"])?;
+    let (mut client, mut other) = (proxy.client()?, proxy.client()?);
+    other.command(&["SET", "k", "1"])?;
+    let mut words = vec!["x"; 1_200_000];
+    words[0] = "EXISTS";
+    client.send(&request(&words))?;
+    other.send_command(&["GET", "k"])?;
+    assert_eq!(client.reply()?, b":0\r\n");
+    assert_eq!(other.reply()?, b"$1\r\n1\r\n");
+    client.send(b"*2000001\r\n")?;
+    assert!(client.read_to_close()?.starts_with(b"-ERR Protocol error"));
+    assert_eq!(other.command(&["GET", "k"])?, b"$1\r\n1\r\n");
+    Ok(())
+}

@@ -243,6 +243,11 @@ pub struct Config {
     pub integrity: IntegrityTerms,
     /// Whether commands that steer nodes are sent to them.
     pub allows_admin: bool,
+    /// Whether the nodes are nothing but engines of this process that share the keys of one server: the worker then answers for
+    /// the server what concerns it as a whole (CONFIG, DEBUG, SHUTDOWN).
+    pub is_server: bool,
+    /// Whether all clients are workers of this process, which have asked already who may do what.
+    pub trusts_clients: bool,
     /// What holds for subscriptions.
     pub subscriptions: SubscriptionTerms,
     /// What is told about all users at once.

@@ -231,6 +231,10 @@ pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If th
      you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the \
      server.";
 
+/// `DEBUG` about all keys where engines share them.
+pub(crate) const DEBUG_OF_ONE_ENGINE: &str =
+    "ERR this subcommand of DEBUG is about the keys of one engine, and this server has several (engine_threads)";
+
 /// `SHUTDOWN` of one server among several pools.
 pub(crate) const SHUTDOWN_OTHER_POOLS: &str =
     "ERR Errors trying to SHUTDOWN: several pools share this process, and all would end with it";

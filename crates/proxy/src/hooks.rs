@@ -155,6 +155,16 @@ pub enum ConfigVerb<'a> {
     },
     /// What was prepared last holds from now on.
     Commit,
+    /// Other values, which hold from now on if all of them can be had: the server's engines have threads of their own, and several
+    /// workers may set values at the same time.
+    Set {
+        /// Names and values, an even number.
+        pairs: Args<'a>,
+        /// Whether the client is on this machine.
+        is_local: bool,
+    },
+    /// What one of those engines takes over: the values that hold now, by whichever worker they were set.
+    OfEngine,
     /// They are written to the file that they were read from.
     Rewrite {
         /// The users, a line each; `None`: they have a file of their own.
@@ -180,6 +190,20 @@ pub enum ConfigAnswer {
         config: Arc<Config>,
         /// Names and values of what is about users.
         about_users: Vec<(&'static str, Vec<u8>)>,
+    },
+    /// To `Set`.
+    Set {
+        /// What the worker does from now on.
+        config: Arc<Config>,
+        /// Names and values of what is about users.
+        about_users: Vec<(&'static str, Vec<u8>)>,
+    },
+    /// To `OfEngine`.
+    OfEngine {
+        /// What the engine's worker does from now on.
+        config: Arc<Config>,
+        /// What the engine is to be told, names and values in turn.
+        parameters: ArgsBuf,
     },
     /// To `Rewrite`.
     Written,

@@ -43,6 +43,12 @@ pub fn describe(instance: &Instance) -> String {
     let nodes = &instance.proxy.nodes;
     let databases = instance.engine.databases;
     match &nodes[..] {
+        engines if instance.has_engine_threads() => format!(
+            "embedded server with {} by {} and {}",
+            counted(engines.len(), "engine"),
+            instance.proxy.placement,
+            counted(databases as usize, "database"),
+        ),
         [] => format!("embedded server with {}", counted(databases as usize, "database")),
         [node] => format!("proxy in front of {}", node.name),
         _ => {
@@ -132,6 +138,12 @@ mod tests {
         ] {
             assert_eq!(describe(&process(&[(Setting::Nodes, nodes)]).instances[0]), text);
         }
+    }
+
+    #[test]
+    fn it_says_how_many_engines_share_the_keys() {
+        let process = process(&[(Setting::EngineThreads, "4")]);
+        assert_eq!(describe(&process.instances[0]), "embedded server with 4 engines by slots and 16 databases");
     }
 
     #[test]

@@ -38,16 +38,22 @@ pub(crate) fn asks_for_proxy(args: Args<'_>) -> bool {
 impl<E: Execute> Env<E> {
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
     pub(crate) fn info(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        let mut text = self.proxy_info().sections(args);
-        if self.engine.is_some() {
-            join_sections(&mut text, &self.server_sections(args));
-        }
+        let mut text = self.process_sections(args);
         let now = self.engine_now();
         if let Some(of_engine) = self.engine.as_mut().and_then(|engine| engine_sections(engine, now, row, args)) {
             join_sections(&mut text, &of_engine);
         }
         self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
         Flow::Next
+    }
+
+    /// The sections that are asked for, of the proxy and of the server that it is, without what engines know.
+    pub(crate) fn process_sections(&self, args: Args<'_>) -> String {
+        let mut text = self.proxy_info().sections(args);
+        if self.is_server() {
+            join_sections(&mut text, &self.server_sections(args));
+        }
+        text
     }
 
     pub(crate) fn proxy_info(&self) -> ProxyInfo<'_> {

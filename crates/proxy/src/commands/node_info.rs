@@ -46,7 +46,7 @@ impl<E: Execute> Env<E> {
         let own = match nodes {
             1 if self.proxy_info().asks_for_clients(request.args) => self.proxy_info().clients_section(),
             1 => String::new(),
-            _ => self.proxy_info().sections(request.args),
+            _ => self.process_sections(request.args),
         };
         let sections_bytes: usize = request.args.from(1).iter().map(|section| section.len() + 1).sum();
         // With node credentials of its own, a user sees what the node permits that user: such replies are not shared.

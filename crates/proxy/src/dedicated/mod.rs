@@ -149,7 +149,7 @@ impl Dedicated {
             Command::Server(S::Monitor) if in_transaction => env.refuse(index, texts::MONITOR_DENIED.as_bytes()),
             _ if in_transaction => env.refuse_unsupported(index, row, "not inside a transaction"),
             Command::Server(S::Monitor) if env.engine.is_some() => self.monitor_engine(env, index),
-            Command::Server(S::Shutdown) if env.engine.is_some() => env.shut_down(index, row, request.args),
+            Command::Server(S::Shutdown) if env.is_server() => env.shut_down(index, row, request.args),
             _ if env.engine.is_some() => {
                 env.refuse_unsupported(index, row, "the engine in this process has no connections of this kind")
             }

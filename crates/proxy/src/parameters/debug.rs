@@ -4,14 +4,22 @@ use crate::auth::permissions::is_local;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
+use crate::nodes::id::NodeId;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, ServerCommand};
+use respool_route::NodePlace;
 use respool_wire::{ArgsBuf, Request};
 
 /// The parameter that says who may: `no`, `local` or `yes`. It is decided at the start.
 const PARAMETER: &[u8] = b"enable-debug-command";
+
+/// What is about all keys, and cannot be told of several engines in one reply, or would make keys in an engine that does not have them.
+const OF_ONE_ENGINE: [&str; 4] = ["DIGEST", "POPULATE", "HTSTATS", "HTSTATS-KEY"];
+
+/// What each engine does for itself.
+const OF_EACH_ENGINE: [&str; 3] = ["RELOAD", "LOADAOF", "SET-SKIP-CHECKSUM-VALIDATION"];
 
 impl<E: Execute> Env<E> {
     /// Whether a request is `DEBUG` of the engine and its client may not use it.
@@ -20,12 +28,15 @@ impl<E: Execute> Env<E> {
     }
 
     fn is_own_debug(&self, row: &Row) -> bool {
-        row.command == Command::Server(ServerCommand::Debug) && self.engine.is_some()
+        row.command == Command::Server(ServerCommand::Debug) && self.is_server()
     }
 
     /// Without parameters there is none that allows it.
     #[cold]
     fn allows_debug(&self, index: ClientId) -> bool {
+        if self.config.trusts_clients {
+            return true;
+        }
         let mut patterns = ArgsBuf::new();
         patterns.push(PARAMETER);
         let Ok(ConfigAnswer::Shown(shown)) = self.shared.hooks.configure(ConfigVerb::Get(patterns.as_args())) else {
@@ -37,6 +48,21 @@ impl<E: Execute> Env<E> {
             Some(b"local") => is_local(),
             _ => false,
         }
+    }
+
+    /// `DEBUG` of a server with several engines: what is about one key is asked of the engine that has it, and what is about the data of
+    /// the server of all of them, as far as their replies can be joined.
+    fn debug_engines(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        let is = |names: &[&str]| names.iter().any(|name| request.args.at(1).eq_ignore_ascii_case(name.as_bytes()));
+        if is(&OF_ONE_ENGINE) {
+            return self.refuse(index, error_text::DEBUG_OF_ONE_ENGINE.as_bytes());
+        }
+        if is(&OF_EACH_ENGINE) {
+            let nodes: Vec<NodeId> =
+                (0..self.config.nodes.len()).map(|place| NodeId::at(NodePlace::new(place))).collect();
+            return self.fan_out_to_all(index, row, &nodes, request.args);
+        }
+        self.forward_planned(index, row, request)
     }
 
     /// A request has taken its time: what comes behind it in the same turn happens later. In a transaction time stands still, so what
@@ -66,6 +92,9 @@ impl<E: Execute> Worker<E> {
         }
         if !self.env.allows_debug(index) {
             return Some(self.env.refuse(index, error_text::DEBUG_NOT_ALLOWED.as_bytes()));
+        }
+        if self.env.engine.is_none() {
+            return Some(self.env.debug_engines(index, row, request));
         }
         let flow = self.pass_on(index, row, request);
         self.env.catch_up_behind(index);

@@ -20,18 +20,26 @@ use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_access::file;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};
-use respool_wire::{Args, ArgsBuf, Encoder};
+use respool_wire::{Args, ArgsBuf, Encoder, Request};
 use std::sync::Arc;
 
 impl<E: Execute> Env<E> {
+    /// Whether the keys are kept by nothing but this process: by the engine of this worker, or by engines with threads of their own.
+    pub(crate) fn is_server(&self) -> bool {
+        self.engine.is_some() || self.config.is_server
+    }
+
     /// A request about parameters. `None`: it is about something else, or there are none here.
     #[cold]
     pub(crate) fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<ClientStep> {
-        if self.engine.is_none() || !self.shared.hooks.has_parameters() {
+        if !self.is_server() || !self.shared.hooks.has_parameters() {
             return None;
         }
         match row.command {
             Command::Server(ServerCommand::ConfigGet) => Some(self.show_parameters(index, row, args.from(2)).into()),
+            Command::Server(ServerCommand::ConfigSet) if self.config.trusts_clients => {
+                Some(self.take_parameters(index, row).into())
+            }
             Command::Server(ServerCommand::ConfigSet) => Some(self.set_parameters(index, row, args)),
             Command::Server(ServerCommand::ConfigRewrite) => Some(self.rewrite_parameters(index).into()),
             _ => None,
@@ -68,6 +76,9 @@ impl<E: Execute> Env<E> {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
         }
         let is_local = self.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
+        if self.engine.is_none() {
+            return self.set_parameters_of_engines(index, row, args, is_local);
+        }
         let (for_engine, before) = match self.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
             Ok(ConfigAnswer::Prepared { for_engine, before }) => (for_engine, before),
             Ok(_) => (ArgsBuf::new(), ArgsBuf::new()),
@@ -86,8 +97,70 @@ impl<E: Execute> Env<E> {
                 return self.refuse(index, words.as_bytes()).into();
             }
         };
-        self.take_limits(config);
-        for (name, value) in &about_users {
+        self.take_limits(&config);
+        self.config = config;
+        self.end_setting(index, &about_users)
+    }
+
+    /// `CONFIG SET` where the engines have threads of their own: the values hold once this returns, and every engine is asked to take
+    /// them over before the client has its reply.
+    fn set_parameters_of_engines(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+        is_local: bool,
+    ) -> ClientStep {
+        let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Set { pairs: args.from(2), is_local })
+        {
+            Ok(ConfigAnswer::Set { config, about_users }) => (config, about_users),
+            Ok(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
+            Err(words) => return self.refuse(index, words.as_bytes()).into(),
+        };
+        // The letter that tells all workers of it brings the rest.
+        self.take_limits(&config);
+        if !about_users.is_empty() {
+            return self.end_setting(index, &about_users);
+        }
+        self.forward_planned(index, row, &Request::made(args)).into()
+    }
+
+    /// `CONFIG SET` at one of those engines. Requests of several workers come to each engine in another order, so an engine takes over
+    /// what holds now and not what the request says: behind the last of them all engines have the same values.
+    fn take_parameters(&mut self, index: ClientId, row: &'static Row) -> Flow {
+        match self.take_over_parameters(row) {
+            Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
+            Err(error) => self.answer(index, |reply| reply.raw(&error)),
+        }
+        Flow::Next
+    }
+
+    /// Takes over the server's parameters. `Err`: the engine's error reply.
+    fn take_over_parameters(&mut self, row: &'static Row) -> Result<(), Vec<u8>> {
+        let Ok(ConfigAnswer::OfEngine { config, parameters }) = self.shared.hooks.configure(ConfigVerb::OfEngine)
+        else {
+            return Ok(());
+        };
+        if let Some(error) = self.tell_engine(row, parameters.as_args()) {
+            return Err(error);
+        }
+        self.take_limits(&config);
+        self.config = config;
+        Ok(())
+    }
+
+    /// A script that was late has ended. Meanwhile the engine has taken over nothing.
+    pub(crate) fn catch_up_with_parameters(&mut self) {
+        let args: ArgsBuf = ["CONFIG", "SET"].iter().collect();
+        if let Ok(row) = respool_command::resolve(args.as_args()) {
+            // Another script may be late already; the values are taken over behind it.
+            let _: Result<(), Vec<u8>> = self.take_over_parameters(row);
+        }
+    }
+
+    /// What was set holds, but for what is about users.
+    fn end_setting(&mut self, index: ClientId, about_users: &[(&'static str, Vec<u8>)]) -> ClientStep {
+        for (name, value) in about_users {
             if let Err(words) = self.apply_user_setting(name.as_bytes(), value) {
                 return self.refuse(index, &words).into();
             }
@@ -104,11 +177,7 @@ impl<E: Execute> Env<E> {
         if pairs.is_empty() {
             return None;
         }
-        let mut args = ArgsBuf::new();
-        args.push(b"CONFIG").push(b"SET");
-        pairs.iter().for_each(|arg| {
-            args.push(arg);
-        });
+        let args = config_set(pairs);
         let mut view = SessionView { now: self.engine_now(), ..SessionView::default() };
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);
@@ -117,11 +186,10 @@ impl<E: Execute> Env<E> {
     }
 
     /// What later requests in the same bytes have to be held to already. The rest comes with the letter that tells of other settings.
-    fn take_limits(&mut self, config: Arc<Config>) {
+    fn take_limits(&mut self, config: &Config) {
         self.clients.output_hard = config.budgets.client_output_hard;
         self.command_log.calls.time_next();
         self.seen.begin_countdown(config.seeing);
-        self.config = config;
         self.is_busy = true;
     }
 
@@ -136,4 +204,14 @@ impl<E: Execute> Env<E> {
             Err(words) => self.refuse(index, words.as_bytes()),
         }
     }
+}
+
+/// `CONFIG SET` of names and values in turn.
+fn config_set(pairs: Args<'_>) -> ArgsBuf {
+    let mut args = ArgsBuf::new();
+    args.push(b"CONFIG").push(b"SET");
+    pairs.iter().for_each(|arg| {
+        args.push(arg);
+    });
+    args
 }

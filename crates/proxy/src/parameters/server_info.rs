@@ -40,6 +40,9 @@ const STATS: &str = "total_net_repl_input_bytes:0\r\ntotal_net_repl_output_bytes
     active_defrag_key_misses:0\r\ntotal_active_defrag_time:0\r\ncurrent_active_defrag_time:0\r\n\
     unexpected_error_replies:0\r\nio_threaded_reads_processed:0\r\nio_threaded_writes_processed:0\r\n";
 
+/// Sections about the process, whatever its engines are.
+const OF_PROCESS: [&str; 3] = ["Server", "Memory", "CPU"];
+
 /// A section: its name, whether a request that names none asks for it, and what writes its lines.
 type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
 
@@ -52,13 +55,16 @@ struct ServerInfo<'e> {
     rates: &'e Rates,
     terms: &'e Terms,
     now: Now,
+    /// Whether the engine is in this worker, and not in threads of its own.
+    has_engine: bool,
 }
 
 impl<E: Execute> Env<E> {
     /// The sections of a server that are asked for.
     pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
         let Self { shared, command_log, counters, rates, now, .. } = self;
-        ServerInfo { shared, command_log, counters, rates, terms: &self.config.seeing, now: *now }.sections(args)
+        let (terms, has_engine) = (&self.config.seeing, self.engine.is_some());
+        ServerInfo { shared, command_log, counters, rates, terms, now: *now, has_engine }.sections(args)
     }
 
     /// Takes a sample of what clients send and receive, if there is an engine to tell it of.
@@ -92,8 +98,10 @@ impl ServerInfo<'_> {
             ("Latencystats", false, &|out| self.write_latencies(out)),
             ("Cluster", true, &|out| out.push_str("cluster_enabled:0\r\n")),
         ];
+        // The rest of a server with several engines is told by them.
+        let is_told_here = |name| self.has_engine || OF_PROCESS.contains(&name);
         let mut text = String::new();
-        for (name, is_default, write) in sections {
+        for (name, is_default, write) in sections.into_iter().filter(|(name, ..)| is_told_here(*name)) {
             if if is_default { asks_for_section(args, name) } else { names_section(args, name) } {
                 let gap = if text.is_empty() { "" } else { "\r\n" };
                 let _ = write!(text, "{gap}# {name}\r\n");
@@ -214,7 +222,8 @@ mod tests {
         let (rates, terms, now) = (Rates::default(), Terms::default(), Now::default());
         let args: ArgsBuf = words.iter().collect();
         let counters = &shared.counters[0];
-        let info = ServerInfo { shared: &shared, command_log, counters, rates: &rates, terms: &terms, now };
+        let info =
+            ServerInfo { shared: &shared, command_log, counters, rates: &rates, terms: &terms, now, has_engine: true };
         info.sections(args.as_args())
     }
 

@@ -267,6 +267,8 @@ pub(crate) mod tests {
             dials_ahead: false,
             integrity: Default::default(),
             allows_admin: true,
+            is_server: false,
+            trusts_clients: false,
             subscriptions: crate::config::SubscriptionTerms::default(),
             access: crate::auth::users::AccessRules::default(),
         }

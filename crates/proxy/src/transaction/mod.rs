@@ -334,6 +334,7 @@ impl<E: Execute> Env<E> {
             scratch: self.scratch.get_or_insert_default(),
             limits: &self.config.lanes,
             has_engine: self.engine.is_some(),
+            is_server: self.config.is_server,
         };
         let Some(queued) = self.clients.sessions.at_mut(index).and_then(Session::queued_mut) else { return Flow::Stop };
         queued.may_change |= may_change;

@@ -302,6 +302,8 @@ pub(crate) struct Destination<'a> {
     pub(crate) scratch: &'a mut RouteScratch,
     pub(crate) limits: &'a LaneLimits,
     pub(crate) has_engine: bool,
+    /// The nodes are engines of one server, whose parameters are kept here.
+    pub(crate) is_server: bool,
 }
 
 impl Destination<'_> {
@@ -310,6 +312,7 @@ impl Destination<'_> {
         let is_only_node = self.routes.are_plain() && self.routes.pool_of(0).topology.is_single();
         match row.lane(args) {
             _ if self.has_engine => Runner::Us,
+            _ if self.is_server && row.command == Command::Server(ServerCommand::ConfigGet) => Runner::Us,
             // What steers a node is part of a transaction if there is only one; of several we ask each. What is set for
             // users is ours, and so is what is shown of secrets.
             Lane::Admin if is_only_node && !is_about_settings(row) => Runner::Node,
@@ -378,7 +381,8 @@ mod tests {
             let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
             let request = Request::made(args.as_args());
             let Self { queued, routes, scratch, limits } = self;
-            let mut to = Destination { routes, user: "", database: 0, scratch, limits, has_engine: false };
+            let mut to =
+                Destination { routes, user: "", database: 0, scratch, limits, has_engine: false, is_server: false };
             queued.queue(row, &request, &mut to).map_err(|e| String::from_utf8_lossy(e.words()).into_owned())
         }
     }

@@ -322,6 +322,9 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if is_own_info(row, &self.env.shared) {
+            if let Some(flow) = self.own_config(index, row, request.args) {
+                return flow;
+            }
             return match asks_for_proxy(request.args) {
                 true => self.answer_locally(index, row, request.args),
                 false => self.env.info_of_nodes(index, row, request),
@@ -338,7 +341,13 @@ impl<E: Execute> Worker<E> {
     /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
     #[cold]
     pub(crate) fn go_on_with_script(&mut self) {
-        let Some(client) = self.blocking.go_on_with_script(&mut self.env, &mut self.subscriptions) else { return };
+        let was_late = self.env.slices.script.is_some();
+        let client = self.blocking.go_on_with_script(&mut self.env, &mut self.subscriptions);
+        if was_late && self.env.slices.script.is_none() && self.env.config.trusts_clients {
+            self.env.catch_up_with_parameters();
+            self.blocking.review_events(&mut self.env, &mut self.subscriptions);
+        }
+        let Some(client) = client else { return };
         if !self.env.clients.goes_on_with_exec(client) {
             return;
         }

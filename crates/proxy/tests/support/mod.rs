@@ -99,6 +99,8 @@ pub(crate) fn config(nodes: usize, seed: u64) -> Config {
         dials_ahead: false,
         integrity: Default::default(),
         allows_admin: true,
+        is_server: false,
+        trusts_clients: false,
         subscriptions: SubscriptionTerms::default(),
         lanes: LaneLimits::default(),
     }

@@ -76,7 +76,7 @@ pub(super) fn run(all: &[OsString], args: &[OsString], env: &[(String, String)])
     let notes = said.hear_env(env.iter().cloned());
     let mut resolved = understand(&said, &mut Vec::new())?;
     resolved.warnings.extend(notes);
-    if !resolved.process.instances.iter().all(crate::settings::Instance::is_embedded) {
+    if !resolved.process.instances.iter().all(crate::settings::Instance::is_server) {
         return Err(
             Failure::settings("a server has no nodes").hint("respool serve --nodes ... is a proxy in front of nodes")
         );

@@ -337,6 +337,11 @@ impl Changes {
         self.rows().filter(|(row, _)| is_engines(row)).map(|(row, value)| (row.name, value))
     }
 
+    /// How many parameters are changed.
+    pub(crate) fn count(&self) -> usize {
+        self.rows().count()
+    }
+
     /// What is about users.
     pub(crate) fn about_users(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.rows().filter(|(row, _)| matches!(row.effect, Effect::Users)).map(|(row, value)| (row.name, value))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, FlushPolicy};
+use respool_proxy::observe::terms::Terms;
 use respool_proxy::{
     AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SoftLimit, SoftLimits,
     SubscriptionTerms, Timeouts,
@@ -12,7 +13,7 @@ use respool_proxy::{
 use respool_route::{Node, NodeIndex, NodePlace, PlacementError, Pool, Routes, RoutesError, Scheme, Topology};
 use respool_wire::{ReplyLimits, RequestLimits, Strictness};
 
-use crate::settings::config::{ClientMemory, PoolSettings};
+use crate::settings::config::{ClientMemory, PoolSettings, SeeingSettings};
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, NodeSettings, Process};
 
 /// The configuration of an instance's proxy. `clients_max` replaces the setting, see [`super::files`].
@@ -24,7 +25,7 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
     };
     let mut engines = 0..;
     let nodes = instance.nodes().map(|node| node_config(node, &mut engines)).collect();
-    let strictness = if instance.is_embedded() { Strictness::Lenient } else { Strictness::Strict };
+    let strictness = if instance.is_server() { Strictness::Lenient } else { Strictness::Strict };
     let request_limits = RequestLimits {
         elements_max: settings.requests.elements_max,
         bulk_bytes_max: settings.requests.bulk_bytes_max,
@@ -39,16 +40,20 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         routes: Arc::new(routes),
         request_limits,
         reply_limits: ReplyLimits::default(),
-        timeouts: Timeouts {
-            connect_us: micros(timeouts.connect),
-            response_us: timeouts.request.map_or(u64::MAX, micros),
-            silence_us: timeouts.node_silence.map_or(u64::MAX, micros),
-            client_idle_us: timeouts.client_idle.map_or(0, micros),
-            probe_idle_us: timeouts.probe_idle.map_or(0, micros),
-            probe_patience_us: micros(timeouts.probe_patience),
-            slow_start_us: timeouts.slow_start.map_or(0, micros),
-            drain_us: micros(process.drain_timeout),
-            pause_us: timeouts.pause.map_or(0, micros),
+        timeouts: if instance.has_engine_threads() {
+            Timeouts { client_idle_us: timeouts.client_idle.map_or(0, micros), ..without_limits(process) }
+        } else {
+            Timeouts {
+                connect_us: micros(timeouts.connect),
+                response_us: timeouts.request.map_or(u64::MAX, micros),
+                silence_us: timeouts.node_silence.map_or(u64::MAX, micros),
+                client_idle_us: timeouts.client_idle.map_or(0, micros),
+                probe_idle_us: timeouts.probe_idle.map_or(0, micros),
+                probe_patience_us: micros(timeouts.probe_patience),
+                slow_start_us: timeouts.slow_start.map_or(0, micros),
+                drain_us: micros(process.drain_timeout),
+                pause_us: timeouts.pause.map_or(0, micros),
+            }
         },
         reconnects: Reconnects {
             backoff_min_us: micros(timeouts.reconnect_min),
@@ -58,8 +63,8 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         budgets: Budgets {
             client_output_soft: saturating(settings.budgets.client_output_soft),
             client_output_hard: saturating(settings.budgets.client_output_hard),
-            clients: if instance.is_embedded() { client_bytes(&instance.engine) } else { usize::MAX },
-            soft_limits: if instance.is_embedded() {
+            clients: if instance.is_server() { client_bytes(&instance.engine) } else { usize::MAX },
+            soft_limits: if instance.is_server() {
                 soft_limits(settings.budgets.soft_limits)
             } else {
                 Default::default()
@@ -82,22 +87,16 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
         databases: instance.engine.databases,
         keyspace_events: instance.engine.keyspace_events,
         flush: settings.pooling.flush,
-        seeing: respool_proxy::observe::terms::Terms {
-            slow_us: settings.seeing.slow_log_threshold.map_or(u64::MAX, micros),
-            slow_entries: settings.seeing.slow_log_entries,
-            sample_every: settings.seeing.sample_every.unwrap_or(0),
-            latency_ms: settings.seeing.latency_ms,
-            tracks_latency: settings.seeing.tracks_latency,
-            large_requests: settings.seeing.large_requests,
-            large_replies: settings.seeing.large_replies,
-        },
+        seeing: terms(&settings.seeing),
         dials_ahead: true,
         integrity: IntegrityTerms {
             every: settings.integrity.every.unwrap_or(0),
             run: settings.integrity.run.unwrap_or(0),
             held_bytes: saturating(settings.integrity.held_bytes),
         },
-        allows_admin: settings.allows_admin,
+        allows_admin: settings.allows_admin || instance.has_engine_threads(),
+        is_server: instance.has_engine_threads(),
+        trusts_clients: false,
         subscriptions: SubscriptionTerms {
             output_bytes: saturating(settings.pooling.subscriber_output),
             tracked_keys_max: settings.pooling.tracked_keys_max,
@@ -108,9 +107,37 @@ pub(super) fn proxy(process: &Process, instance: &Instance, clients_max: usize) 
     })
 }
 
+fn terms(seeing: &SeeingSettings) -> Terms {
+    Terms {
+        slow_us: seeing.slow_log_threshold.map_or(u64::MAX, micros),
+        slow_entries: seeing.slow_log_entries,
+        sample_every: seeing.sample_every.unwrap_or(0),
+        latency_ms: seeing.latency_ms,
+        tracks_latency: seeing.tracks_latency,
+        large_requests: seeing.large_requests,
+        large_replies: seeing.large_replies,
+    }
+}
+
+/// Times where nothing but this process may take long: what is asked of an engine is waited for, as by the clients of a server.
+fn without_limits(process: &Process) -> Timeouts {
+    Timeouts {
+        connect_us: u64::MAX,
+        response_us: u64::MAX,
+        silence_us: u64::MAX,
+        client_idle_us: 0,
+        probe_idle_us: 0,
+        probe_patience_us: 0,
+        slow_start_us: 0,
+        drain_us: micros(process.drain_timeout),
+        pause_us: 0,
+    }
+}
+
 /// What the engine behind an embedded node is told. Its only clients are the workers of this process, whose own limits
 /// have been applied before.
-pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Config {
+pub(super) fn embedded_node(process: &Process, instance: &Instance) -> Config {
+    let engine = &instance.engine;
     let topology = Arc::new(only_here().expect("one unweighted node can be placed on by any rule"));
     Config {
         nodes: Vec::new(),
@@ -118,17 +145,7 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         topology,
         request_limits: of_any_size(),
         reply_limits: ReplyLimits::default(),
-        timeouts: Timeouts {
-            connect_us: u64::MAX,
-            response_us: u64::MAX,
-            silence_us: u64::MAX,
-            client_idle_us: 0,
-            probe_idle_us: 0,
-            probe_patience_us: 0,
-            slow_start_us: 0,
-            drain_us: micros(process.drain_timeout),
-            pause_us: 0,
-        },
+        timeouts: without_limits(process),
         reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
         budgets: Budgets {
             client_output_soft: saturating(process.buffer_bytes_max),
@@ -144,11 +161,13 @@ pub(super) fn embedded_node(process: &Process, engine: &EngineSettings) -> Confi
         databases: engine.databases,
         keyspace_events: engine.keyspace_events,
         flush: FlushPolicy::EachTurn,
-        // The rights of the asker were checked before.
-        seeing: respool_proxy::observe::terms::Terms::default(),
+        seeing: if instance.has_engine_threads() { terms(&instance.proxy.seeing) } else { Terms::default() },
         dials_ahead: false,
         integrity: IntegrityTerms::default(),
+        // The rights of the asker were checked before.
         allows_admin: true,
+        is_server: false,
+        trusts_clients: engine.threads > 1,
         subscriptions: SubscriptionTerms::default(),
         access: AccessRules::default(),
     }

@@ -17,7 +17,9 @@ use respool_connection::WorkerId;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
+use respool_proxy::hooks::Hooks;
 use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
+use respool_route::Topology;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 use crate::admin::readiness::about_nodes;
@@ -225,7 +227,7 @@ impl Running {
         about: &ProcessFacts,
         doors: &mut Doors<'_>,
     ) -> Result<Self, Failure> {
-        // An engine belongs to one thread, so a server that is nothing but an engine has one worker.
+        // An engine belongs to one thread, so a server that is nothing but one engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
         let (transport, to_nodes) = transports(instance);
         let tls = InstanceTls::load(instance)?;
@@ -234,7 +236,7 @@ impl Running {
         let config = config::proxy(process, instance, doors.files.clients_max(process));
         let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
-        let server_config = instance.is_embedded().then(|| {
+        let server_config = instance.is_server().then(|| {
             let parameters = job.parameters.clone().unwrap_or_else(|| Parameters::of(process, number));
             ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(doors.files))
         });
@@ -251,8 +253,15 @@ impl Running {
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);
+        let share = |place: usize| {
+            let server_config = Arc::clone(server_config.as_ref().filter(|_| instance.has_engine_threads())?);
+            Some(EngineShare { place, topology: Arc::clone(&config.topology), server_config })
+        };
         let nodes: Vec<_> = embedded
-            .map(|_| EmbeddedNode::new(process, &instance.engine, about, transport, &doors.files.sockets))
+            .enumerate()
+            .map(|(place, _)| {
+                EmbeddedNode::new(process, instance, share(place), about, transport, &doors.files.sockets)
+            })
             .collect();
         let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         follow(&job.control, number, slots.clone(), tls, Arc::clone(doors.files));
@@ -275,7 +284,8 @@ impl Running {
         };
         for (worker, inbox) in insides.into_iter().enumerate() {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
-            let settings = server_config.as_ref().map(|config| (instance.engine.clone(), config.for_engine()));
+            let server_config = server_config.as_ref().filter(|_| instance.is_embedded());
+            let settings = server_config.map(|config| (instance.engine.clone(), config.for_engine()));
             let mut listeners = std::mem::take(&mut shares[worker]);
             if doors.opens_late {
                 running.late.push((slots[worker].clone(), std::mem::take(&mut listeners)));
@@ -402,14 +412,40 @@ struct EmbeddedNode {
     config: Arc<respool_proxy::Config>,
     shared: Arc<Shared>,
     settings: EngineSettings,
+    share: Option<EngineShare>,
     transport: TransportOptions,
     sockets: Arc<Sockets>,
+}
+
+/// The part of an engine in a server that has several.
+struct EngineShare {
+    /// Its place among them.
+    place: usize,
+    /// Which of them has which key.
+    topology: Arc<Topology>,
+    /// The parameters of the server.
+    server_config: Arc<ServerConfig>,
+}
+
+impl EngineShare {
+    /// The engine, which has its part of the memory and of the keys.
+    fn engine(self, settings: &EngineSettings) -> Engine {
+        let Self { place, topology, server_config } = self;
+        let engine = with_parameters(engine(settings), &server_config.for_engine());
+        #[cfg(feature = "scripting")]
+        let engine = engine.with_key_owner(move |name| topology.place(name).get() == place);
+        // Without scripts there is nothing that the planner does not see.
+        #[cfg(not(feature = "scripting"))]
+        let _ = (topology, place);
+        engine
+    }
 }
 
 impl EmbeddedNode {
     fn new(
         process: &Process,
-        settings: &EngineSettings,
+        instance: &Instance,
+        share: Option<EngineShare>,
         about: &ProcessFacts,
         transport: TransportOptions,
         sockets: &Arc<Sockets>,
@@ -417,14 +453,27 @@ impl EmbeddedNode {
         let (slot, inbox) = mailbox();
         // Its clients are this process's own lanes: they count against no limit.
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
-        let (config, shared) = (Arc::new(config::embedded_node(process, settings)), Arc::new(shared));
-        Self { slot, inbox, config, shared, settings: settings.clone(), transport, sockets: Arc::clone(sockets) }
+        let shared = match &share {
+            // Its commands are timed as those of an engine that is a server of its own.
+            Some(EngineShare { server_config, .. }) => {
+                let server_config = Arc::clone(server_config);
+                let hooks = Hooks::default().with_clock(respool_net::monotonic_us);
+                shared.with_hooks(hooks.on_config(move |verb| server_config.answer(verb)))
+            }
+            None => shared,
+        };
+        let (config, shared) = (Arc::new(config::embedded_node(process, instance)), Arc::new(shared));
+        let settings = instance.engine.clone();
+        Self { slot, inbox, config, shared, settings, share, transport, sockets: Arc::clone(sockets) }
     }
 
     fn into_run(self) -> Box<dyn FnOnce() -> std::io::Result<()> + Send> {
-        let Self { slot, inbox, config, shared, settings, transport, sockets } = self;
+        let Self { slot, inbox, config, shared, settings, share, transport, sockets } = self;
         Box::new(move || {
-            let engine = Some(engine(&settings));
+            let engine = Some(match share {
+                Some(share) => share.engine(&settings),
+                None => engine(&settings),
+            });
             let machine = respool_proxy::Worker::new(WorkerSetup {
                 config,
                 shared,
@@ -459,7 +508,7 @@ fn transports(instance: &Instance) -> (TransportOptions, TransportOptions) {
 fn engine(settings: &EngineSettings) -> Engine {
     let config = EngineConfig {
         databases: settings.databases as usize,
-        memory_bytes_max: settings.memory_bytes_max,
+        memory_bytes_max: settings.memory_bytes_max.map(|bytes| settings.share_of(bytes)),
         eviction: settings.eviction,
         eviction_samples: settings.eviction_samples,
         script_busy_after_ms: settings.busy_reply_threshold.as_millis() as u64,
@@ -589,7 +638,7 @@ fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<Postbox<Mai
         }
         let process = control.settings();
         let Some(instance) = process.instances.get(number) else { return };
-        let config = Arc::new(config::embedded_node(&process, &instance.engine));
+        let config = Arc::new(config::embedded_node(&process, instance));
         nodes.iter().for_each(|node| {
             // A node that has ended needs no settings.
             node.post(Mail::Reload(Arc::clone(&config)));

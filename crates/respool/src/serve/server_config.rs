@@ -72,6 +72,17 @@ impl State {
     }
 }
 
+/// Names and values of what is about users.
+type AboutUsers = Vec<(&'static str, Vec<u8>)>;
+
+impl State {
+    /// Whether some of what is prepared is about users, and some is not.
+    fn prepares_users_and_more(&self) -> bool {
+        let users = |changes: &Changes| changes.about_users().count();
+        self.prepared.as_ref().is_some_and(|changes| users(changes) > 0 && changes.count() > users(changes))
+    }
+}
+
 impl ServerConfig {
     pub(super) fn new(parameters: Parameters, control: Arc<Control>, number: usize, files: Arc<Files>) -> Arc<Self> {
         let mut oom_score = OomScore::default();
@@ -90,17 +101,55 @@ impl ServerConfig {
     pub(super) fn for_engine(&self) -> ArgsBuf {
         let mut args = ArgsBuf::new();
         args.push(b"CONFIG").push(b"SET");
-        for (name, value) in self.state().parameters.for_engine() {
-            args.push(name.as_bytes()).push(value.as_bytes());
-        }
+        self.push_parameters(&self.state(), &self.control.settings(), &mut args);
         args
+    }
+
+    /// What one of several engines takes over. Asked while no other value is being set, so that what holds in the server and what
+    /// its engines have cannot differ for good.
+    fn of_engine(&self) -> ConfigAnswer {
+        let state = self.state();
+        let process = self.control.settings();
+        let mut parameters = ArgsBuf::new();
+        self.push_parameters(&state, &process, &mut parameters);
+        let config = Arc::new(config::embedded_node(&process, &process.instances[self.number]));
+        ConfigAnswer::OfEngine { config, parameters }
+    }
+
+    fn push_parameters(&self, state: &State, process: &Process, to: &mut ArgsBuf) {
+        for parameter in state.parameters.for_engine() {
+            self.push(process, to, parameter);
+        }
+    }
+
+    /// Adds a parameter and what an engine is told of it: its part, if there are several and it is shared out.
+    fn push(&self, process: &Process, to: &mut ArgsBuf, (name, value): (&str, &str)) {
+        let engines = &process.instances[self.number].engine;
+        let share = value.parse().ok().filter(|_| name == "maxmemory").map(|bytes| engines.share_of(bytes).to_string());
+        to.push(name.as_bytes()).push(share.as_deref().unwrap_or(value).as_bytes());
     }
 
     pub(super) fn answer(&self, verb: ConfigVerb<'_>) -> Result<ConfigAnswer, String> {
         match verb {
             ConfigVerb::Get(patterns) => Ok(ConfigAnswer::Shown(self.show(patterns))),
-            ConfigVerb::Prepare { pairs, is_local } => self.prepare(pairs, is_local),
-            ConfigVerb::Commit => self.commit(),
+            ConfigVerb::Prepare { pairs, is_local } => {
+                let (for_engine, before) = self.prepare(&mut self.state(), pairs, is_local)?;
+                Ok(ConfigAnswer::Prepared { for_engine, before })
+            }
+            ConfigVerb::Commit => {
+                let (config, about_users) = self.commit(&mut self.state())?;
+                Ok(ConfigAnswer::Committed { config, about_users })
+            }
+            ConfigVerb::Set { pairs, is_local } => {
+                let mut state = self.state();
+                self.prepare(&mut state, pairs, is_local)?;
+                if state.prepares_users_and_more() {
+                    return Err(USERS_AND_MORE.to_owned());
+                }
+                let (config, about_users) = self.commit(&mut state)?;
+                Ok(ConfigAnswer::Set { config, about_users })
+            }
+            ConfigVerb::OfEngine => Ok(self.of_engine()),
             ConfigVerb::Rewrite { users } => self.rewrite(users),
         }
     }
@@ -114,8 +163,8 @@ impl ServerConfig {
         found.into_iter().map(|(name, value)| (here(&name, value), name)).map(|(value, name)| (name, value)).collect()
     }
 
-    fn prepare(&self, pairs: Args<'_>, is_local: bool) -> Result<ConfigAnswer, String> {
-        let mut state = self.state();
+    /// Whether all of it can be had. Result: what the engine is to be told, and what it was told before.
+    fn prepare(&self, state: &mut State, pairs: Args<'_>, is_local: bool) -> Result<(ArgsBuf, ArgsBuf), String> {
         state.prepared = None;
         let said: Vec<(&[u8], &[u8])> =
             (0..pairs.len()).step_by(2).map(|place| (pairs.at(place), pairs.at(place + 1))).collect();
@@ -136,13 +185,13 @@ impl ServerConfig {
         }
         let (mut for_engine, mut before) = (ArgsBuf::new(), ArgsBuf::new());
         for (name, value) in changes.for_engine() {
-            for_engine.push(name.as_bytes()).push(value.as_bytes());
+            self.push(&candidate, &mut for_engine, (name, value));
             before.push(name.as_bytes()).push(state.parameters.value(name).as_bytes());
         }
         let is_password = |(name, _): &&(&[u8], &[u8])| name.eq_ignore_ascii_case(PASSWORD.as_bytes());
         state.password = said.iter().find(is_password).map(|(_, password)| Zeroizing::new(password.to_vec()));
         state.prepared = Some(changes);
-        Ok(ConfigAnswer::Prepared { for_engine, before })
+        Ok((for_engine, before))
     }
 
     /// The settings with what is changed.
@@ -158,8 +207,8 @@ impl ServerConfig {
         config.map(Arc::new).map_err(|error| format!("ERR {error}"))
     }
 
-    fn commit(&self) -> Result<ConfigAnswer, String> {
-        let mut state = self.state();
+    /// What was prepared holds. Result: what the worker does from now on, and what is about users.
+    fn commit(&self, state: &mut State) -> Result<(Arc<Config>, AboutUsers), String> {
         let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
         state.adjust_oom_score(&changes)?;
         if let Some(directory) = changes.value("dir") {
@@ -178,7 +227,7 @@ impl ServerConfig {
             tracing::warn!("CONFIG SET {name} is without effect: {why}");
         }
         state.parameters.commit(changes, &process, self.number);
-        Ok(ConfigAnswer::Committed { config, about_users })
+        Ok((config, about_users))
     }
 
     fn rewrite(&self, users: Option<&[u8]>) -> Result<ConfigAnswer, String> {
@@ -201,6 +250,10 @@ impl ServerConfig {
         Ok(ConfigAnswer::Written)
     }
 }
+
+/// Why one request cannot set both: the engines and the workers would have to be heard before it is answered.
+const USERS_AND_MORE: &str = "ERR CONFIG SET of parameters of users and of others in one request is not supported with engine_threads: \
+                              set them one after the other";
 
 /// Why no `dir` can be written.
 const DIRECTORY_IS_NO_TEXT: &str = "the name of the working directory is not text in UTF-8";

@@ -120,14 +120,15 @@ impl Instance {
     }
 
     /// Whether a reload can take over the nodes of `new`: engines in this process neither come nor go, because they hold
-    /// data and are threads that run already.
+    /// data and are threads that run already. Those of one server know which keys are theirs from the start.
     #[must_use]
     pub fn takes_nodes_of(&self, new: &Self) -> bool {
         let engines = |of: &Self| {
             let embedded = of.nodes().filter(|node| node.address == NodeAddress::Embedded);
             embedded.map(|node| node.name.clone()).collect::<Vec<_>>()
         };
-        self.is_embedded() == new.is_embedded() && engines(self) == engines(new)
+        let is_placed_alike = self.engine.threads == 1 || self.proxy.placement == new.proxy.placement;
+        self.is_embedded() == new.is_embedded() && engines(self) == engines(new) && is_placed_alike
     }
 
     /// All its nodes in the order in which the proxy lists them: those of its own that have keys, those of the pools that
@@ -138,10 +139,22 @@ impl Instance {
         primaries.chain(all().filter(|node| node.replica_of.is_some()))
     }
 
-    /// Whether it is an embedded server, that is, has no node.
+    /// Whether it is an embedded server with one engine in its only worker, that is, has no node.
     #[must_use]
     pub fn is_embedded(&self) -> bool {
         self.proxy.nodes.is_empty()
+    }
+
+    /// Whether its engines are the nodes of a server: they share its keys, and each has a thread of its own.
+    #[must_use]
+    pub fn has_engine_threads(&self) -> bool {
+        self.engine.threads > 1
+    }
+
+    /// Whether it is an embedded server, with one engine or several.
+    #[must_use]
+    pub fn is_server(&self) -> bool {
+        self.is_embedded() || self.has_engine_threads()
     }
 }
 
@@ -370,6 +383,8 @@ pub enum ClientMemory {
 /// The embedded engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineSettings {
+    /// Engines that share the keys; one is in the worker itself.
+    pub threads: usize,
     /// Number of databases.
     pub databases: u32,
     /// What it may hold.
@@ -384,6 +399,14 @@ pub struct EngineSettings {
     pub busy_reply_threshold: Duration,
     /// The keyspace events that are published.
     pub keyspace_events: EventClasses,
+}
+
+impl EngineSettings {
+    /// What each of the engines may hold of so many bytes for all of them.
+    #[must_use]
+    pub fn share_of(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.threads.max(1) as u64)
+    }
 }
 
 /// Logs.

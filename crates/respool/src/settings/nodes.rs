@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use respool_route::{Node, Placement, PlacementError, Scheme};
+use respool_route::{DeadNode, Node, Placement, PlacementError, Scheme};
 
 use super::address::{NodeAddress, NodeSpec};
 use super::config::{Credentials, NodeSettings};
@@ -43,6 +43,31 @@ impl Resolver<'_> {
             node.credentials = Some(Credentials { username, password });
         }
         nodes
+    }
+
+    /// The engines of an embedded server that has several. What is said of nodes cannot be meant for them.
+    pub(super) fn engines(&mut self, of: &Values<'_>, threads: usize, pool: Option<&RawPool>) -> Vec<NodeSettings> {
+        let hint = "engines beside nodes are nodes themselves: embedded:";
+        if !of.nodes(Setting::Nodes).is_empty() {
+            self.blame(Setting::EngineThreads, pool, "engine_threads is about a server without nodes", hint);
+        }
+        let routing = pool.map(|pool| &pool.routing).filter(|routing| !routing.is_empty());
+        if !routing.unwrap_or(&self.said.routing).is_empty() {
+            self.blame(Setting::EngineThreads, pool, "engine_threads is about a server without routes", hint);
+        }
+        if DeadNode::ALL[of.word(Setting::DeadNode)].0 != DeadNode::Error {
+            let message = "an engine's keys are in no other engine: dead_node cannot be next with engine_threads";
+            self.blame(Setting::DeadNode, pool, message, "leave it out");
+        }
+        let engine = |number| NodeSettings {
+            name: format!("engine-{number}"),
+            address: NodeAddress::Embedded,
+            weight: 1,
+            replica_of: None,
+            credentials: None,
+            tls: None,
+        };
+        (1..=threads).map(engine).collect()
     }
 
     /// Whether the placement can tell the nodes apart; without nodes there is nothing to place.

@@ -120,6 +120,7 @@ impl Resolver<'_> {
             self.warnings.push(format!("pool {name}: every client that reaches {} may send commands", door.address));
         }
         let engine = EngineSettings {
+            threads: engine_threads(&of),
             databases: saturating(of.count(Setting::Databases).unwrap_or(1)),
             memory_bytes_max: of.bytes_if_any(Setting::Maxmemory),
             // A parameter alone says otherwise.
@@ -187,7 +188,10 @@ impl Resolver<'_> {
     fn proxy(&mut self, values: &[Value], pool: Option<&RawPool>) -> ProxySettings {
         let of = &Values(values);
         let credentials = self.credentials(of, pool);
-        let nodes = self.nodes(of, credentials.as_ref(), pool);
+        let nodes = match engine_threads(of) {
+            1 => self.nodes(of, credentials.as_ref(), pool),
+            threads => self.engines(of, threads, pool),
+        };
         let placement = placement::scheme(of.word(Setting::Placement), of.word(Setting::HashTag));
         self.nodes_fit(&nodes, placement, pool);
         ProxySettings {
@@ -285,6 +289,11 @@ fn flush(of: &Values<'_>) -> FlushPolicy {
     }
 }
 
+/// Engines of an embedded server.
+fn engine_threads(of: &Values<'_>) -> usize {
+    saturating(of.count(Setting::EngineThreads).unwrap_or(1))
+}
+
 fn pooling(of: &Values<'_>) -> Pooling {
     let count = |setting: Setting| saturating(of.count(setting).unwrap_or(u64::MAX));
     Pooling {
@@ -357,6 +366,34 @@ mod tests {
         assert_eq!(names, ["a:1", "embedded-1", "embedded-2", "x"]);
         let shown = understood("nodes = [\"a:1\", \"a:1\"]").unwrap_err();
         assert!(shown.contains("two nodes have the name a:1") && shown.contains("r.toml:1:1"), "{shown}");
+    }
+
+    #[test]
+    fn engines_in_threads_are_the_nodes_of_a_server() {
+        let process = understood("engine_threads = 3\nmaxmemory = \"10mb\"").unwrap().process;
+        let instance = &process.instances[0];
+        let names: Vec<&str> = instance.nodes().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["engine-1", "engine-2", "engine-3"]);
+        assert!(instance.is_server() && !instance.is_embedded());
+        let bytes = instance.engine.memory_bytes_max.map(|bytes| instance.engine.share_of(bytes) * 3);
+        assert!(bytes.is_some_and(|bytes| (10 << 20..(10 << 20) + 3).contains(&bytes)), "{bytes:?}");
+        assert!(understood("").unwrap().process.instances[0].nodes().next().is_none(), "one engine is no node");
+        for (beside, message) in [
+            ("nodes = \"a:1\"", "a server without nodes"),
+            ("dead_node = \"next\"", "dead_node cannot be next"),
+            ("[pools.p]\nnodes = \"b:1\"\n[[routes]]\nto = \"p\"", "a server without routes"),
+        ] {
+            let shown = understood(&format!("engine_threads = 2\n{beside}\n")).unwrap_err();
+            assert!(shown.contains(message), "{beside}: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_reload_leaves_the_keys_of_engines_where_they_are() {
+        let [old, new] = ["slots", "crc32"]
+            .map(|placement| understood(&format!("engine_threads = 2\nplacement = \"{placement}\"")).unwrap().process);
+        let kept = old.with_live_part_of(&new);
+        assert_eq!(kept.instances[0].proxy.placement, old.instances[0].proxy.placement);
     }
 
     #[test]

@@ -535,11 +535,19 @@ rows! {
     Databases {
         name: "databases", redis: Some("databases"), group: Group::Embedded, kind: count(1, 65_536), default: "16",
     }
+    /// Engines of an embedded server, each with a thread of its own if there are several.
+    EngineThreads {
+        name: "engine_threads", group: Group::Embedded, kind: count(1, 64), default: "1",
+        more: "Several share the keys by `placement`, as nodes do: a request whose keys are in different engines is split where its \
+               replies can be joined, and else refused with `CROSSSLOT`. Keys with the same hash tag are in one engine. Clients are \
+               served by `workers` besides. It pays where one engine needs more than one processor.",
+    }
     /// What an embedded server may hold; above it `maxmemory_policy` decides what happens.
     Maxmemory {
         name: "maxmemory", redis: Some("maxmemory"), group: Group::Embedded, kind: bytes(MB, 1024 * GB), absent: Some("off"),
         default: "off",
-        more: "For each engine by itself. Replies on their way are not in it.",
+        more: "For each node `embedded:` by itself; engines of one server (`engine_threads`) have equal parts of it. Replies on their way are \
+               not in it.",
     }
     /// Which keys of an embedded server go when there is no room.
     MaxmemoryPolicy {

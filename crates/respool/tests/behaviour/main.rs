@@ -12,6 +12,7 @@ mod differential;
 mod embedded_commands;
 mod ending;
 mod engine_scripts;
+mod engine_threads;
 mod everywhere;
 mod eviction;
 mod half_close;

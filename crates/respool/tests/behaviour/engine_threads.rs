@@ -1,0 +1,372 @@
+//! A server whose keys are shared by several engines, each with a thread of its own (`engine_threads`).
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use respool_testkit::{Client, Comparison, PATIENCE, Respool, Subset, compare, elements, wait_until};
+
+use super::{assert_error, bulk};
+
+const ENGINES: usize = 4;
+
+/// A server with four engines and so many workers in front of them.
+fn server(workers: &str) -> io::Result<Respool> {
+    let arguments = ["--workers", workers, "--engine-threads", "4"];
+    Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)
+}
+
+/// A key of each engine, and a second one of the first: slots are in equal ranges, so a few hundred names reach all of them.
+fn keys_of_engines(client: &mut Client) -> io::Result<(Vec<String>, String)> {
+    let mut keys: Vec<String> = Vec::new();
+    for number in 0..1_000 {
+        let key = format!("key{number}");
+        let is_with = |client: &mut Client, other: &String| -> io::Result<bool> {
+            Ok(!client.command(&["SINTER", other.as_str(), key.as_str()])?.starts_with(b"-CROSSSLOT"))
+        };
+        let mut known = false;
+        for (place, other) in keys.clone().iter().enumerate() {
+            if is_with(client, other)? {
+                if keys.len() == ENGINES && place == 0 {
+                    return Ok((keys, key));
+                }
+                known = true;
+            }
+        }
+        if !known {
+            keys.push(key);
+        }
+    }
+    panic!("{keys:?} are not keys of all engines")
+}
+
+#[test]
+fn keys_of_several_engines_are_joined_or_refused() -> io::Result<()> {
+    let server = server("1")?;
+    let mut client = server.client()?;
+    let (keys, with_first) = keys_of_engines(&mut client)?;
+    for key in &keys {
+        assert_eq!(client.command(&["SET", key, key])?, b"+OK\r\n");
+    }
+    let mut all = vec!["MGET"];
+    all.extend(keys.iter().map(String::as_str));
+    let values = client.command(&all)?;
+    assert_eq!(elements(&values), keys.iter().map(|key| bulk(key)).collect::<Vec<_>>(), "in the order of the request");
+    assert_eq!(client.ask("DBSIZE")?, ":4\r\n");
+    assert_eq!(elements(&client.command(&["KEYS", "*"])?).len(), 4);
+    let mut seen = Vec::new();
+    let mut cursor = "0".to_owned();
+    loop {
+        let reply = client.command(&["SCAN", &cursor])?;
+        let parts = elements(&reply);
+        seen.extend(elements(&parts[1]).into_iter().map(<[u8]>::to_vec));
+        cursor = String::from_utf8_lossy(&parts[0]).split("\r\n").nth(1).unwrap_or("0").to_owned();
+        if cursor == "0" {
+            break;
+        }
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 4, "a walk over all engines finds every key");
+    for refused in [
+        vec!["RENAME", &keys[0], &keys[1]],
+        vec!["SINTERSTORE", &keys[0], &keys[1], &keys[2]],
+        vec!["BLPOP", &keys[0], &keys[1], "0"],
+        vec!["EVAL", "return 1", "2", &keys[0], &keys[1]],
+    ] {
+        let reply = client.command(&refused)?;
+        assert!(reply.starts_with(b"-CROSSSLOT"), "{refused:?}: {}", String::from_utf8_lossy(&reply));
+    }
+    assert_eq!(client.command(&["RENAME", &keys[0], &with_first])?, b"+OK\r\n", "both are in one engine");
+    all[0] = "DEL";
+    assert_eq!(client.command(&all)?, b":3\r\n");
+    assert_eq!(client.ask("FLUSHALL")?, "+OK\r\n");
+    assert_eq!(client.ask("DBSIZE")?, ":0\r\n");
+    Ok(())
+}
+
+/// Whatever means the same wherever the keys are: `DIFFERENCES` of the testkit lists what may differ, and why.
+#[test]
+fn three_engines_answer_as_one() -> io::Result<()> {
+    for (protocol, seed) in [(2, 21), (3, 22)] {
+        let start = |engines| {
+            Respool::start(
+                Path::new(env!("CARGO_BIN_EXE_respool")),
+                &[],
+                &["--workers", "2", "--engine-threads", engines],
+            )
+        };
+        let (one, three) = (start("1")?, start("3")?);
+        let comparison = Comparison { subset: Subset::Spread, protocol, requests: 8_000, seed };
+        compare(&one.tcp(), &three.tcp(), &comparison)?;
+        let (all, of_three) = (one.client()?.ask("DBSIZE")?, three.client()?.ask("DBSIZE")?);
+        assert!(all == of_three && all != ":0\r\n", "{all} {of_three}");
+    }
+    Ok(())
+}
+
+#[test]
+fn parameters_set_at_the_same_time_hold_for_all_engines() -> io::Result<()> {
+    const SETTERS: usize = 4;
+    let server = server("2")?;
+    let mut client = server.client()?;
+    let (keys, _) = keys_of_engines(&mut client)?;
+    for round in 0..10 {
+        let setters: Vec<Client> = (0..SETTERS).map(|_| server.client()).collect::<io::Result<_>>()?;
+        std::thread::scope(|scope| {
+            for (number, mut setter) in setters.into_iter().enumerate() {
+                scope.spawn(move || {
+                    for turn in 0..20 {
+                        let entries = if (number + turn) % 2 == 0 { "1" } else { "512" };
+                        let reply = setter.command(&["CONFIG", "SET", "hash-max-listpack-entries", entries]);
+                        assert_eq!(reply.expect("the server is there"), b"+OK\r\n");
+                    }
+                });
+            }
+        });
+        let is_small = client.ask("CONFIG GET hash-max-listpack-entries")?.contains("\r\n512\r\n");
+        let expected = bulk(if is_small { "listpack" } else { "hashtable" });
+        for key in &keys {
+            client.command(&["DEL", key])?;
+            client.command(&["HSET", key, "a", "1", "b", "2"])?;
+            assert_eq!(client.command(&["OBJECT", "ENCODING", key])?, expected, "round {round}, {key}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_engine_takes_parameters_once_its_late_script_has_ended() -> io::Result<()> {
+    let server = Respool::start(
+        Path::new(env!("CARGO_BIN_EXE_respool")),
+        &[],
+        &["--workers", "1", "--engine-threads", "4", "--busy-reply-threshold", "100ms"],
+    )?;
+    let (mut client, mut stalled) = (server.client()?, server.client()?);
+    let (keys, _) = keys_of_engines(&mut client)?;
+    stalled.send_command(&["EVAL", "while true do end", "1", &keys[0]])?;
+    wait_until("the engine is busy", PATIENCE, || Ok(client.command(&["GET", &keys[0]])?.starts_with(b"-BUSY")))?;
+    let reply = client.ask("CONFIG SET hash-max-listpack-entries 1")?;
+    assert!(reply.starts_with("-BUSY"), "{reply}");
+    assert_eq!(client.ask("SCRIPT KILL")?, "+OK\r\n");
+    assert_error(&stalled.reply()?, "the script");
+    for key in &keys {
+        client.command(&["HSET", key, "a", "1", "b", "2"])?;
+        assert_eq!(client.command(&["OBJECT", "ENCODING", key])?, bulk("hashtable"), "{key}");
+    }
+    Ok(())
+}
+
+#[test]
+fn parameters_may_be_set_in_a_transaction() -> io::Result<()> {
+    let server = server("2")?;
+    let mut client = server.client()?;
+    let (keys, _) = keys_of_engines(&mut client)?;
+    for words in
+        ["MULTI", "CONFIG SET hash-max-listpack-entries 1", "CONFIG GET hash-max-listpack-entries", "DEBUG SLEEP 0"]
+    {
+        client.ask(words)?;
+    }
+    let reply = client.ask("EXEC")?;
+    // DEBUG is refused when it is queued, as at a server that does not allow it.
+    assert!(reply.starts_with("-EXECABORT"), "{reply}");
+    client.ask("MULTI")?;
+    client.command(&["SET", &keys[0], "1"])?;
+    client.ask("CONFIG SET hash-max-listpack-entries 1")?;
+    client.ask("CONFIG GET hash-max-listpack-entries")?;
+    let reply = client.ask("EXEC")?;
+    assert_eq!(reply, "*3\r\n+OK\r\n+OK\r\n*2\r\n$25\r\nhash-max-listpack-entries\r\n$1\r\n1\r\n");
+    for key in &keys[1..] {
+        client.command(&["HSET", key, "a", "1", "b", "2"])?;
+        assert_eq!(client.command(&["OBJECT", "ENCODING", key])?, bulk("hashtable"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_request_is_refused_at_the_door_or_by_no_engine() -> io::Result<()> {
+    let server = Respool::start(
+        Path::new(env!("CARGO_BIN_EXE_respool")),
+        &[],
+        &["--workers", "1", "--engine-threads", "2", "--request-elements-max", "2000000"],
+    )?;
+    let (mut client, mut other) = (server.client()?, server.client()?);
+    other.command(&["SET", "{a}k", "1"])?;
+    // More words than a node of another kind takes: the connection that clients share goes on.
+    let mut words = vec!["{a}x"; 1_200_000];
+    words[0] = "EXISTS";
+    client.send_command(&words)?;
+    other.send_command(&["GET", "{a}k"])?;
+    assert_eq!(client.reply()?, b":0\r\n");
+    assert_eq!(other.reply()?, bulk("1"));
+    client.send(b"*2000001\r\n")?;
+    assert!(client.read_to_close()?.starts_with(b"-ERR Protocol error"));
+    assert_eq!(other.command(&["GET", "{a}k"])?, bulk("1"));
+    Ok(())
+}
+
+#[test]
+fn changes_of_all_engines_are_told_once() -> io::Result<()> {
+    let server = server("2")?;
+    let (mut client, mut listener, mut reader) = (server.client()?, server.client()?, server.client()?);
+    let (keys, _) = keys_of_engines(&mut client)?;
+    assert_eq!(client.ask("CONFIG SET notify-keyspace-events KEA")?, "+OK\r\n");
+    listener.ask("PSUBSCRIBE *")?;
+    reader.ask("HELLO 3")?;
+    assert_eq!(reader.ask("CLIENT TRACKING ON")?, "+OK\r\n");
+    for key in &keys {
+        reader.command(&["GET", key])?;
+        client.command(&["SET", key, "1"])?;
+        let push = reader.reply()?;
+        assert!(push.starts_with(b">2\r\n$10\r\ninvalidate") && push.ends_with(&bulk(key)), "{}", push.escape_ascii());
+        for _ in 0..2 {
+            let message = listener.reply()?;
+            let text = String::from_utf8_lossy(&message).into_owned();
+            assert!(text.contains("__key") && text.contains(key.as_str()), "{text}");
+        }
+        client.command(&["PUBLISH", key, "m"])?;
+        let message = listener.reply()?;
+        assert!(message.ends_with(&bulk("m")), "{}", message.escape_ascii());
+    }
+    assert!(listener.take_arrived()?.is_empty() && reader.take_arrived()?.is_empty(), "nothing is told twice");
+    Ok(())
+}
+
+#[test]
+fn pipelined_replies_of_several_engines_stay_in_order() -> io::Result<()> {
+    let server = server("2")?;
+    let mut client = server.client()?;
+    let (keys, _) = keys_of_engines(&mut client)?;
+    let mut expected = Vec::new();
+    for round in 0..500 {
+        let key = &keys[round % ENGINES];
+        client.send_command(&["INCR", key])?;
+        expected.push(format!(":{}\r\n", round / ENGINES + 1).into_bytes());
+        client.send_command(&["ECHO", key])?;
+        expected.push(bulk(key));
+    }
+    assert_eq!(client.replies(expected.len())?, expected);
+    Ok(())
+}
+
+#[test]
+fn an_engine_that_stands_still_holds_up_no_other_engine() -> io::Result<()> {
+    // Before that time an engine answers no request but its script.
+    let arguments = ["--workers", "1", "--engine-threads", "4", "--busy-reply-threshold", "20s"];
+    let server = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)?;
+    let (mut client, mut stalled) = (server.client()?, server.client()?);
+    let (keys, _) = keys_of_engines(&mut client)?;
+    let script = "while true do end";
+    stalled.send_command(&["EVAL", script, "1", &keys[0]])?;
+    let mut behind = server.client()?;
+    // The script goes another way than this client's requests, which its engine answers until it has begun.
+    behind.set_timeout(Duration::from_millis(500))?;
+    while behind.command(&["SET", &keys[0], "1"]).is_ok() {}
+    behind.set_timeout(PATIENCE)?;
+    for _ in 0..100 {
+        assert_eq!(client.command(&["SET", &keys[1], "1"])?, b"+OK\r\n");
+    }
+    assert!(behind.take_arrived()?.is_empty(), "the engine of the script still stands still");
+    wait_until("the script is killed", PATIENCE, || Ok(client.ask("SCRIPT KILL")? == "+OK\r\n"))?;
+    assert_error(&stalled.reply()?, "the script");
+    assert!(!behind.reply()?.is_empty(), "its engine answers again");
+    Ok(())
+}
+
+#[test]
+fn a_script_reaches_the_keys_of_its_engine_alone() -> io::Result<()> {
+    let server = server("1")?;
+    let mut client = server.client()?;
+    let (keys, _) = keys_of_engines(&mut client)?;
+    let script = "return redis.call('SET', ARGV[1], 'v')";
+    for (place, key) in keys.iter().enumerate() {
+        let reply = client.command(&["EVAL", script, "1", &keys[0], key])?;
+        if place == 0 {
+            assert_eq!(reply, b"+OK\r\n");
+        } else {
+            assert!(reply.starts_with(b"-CROSSSLOT"), "{}", String::from_utf8_lossy(&reply));
+        }
+    }
+    assert_eq!(client.ask("DBSIZE")?, ":1\r\n", "no key is where no request looks for it");
+    Ok(())
+}
+
+#[test]
+fn a_transaction_and_its_watched_keys_are_in_one_engine() -> io::Result<()> {
+    let server = server("1")?;
+    let (mut client, mut other) = (server.client()?, server.client()?);
+    let (keys, with_first) = keys_of_engines(&mut client)?;
+    client.command(&["WATCH", &keys[0]])?;
+    other.command(&["SET", &keys[0], "changed"])?;
+    client.ask("MULTI")?;
+    client.command(&["SET", &with_first, "1"])?;
+    assert!(client.ask("EXEC")?.starts_with("*-1"), "a watched key has changed");
+    client.ask("MULTI")?;
+    assert_eq!(client.command(&["SET", &keys[0], "1"])?, b"+QUEUED\r\n");
+    assert!(client.command(&["SET", &keys[1], "1"])?.starts_with(b"-CROSSSLOT"));
+    assert!(client.ask("EXEC")?.starts_with("-EXECABORT"));
+    client.ask("MULTI")?;
+    client.command(&["INCR", &with_first])?;
+    client.command(&["INCR", &with_first])?;
+    assert_eq!(client.ask("EXEC")?, "*2\r\n:1\r\n:2\r\n");
+    Ok(())
+}
+
+#[test]
+fn parameters_hold_for_every_engine() -> io::Result<()> {
+    let server = server("2")?;
+    let mut client = server.client()?;
+    let (keys, _) = keys_of_engines(&mut client)?;
+    assert_eq!(client.ask("CONFIG SET hash-max-listpack-entries 1 maxclients 77")?, "+OK\r\n");
+    for key in &keys {
+        client.command(&["HSET", key, "a", "1", "b", "2"])?;
+        assert_eq!(client.command(&["OBJECT", "ENCODING", key])?, bulk("hashtable"));
+    }
+    assert!(client.ask("CONFIG GET hash-max-listpack-entries")?.contains("\r\n1\r\n"));
+    assert!(client.ask("CONFIG GET maxclients")?.contains("\r\n77\r\n"));
+    assert!(client.ask("CONFIG SET hash-max-listpack-entries x")?.starts_with("-ERR CONFIG SET failed"));
+    // The engines have equal parts of it, so a quarter is full where a whole value goes to one of them.
+    assert_eq!(client.ask("CONFIG SET maxmemory 4mb")?, "+OK\r\n");
+    assert!(client.ask("CONFIG GET maxmemory")?.contains("4194304"));
+    let large = "x".repeat(1 << 20);
+    client.command(&["SET", &keys[0], &large])?;
+    assert!(client.command(&["SET", &keys[0], "1"])?.starts_with(b"-OOM"));
+    assert_eq!(client.command(&["SET", &keys[1], "1"])?, b"+OK\r\n", "the others have room");
+    assert!(client.ask("INFO memory")?.contains("maxmemory:4194304\r\n"));
+    Ok(())
+}
+
+#[test]
+fn blocked_commands_and_messages_cross_engines() -> io::Result<()> {
+    let server = server("2")?;
+    let (mut client, mut waiter, mut listener) = (server.client()?, server.client()?, server.client()?);
+    let (keys, _) = keys_of_engines(&mut client)?;
+    for key in &keys {
+        waiter.send_command(&["BLPOP", key, "0"])?;
+        client.command(&["RPUSH", key, "v"])?;
+        assert_eq!(elements(&waiter.reply()?), [bulk(key), bulk("v")]);
+        listener.send_command(&["SUBSCRIBE", key])?;
+        listener.reply()?;
+        assert_eq!(client.command(&["PUBLISH", key, "m"])?, b":1\r\n");
+        assert_eq!(elements(&listener.reply()?)[2], bulk("m"));
+    }
+    Ok(())
+}
+
+#[test]
+fn operators_see_a_server_and_end_it() -> io::Result<()> {
+    let server = server("2")?;
+    let (mut client, mut other) = (server.client()?, server.client()?);
+    client.ask("SET a 1")?;
+    let info = client.ask("INFO")?;
+    assert!(info.contains("redis_mode:standalone") && info.contains("db0:keys=1"), "{info}");
+    assert!(!info.contains("used_memory_rss:0\r\n"));
+    assert_eq!(client.ask("CLIENT LIST")?.matches("id=").count(), 2);
+    let number = other.ask("CLIENT ID")?.trim_start_matches(':').trim_end().to_owned();
+    assert_eq!(client.command(&["CLIENT", "KILL", "ID", &number])?, b":1\r\n");
+    assert!(other.read_to_close()?.is_empty());
+    assert!(client.ask("DEBUG DIGEST")?.starts_with("-ERR DEBUG command not allowed"));
+    client.send_command(&["SHUTDOWN", "NOSAVE"])?;
+    assert!(client.read_to_close()?.is_empty(), "its reply is the end");
+    Ok(())
+}

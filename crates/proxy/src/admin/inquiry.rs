@@ -61,7 +61,8 @@ pub(crate) struct Wanted {
 #[derive(Debug, Default)]
 struct Joint {
     awaited: usize,
-    answers: Vec<AdminAnswer>,
+    /// Of each worker, one for each query. They are joined by the asker: no worker spends a turn on that.
+    answers: Vec<Vec<AdminAnswer>>,
     decided: Option<Result<Vec<String>, String>>,
     /// The report has been made: what comes later changes nothing.
     is_over: bool,
@@ -83,8 +84,8 @@ pub struct Report {
 pub struct ReportTable {
     /// Rows of named cells.
     pub rows: Vec<Vec<(&'static str, ReportCell)>>,
-    /// There are more rows than were wanted.
-    pub is_cut: bool,
+    /// How many more there are.
+    pub left_out: usize,
 }
 
 /// A cell of a report.
@@ -105,13 +106,11 @@ impl Inquiry {
     /// Asks so many workers for tables, of each at most so many rows. `None`: there is no table of such a name.
     pub fn show(names: &[&str], rows_max: usize, workers: usize, on_end: OnEnd) -> Option<Arc<Self>> {
         let query = |name: &&str| match *name {
-            SLOWLOG => Some(AdminQuery::Slowlog(SlowlogOrder::Get(rows_max.saturating_add(1)))),
-            // One row more than is wanted shows that there are more.
-            name => Show::named(name.as_bytes()).map(|what| AdminQuery::Show(what, rows_max.saturating_add(1))),
+            SLOWLOG => Some(AdminQuery::Slowlog(SlowlogOrder::Get(rows_max))),
+            name => Show::named(name.as_bytes()).map(|what| AdminQuery::Show(what, rows_max)),
         };
         let queries = names.iter().map(query).collect::<Option<Vec<_>>>()?;
-        let answers = queries.iter().map(|_| AdminAnswer::default()).collect();
-        let joint = Mutex::new(Joint { awaited: workers, answers, ..Joint::default() });
+        let joint = Mutex::new(Joint { awaited: workers, ..Joint::default() });
         Some(Arc::new(Self { asks: Asks::All(queries), joint, on_end }))
     }
 
@@ -132,12 +131,7 @@ impl Inquiry {
 
     /// A worker has answered.
     pub(crate) fn answer(&self, parts: Vec<AdminAnswer>) {
-        self.take_answer(|joint| {
-            let Asks::All(queries) = &self.asks else { return };
-            for ((query, all), one) in queries.iter().zip(&mut joint.answers).zip(parts) {
-                query.join(all, one);
-            }
-        });
+        self.take_answer(|joint| joint.answers.push(parts));
     }
 
     /// The worker has given the order to these nodes, or refuses it.
@@ -174,7 +168,13 @@ impl Inquiry {
         let Asks::All(queries) = &self.asks else {
             return Report { missing: awaited, decided, ..Report::default() };
         };
-        let tables = queries.iter().zip(answers).map(|(query, answer)| ReportTable::of(query, answer)).collect();
+        let mut joined: Vec<AdminAnswer> = queries.iter().map(|_| AdminAnswer::default()).collect();
+        for parts in answers {
+            for ((query, all), one) in queries.iter().zip(&mut joined).zip(parts) {
+                query.join(all, one);
+            }
+        }
+        let tables = queries.iter().zip(joined).map(|(query, answer)| ReportTable::of(query, answer)).collect();
         Report { tables, missing: awaited, decided: None }
     }
 
@@ -201,13 +201,9 @@ impl NodeOrder {
 
 impl ReportTable {
     fn of(query: &AdminQuery, answer: AdminAnswer) -> Self {
-        let Some(rows_asked) = query.rows_max() else { return Self::default() };
-        let rows_max = rows_asked.saturating_sub(1);
-        let Table { mut rows } = query.finish(answer);
-        let is_cut = rows.len() > rows_max;
-        rows.truncate(rows_max);
+        let Table { rows, left_out } = query.finish(answer);
         let row = |line: Line| line.into_iter().map(|(name, cell)| (name, ReportCell::of(cell))).collect();
-        Self { rows: rows.into_iter().map(row).collect(), is_cut }
+        Self { rows: rows.into_iter().map(row).collect(), left_out }
     }
 }
 
@@ -228,7 +224,7 @@ mod tests {
 
     fn node(name: &str, outstanding: u64) -> AdminAnswer {
         let row = vec![("node", Cell::Text(name.to_owned())), ("outstanding", Cell::Sum(outstanding))];
-        AdminAnswer::of_table(Table { rows: vec![row] })
+        AdminAnswer::of_table(Table::of(vec![row]))
     }
 
     fn counted() -> (Arc<AtomicUsize>, OnEnd) {
@@ -247,7 +243,7 @@ mod tests {
         assert_eq!(ends.load(Ordering::Relaxed), 1);
         let report = inquiry.end();
         let row = vec![("node", ReportCell::Text("a".to_owned())), ("outstanding", ReportCell::Number(3))];
-        assert_eq!(report.tables, [ReportTable { rows: vec![row], is_cut: false }, ReportTable::default()]);
+        assert_eq!(report.tables, [ReportTable { rows: vec![row], left_out: 0 }, ReportTable::default()]);
         assert_eq!(report.missing, 0);
         inquiry.answer(vec![node("b", 2), AdminAnswer::default()]);
         assert_eq!(ends.load(Ordering::Relaxed), 1, "a late answer is dropped");
@@ -264,12 +260,12 @@ mod tests {
 
     #[test]
     fn more_rows_than_wanted_are_cut_and_told() {
-        for (rows_max, left, is_cut) in [(1, 1, true), (2, 2, false), (3, 2, false)] {
+        for (rows_max, left, left_out) in [(1, 1, 1), (2, 2, 0), (3, 2, 0)] {
             let inquiry = Inquiry::show(&["nodes"], rows_max, 2, Box::new(|| ())).expect("there is this table");
             inquiry.answer(vec![node("a", 1)]);
             inquiry.answer(vec![node("b", 1)]);
             let table = inquiry.end().tables.remove(0);
-            assert_eq!((table.rows.len(), table.is_cut), (left, is_cut), "{rows_max}");
+            assert_eq!((table.rows.len(), table.left_out), (left, left_out), "{rows_max}");
         }
     }
 

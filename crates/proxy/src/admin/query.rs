@@ -73,9 +73,9 @@ impl Show {
                 _ => 0,
             };
             table.rows.sort_by_key(|row| Reverse(figure(row)));
-            table.rows.truncate(RANKED_KEYS_MAX);
+            table.truncate(RANKED_KEYS_MAX);
         }
-        table.rows.truncate(rows_max);
+        table.truncate(rows_max);
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) enum SlowlogOrder {
 /// What workers show or do.
 #[derive(Clone, Debug)]
 pub(crate) enum AdminQuery {
-    /// So many rows of each worker and of all together, at most.
+    /// So many rows of all together, at most; and of each worker, where workers tell of different things.
     Show(Show, usize),
     Order(Order),
     Slowlog(SlowlogOrder),
@@ -176,14 +176,6 @@ impl AdminQuery {
             Self::Order(_) => {}
         }
         table
-    }
-
-    /// How many rows are wanted; `None`: it asks for none.
-    pub(super) fn rows_max(&self) -> Option<usize> {
-        match self {
-            Self::Show(_, rows_max) | Self::Slowlog(SlowlogOrder::Get(rows_max)) => Some(*rows_max),
-            Self::Order(_) | Self::Slowlog(SlowlogOrder::Len | SlowlogOrder::Reset) => None,
-        }
     }
 
     pub(super) fn reply(&self, answer: AdminAnswer, reply: &mut Encoder<'_>) {
@@ -227,5 +219,5 @@ fn newest(order: SlowlogOrder, table: &mut Table) {
         _ => Reverse(0),
     };
     table.rows.sort_by_key(age);
-    table.rows.truncate(count);
+    table.truncate(count);
 }

@@ -39,7 +39,8 @@ impl<E: Execute> Env<E> {
         let log = &mut self.seen.slow;
         match order {
             SlowlogOrder::Get(count) => {
-                AdminAnswer::of_table(Table { rows: log.entries().take(count).map(line).collect() })
+                let rows: Vec<Line> = log.entries().take(count).map(line).collect();
+                AdminAnswer::of_table(Table { left_out: log.len().saturating_sub(rows.len()), rows })
             }
             SlowlogOrder::Len => AdminAnswer::of_count(log.len() as u64),
             SlowlogOrder::Reset => {

@@ -49,9 +49,22 @@ pub(crate) type Line = Vec<(&'static str, Cell)>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) rows: Vec<Line>,
+    /// Rows that there are beside these.
+    pub(crate) left_out: usize,
 }
 
 impl Table {
+    /// A table that is told as a whole.
+    pub(crate) fn of(rows: Vec<Line>) -> Self {
+        Self { rows, left_out: 0 }
+    }
+
+    /// Leaves no more than so many rows.
+    pub(crate) fn truncate(&mut self, rows_max: usize) {
+        self.left_out += self.rows.len().saturating_sub(rows_max);
+        self.rows.truncate(rows_max);
+    }
+
     /// Adds what another worker tells: rows of the same name are joined cell by cell, others are added.
     pub(crate) fn join(&mut self, other: Self) {
         for row in other.rows {
@@ -67,6 +80,7 @@ impl Table {
     /// The rows that stand on their own: nothing is joined.
     pub(crate) fn append(&mut self, other: Self) {
         self.rows.extend(other.rows);
+        self.left_out += other.left_out;
     }
 
     /// Bytes of the texts and cells.
@@ -105,14 +119,14 @@ mod tests {
 
     #[test]
     fn rows_of_one_name_become_one() {
-        let mut table = Table { rows: vec![line("a", 1, 5, (0, "up"))] };
-        table.join(Table { rows: vec![line("b", 1, 1, (0, "up")), line("a", 2, 3, (1, "down"))] });
+        let mut table = Table::of(vec![line("a", 1, 5, (0, "up"))]);
+        table.join(Table::of(vec![line("b", 1, 1, (0, "up")), line("a", 2, 3, (1, "down"))]));
         assert_eq!(table.rows, [line("a", 3, 5, (1, "down")), line("b", 1, 1, (0, "up"))]);
     }
 
     #[test]
     fn a_row_is_a_map_or_a_flat_list() {
-        let table = Table { rows: vec![vec![("id", Cell::Same(7))]] };
+        let table = Table::of(vec![vec![("id", Cell::Same(7))]]);
         for (protocol, bytes) in
             [(Protocol::Resp2, "*1\r\n*2\r\n$2\r\nid\r\n:7\r\n"), (Protocol::Resp3, "*1\r\n%1\r\n$2\r\nid\r\n:7\r\n")]
         {

@@ -63,13 +63,19 @@ impl<E: Execute> Worker<E> {
 
     /// What this worker has to tell.
     fn table_of(&self, show: Show, rows_max: usize) -> Table {
-        let mut rows = match show {
+        let shown = match show {
             Show::TransactionState => self.show_pins(),
             Show::Pools => Shown::of(&self.env).show_pools(|pool| self.subscriptions.told_to(pool)),
             show => Shown::of(&self.env).rows_of(show, rows_max),
         };
-        rows.truncate(rows_max);
-        Table { rows }
+        let mut table = Table::of(shown);
+        match show {
+            Show::Clients => table.left_out = self.env.clients.sessions.len().saturating_sub(table.rows.len()),
+            // Their order and number are known only when all workers have told theirs.
+            show if show.is_joined() => {}
+            _ => table.truncate(rows_max),
+        }
+        table
     }
 
     /// What clients hold that is not shared.

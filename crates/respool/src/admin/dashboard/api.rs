@@ -17,7 +17,10 @@ use respool_proxy::{Inquiry, NodeOrder, Report, ReportCell, ReportTable};
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Ordered};
-use super::{ANSWER_BYTES_MAX, ANSWER_TIME, Dashboard, ORDER_BYTES_MAX, Peer, ROWS, ROWS_MAX, Refusal, TEXT_CHARS_MAX};
+use super::{
+    ANSWER_BYTES_MAX, ANSWER_TIME, Dashboard, ORDER_BYTES_MAX, Peer, ROWS, ROWS_MAX, Refusal, TABLE_BYTES,
+    TEXT_CHARS_MAX,
+};
 use crate::admin::InstanceWorkers;
 use crate::control::Phase;
 
@@ -63,11 +66,12 @@ async fn wrong_method() -> Refusal {
 /// The process, its counters, and the tables that are asked for.
 async fn status(State(dashboard): State<Arc<Dashboard>>, uri: Uri) -> Result<Response, Refusal> {
     let wanted = Wanted::of(uri.query().unwrap_or_default())?;
-    let (tables, missing) = dashboard.tables(&wanted).await?;
+    let (mut tables, missing) = dashboard.tables(&wanted).await?;
     let mut answer = dashboard.facts();
     answer.insert("workers_missing".to_owned(), missing.into());
+    cut(&mut tables, ANSWER_BYTES_MAX.saturating_sub(Value::Object(answer.clone()).to_string().len()));
     answer.insert("tables".to_owned(), Value::Object(tables));
-    answered(&Value::Object(answer))
+    Ok(answered(&Value::Object(answer)))
 }
 
 /// One table.
@@ -82,9 +86,10 @@ async fn table(
     }
     wanted.tables = vec![name];
     let (mut tables, missing) = dashboard.tables(&wanted).await?;
+    cut(&mut tables, ANSWER_BYTES_MAX);
     let mut answer = tables.remove(&wanted.tables[0]).unwrap_or_default();
     answer["workers_missing"] = missing.into();
-    answered(&answer)
+    Ok(answered(&answer))
 }
 
 /// What is wanted of tables.
@@ -186,16 +191,49 @@ impl Dashboard {
 }
 
 fn empty_table() -> Value {
-    json!({ "rows": [], "is_cut": false })
+    json!({ "rows": [], "is_cut": false, "left_out": 0 })
+}
+
+/// Counts rows that are not told.
+fn leave_out(table: &mut Value, rows: usize) {
+    if rows > 0 {
+        table["is_cut"] = true.into();
+        table["left_out"] = (table["left_out"].as_u64().unwrap_or(0) + rows as u64).into();
+    }
+}
+
+/// Leaves out rows that do not fit into so many bytes. A table with little in it is told as a whole, whatever the others hold: each
+/// may take an equal share, and what one does not need goes to those that need more.
+fn cut(tables: &mut Map<String, Value>, bytes_max: usize) {
+    let bytes_of = |value: &Value| value.to_string().len() + 1;
+    let row_bytes =
+        |table: &Value| -> Vec<usize> { table["rows"].as_array().into_iter().flatten().map(bytes_of).collect() };
+    let mut sizes: Vec<(String, Vec<usize>)> =
+        tables.iter().map(|(name, table)| (name.clone(), row_bytes(table))).collect();
+    sizes.sort_by_key(|(_, rows)| rows.iter().sum::<usize>());
+    let mut left = bytes_max.saturating_sub(sizes.iter().map(|(name, _)| name.len() + TABLE_BYTES).sum());
+    for (place, (name, rows)) in sizes.iter().enumerate() {
+        let share = left / (sizes.len() - place);
+        let mut used = 0;
+        let fitting = rows.iter().take_while(|bytes| {
+            used += **bytes;
+            used <= share
+        });
+        let kept = fitting.count();
+        left -= rows[..kept].iter().sum::<usize>();
+        let Some(table) = tables.get_mut(name) else { continue };
+        leave_out(table, rows.len() - kept);
+        if let Some(all) = table["rows"].as_array_mut() {
+            all.truncate(kept);
+        }
+    }
 }
 
 /// Adds the rows that one instance has told, with its name.
 fn add_report(tables: &mut Map<String, Value>, names: &[&str], instance: &InstanceWorkers, report: Report) {
-    for (name, ReportTable { rows, is_cut }) in names.iter().zip(report.tables) {
+    for (name, ReportTable { rows, left_out }) in names.iter().zip(report.tables) {
         let Some(table) = tables.get_mut(*name) else { continue };
-        if is_cut {
-            table["is_cut"] = true.into();
-        }
+        leave_out(table, left_out);
         let Some(all) = table["rows"].as_array_mut() else { continue };
         all.extend(rows.into_iter().map(|row| {
             let cells = row.into_iter().map(|(name, cell)| (name.to_owned(), value_of(cell)));
@@ -260,7 +298,7 @@ async fn order(
     let instance = dashboard.instance(instance.as_deref())?;
     match ask::order(instance, what, nodes, format!("{peer} (dashboard)")).await {
         Ordered::Holds { nodes, missing } => {
-            answered(&json!({ "instance": instance.name, "nodes": nodes, "workers_missing": missing }))
+            Ok(answered(&json!({ "instance": instance.name, "nodes": nodes, "workers_missing": missing })))
         }
         Ordered::Refused(why) => {
             let why = why.strip_prefix("ERR ").unwrap_or(&why);
@@ -274,12 +312,8 @@ async fn order(
     }
 }
 
-fn answered(body: &Value) -> Result<Response, Refusal> {
-    let text = body.to_string();
-    if text.len() > ANSWER_BYTES_MAX {
-        return Err(Refusal::bad_request("this is too much for one answer: ask for fewer tables or rows"));
-    }
-    Ok(as_json(StatusCode::OK, text))
+fn answered(body: &Value) -> Response {
+    as_json(StatusCode::OK, body.to_string())
 }
 
 /// A response with this body.
@@ -330,6 +364,32 @@ mod tests {
         }
         assert!(OrderBody::of(br#"{"all":true}"#, NodeOrder::Drain).is_err());
         assert!(OrderBody::of(br#"{"nodes":["a"]}"#, NodeOrder::Drain).is_ok());
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_left_out_and_counted() {
+        let table = |rows: usize, bytes: usize| {
+            let mut table = empty_table();
+            table["rows"] = (0..rows).map(|_| json!({ "text": "x".repeat(bytes) })).collect();
+            table
+        };
+        let told = |table: &Value| (table["rows"].as_array().map(Vec::len), table["left_out"].as_u64());
+        for bytes_max in [0, 1_000, 5_000, 100_000] {
+            let mut tables = Map::new();
+            tables.insert("large".to_owned(), table(500, 100));
+            tables.insert("small".to_owned(), table(3, 10));
+            let before = Value::Object(tables.clone()).to_string().len();
+            cut(&mut tables, bytes_max);
+            let after = Value::Object(tables.clone()).to_string().len();
+            let (kept, left_out) = told(&tables["large"]);
+            assert_eq!(kept.unwrap() as u64 + left_out.unwrap(), 500);
+            assert_eq!(tables["large"]["is_cut"], (left_out != Some(0)));
+            assert!(after <= bytes_max.max(200), "{after} of {bytes_max}");
+            if bytes_max >= 1_000 {
+                assert_eq!(told(&tables["small"]), (Some(3), Some(0)), "what is small is told as a whole");
+                assert!(after * 10 > bytes_max.min(before) * 9, "{after} of {bytes_max}: the room is used");
+            }
+        }
     }
 
     #[test]

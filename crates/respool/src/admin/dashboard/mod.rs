@@ -36,8 +36,11 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// Bytes of an order.
 const ORDER_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of an answer: as many connections as there may be hold this many at most.
+/// Bytes of an answer: as many connections as there may be hold this many at most. Rows beyond them are left out.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of a table beside its name and rows.
+const TABLE_BYTES: usize = 100;
 
 /// Rows of a table, unless fewer are asked for.
 const ROWS: usize = 100;
@@ -45,8 +48,9 @@ const ROWS: usize = 100;
 /// Most rows of a table.
 const ROWS_MAX: usize = 500;
 
-/// Characters of a text of a table: clients choose names and arguments.
-const TEXT_CHARS_MAX: usize = 1000;
+/// Characters of a text of a table: clients choose names and arguments. The bytes that are kept of a key fit, however they are
+/// escaped (four characters each), so that two keys which are counted apart are told apart.
+const TEXT_CHARS_MAX: usize = 4 * respool_proxy::limits::RANKED_KEY_BYTES_MAX;
 
 /// Everything that the page and the API stand on.
 #[derive(Debug)]

@@ -6,33 +6,40 @@ const INTERVAL_MS = 1000;
 const LIMIT_MS = 5000;
 const $ = (id) => document.getElementById(id);
 
-// The columns of each table: the field of the API, its title, and how it is shown. The key names a row from one answer to the next.
+const SHARED = ["instance", "instance", "short"];
+// The columns of each table behind the shared one: the field of the API, its title, and how it is shown. The key names a row of an
+// instance from one answer to the next.
+const ranked = (...figures) => ({
+  key: "key",
+  empty: "No key has been sampled yet.",
+  columns: [["key", "key", "code"], ...figures, ["command", "command", "short"]],
+});
 const TABLES = {
   nodes: {
-    key: ["instance", "node"],
+    key: "node",
     empty: "No nodes: the engine in this process answers.",
     columns: [
-      ["instance", "instance", "short"], ["node", "node", "short"], ["state", "state", "state"], ["", "", "orders"],
+      ["node", "node", "short"], ["state", "state", "state"], ["", "", "orders"],
       ["last_failure", "last failure", "wide"], ["pool", "pool", "short"], ["role", "role", "short"], ["round_trip_us", "round trip", "time"], ["connections", "shared", "number"],
       ["private_connections", "private", "number"], ["outstanding", "outstanding", "number"], ["queued_bytes", "queued", "bytes"],
       ["failures", "failures", "number"], ["server", "server", "wide"], ["unfit", "unfit", "text"],
     ],
   },
   pools: {
-    key: ["instance", "pool"],
+    key: "pool",
     empty: "No pools.",
     columns: [
-      ["instance", "instance", "short"], ["pool", "pool", "short"], ["placement", "placement", "short"], ["nodes", "nodes", "number"],
+      ["pool", "pool", "short"], ["placement", "placement", "short"], ["nodes", "nodes", "number"],
       ["nodes_down", "down", "number"], ["replicas", "replicas", "number"], ["dead_node", "dead node", "short"],
       ["connections", "connections", "number"], ["outstanding", "outstanding", "number"], ["queued_bytes", "queued", "bytes"],
       ["subscriptions", "subscriptions", "number"],
     ],
   },
   latency: {
-    key: ["instance", "of"],
+    key: "of",
     empty: "Nothing measured yet.",
     columns: [
-      ["instance", "instance", "short"], ["of", "of", "short"], ["samples", "samples", "number"], ["mean_us", "mean", "time"],
+      ["of", "of", "short"], ["samples", "samples", "number"], ["mean_us", "mean", "time"],
       ["p50_us", "p50", "time"], ["p99_us", "p99", "time"], ["p999_us", "p99.9", "time"], ["max_us", "maximum", "time"],
     ],
   },
@@ -40,41 +47,28 @@ const TABLES = {
     key: null,
     empty: "No slow requests.",
     columns: [
-      ["instance", "instance", "short"], ["unix_us", "at", "clock"], ["total_us", "total", "time"], ["queue_us", "queued", "time"],
+      ["unix_us", "at", "clock"], ["total_us", "total", "time"], ["queue_us", "queued", "time"],
       ["upstream_us", "at the node", "time"], ["node", "node", "short"], ["command", "command", "code"], ["client", "client", "short"],
       ["client_name", "name", "text"], ["user", "user", "text"],
     ],
   },
   clients: {
-    key: ["instance", "id"],
+    key: "id",
     empty: "No clients.",
     columns: [
-      ["instance", "instance", "short"], ["id", "id", "number"], ["addr", "address", "short"], ["name", "name", "text"],
+      ["id", "id", "number"], ["addr", "address", "short"], ["name", "name", "text"],
       ["user", "user", "text"], ["db", "db", "number"], ["cmd", "last command", "short"], ["age_s", "age", "seconds"],
       ["idle_s", "idle", "seconds"], ["outstanding", "outstanding", "number"], ["output_bytes", "owed", "bytes"],
       ["held_bytes", "held", "bytes"], ["state", "state", "text"], ["paused_for", "not read for", "text"],
     ],
   },
-  hotkeys: {
-    key: ["instance", "key"],
-    empty: "No key has been sampled yet.",
-    columns: [
-      ["instance", "instance", "short"], ["key", "key", "code"], ["seen", "seen", "number"], ["of_samples", "of samples", "number"],
-      ["command", "command", "short"],
-    ],
-  },
-  bigkeys: {
-    key: ["instance", "key"],
-    empty: "No key has been sampled yet.",
-    columns: [
-      ["instance", "instance", "short"], ["key", "key", "code"], ["bytes", "size", "bytes"], ["command", "command", "short"],
-    ],
-  },
+  hotkeys: ranked(["seen", "seen", "number"], ["of_samples", "of samples", "number"]),
+  bigkeys: ranked(["bytes", "size", "bytes"]),
   pins: {
     key: null,
     empty: "All connections are shared.",
     columns: [
-      ["instance", "instance", "short"], ["client", "client", "number"], ["node", "node", "short"], ["reason", "reason", "short"],
+      ["client", "client", "number"], ["node", "node", "short"], ["reason", "reason", "short"],
       ["mode", "mode", "short"], ["age_ms", "for", "millis"],
     ],
   },
@@ -187,14 +181,23 @@ function showSummary(now) {
 }
 
 function columnsOf(name, rows, now) {
-  return TABLES[name].columns.filter(([field, , kind]) => {
+  return [SHARED, ...TABLES[name].columns].filter(([field, , kind]) => {
     if (kind === "orders") return now.takes_orders && token !== "";
     if (field === "instance") return now.instances.length > 1;
     return !OPTIONAL.includes(field) || rows.some((row) => row[field] !== "" && row[field] !== undefined);
   });
 }
 
-function showTable(table, name, { rows, is_cut: isCut }, now) {
+// Long texts are cut, so that two rows may have the same one: each has a line of its own all the same.
+function keyOf(row, key, place, taken) {
+  if (key === null) return String(place);
+  const name = JSON.stringify([row.instance, row[key]]);
+  let rowKey = name;
+  for (let turn = 2; taken.has(rowKey); turn += 1) rowKey = `${name} ${turn}`;
+  return rowKey;
+}
+
+function showTable(table, name, { rows, left_out: leftOut }, now) {
   const { key, empty } = TABLES[name];
   const columns = columnsOf(name, rows, now);
   const layout = columns.map(([field]) => field).join();
@@ -214,7 +217,7 @@ function showTable(table, name, { rows, is_cut: isCut }, now) {
   const body = table.tBodies[0];
   const kept = new Map();
   rows.forEach((row, place) => {
-    const rowKey = key === null ? String(place) : JSON.stringify(key.map((field) => row[field]));
+    const rowKey = keyOf(row, key, place, kept);
     const line = table.rowsByKey.get(rowKey) ?? newLine(columns);
     kept.set(rowKey, line);
     fill(line, columns, row);
@@ -222,7 +225,7 @@ function showTable(table, name, { rows, is_cut: isCut }, now) {
   });
   while (body.children.length > rows.length) body.lastChild.remove();
   table.rowsByKey = kept;
-  const note = rows.length === 0 ? empty : isCut ? `Only the first ${rows.length} are shown.` : "";
+  const note = rows.length === 0 ? empty : leftOut > 0 ? `${whole(leftOut)} more are not shown.` : "";
   if (note) {
     const cell = make("td", "none", note);
     cell.colSpan = columns.length;

@@ -27,6 +27,77 @@ struct Counted {
     errors: u64,
 }
 
+/// Tells requests apart in what is sent, and keeps nothing of them.
+#[derive(Default)]
+struct Requests {
+    place: Place,
+    scanner: ReplyScanner,
+    /// Those that were sent as a whole and have a reply.
+    complete: u64,
+}
+
+/// Where what was sent ends.
+#[derive(Clone, Copy, Default)]
+enum Place {
+    #[default]
+    Between,
+    /// In a line of words. `has_words`: it is not blank so far.
+    Inline { has_words: bool },
+    /// In an array, of which so many bytes were sent.
+    Array { bytes: usize },
+    /// What was sent is not understood here. The server says what it makes of it.
+    Unknown,
+}
+
+/// The shortest array that is a request: `*1`, `$0` and nothing. Shorter ones have no reply.
+const ARRAY_BYTES_MIN: usize = 10;
+
+impl Requests {
+    fn take(&mut self, mut bytes: &[u8]) {
+        while let Some(first) = bytes.first() {
+            let used = match self.place {
+                Place::Between => {
+                    self.place = match first {
+                        b'*' => Place::Array { bytes: 0 },
+                        _ => Place::Inline { has_words: false },
+                    };
+                    0
+                }
+                Place::Inline { has_words } => {
+                    let end = bytes.iter().position(|byte| *byte == b'\n');
+                    let has_words =
+                        has_words | bytes[..end.unwrap_or(bytes.len())].iter().any(|byte| !byte.is_ascii_whitespace());
+                    self.place = if end.is_some() { Place::Between } else { Place::Inline { has_words } };
+                    self.complete += u64::from(end.is_some() && has_words);
+                    end.map_or(bytes.len(), |end| end + 1)
+                }
+                Place::Array { bytes: before } => match self.scanner.scan(bytes, &ReplyLimits::DEFAULT) {
+                    Ok(Scan::Complete { consumed, .. }) => {
+                        self.place = Place::Between;
+                        self.complete += u64::from(before + consumed >= ARRAY_BYTES_MIN);
+                        consumed
+                    }
+                    Ok(Scan::Partial) => {
+                        self.place = Place::Array { bytes: before + bytes.len() };
+                        bytes.len()
+                    }
+                    Err(_) => {
+                        self.place = Place::Unknown;
+                        bytes.len()
+                    }
+                },
+                Place::Unknown => return,
+            };
+            bytes = &bytes[used..];
+        }
+    }
+
+    /// Whether the rest of a request is missing. A line of words ends where the input does.
+    fn is_truncated(&self) -> bool {
+        matches!(self.place, Place::Array { .. })
+    }
+}
+
 /// Tells replies apart in what is received, and keeps none but the one that is coming in.
 struct Replies {
     scanner: ReplyScanner,
@@ -123,6 +194,7 @@ fn transfer(
     mut complain: impl FnMut(&[u8]),
 ) -> (Counted, Option<String>) {
     let mut replies = Replies::new(mark);
+    let mut requests = Requests::default();
     let mut output: Vec<u8> = Vec::with_capacity(PIPE_BYTES_MAX);
     let mut written = 0;
     let mut is_ended = false;
@@ -160,6 +232,9 @@ fn transfer(
             written = 0;
         }
         let is_writing = written < output.len() || !is_flushed;
+        if is_ended && requests.is_truncated() && !is_writing && replies.counted.replies >= requests.complete {
+            return ended(replies, truncated(&requests));
+        }
         let wants_input = !is_ended && output.len() < PIPE_BYTES_MAX - READ_BYTES;
         let waited = link.wait(is_writing, wants_input.then(|| input.as_fd()), WAIT_MAX);
         match waited {
@@ -167,11 +242,17 @@ fn transfer(
                 Ok(0) => {
                     is_ended = true;
                     last = Instant::now();
-                    // A CR LF of its own: what came before may end in the middle of an inline request.
-                    output.extend_from_slice(b"\r\n");
-                    respool_wire::encode_request(&mut output, [&b"ECHO"[..], mark].into_iter());
+                    // A mark would become part of the request that is cut off.
+                    if !requests.is_truncated() {
+                        // A CR LF of its own: what came before may end in the middle of an inline request.
+                        output.extend_from_slice(b"\r\n");
+                        respool_wire::encode_request(&mut output, [&b"ECHO"[..], mark].into_iter());
+                    }
                 }
-                Ok(count) => output.extend_from_slice(&buffer[..count]),
+                Ok(count) => {
+                    requests.take(&buffer[..count]);
+                    output.extend_from_slice(&buffer[..count]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return ended(replies, format!("standard input: {error}")),
             },
@@ -179,13 +260,20 @@ fn transfer(
             Err(error) => return ended(replies, error.to_string()),
         }
         if is_ended && timeout.is_some_and(|timeout| last.elapsed() > timeout) {
-            return ended(
-                replies,
-                format!("No replies for {} seconds: exiting.", timeout.unwrap_or_default().as_secs()),
-            );
+            let silence = format!("No replies for {} seconds: exiting.", timeout.unwrap_or_default().as_secs());
+            let words = if requests.is_truncated() { format!("{}. {silence}", truncated(&requests)) } else { silence };
+            return ended(replies, words);
         }
     }
     (replies.counted, None)
+}
+
+/// What is said of input whose last request is not whole.
+fn truncated(requests: &Requests) -> String {
+    format!(
+        "standard input ends in the middle of a request, which was not executed; {} whole requests were sent before it",
+        requests.complete
+    )
 }
 
 /// What is said of a connection that has failed. A server that ends before it has read everything resets the connection, or refuses
@@ -225,6 +313,28 @@ mod tests {
             assert!(replies.is_over && errors == [b"ERR x".to_vec()], "{size}");
             assert_eq!(replies.counted, Counted { replies: 5, errors: 1 }, "{size}");
         }
+    }
+
+    #[test]
+    fn requests_are_told_apart_however_they_are_cut() {
+        let sent = b"SET a 1\r\n\r\n*2\r\n$3\r\nGET\r\n$1\r\na\r\n*0\r\n*-1\r\nPING\n*1\r\n$4\r\nPI\n*\r\n";
+        for size in 1..sent.len() {
+            let mut requests = Requests::default();
+            sent.chunks(size).for_each(|chunk| requests.take(chunk));
+            assert_eq!((requests.complete, requests.is_truncated()), (4, false), "{size}");
+        }
+        let ends: Vec<usize> = (0..sent.len())
+            .filter(|end| {
+                let mut requests = Requests::default();
+                requests.take(&sent[..*end]);
+                requests.is_truncated()
+            })
+            .collect();
+        let text = |end: &usize| sent[..*end].escape_ascii().to_string();
+        assert!(ends.iter().all(|end| text(end).contains('*')) && ends.len() > 30, "{ends:?}");
+        let mut strange = Requests::default();
+        strange.take(b"*1\r\n:x\r\n*");
+        assert!(!strange.is_truncated(), "the server says what is wrong with it");
     }
 
     #[test]

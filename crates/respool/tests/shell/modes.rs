@@ -62,6 +62,23 @@ fn mass_insertion_counts_errors_as_redis_cli_does() {
 }
 
 #[test]
+fn input_that_ends_within_a_request_is_told_with_what_was_done() {
+    let server = server();
+    for (input, errors, replies) in [
+        (&b"SET a 1\r\nGET\r\n*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$10\r\nhalf"[..], 1, 2),
+        (b"*2\r\n$3\r\nGE", 0, 0),
+        (b"*1\r\n$4\r\nPING\r\n*", 0, 1),
+    ] {
+        let run = at(&server, &["--pipe", "--pipe-timeout", "60"], Some(input));
+        let told = (run.code, run.stdout.as_str());
+        assert_eq!(told, (Some(1), &*format!("errors: {errors}, replies: {replies}\n")), "{run:?}");
+        let words = format!("ends in the middle of a request, which was not executed; {replies} whole requests");
+        assert!(run.stderr.contains(&words), "{run:?}");
+    }
+    assert_eq!(server.client().expect("a client").ask("EXISTS b").expect("a reply"), ":0\r\n");
+}
+
+#[test]
 fn a_server_that_ends_is_no_success_of_mass_insertion() {
     let server = server();
     let run = at(&server, &["--pipe"], Some(b"SET a 1\r\nSHUTDOWN NOSAVE\r\n"));

@@ -201,13 +201,7 @@ impl<'a> Console<'a> {
 
     /// Shows a complete reply.
     pub(crate) fn show(&mut self, reply: &[u8], is_text: bool) -> Result<(), Failure> {
-        let mut out = Vec::with_capacity(reply.len());
-        render(reply, &self.options.format, is_text, &mut out);
-        // The raw format is asked for where the bytes themselves are wanted.
-        if self.options.is_output_terminal && (is_text || self.options.format == Format::Terminal) {
-            out = covered(&out).into_owned();
-        }
-        self.out.write_all(&out)?;
+        self.out.write_all(&rendered(reply, self.options, is_text))?;
         self.out.flush()?;
         Ok(())
     }
@@ -247,6 +241,17 @@ impl<'a> Console<'a> {
             _ => {}
         }
     }
+}
+
+/// A complete reply as it is shown.
+pub(crate) fn rendered(reply: &[u8], options: &Options, is_text: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(reply.len());
+    render(reply, &options.format, is_text, &mut out);
+    // The raw format is asked for where the bytes themselves are wanted.
+    if options.is_output_terminal && (is_text || options.format == Format::Terminal) {
+        out = covered(&out).into_owned();
+    }
+    out
 }
 
 /// Shown instead of sending what keeps replies away.

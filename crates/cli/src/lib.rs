@@ -6,6 +6,7 @@
 //! is asked of the command table alone.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod console;
 mod grammar;
 mod history;

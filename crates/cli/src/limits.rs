@@ -30,6 +30,9 @@ pub(crate) const ARGUMENT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// A line of commands that are read from a file or a pipe.
 pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// Pushes that wait to be shown while a line is typed. The socket is not read while there are as many.
+pub(crate) const PUSHES_MAX: usize = 256;
+
 /// Lines that the history keeps.
 pub(crate) const HISTORY_LINES_MAX: usize = 1_000;
 

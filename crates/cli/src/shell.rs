@@ -16,6 +16,7 @@ use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use zeroize::Zeroizing;
 
+use crate::arrivals::Arrivals;
 use crate::console::{Console, complain};
 use crate::history::is_kept;
 use crate::limits::HISTORY_LINES_MAX;
@@ -80,13 +81,21 @@ pub(crate) fn run(console: &mut Console<'_>) -> Result<bool, Failure> {
     if let Err(failure) = console.connect() {
         eprintln!("{failure}");
     }
+    // A terminal that cannot do it shows pushes between two lines.
+    let arrivals = editor.create_external_printer().ok().and_then(|printer| Arrivals::start(printer).ok());
     loop {
         for push in console.session.poll_pushes() {
             if console.options.shows_pushes {
                 console.show(&push, false)?;
             }
         }
-        let line = match editor.readline(&prompt(console)) {
+        let prompt = prompt(console);
+        let mut read = || editor.readline(&prompt);
+        let line = match &arrivals {
+            Some(arrivals) => arrivals.during(&mut console.session, console.options, read),
+            None => read(),
+        };
+        let line = match line {
             Ok(line) => line,
             // Ctrl-C gives up the line that is typed; Ctrl-D and a terminal that is gone end the shell.
             Err(ReadlineError::Interrupted) => continue,

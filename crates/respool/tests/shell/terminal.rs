@@ -189,6 +189,24 @@ fn messages_come_live_and_an_interrupt_brings_the_prompt_back() {
 }
 
 #[test]
+fn pushes_are_shown_while_a_line_is_typed() {
+    let server = server();
+    let terminal = Terminal::start(&format!("-3 -p {}", server.port()));
+    terminal.shows(&prompt(&server));
+    terminal.enter("client tracking on");
+    terminal.shows("OK");
+    terminal.enter("get tracked");
+    terminal.shows("(nil)");
+    terminal.type_text("echo one");
+    terminal.shows("> echo one");
+    server.client().expect("a client").ask("SET tracked 1").expect("a reply");
+    terminal.shows("invalidate");
+    // The line is there as it was, and goes on.
+    terminal.complete("+half");
+    terminal.shows("\"one+half\"");
+}
+
+#[test]
 fn a_lost_transaction_is_not_continued_on_another_connection() {
     let server = server();
     let terminal = at(&server);

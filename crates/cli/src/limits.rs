@@ -20,6 +20,12 @@ pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long `respool top` waits for the replies of one look. A server that is behind by more is asked again over another connection.
 pub(crate) const LOOK_LIMIT: Duration = Duration::from_secs(5);
 
+/// Bytes of an answer of the JSON API, which has 1 MB at most, and headers of it.
+pub(crate) const API_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// See there.
+pub(crate) const API_HEADERS_MAX: usize = 64;
+
 /// How long a wait in the kernel lasts at most before it is looked whether the user wants the program to end: the signal may
 /// come just before the wait begins.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(100);

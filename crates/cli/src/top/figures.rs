@@ -1,8 +1,9 @@
-//! What was seen at one look: the console's tables, and the figures of INFO.
+//! What was seen at one look: the tables of the console or of the JSON API, which are the same, and figures.
 
 use std::collections::HashMap;
 
 use respool_wire::{Part, elements, part};
+use serde_json::Value;
 
 use super::view::Panel;
 
@@ -17,6 +18,8 @@ pub(super) struct Table {
 pub(super) struct Figures {
     pub(super) tables: Vec<(Panel, Table)>,
     info: HashMap<String, u64>,
+    /// Workers without whose part the tables are.
+    pub(super) missing: u64,
 }
 
 impl Table {
@@ -29,6 +32,16 @@ impl Table {
         Self { rows: elements(reply).into_iter().flatten().map(row).collect() }
     }
 
+    /// The rows of a table of the JSON API. What is none has no rows.
+    pub(super) fn of_json(table: &Value) -> Self {
+        let cell = |value: &Value| plain(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let row = |row: &Value| {
+            let cells = row.as_object().into_iter().flatten();
+            cells.map(|(name, value)| (name.clone(), cell(value))).collect()
+        };
+        Self { rows: table["rows"].as_array().into_iter().flatten().map(row).collect() }
+    }
+
     /// The cells of these columns, row by row.
     pub(super) fn columns<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = Vec<&'a str>> {
         self.rows.iter().map(move |row| {
@@ -38,12 +51,15 @@ impl Table {
     }
 }
 
+/// A text without what a terminal would take for a command.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}
+
 /// A cell as text, without what a terminal would take for a command.
 fn cell(reply: &[u8]) -> String {
     match part(reply) {
-        Some(Part::Leaf(_, text)) => {
-            String::from_utf8_lossy(text).chars().filter(|letter| !letter.is_control()).collect()
-        }
+        Some(Part::Leaf(_, text)) => plain(&String::from_utf8_lossy(text)),
         Some(Part::Aggregate(walk)) => walk.map(cell).collect::<Vec<_>>().join(" "),
         None => String::new(),
     }
@@ -56,7 +72,12 @@ impl Figures {
         self.info.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))));
     }
 
-    /// A figure of INFO.
+    /// Adds figures that are numbers already.
+    pub(super) fn add_numbers(&mut self, figures: impl Iterator<Item = (String, u64)>) {
+        self.info.extend(figures);
+    }
+
+    /// A figure of INFO, or a counter of the JSON API, which are called the same.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.info.get(name).copied()
     }

@@ -1,13 +1,16 @@
-//! `respool top`: a live view of a running Respool, from the tables of its console.
+//! `respool top`: a live view of a running Respool, from the tables that its console and its JSON API show.
 //!
-//! It asks what any client may ask, over the port that is there anyway, as the user that it is given: PROXY SHOW, PROXY SLOWLOG
-//! GET and INFO. So it needs no other door and sees no more than that user may. Owns the loop, the keys and the terminal; what is on
-//! the screen is a function of the figures (`view`).
+//! Either it asks what any client may ask, over the port that is there anyway, as the user that it is given: PROXY SHOW, PROXY
+//! SLOWLOG GET and INFO. So it needs no other door and sees no more than that user may. Or, with `--url`, it asks the JSON API
+//! that the dashboard is fed by (`api`): no client's port and user is needed, and one answer has all workers' part. Owns the
+//! loop, the keys and the terminal; what is on the screen is a function of the figures (`view`).
 
+mod api;
 mod figures;
 mod view;
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -17,21 +20,26 @@ use std::time::{Duration, Instant};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
 use respool_wire::{Part, ReplyKind, part};
+use zeroize::Zeroizing;
 
 use crate::limits::{LOOK_LIMIT, WAIT_MAX};
 use crate::options::{Options, Surroundings};
 use crate::session::{Failure, Session};
+use api::Api;
 use figures::{Figures, Table};
 use view::{Look, Panel, draw};
 
-/// The tables of one look, and how each is asked for.
-const TABLES: [(&[&str], Panel); 6] = [
-    (&["PROXY", "SHOW", "NODES"], Panel::Nodes),
-    (&["PROXY", "SHOW", "POOLS"], Panel::Pools),
-    (&["PROXY", "SHOW", "LATENCY"], Panel::Latency),
-    (&["PROXY", "SHOW", "PINS"], Panel::Leases),
-    (&["PROXY", "SHOW", "HOTKEYS"], Panel::HotKeys),
-    (&["PROXY", "SLOWLOG", "GET", "20"], Panel::Slow),
+/// Rows of each table that the JSON API is asked for: more than a screen shows.
+const ROWS: usize = 200;
+
+/// The tables of one look: how the console is asked for each, and what the JSON API calls it.
+const TABLES: [(&[&str], Panel, &str); 6] = [
+    (&["PROXY", "SHOW", "NODES"], Panel::Nodes, "nodes"),
+    (&["PROXY", "SHOW", "POOLS"], Panel::Pools, "pools"),
+    (&["PROXY", "SHOW", "LATENCY"], Panel::Latency, "latency"),
+    (&["PROXY", "SHOW", "PINS"], Panel::Leases, "pins"),
+    (&["PROXY", "SHOW", "HOTKEYS"], Panel::HotKeys, "hotkeys"),
+    (&["PROXY", "SLOWLOG", "GET", "20"], Panel::Slow, "slowlog"),
 ];
 
 /// The grammar of `respool top`: the servers' flags of `respool cli`.
@@ -41,7 +49,8 @@ pub fn grammar() -> Command {
         .about("Watch a running Respool: requests, latencies, nodes, pools, leases, hot keys, slow requests")
         .long_about(
             "Shows a running Respool on the terminal, again and again, from the tables of its console (PROXY SHOW). It takes the \
-             flags of `respool cli` that say where the server is and who you are. q ends it.",
+             flags of `respool cli` that say where the server is and who you are. With --url it asks the JSON API at the \
+             address of metrics instead, which the dashboard setting has to allow. q ends it.",
         )
         .disable_help_flag(true)
         .args(crate::grammar::server_args())
@@ -54,6 +63,22 @@ pub fn grammar() -> Command {
                 .default_value("1")
                 .help("Time between two looks"),
         )
+        .arg(
+            Arg::new("url")
+                .long("url")
+                .value_name("URL")
+                .conflicts_with_all(["host", "port", "socket", "uri", "user", "password", "askpass", "tls"])
+                .help("Ask the JSON API there, such as http://127.0.0.1:9100, instead of the console"),
+        )
+        .arg(
+            Arg::new("token-file")
+                .long("token-file")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(clap::ValueHint::FilePath)
+                .requires("url")
+                .help("File with the token of dashboard_token_file, for another machine's API"),
+        )
 }
 
 /// Shows the server until the user wants no more.
@@ -63,25 +88,73 @@ pub fn grammar() -> Command {
 pub fn run(
     matches: &ArgMatches,
     surroundings: Surroundings,
-    read: impl Fn(&std::path::Path) -> io::Result<Vec<u8>>,
-    ask: impl FnOnce() -> io::Result<zeroize::Zeroizing<String>>,
+    read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+    ask: impl FnOnce() -> io::Result<Zeroizing<String>>,
 ) -> Result<(), String> {
     if !surroundings.is_output_terminal {
         return Err("respool top needs a terminal; PROXY SHOW says the same to programs".to_owned());
     }
-    let target = Options::target(matches, true, surroundings.password, &read, ask)?;
     let seconds = matches.get_one::<f64>("every").copied().unwrap_or(1.0);
     let interval =
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("-i: {seconds} is no number of seconds"))?;
     let interval = interval.max(Duration::from_millis(100));
-    let mut session = Session::new(target, Arc::new(AtomicBool::new(false)));
-    let first = look(&mut session, LOOK_LIMIT).map_err(|failure| failure.to_string())?;
-    let place = crate::session::place_of(&session.target().endpoint);
-    let looker = Looker::start(session).map_err(|error| format!("no thread: {error}"))?;
+    let mut source = match matches.get_one::<String>("url") {
+        Some(url) => Source::Api(Api::at(url, token(matches, &read)?)?),
+        None => {
+            let target = Options::target(matches, true, surroundings.password, &read, ask)?;
+            Source::Console(Box::new(Session::new(target, Arc::new(AtomicBool::new(false)))))
+        }
+    };
+    let first = source.look().map_err(|failure| failure.to_string())?;
+    let place = source.place();
+    let looker = Looker::start(source).map_err(|error| format!("no thread: {error}"))?;
     let mut terminal = ratatui::try_init().map_err(|error| format!("the terminal cannot be used: {error}"))?;
     let done = watch(&mut terminal, &looker, place, first, interval);
     ratatui::restore();
     done.map_err(|error| format!("the terminal cannot be used: {error}"))
+}
+
+/// The first line of the file that is named, if one is.
+fn token(
+    matches: &ArgMatches,
+    read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Option<Zeroizing<String>>, String> {
+    let Some(path) = matches.get_one::<PathBuf>("token-file") else { return Ok(None) };
+    let text = read(path).map_err(|error| format!("--token-file {}: {error}", path.display()))?;
+    let text = Zeroizing::new(text);
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = std::str::from_utf8(line).map_err(|_| "--token-file: the first line is no token".to_owned())?;
+    Ok(Some(Zeroizing::new(line.trim().to_owned())))
+}
+
+/// Where figures come from.
+enum Source {
+    Console(Box<Session>),
+    Api(Api),
+}
+
+impl Source {
+    fn look(&mut self) -> Result<Figures, Failure> {
+        match self {
+            Self::Console(session) => look(session, LOOK_LIMIT),
+            Self::Api(api) => api.look(LOOK_LIMIT),
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::Console(session) => crate::session::place_of(&session.target().endpoint),
+            Self::Api(api) => api.place().to_owned(),
+        }
+    }
+
+    /// What becomes true when nothing is to be waited for any more. A look of the API ends by itself.
+    fn stop(&self) -> Arc<AtomicBool> {
+        match self {
+            Self::Console(session) => session.stop(),
+            Self::Api(_) => Arc::default(),
+        }
+    }
 }
 
 /// One look, and when it was taken.
@@ -95,13 +168,13 @@ struct Looker {
 }
 
 impl Looker {
-    fn start(mut session: Session) -> io::Result<Self> {
+    fn start(mut source: Source) -> io::Result<Self> {
         let (orders, wanted) = channel();
         let (done, looks) = channel();
-        let stop = session.stop();
+        let stop = source.stop();
         thread::Builder::new().name("look".to_owned()).spawn(move || {
             while wanted.recv().is_ok() {
-                let looked = look(&mut session, LOOK_LIMIT);
+                let looked = source.look();
                 if done.send((looked, Instant::now())).is_err() {
                     return;
                 }
@@ -178,7 +251,7 @@ fn look(session: &mut Session, limit: Duration) -> Result<Figures, Failure> {
 
 fn look_until(session: &mut Session, until: Instant) -> Result<Figures, Failure> {
     let mut figures = Figures::default();
-    for (request, panel) in TABLES {
+    for (request, panel, _) in TABLES {
         let reply = session.ask_until(request, until)?;
         if let Some(Part::Leaf(ReplyKind::Error, text)) = part(&reply) {
             return Err(Failure::Lost(format!("{}: {}", request.join(" "), String::from_utf8_lossy(text))));

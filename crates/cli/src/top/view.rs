@@ -96,7 +96,8 @@ impl Look {
         let before = std::mem::replace(&mut self.last, figures);
         self.before = self.taken.map(|taken| (before, at.saturating_duration_since(taken)));
         self.taken = Some(at);
-        self.trouble = None;
+        let missing = self.last.missing;
+        self.trouble = (missing > 0).then(|| format!("{missing} workers did not answer in time"));
     }
 
     /// The server could not be asked: what is shown is what was seen last.

@@ -262,3 +262,32 @@ fn the_live_view_shows_nodes_and_requests_until_q() {
     // The shell's window ends with its program, and the terminal with its last window.
     wait_until("the end", PATIENCE, || Ok(!terminal.screen().contains("ops/s"))).expect("it ends");
 }
+
+#[test]
+fn the_live_view_is_fed_by_the_dashboards_api() {
+    let node = server();
+    let name = node.tcp().to_string();
+    let respool = crate::support::serve(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics",
+        "127.0.0.1:0",
+        "--dashboard",
+        "local",
+        "--node",
+        &name,
+    ]);
+    let url = respool.says("metrics at");
+    let url = url.trim().trim_start_matches("metrics at ").trim_end_matches("/metrics").to_owned();
+    let terminal = Terminal::start_subcommand(&format!("top --url {url} -i 0.1"));
+    terminal.shows(&format!("respool {}", url.trim_start_matches("http://")));
+    for part in ["ops/s", "latency, us", "slow requests", "primary"] {
+        terminal.shows(part);
+    }
+    let mut client = respool.client(0);
+    client.ask("WATCH key").expect("a reply");
+    terminal.shows("watch");
+    terminal.shows("clients 1");
+    terminal.press(&["q"]);
+    wait_until("the end", PATIENCE, || Ok(!terminal.screen().contains("ops/s"))).expect("it ends");
+}

@@ -28,6 +28,8 @@ pub(crate) struct Deployment<'a> {
 pub(crate) struct Binaries {
     pub(crate) respool: Option<PathBuf>,
     pub(crate) baseline: Option<PathBuf>,
+    /// The Respool whose `bench` asks all subjects.
+    pub(crate) generator: PathBuf,
 }
 
 impl Binaries {
@@ -66,6 +68,8 @@ pub(crate) struct Target<'a> {
     pub(crate) address: Address,
     /// The process of the proxy or of the embedded server, if there is one.
     pub(crate) proxy: Option<u32>,
+    /// The load generator.
+    pub(crate) generator: &'a Path,
     /// The redis-servers that take part.
     pub(crate) nodes: &'a mut [Node],
 }
@@ -108,7 +112,8 @@ impl<'a> Deployment<'a> {
         for node in &self.nodes {
             pin(node.server.pid(), 0)?;
         }
-        let target = Target { address, proxy, nodes: &mut self.nodes[..nodes] };
+        let generator = &self.binaries.generator;
+        let target = Target { address, proxy, generator, nodes: &mut self.nodes[..nodes] };
         pin(target.pid(), if cores == Cores::Own { 1 } else { 0 })?;
         Ok(target)
     }
@@ -180,6 +185,11 @@ impl<'a> Deployment<'a> {
             nodes,
             &self.options.arguments(&[&["--workers", "1"], arguments].concat()),
         )
+    }
+
+    /// The load generator.
+    pub(crate) fn generator(&self) -> &Path {
+        &self.binaries.generator
     }
 
     /// Where one of the redis-servers listens.

@@ -1,4 +1,4 @@
-//! Measurements that are no run of redis-benchmark in rounds: idle clients, a lone client, memory through a table.
+//! Measurements that are no run of the load generator in rounds: idle clients, a lone client, memory through a table.
 
 use std::time::{Duration, Instant};
 use std::{fmt, io};
@@ -245,7 +245,7 @@ fn measure_slow_link(deployment: &mut Deployment<'_>, subject: Subject) -> io::R
         _ => Some(deployment.start_respool(subject, &[link.address()], &[])?),
     };
     let address = respool.as_ref().map_or(link.address(), Respool::tcp);
-    let (speed, ..) = load::benchmark(&address, &BASE, 10_000)?;
+    let (speed, ..) = load::benchmark(deployment.generator(), &address, &BASE, 10_000)?;
     Ok((lone_median(&address, 200)?, speed))
 }
 

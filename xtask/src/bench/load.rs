@@ -1,6 +1,9 @@
-//! One measurement: redis-benchmark against a target, and what the processes used meanwhile.
+//! One measurement: `respool bench` against a target, and what the processes used meanwhile.
+//!
+//! The load generator is that of the repository in the binary that is measured, one and the same for all subjects.
 
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -68,7 +71,7 @@ pub(crate) fn run(
     let pid = target.pid();
     proc_stats::reset_peak(pid)?;
     let (reads_before, times_before) = (reads(target.nodes)?, times(&target)?);
-    let (requests_per_second, p50_ms, p99_ms) = benchmark(&target.address, scenario, requests)?;
+    let (requests_per_second, p50_ms, p99_ms) = benchmark(target.generator, &target.address, scenario, requests)?;
     let (times_after, reads_after) = (times(&target)?, reads(target.nodes)?);
     let per_request =
         |before: Duration, after: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / requests as f64;
@@ -97,7 +100,7 @@ pub(crate) fn count_syscalls(
     let target = deployment.target(scenario.arrangement(), subject, scenario.cores)?;
     let mut words: Vec<String> = COUNT_SYSCALLS.map(str::to_owned).into();
     words.extend(["--pid".into(), target.pid().to_string(), "--".into()]);
-    words.extend(redis_benchmark(&target.address, scenario, requests));
+    words.extend(closed_loop(target.generator, &target.address, scenario, requests));
     Ok(counted(&output(&words)?)? as f64 / requests as f64)
 }
 
@@ -118,11 +121,15 @@ fn counted(said: &[String]) -> io::Result<u64> {
     count.ok_or_else(|| io::Error::other(format!("perf did not count system calls: {}", said.join(" / "))))
 }
 
-/// Requests per second, p50 and p99 in milliseconds, as redis-benchmark reports them. One error among the replies makes
-/// it fail.
-pub(crate) fn benchmark(address: &Address, scenario: &Scenario, requests: usize) -> io::Result<(f64, f64, f64)> {
-    let said = output(&redis_benchmark(address, scenario, requests))?;
-    said.iter().find_map(|line| report(line)).ok_or_else(|| io::Error::other(format!("redis-benchmark said {said:?}")))
+/// Requests per second, p50 and p99 in milliseconds. One error among the replies makes it fail.
+pub(crate) fn benchmark(
+    generator: &Path,
+    address: &Address,
+    scenario: &Scenario,
+    requests: usize,
+) -> io::Result<(f64, f64, f64)> {
+    let said = output(&closed_loop(generator, address, scenario, requests))?;
+    said.iter().find_map(|line| report(line)).ok_or_else(|| io::Error::other(format!("respool bench said {said:?}")))
 }
 
 /// "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
@@ -135,7 +142,7 @@ fn report(line: &str) -> Option<(f64, f64, f64)> {
 }
 
 /// What a program says that ends well and in time.
-fn output(words: &[String]) -> io::Result<Vec<String>> {
+pub(super) fn output(words: &[String]) -> io::Result<Vec<String>> {
     let mut process = Process::spawn(&words[0], Command::new(&words[0]).args(&words[1..]))?;
     let (status, said) = process.finish(RUN_LIMIT)?;
     if status.success() {
@@ -144,26 +151,28 @@ fn output(words: &[String]) -> io::Result<Vec<String>> {
     Err(io::Error::other(format!("`{}` failed: {status}: {}", words.join(" "), said.join(" / "))))
 }
 
-/// Has redis-benchmark send one request many times, with as many clients, requests under way of each, and different numbers for
+/// Has the load generator send one request many times, with as many clients, requests under way of each, and different numbers for
 /// `__rand_int__`. One error among the replies makes it fail.
 pub(crate) fn ask_many(
+    generator: &Path,
     address: &Address,
     request: &[&str],
     [clients, pipeline, numbers]: [usize; 3],
     requests: usize,
 ) -> io::Result<()> {
-    let mut words = generator(address);
+    let mut words = command_line(generator, 0, address);
     for (flag, number) in [("-n", requests), ("-c", clients), ("-P", pipeline), ("-r", numbers)] {
         words.extend([flag.to_owned(), number.to_string()]);
     }
+    words.push("--csv".into());
     words.extend(request.iter().map(|&word| word.to_owned()));
     output(&words).map(drop)
 }
 
-/// The beginning of the load generator's command line, on core 0.
-fn generator(address: &Address) -> Vec<String> {
-    let mut words: Vec<String> =
-        ["taskset", "-c", "0", "redis-benchmark", "--csv", "--precision", "3"].map(str::to_owned).into();
+/// The beginning of the load generator's command line, on a core.
+pub(super) fn command_line(generator: &Path, core: usize, address: &Address) -> Vec<String> {
+    let mut words = vec!["taskset".to_owned(), "-c".to_owned(), core.to_string(), generator.display().to_string()];
+    words.extend(["bench", "--no-progress", "--precision", "3"].map(str::to_owned));
     match address {
         Address::Tcp(address) => {
             words.extend(["-h".into(), address.ip().to_string(), "-p".into(), address.port().to_string()])
@@ -174,8 +183,9 @@ fn generator(address: &Address) -> Vec<String> {
 }
 
 /// The load generator's whole command line.
-fn redis_benchmark(address: &Address, scenario: &Scenario, requests: usize) -> Vec<String> {
-    let mut words = generator(address);
+fn closed_loop(generator: &Path, address: &Address, scenario: &Scenario, requests: usize) -> Vec<String> {
+    let mut words = command_line(generator, 0, address);
+    words.push("--csv".into());
     let test = match scenario.work {
         Work::Get => "get",
         Work::Set => "set",

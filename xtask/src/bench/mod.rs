@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: Respool, twemproxy and a direct connection measured in one run on one machine.
 //!
 //! Every scenario runs in rounds; each round measures every subject once, in rotating order, so that a machine that
-//! slows down slows all of them. Medians are compared, never single runs. The load comes from redis-benchmark.
+//! slows down slows all of them. Medians are compared, never single runs. The load comes from `respool bench`.
 
 mod bars;
 mod client;
@@ -41,7 +41,7 @@ const USUAL_PROFILE: &str = "release";
 /// Without a preset the rows that the bars need are measured (about ten minutes); `--full` measures every row (about
 /// an hour; it says how long at the start). The file of results is written after every row, and `--resume` goes on with
 /// one that was broken off. What cannot be measured is said and tried no further; everything else is measured before the
-/// run fails for it. Needs redis-server, redis-benchmark, nutcracker and taskset: see `cargo xtask setup`.
+/// run fails for it. Needs redis-server, nutcracker and taskset: see `cargo xtask setup`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
@@ -216,9 +216,11 @@ impl<'a> Run<'a> {
         }
         let counts_syscalls = (options.syscalls || options.full) && why_no_syscalls.is_none();
         let with_respool = !options.subjects(&[Subject::Respool, Subject::Embedded]).is_empty();
+        let generator = options.binary.locate(USUAL_PROFILE)?;
         let binaries = Binaries {
-            respool: with_respool.then(|| options.binary.locate(USUAL_PROFILE)).transpose()?,
+            respool: with_respool.then(|| generator.clone()),
             baseline: options.baseline.as_deref().map(binary::canonical).transpose()?,
+            generator,
         };
         let conditions = conditions(options, &binaries, counts_syscalls)?;
         let mut results = match &options.resume {
@@ -363,6 +365,7 @@ fn conditions(options: &Options, binaries: &Binaries, counts_syscalls: bool) -> 
     let json = json!({
         "baseline": hash(binaries.baseline.as_deref())?,
         "binary": hash(binaries.respool.as_deref())?,
+        "load generator": hash(Some(&binaries.generator))?,
         "machine": report::machine(),
         "redis-server": version("redis-server"),
         "respool arguments": options.binary.arguments(&[]),

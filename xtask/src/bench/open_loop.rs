@@ -1,25 +1,20 @@
 //! Requests that come when they come, whether others are answered or not, as from many independent users.
 //!
-//! redis-benchmark asks again when it is answered: a proxy that is slow is asked less, and waiting costs it nothing. Here
-//! requests have times of their own, which follow from a seed and are as far apart as chance has it (a Poisson process of a
-//! fixed rate), each on one of the connections. What counts is the time from when a request was to be sent until its reply is
-//! there. Servers and proxies share core 0 and the generator spins on core 1.
+//! A closed loop asks again when it is answered: a proxy that is slow is asked less, and waiting costs it nothing. Here
+//! requests have times of their own (`respool bench --rate`). What counts is the time from when a request was to be sent until
+//! its reply is there. Servers and proxies share core 0 and the generator spins on core 1.
 
-use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
-use std::{fmt, thread};
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use respool_testkit::{Address, Client, Nutcracker, Respool, Rng, Transport, proc_stats};
-use rustix::event::epoll;
-use rustix::event::{Timespec, epoll::EventFlags};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use respool_testkit::{Address, Client, Nutcracker, Respool, TempDir, Transport, proc_stats};
+use rustix::thread::sched_getaffinity;
 use serde_json::{Value, json};
 
 use super::deployment::{Deployment, pin};
+use super::load;
 use super::row::median;
 use super::scenario::Subject;
 
@@ -37,12 +32,6 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// A round during which the host took the processors away from this machine says nothing about a contestant: one in a hundred
 /// requests waits for that alone. It is measured anew, at most so often; then the round counts of which least was taken.
 const TRIES: usize = 4;
-/// What is not answered by then never is.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// Latencies are kept in nanoseconds, to three digits.
-pub(crate) const LATENCY_MAX_NS: u64 = 10_000_000_000;
-/// Ready connections that are read in one go.
-const EVENTS: usize = 256;
 
 /// One kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +162,8 @@ impl Proxy {
 
 /// What one round of one contestant came to.
 struct Round {
-    latencies: Histogram<u64>,
+    /// Its p50, p99 and p99.9.
+    latencies_us: [f64; 3],
     proxy_us: Option<f64>,
     reached: f64,
     stolen: Duration,
@@ -213,7 +203,7 @@ pub(crate) fn measure(
     for round in 0..usize::from(rounds) {
         for turn in 0..running.len() {
             let one = (round + turn) % running.len();
-            let measured = quiet_round(&running[one], load, length, round as u64)?;
+            let measured = quiet_round(deployment.generator(), &running[one], load, length, round as u64)?;
             running[one].rounds.push(measured);
         }
     }
@@ -222,16 +212,16 @@ pub(crate) fn measure(
 
 impl Running {
     fn medians(&self, load: Load) -> Measured {
-        let at = |quantile: f64| {
-            let of_rounds = self.rounds.iter().map(|round| round.latencies.value_at_quantile(quantile) as f64 / 1e3);
+        let at = |place: usize| {
+            let of_rounds = self.rounds.iter().map(|round| round.latencies_us[place]);
             median(of_rounds.collect()).unwrap_or(f64::NAN)
         };
         Measured {
             load,
             contestant: self.contestant.to_string(),
-            p50_us: at(0.5),
-            p99_us: at(0.99),
-            p999_us: at(0.999),
+            p50_us: at(0),
+            p99_us: at(1),
+            p999_us: at(2),
             proxy_us: median(self.rounds.iter().filter_map(|round| round.proxy_us).collect()),
             reached: median(self.rounds.iter().map(|round| round.reached).collect()).unwrap_or(f64::NAN),
             stolen_ms: self.rounds.iter().map(|round| round.stolen).sum::<Duration>().as_secs_f64() * 1e3,
@@ -261,10 +251,10 @@ fn fill(address: &Address) -> io::Result<()> {
 }
 
 /// The first round in which the host took nothing, or the best of several.
-fn quiet_round(running: &Running, load: Load, length: Duration, round: u64) -> io::Result<Round> {
+fn quiet_round(generator: &Path, running: &Running, load: Load, length: Duration, round: u64) -> io::Result<Round> {
     let mut best: Option<Round> = None;
     for _ in 0..TRIES {
-        let one = one_round(running, load, length, round)?;
+        let one = one_round(generator, running, load, length, round)?;
         best = Some(match best {
             Some(best) if best.stolen <= one.stolen => best,
             _ => one,
@@ -276,166 +266,70 @@ fn quiet_round(running: &Running, load: Load, length: Duration, round: u64) -> i
     Ok(best.expect("there was one"))
 }
 
-fn one_round(running: &Running, load: Load, length: Duration, round: u64) -> io::Result<Round> {
+fn one_round(generator: &Path, running: &Running, load: Load, length: Duration, round: u64) -> io::Result<Round> {
     let pid = running.proxy.as_ref().map(Proxy::pid);
     let before = pid.map(proc_stats::processor_time).transpose()?;
     let stolen = proc_stats::stolen_time()?;
-    let everywhere = sched_getaffinity(None)?;
-    // A thread of its own: what it is bound to ends with it.
-    let (latencies, answered, took) = thread::scope(|scope| {
-        let generator = scope.spawn(|| {
-            let mut core = CpuSet::new();
-            core.set(if everywhere.is_set(1) { 1 } else { 0 });
-            sched_setaffinity(None, &core)?;
-            Generator::connect(&running.address, load)?.run(load, length, round)
-        });
-        generator.join().expect("the generator does not panic")
-    })?;
+    let directory = TempDir::new()?;
+    let results = directory.join("results.json");
+    load::output(&command_line(generator, running, load, length, round, &results)?)?;
     let after = pid.map(proc_stats::processor_time).transpose()?;
     let used = before.zip(after).map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6);
+    let json: Value = serde_json::from_slice(&std::fs::read(&results)?)?;
+    let said = said(&json["results"][0])?;
     Ok(Round {
-        latencies,
-        proxy_us: used.map(|us| us / answered as f64),
-        reached: answered as f64 / took.as_secs_f64(),
+        latencies_us: said.latencies_us,
+        proxy_us: used.map(|us| us / said.sent),
+        reached: said.reached,
         stolen: proc_stats::stolen_time()?.saturating_sub(stolen),
     })
 }
 
-/// One connection, and when what is under way on it was to be sent.
-pub(crate) struct Line {
-    stream: TcpStream,
-    /// What every request is answered.
-    reply: &'static [u8],
-    due: VecDeque<Instant>,
-    /// What did not fit into the socket.
-    unsent: Vec<u8>,
-    received: Vec<u8>,
+fn command_line(
+    generator: &Path,
+    running: &Running,
+    load: Load,
+    length: Duration,
+    round: u64,
+    results: &Path,
+) -> io::Result<Vec<String>> {
+    let core = if sched_getaffinity(None)?.is_set(1) { 1 } else { 0 };
+    let mut words = load::command_line(generator, core, &running.address);
+    words.extend(["-q", "-t", "get", "--json"].map(str::to_owned));
+    words.push(results.display().to_string());
+    for (flag, value) in [
+        ("-c", load.connections.to_string()),
+        ("-r", KEYS.to_string()),
+        ("--rate", load.rate.to_string()),
+        ("--duration", format!("{}ms", length.as_millis())),
+        ("--warm-up", format!("{}ms", WARM_UP.as_millis())),
+        ("--seed", round.to_string()),
+    ] {
+        words.extend([flag.to_owned(), value]);
+    }
+    Ok(words)
 }
 
-struct Generator {
-    epoll: rustix::fd::OwnedFd,
-    lines: Vec<Line>,
+/// What the load generator says of one round.
+struct Said {
+    latencies_us: [f64; 3],
+    sent: f64,
+    reached: f64,
 }
 
-impl Generator {
-    fn connect(address: &Address, load: Load) -> io::Result<Generator> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut lines = Vec::with_capacity(load.connections);
-        for number in 0..load.connections {
-            let line = Line::connect(address, b"$3\r\nxxx\r\n")?;
-            epoll::add(&epoll, line.stream.as_fd(), epoll::EventData::new_u64(number as u64), EventFlags::IN)?;
-            lines.push(line);
-        }
-        Ok(Generator { epoll, lines })
-    }
-
-    /// Sends requests at their times until the time is over, and waits for what is under way. Gives the latencies behind the
-    /// beginning, how many requests were answered in all, and how long the sending took.
-    fn run(mut self, load: Load, length: Duration, seed: u64) -> io::Result<(Histogram<u64>, u64, Duration)> {
-        let mut latencies = Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).map_err(io::Error::other)?;
-        let mut rng = Rng::part(seed, u64::from(load.rate));
-        let begin = Instant::now() + Duration::from_millis(20);
-        let (counted, end) = (begin + WARM_UP, begin + WARM_UP + length);
-        let mut due = begin;
-        let (mut sent, mut answered) = (0_u64, 0_u64);
-        let mut events = Vec::with_capacity(EVENTS);
-        loop {
-            let now = Instant::now();
-            while due <= now && due < end {
-                let place = rng.below(self.lines.len());
-                self.lines[place].ask(due, &respool_testkit::request(&["GET", &key(rng.below(KEYS))]))?;
-                sent += 1;
-                due += pause(&mut rng, load.rate);
-            }
-            if now >= end && answered == sent {
-                return Ok((latencies, answered, end - begin));
-            }
-            if now > end + PATIENCE {
-                return Err(io::Error::other(format!("{} of {sent} requests were never answered", sent - answered)));
-            }
-            events.clear();
-            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&at_once))?;
-            for event in &events {
-                let line = &mut self.lines[event.data.u64() as usize];
-                answered += line.take(|due| {
-                    if due >= counted {
-                        latencies.saturating_record((Instant::now() - due).as_nanos() as u64);
-                    }
-                })?;
-            }
+/// A round in which something went wrong, or found no value, is none.
+fn said(result: &Value) -> io::Result<Said> {
+    for wrong in ["errors", "misses", "wrong_replies", "lost_connections", "unanswered", "unsent"] {
+        if result[wrong].as_u64() != Some(0) {
+            return Err(io::Error::other(format!("{wrong} of an open loop: {}", result[wrong])));
         }
     }
-}
-
-/// How long after one request the next one comes: on average so many a second, each independent of the others.
-pub(crate) fn pause(rng: &mut Rng, rate: u32) -> Duration {
-    let uniform = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-    Duration::from_secs_f64(-(1.0 - uniform).ln() / f64::from(rate))
-}
-
-impl Line {
-    pub(crate) fn connect(address: &Address, reply: &'static [u8]) -> io::Result<Line> {
-        let Address::Tcp(address) = address else { return Err(io::Error::other("over TCP only")) };
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
-        Ok(Line { stream, reply, due: VecDeque::new(), unsent: Vec::new(), received: Vec::new() })
-    }
-
-    pub(crate) fn ask(&mut self, due: Instant, request: &[u8]) -> io::Result<()> {
-        self.due.push_back(due);
-        self.unsent.extend_from_slice(request);
-        self.send()
-    }
-
-    /// Requests that are not answered yet.
-    pub(crate) fn under_way(&self) -> usize {
-        self.due.len()
-    }
-
-    /// Sends several requests in one write.
-    pub(crate) fn ask_all(&mut self, due: Instant, requests: impl Iterator<Item = Vec<u8>>) -> io::Result<()> {
-        for request in requests {
-            self.due.push_back(due);
-            self.unsent.extend_from_slice(&request);
-        }
-        self.send()
-    }
-
-    fn send(&mut self) -> io::Result<()> {
-        while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
-                Ok(count) => drop(self.unsent.drain(..count)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes all whole replies.
-    pub(crate) fn take(&mut self, mut answered: impl FnMut(Instant)) -> io::Result<u64> {
-        let expected = self.reply;
-        let mut piece = [0; 4096];
-        match self.stream.read(&mut piece) {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a connection was closed")),
-            Ok(count) => self.received.extend_from_slice(&piece[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-            Err(error) => return Err(error),
-        }
-        let whole = self.received.len() / expected.len();
-        for reply in self.received[..whole * expected.len()].chunks(expected.len()) {
-            if reply != expected {
-                return Err(io::Error::other(format!("a request got {:?}", String::from_utf8_lossy(reply))));
-            }
-            let due = self.due.pop_front().ok_or_else(|| io::Error::other("a reply that was not asked for"))?;
-            answered(due);
-        }
-        self.received.drain(..whole * expected.len());
-        self.send()?;
-        Ok(whole as u64)
-    }
+    let number = |value: &Value| {
+        value.as_f64().ok_or_else(|| io::Error::other(format!("respool bench did not say a figure: {result}")))
+    };
+    let at = |name: &str| Ok::<f64, io::Error>(number(&result["latency_ms"][name])? * 1e3);
+    let latencies_us = [at("p50")?, at("p99")?, at("p99.9")?];
+    Ok(Said { latencies_us, sent: number(&result["sent"])?, reached: number(&result["rps"])? })
 }
 
 #[cfg(test)]
@@ -443,14 +337,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_have_the_rate_as_their_mean_and_no_memory() {
-        let mut rng = Rng::new(1);
-        let pauses: Vec<f64> = (0..100_000).map(|_| pause(&mut rng, 1_000).as_secs_f64() * 1e3).collect();
-        let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
-        assert!((0.98..1.02).contains(&mean), "{mean} ms");
-        // Of an exponential distribution a share of 1/e is longer than the mean.
-        let longer = pauses.iter().filter(|pause| **pause > 1.0).count() as f64 / pauses.len() as f64;
-        assert!((0.36..0.376).contains(&longer), "{longer}");
+    fn a_round_with_something_wrong_is_none() {
+        let good = json!({
+            "errors": 0, "misses": 0, "wrong_replies": 0, "lost_connections": 0, "unanswered": 0, "unsent": 0,
+            "sent": 10, "rps": 5.0, "latency_ms": { "p50": 0.5, "p99": 1.0, "p99.9": 2.0 },
+        });
+        assert_eq!(said(&good).unwrap().latencies_us, [500.0, 1000.0, 2000.0]);
+        for name in ["errors", "misses", "wrong_replies", "lost_connections", "unanswered", "unsent"] {
+            let mut bad = good.clone();
+            bad[name] = 1.into();
+            assert!(said(&bad).is_err(), "{name}");
+        }
+        assert!(said(&Value::Null).is_err());
     }
 
     #[test]

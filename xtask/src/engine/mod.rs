@@ -7,6 +7,7 @@
 
 mod items;
 mod pauses;
+mod probe;
 mod requests;
 
 use std::io;

@@ -14,9 +14,9 @@ use respool_testkit::{Address, Client, RedisServer, Rng, request};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::items::fill;
+use super::probe::{LATENCY_MAX_NS, Line, PATIENCE, pause};
 use super::{Options, Pair, Row};
 use crate::bench::deployment::pin;
-use crate::bench::open_loop::{LATENCY_MAX_NS, Line, PATIENCE, pause};
 use crate::bench::row::median;
 
 /// Keys that are asked for.

@@ -1,4 +1,4 @@
-//! Processor time per request: redis-benchmark asks both servers in turn.
+//! Processor time per request: `respool bench` asks both servers in turn.
 
 use std::io;
 use std::path::Path;
@@ -93,7 +93,7 @@ pub(super) fn measure(options: &Options, respool: &Path, add: &mut dyn FnMut(Row
         for round in 0..=usize::from(options.rounds) {
             for (which, server) in pair.in_turn(round) {
                 let before = proc_stats::processor_time(server.pid())?;
-                load::ask_many(&server.tcp(), kind.words, [CLIENTS, kind.pipeline, NAMES], kind.requests)?;
+                load::ask_many(respool, &server.tcp(), kind.words, [CLIENTS, kind.pipeline, NAMES], kind.requests)?;
                 let used = proc_stats::processor_time(server.pid())?.saturating_sub(before);
                 // The first round is to warm up.
                 if round > 0 {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The asker keeps the time and wakes itself; no worker waits for another. An order is put to one worker, which knows the
-//! nodes, has the order hold and tells the others. What the asker posts to a worker after that is taken after the order.
+//! nodes, has the order hold and tells the others. What a worker tells others is posted when its turn ends, so it posts the inquiry to
+//! itself behind that, and answers then. So what the asker posts to a worker after that is taken after the order.
 
 use crate::admin::query::{AdminAnswer, AdminQuery, NodeAction, Show, SlowlogOrder};
 use crate::admin::table::{Cell, Line, Table};
@@ -64,6 +65,8 @@ struct Joint {
     /// Of each worker, one for each query. They are joined by the asker: no worker spends a turn on that.
     answers: Vec<Vec<AdminAnswer>>,
     decided: Option<Result<Vec<String>, String>>,
+    /// The order is not decided on once more.
+    is_decided: bool,
     /// The report has been made: what comes later changes nothing.
     is_over: bool,
 }
@@ -134,9 +137,23 @@ impl Inquiry {
         self.take_answer(|joint| joint.answers.push(parts));
     }
 
-    /// The worker has given the order to these nodes, or refuses it.
-    pub(crate) fn answer_order(&self, decided: Result<Vec<String>, String>) {
-        self.take_answer(|joint| joint.decided = Some(decided));
+    /// The worker has given the order to these nodes, or refuses it. The asker is told by [`Self::answer_order`].
+    pub(crate) fn note_decided(&self, decided: Result<Vec<String>, String>) {
+        let mut joint = self.joint();
+        if !joint.is_over {
+            joint.decided = Some(decided);
+        }
+        joint.is_decided = true;
+    }
+
+    /// Whether the worker has given the order, or refused it.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.joint().is_decided
+    }
+
+    /// What the worker has told others of the order is on its way to them.
+    pub(crate) fn answer_order(&self) {
+        self.take_answer(|_| ());
     }
 
     /// A worker could not be reached: nothing is awaited of it.
@@ -162,8 +179,7 @@ impl Inquiry {
     pub fn end(&self) -> Report {
         let mut joint = self.joint();
         joint.is_over = true;
-        let Joint { awaited, answers, decided, .. } = std::mem::take(&mut *joint);
-        joint.is_over = true;
+        let (answers, decided, awaited) = (std::mem::take(&mut joint.answers), joint.decided.take(), joint.awaited);
         drop(joint);
         let Asks::All(queries) = &self.asks else {
             return Report { missing: awaited, decided, ..Report::default() };

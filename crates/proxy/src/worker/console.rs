@@ -6,13 +6,15 @@ use crate::admin::query::{AdminAnswer, AdminQuery, Order, Show};
 use crate::admin::show::{self, Shown};
 use crate::admin::table::{Line, Table};
 use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep, Ids};
-use crate::mail::Query;
+use crate::mail::{Mail, Query};
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use crate::worker::Worker;
 use crate::worker::pins::{PinLine, list_pins};
 use respool_command::{Execute, ProxyCommand, Row};
+use respool_connection::{Action, ServiceAction};
 use respool_wire::Args;
+use std::sync::Arc;
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the console. The arity has been checked.
@@ -43,7 +45,7 @@ impl<E: Execute> Worker<E> {
     }
 
     /// Answers what is asked from outside.
-    pub(super) fn answer_inquiry(&mut self, inquiry: &Inquiry) {
+    pub(super) fn answer_inquiry(&mut self, inquiry: &Arc<Inquiry>) {
         match inquiry.asks() {
             // The deadline has passed. A worker that stood still gives its time to clients.
             Asks::All(_) if inquiry.is_over() => {}
@@ -51,12 +53,15 @@ impl<E: Execute> Worker<E> {
                 let parts = queries.iter().map(|query| self.answer_admin_query(query)).collect();
                 inquiry.answer(parts);
             }
+            Asks::Order(_) if inquiry.is_decided() => inquiry.answer_order(),
             Asks::Order(wanted) => {
                 let order = self.env.decide(wanted);
                 if let Ok(order) = &order {
                     self.ask_workers_for(None, None, Query::Admin(AdminQuery::Order(order.clone())));
                 }
-                inquiry.answer_order(order.map(Order::into_nodes));
+                inquiry.note_decided(order.map(Order::into_nodes));
+                let mail = Mail::Inquiry(Arc::clone(inquiry));
+                self.env.actions.push_back(Action::Service(ServiceAction::Post { worker: self.env.number, mail }));
             }
         }
     }

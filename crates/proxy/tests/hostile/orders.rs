@@ -7,8 +7,9 @@ use respool_command::Categories;
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::limits::CLIENT_OUTSTANDING_MAX;
-use respool_proxy::{Config, Mail, UserLimits};
+use respool_proxy::{Config, Inquiry, Mail, NodeOrder, UserLimits};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn questions_that_other_workers_do_not_answer_are_not_put_without_end() {
@@ -22,6 +23,29 @@ fn questions_that_other_workers_do_not_answer_are_not_put_without_end() {
             sent += 1_000;
         }
         assert!(sent < 2 * CLIENT_OUTSTANDING_MAX, "{words:?}");
+    }
+}
+
+/// What is asked next of other workers has to find the order carried out.
+#[test]
+fn an_operator_hears_of_an_order_behind_all_workers() {
+    let mut bench = Bench::of_many(config(1, 1), 3, Arc::default());
+    for name in ["node-0", "nosuch"] {
+        let is_told = Arc::new(AtomicBool::new(false));
+        let tells = Arc::clone(&is_told);
+        let on_end = Box::new(move || tells.store(true, Ordering::Relaxed));
+        let inquiry = Inquiry::order(NodeOrder::Pause, vec![name.to_owned()], String::new(), on_end);
+        bench.posted.clear();
+        bench.turn(|worker| worker.handle_mail(Mail::Inquiry(Arc::clone(&inquiry))));
+        assert!(!is_told.load(Ordering::Relaxed), "{name}: what others are told has not been posted yet");
+        let own = bench.posted.pop().expect("it writes to itself behind all others");
+        assert!(matches!(own, Mail::Inquiry(_)), "{name}: {own:?}");
+        let others = if name == "nosuch" { 0 } else { 2 };
+        assert_eq!(bench.posted.len(), others, "{name}");
+        bench.turn(|worker| worker.handle_mail(own));
+        assert!(is_told.load(Ordering::Relaxed), "{name}");
+        assert_eq!(bench.posted.len(), others, "{name}: it is not given twice");
+        assert_eq!(inquiry.end().decided.map(|decided| decided.is_ok()), Some(others > 0), "{name}");
     }
 }
 

@@ -14,8 +14,10 @@
 //! may lose.
 #![forbid(unsafe_code)]
 
+mod harm;
 mod node;
 mod world;
 
+pub use harm::{Harm, HarmWindows};
 pub use node::{NodeIndex, Session};
 pub use world::{ConnectionId, Delivery, Fault, World, WorldTerms};

@@ -10,15 +10,13 @@ use respool_route::cluster::{
     Address, Attempt, Next, Ports, Redirect, Refresh, RefreshStep, RefreshTerms, Report, Trigger, of_transaction,
     slot_of,
 };
-use respool_sim::{ConnectionId, Delivery, Fault, World, WorldTerms};
+use respool_sim::{ConnectionId, Delivery, Fault, Harm, HarmWindows, World, WorldTerms};
 use respool_testkit::Rng;
 use respool_wire::{ArgsBuf, Value};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
 const DEADLINE: u64 = 5 * SECOND;
-/// A failover, its spread, and a round of questions.
-const SETTLED: u64 = 5 * SECOND;
 /// Some redirects on links of half a millisecond.
 const PROMPT: u64 = 50 * MS;
 /// After this time without an answer a connection is replaced and the cluster asked.
@@ -80,23 +78,6 @@ enum Failure {
     MaybeExecuted,
 }
 
-/// What a fault may do to calls.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Harm {
-    Fails,
-    Delays,
-    /// Those for several keys wait until all are at one place.
-    DelaysSeveral,
-}
-
-/// When a slot had a fault.
-struct Window {
-    slots: BTreeSet<u16>,
-    from_us: u64,
-    to_us: u64,
-    does: Harm,
-}
-
 #[derive(Default, Debug)]
 struct Figures {
     calls: u64,
@@ -115,7 +96,7 @@ struct Run {
     questions: HashMap<(ConnectionId, u64), (u64, Address)>,
     tags: u64,
     names: u64,
-    windows: Vec<Window>,
+    windows: HarmWindows,
     figures: Figures,
     seed: u64,
 }
@@ -133,7 +114,7 @@ impl Run {
             questions: HashMap::new(),
             tags: 0,
             names: 0,
-            windows: Vec::new(),
+            windows: HarmWindows::default(),
             figures: Figures::default(),
             seed,
         };
@@ -467,12 +448,7 @@ impl Run {
         let call = self.callers[number].call.take().expect("a call that has failed");
         self.figures.failed += 1;
         let now_us = self.now();
-        let may_fail = self.windows.iter().any(|window| {
-            window.does == Harm::Fails
-                && window.slots.contains(&call.slot)
-                && window.from_us <= now_us
-                && call.began_us <= window.to_us
-        });
+        let may_fail = self.windows.had(&[Harm::Fails], &[call.slot], call.began_us, now_us);
         assert!(may_fail, "seed {}: {failure:?} without a fault: {call:?} at {now_us}", self.seed);
         self.callers[number].next_us = now_us + MS;
         if failure == Failure::MaybeExecuted {
@@ -485,32 +461,15 @@ impl Run {
         let took_us = now_us - call.began_us;
         assert!(took_us <= DEADLINE + MS, "seed {}: a call outlived its deadline: {call:?} at {now_us}", self.seed);
         let is_of_several = matches!(call.kind, Kind::Write(_) | Kind::WritePair(_) | Kind::ReadPair);
-        let had_fault = self.windows.iter().any(|window| {
-            (window.does != Harm::DelaysSeveral || is_of_several)
-                && window.slots.contains(&call.slot)
-                && window.from_us <= now_us
-                && call.began_us <= window.to_us
-        });
+        let harms = [Harm::Fails, Harm::Delays, Harm::DelaysSeveral];
+        let harms = if is_of_several { &harms[..] } else { &harms[..2] };
+        let had_fault = self.windows.had(harms, &[call.slot], call.began_us, now_us);
         assert!(had_fault || took_us <= PROMPT, "seed {}: {took_us} us without a fault: {call:?}", self.seed);
     }
 
     fn inject(&mut self, fault: Fault) {
-        let now_us = self.now();
-        let of = |node: usize| (0..16_384).filter(|slot| self.world.is_at(*slot, node)).collect::<BTreeSet<u16>>();
-        let (slots, until_us, does) = match fault {
-            Fault::Crash(node, for_us) | Fault::Unreachable(node, for_us) | Fault::Isolated(node, for_us) => {
-                (of(node), now_us + for_us, Harm::Fails)
-            }
-            Fault::Disconnect(node) | Fault::HalfOpen(node) | Fault::RestartEmpty(node) => {
-                (of(node), now_us, Harm::Fails)
-            }
-            Fault::Slow(node, _, for_us) => (of(node), now_us + for_us, Harm::Delays),
-            // A lagging node sends calls on, and they arrive.
-            Fault::Stale(..) => (BTreeSet::new(), now_us, Harm::Delays),
-            Fault::Migrate(slot, _) => (BTreeSet::from([slot]), now_us + 10 * SECOND, Harm::DelaysSeveral),
-        };
-        let to_us = until_us.max(now_us + 2 * SECOND) + SETTLED;
-        self.windows.push(Window { slots, from_us: now_us, to_us, does });
+        let slots_of = |node| (0..16_384).filter(|slot| self.world.is_at(*slot, node)).collect::<BTreeSet<u16>>();
+        self.windows.note(self.world.now_us(), fault, 0, slots_of);
         self.world.inject(fault);
     }
 

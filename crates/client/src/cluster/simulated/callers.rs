@@ -7,6 +7,7 @@ use crate::core::Ended;
 use crate::{Command, Outcome, Reply, cmd};
 use respool_route::cluster::slot_of;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 /// What has become of a call that appends, as its caller was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,9 +125,9 @@ impl Ledger {
     }
 
     /// Compares a log with what its callers were told.
-    pub(super) fn check(&self, tag: &str, log: &str, context: &dyn std::fmt::Debug) {
+    pub(super) fn check(&self, tag: &str, log: &str, context: &dyn Display) {
         let found: Vec<u64> = log.split_terminator(';').map(|number| number.parse().expect("a number")).collect();
-        assert!(found.is_sorted(), "{context:?}: {tag} is out of order: {log}");
+        assert!(found.is_sorted(), "{context}: {tag} is out of order: {log}");
         for (number, fate) in self.fates.get(tag).into_iter().flatten() {
             let count = found.iter().filter(|found| *found == number).count();
             let is_true = match fate {
@@ -134,7 +135,7 @@ impl Ledger {
                 Fate::Once => count == 1 || count == 0 && self.lost.contains(tag),
                 Fate::Unknown => count <= 1,
             };
-            assert!(is_true, "{context:?}: {number} of {tag} was told as {fate:?} and executed {count} times: {log}");
+            assert!(is_true, "{context}: {number} of {tag} was told as {fate:?} and executed {count} times: {log}");
         }
     }
 
@@ -149,13 +150,13 @@ impl Ledger {
         deed: &Deed,
         ended: &Ended,
         is_foreign: bool,
-        context: &dyn std::fmt::Debug,
+        context: &dyn Display,
     ) -> Fate {
         let fate = match ended {
             Ended::Reply(Reply::Error(error)) => {
                 let is_redirect = ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "EXECABORT"]
                     .contains(&error.code());
-                assert!(is_redirect, "{context:?}: {error:?}");
+                assert!(is_redirect, "{context}: {error:?}");
                 Fate::Never
             }
             Ended::Reply(_) => Fate::Once,
@@ -173,7 +174,7 @@ impl Ledger {
             && fate == Fate::Once
         {
             // No node answers with the value of another caller.
-            let is_own = |value: String| assert!(value.starts_with(&keys.tag), "{context:?}: {value} of {keys:?}");
+            let is_own = |value: String| assert!(value.starts_with(&keys.tag), "{context}: {value} of {keys:?}");
             value_of(reply, context).into_iter().for_each(is_own);
         }
         if keys.is_spoilt || is_foreign {
@@ -190,46 +191,46 @@ impl Ledger {
 
 impl Keys {
     /// A reply of the node that has the slot.
-    fn take(&mut self, deed: &Deed, reply: &Reply, context: &dyn std::fmt::Debug) {
+    fn take(&mut self, deed: &Deed, reply: &Reply, context: &dyn Display) {
         let integer = || match reply {
             Reply::Integer(number) => *number,
-            other => panic!("{context:?}: {other:?}"),
+            other => panic!("{context}: {other:?}"),
         };
         match deed {
             Deed::Count => {
                 self.counter += 1;
-                assert_eq!(integer(), self.counter, "{context:?}: {self:?}");
+                assert_eq!(integer(), self.counter, "{context}: {self:?}");
             }
             Deed::Append(number) => {
                 self.length += entry(*number).len() as i64;
-                assert_eq!(integer(), self.length, "{context:?}: {self:?}");
+                assert_eq!(integer(), self.length, "{context}: {self:?}");
             }
             Deed::WriteBoth(value) => {
-                assert!(matches!(reply, Reply::Status(ok) if ok == "OK"), "{context:?}: {reply:?}");
+                assert!(matches!(reply, Reply::Status(ok) if ok == "OK"), "{context}: {reply:?}");
                 self.pair = Some(value.clone());
             }
             Deed::Read(_) => self.check_value(reply, context),
             Deed::ReadBoth => {
-                let Reply::Array(elements) = reply else { panic!("{context:?}: {reply:?}") };
+                let Reply::Array(elements) = reply else { panic!("{context}: {reply:?}") };
                 let pair: Vec<Reply> = elements.clone().collect();
-                assert_eq!(pair.len(), 2, "{context:?}");
-                assert_eq!(format!("{:?}", pair[0]), format!("{:?}", pair[1]), "{context:?}");
+                assert_eq!(pair.len(), 2, "{context}");
+                assert_eq!(format!("{:?}", pair[0]), format!("{:?}", pair[1]), "{context}");
                 self.check_value(&pair[0], context);
             }
         }
     }
 
-    fn check_value(&self, reply: &Reply, context: &dyn std::fmt::Debug) {
-        assert_eq!(value_of(reply, context), self.pair, "{context:?}: {self:?}");
+    fn check_value(&self, reply: &Reply, context: &dyn Display) {
+        assert_eq!(value_of(reply, context), self.pair, "{context}: {self:?}");
     }
 }
 
-fn value_of(reply: &Reply, context: &dyn std::fmt::Debug) -> Option<String> {
+fn value_of(reply: &Reply, context: &dyn Display) -> Option<String> {
     match reply {
         Reply::Null => None,
         // A part of what is not there.
         Reply::Bulk(text) if text.is_empty() => None,
         Reply::Bulk(text) => Some(String::from_utf8_lossy(text).into_owned()),
-        other => panic!("{context:?}: {other:?}"),
+        other => panic!("{context}: {other:?}"),
     }
 }

@@ -22,9 +22,10 @@ use crate::{Command, Config, Error, Outcome, Reply, cmd};
 use callers::{Deed, Fate, Keys, Ledger};
 use links::{KERNEL_LIMIT, Links, Simulation};
 use respool_route::cluster::{Address, RefreshTerms, slot_of};
-use respool_sim::{Fault, World, WorldTerms};
+use respool_sim::{Fault, Harm, HarmWindows, World, WorldTerms};
 use respool_testkit::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -33,8 +34,6 @@ use std::time::Duration;
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
 const DEADLINE: u64 = 5 * SECOND;
-/// A failover, its spread, and a round of questions.
-const SETTLED: u64 = 5 * SECOND;
 /// Some redirects on links of half a millisecond.
 const PROMPT: u64 = 50 * MS;
 /// The longest pause of a call, by which it may end before its deadline.
@@ -120,23 +119,6 @@ struct Caller {
     next_us: u64,
 }
 
-/// What a fault may do to calls.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Harm {
-    Fails,
-    Delays,
-    /// Those for several keys wait until all are at one place, and those behind them in a batch may be redirected in vain.
-    DelaysSeveral,
-}
-
-/// When a slot had a fault.
-struct Window {
-    slots: BTreeSet<u16>,
-    from_us: u64,
-    to_us: u64,
-    does: Harm,
-}
-
 /// A node is asked what the cluster looks like.
 struct Question {
     number: u64,
@@ -164,15 +146,13 @@ struct Run {
     questions: Vec<Question>,
     names: u64,
     numbers: u64,
-    windows: Vec<Window>,
+    windows: HarmWindows,
     ledger: Ledger,
     figures: Figures,
     seed: u64,
 }
 
 /// What a complaint names.
-#[derive(Debug)]
-#[allow(dead_code, reason = "it is printed")]
 struct About<'a> {
     seed: u64,
     now_us: u64,
@@ -180,6 +160,13 @@ struct About<'a> {
     what: What,
     deeds: &'a [(usize, Deed)],
     ended: &'a Result<Vec<Ended>, Error>,
+}
+
+impl Display for About<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, now_us, began_us, what, deeds, ended } = self;
+        write!(f, "seed {seed}: {what:?} from {began_us} us to {now_us} us: {deeds:?}: {ended:?}")
+    }
 }
 
 impl Run {
@@ -203,7 +190,7 @@ impl Run {
             questions: Vec::new(),
             names: 0,
             numbers: 0,
-            windows: Vec::new(),
+            windows: HarmWindows::default(),
             ledger: Ledger::default(),
             figures: Figures::default(),
             seed,
@@ -381,7 +368,7 @@ impl Run {
             deeds: &call.deeds,
             ended: result,
         };
-        assert_eq!(ended.len(), call.deeds.len(), "{about:?}");
+        assert_eq!(ended.len(), call.deeds.len(), "{about}");
         let mut fates = Vec::new();
         for ((at, deed), ended) in call.deeds.iter().zip(&ended) {
             let keys = &mut self.callers[number].keys[*at];
@@ -431,14 +418,7 @@ impl Run {
         let took_us = now_us - call.began_us;
         let is_several =
             call.deeds.len() > 1 || !matches!(call.deeds[0].1, Deed::Count | Deed::Append(_) | Deed::Read(_));
-        let had = |harms: &[Harm]| {
-            self.windows.iter().any(|window| {
-                harms.contains(&window.does)
-                    && call.slots.iter().any(|slot| window.slots.contains(slot))
-                    && window.from_us <= now_us
-                    && call.began_us <= window.to_us
-            })
-        };
+        let had = |harms: &[Harm]| self.windows.had(harms, &call.slots, call.began_us, now_us);
         let about = || format!("seed {}: {took_us} us at {now_us}: {:?}: {result:?}", self.seed, call.deeds);
         let may_be_late = had(&[Harm::Fails, Harm::Delays]) || is_several && had(&[Harm::DelaysSeveral]);
         assert!(may_be_late || took_us <= PROMPT, "late without a fault: {}", about());
@@ -510,25 +490,13 @@ impl Run {
     fn inject(&mut self, fault: Fault) {
         let now_us = self.now();
         // What a replica answers is late or lost with it.
-        let of = |node: usize| {
+        let slots_of = |node: usize| {
             let world = &self.links.world;
             let primary = if self.reads == Reads::Primary { node } else { world.primary_of(node) };
             let is_hit = |slot: &u16| world.is_at(*slot, node) || world.is_at(*slot, primary);
             (0..16_384).filter(is_hit).collect::<BTreeSet<u16>>()
         };
-        let (slots, until_us, does) = match fault {
-            Fault::Crash(node, for_us) | Fault::Unreachable(node, for_us) | Fault::Isolated(node, for_us) => {
-                (of(node), now_us + for_us, Harm::Fails)
-            }
-            Fault::HalfOpen(node) => (of(node), now_us + KERNEL_LIMIT, Harm::Fails),
-            Fault::Disconnect(node) | Fault::RestartEmpty(node) => (of(node), now_us, Harm::Fails),
-            Fault::Slow(node, _, for_us) => (of(node), now_us + for_us, Harm::Delays),
-            // A lagging node sends calls on, and they arrive.
-            Fault::Stale(..) => (BTreeSet::new(), now_us, Harm::Delays),
-            Fault::Migrate(slot, _) => (BTreeSet::from([slot]), now_us + 10 * SECOND, Harm::DelaysSeveral),
-        };
-        let to_us = until_us.max(now_us + 2 * SECOND) + SETTLED;
-        self.windows.push(Window { slots, from_us: now_us, to_us, does });
+        self.windows.note(now_us, fault, KERNEL_LIMIT, slots_of);
         self.links.inject(fault);
     }
 

@@ -204,9 +204,10 @@ impl Config {
         self
     }
 
-    /// After how long a silence a shared connection is replaced: nothing has come on it though a request waited for its reply all that time, and
-    /// the time of a call is over. [`SILENCE`](crate::limits::SILENCE) unless set, `None` for never. What waits for replies ends with
-    /// [`Outcome::MaybeExecuted`](crate::Outcome::MaybeExecuted), or is sent again if that changes nothing. It should be longer than the longest request keeps the server.
+    /// After how long a silence a shared connection is replaced: nothing has come on it though a request waited for its reply all that
+    /// time, and the time of a call is over. 30 seconds unless set (`limits::SILENCE`), `None` for never. What waits for replies ends with
+    /// [`Outcome::MaybeExecuted`](crate::Outcome::MaybeExecuted), or is sent again if that changes nothing. It should be longer than the
+    /// longest request keeps the server.
     #[must_use]
     pub fn silence(mut self, limit: Option<Duration>) -> Self {
         self.silence = limit;

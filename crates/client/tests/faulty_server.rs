@@ -1,4 +1,5 @@
 //! Against a server that is written here: byte by byte, in pieces, silent, closing in the middle, pushing in between, refusing.
+//! Long because each way to misbehave is a test of its own on one server.
 
 use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reply, cmd};
 use respool_connection::ReconnectTerms;

@@ -1,9 +1,9 @@
 //! Finds a connection on which nothing comes any more though nothing has closed it: a middlebox has forgotten it, or a cable is out.
 //!
-//! There is no timer for it. A call whose time is over without its reply knows since when it has waited, and whether anything has come for anybody
-//! meanwhile. What such calls have found one after the other adds up to how long the connection has been silent with a request on it.
+//! There is no timer for it. A call whose time is over without its reply knows since when it has waited, and whether anything has come
+//! for any call meanwhile. What such calls have found one after the other adds up to how long the connection has been silent with a request on it.
 //!
-//! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is read by nobody.
+//! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is not read.
 
 use super::{Core, State, Wakes};
 

@@ -59,8 +59,8 @@ fn keys_of_several_engines_are_joined_or_refused() -> io::Result<()> {
     loop {
         let reply = client.command(&["SCAN", &cursor])?;
         let parts = elements(&reply);
-        seen.extend(elements(&parts[1]).into_iter().map(<[u8]>::to_vec));
-        cursor = String::from_utf8_lossy(&parts[0]).split("\r\n").nth(1).unwrap_or("0").to_owned();
+        seen.extend(elements(parts[1]).into_iter().map(<[u8]>::to_vec));
+        cursor = String::from_utf8_lossy(parts[0]).split("\r\n").nth(1).unwrap_or("0").to_owned();
         if cursor == "0" {
             break;
         }

@@ -26,6 +26,8 @@ fn large_reply() -> Vec<u8> {
 struct Node {
     backend: FakeBackend,
     withholds: Arc<AtomicBool>,
+    /// How often it has begun to do so.
+    withheld: Arc<AtomicUsize>,
     port: Arc<OnceLock<u16>>,
 }
 
@@ -33,9 +35,12 @@ impl Node {
     fn start(other: impl Fn(&Received) -> Act + Send + Sync + 'static) -> Self {
         let (withholds, port) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
         let (is_withholding, own_port) = (Arc::clone(&withholds), Arc::clone(&port));
+        let withheld = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&withheld);
         let backend = FakeBackend::start(move |request| match (&*request.command(), request.key()) {
             ("GET", b"big") if is_withholding.load(Ordering::SeqCst) => {
-                Act::Bytes(large_reply()[..SENT_AT_ONCE].to_vec())
+                counted.fetch_add(1, Ordering::SeqCst);
+                Act::Skip
             }
             ("GET", b"big") => Act::Bytes(large_reply()),
             ("CLUSTER", _) => {
@@ -48,7 +53,7 @@ impl Node {
         let backend = backend.unwrap();
         let Address::Tcp(address) = backend.address() else { panic!("no TCP") };
         port.set(address.port()).unwrap();
-        Self { backend, withholds, port }
+        Self { backend, withholds, withheld, port }
     }
 
     fn config(&self, scheme: &str) -> Config {
@@ -64,6 +69,15 @@ impl Node {
     fn asked(&self, command: &str, key: &[u8]) -> Vec<usize> {
         let is_it = |request: &&Received| request.command() == command && request.key() == key;
         self.backend.received().iter().filter(is_it).map(|request| request.connection).collect()
+    }
+
+    /// Sends the first part of the large reply that it withholds, which it had done so often before. Returns the connection.
+    fn begin_large_reply(&self, before: usize) -> usize {
+        let is_withheld = || Ok(self.withheld.load(Ordering::SeqCst) > before);
+        wait_until("the reply is withheld", PATIENCE, is_withheld).unwrap();
+        let connection = *self.asked("GET", b"big").last().unwrap();
+        self.backend.blurt_on(connection, &large_reply()[..SENT_AT_ONCE]);
+        connection
     }
 
     /// Waits until it has been asked so often.
@@ -97,6 +111,7 @@ fn small_calls_do_not_wait_behind_a_large_reply() {
         for is_task in [false, true] {
             node.withholds.store(true, Ordering::SeqCst);
             let before = node.asked("GET", b"big").len();
+            let withheld = node.withheld.load(Ordering::SeqCst);
             let other = client.clone();
             let large = thread::spawn(move || {
                 let call = other.call::<Vec<u8>>(cmd("GET").key("big"));
@@ -104,6 +119,7 @@ fn small_calls_do_not_wait_behind_a_large_reply() {
                 if is_task { runtime().block_on(call) } else { call.wait() }
             });
             node.wait_for("GET", b"big", before + 1);
+            let connection = node.begin_large_reply(withheld);
             for key in ["a", "b", "c"] {
                 let expected = format!("value-of-{key}").into_bytes();
                 assert_eq!(get(&client, key).unwrap(), expected);
@@ -112,7 +128,6 @@ fn small_calls_do_not_wait_behind_a_large_reply() {
             }
             assert!(!large.is_finished());
             node.withholds.store(false, Ordering::SeqCst);
-            let connection = *node.asked("GET", b"big").last().unwrap();
             node.backend.blurt_on(connection, &large_reply()[SENT_AT_ONCE..]);
             let value = large.join().unwrap().unwrap();
             assert_eq!(value[..], large_reply()[format!("${LARGE}\r\n").len()..][..LARGE]);

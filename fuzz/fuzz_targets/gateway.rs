@@ -217,6 +217,8 @@ fn config(shape: u8) -> Config {
         integrity,
         flush: if shape & 32 != 0 { FlushPolicy::Adaptive { delay_us_max: 200 } } else { FlushPolicy::Immediate },
         allows_admin: true,
+        is_server: shape & 36 == 32,
+        trusts_clients: shape & 44 == 40,
         subscriptions: respool_proxy::SubscriptionTerms::default(),
         lanes: LaneLimits {
             mode: PoolMode::ALL[usize::from(shape & 3) % 3].0,

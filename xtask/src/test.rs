@@ -34,12 +34,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
     step("build without sockets", build_without_sockets)?;
     step("build with the oldest toolchain", build_with_oldest_toolchain)?;
     step("build with fewer features", build_with_fewer_features)?;
+    step("fuzz targets build", fuzz::build)?;
     step("dependencies", check_dependencies)?;
     // The binary is built before the tests that run it.
     step("build", || cargo(&["build", "--locked", "--package", "respool"]))?;
     step("tests", || cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]))?;
     step("tidy", || tidy::run(&tidy::Options {}))?;
-    step("fuzz targets build", fuzz::build)?;
     step("attribution", || attribution::run(&options.attribution))?;
     Ok("all checks and tests passed".into())
 }

@@ -64,7 +64,13 @@ impl InfoCache {
 
     /// Forgets all replies.
     pub(crate) fn forget(&mut self) {
-        self.ledger.account(self.said.drain(..).map(|said| said.held_bytes()).sum(), 0);
+        self.ledger.account(self.held_bytes(), 0);
+        self.said.clear();
+    }
+
+    /// What is accounted for them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.said.iter().map(Said::held_bytes).sum()
     }
 
     /// The last reply to such a request.
@@ -103,8 +109,7 @@ mod tests {
         words.note(&asked("large"), large.as_bytes(), 1);
         assert_eq!(words.said.len(), INFO_KEPT_MAX);
         assert!(words.find(&asked("large")).is_none() && words.find(&asked("0")).is_none());
-        let held: usize = words.said.iter().map(Said::held_bytes).sum();
-        assert_eq!(words.ledger.held_bytes(), held);
+        assert_eq!(words.ledger.held_bytes(), words.held_bytes());
         words.note(&asked("none"), b"$0\r\n\r\n", 1);
         assert!(words.find(&asked("none")).is_none());
         words.forget();

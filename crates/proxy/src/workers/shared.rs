@@ -134,6 +134,11 @@ impl Shared {
         self.counters.iter().enumerate().map(|(place, counters)| (WorkerId::new(place), counters))
     }
 
+    /// Bytes of replies to INFO that are remembered, which are accounted as held although no client waits for them.
+    pub fn info_cache_bytes(&self) -> usize {
+        self.last_words().held_bytes()
+    }
+
     pub(crate) fn last_words(&self) -> MutexGuard<'_, InfoCache> {
         self.last_words.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,6 +10,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -24,9 +25,14 @@ use crate::session::Session;
 /// How long a queue that is full is left alone. The socket is not read meanwhile.
 const FULL: Duration = Duration::from_millis(10);
 
+/// How often it is tried before a text is given up.
+const FULL_TRIES: usize = 100;
+
 /// Shows what comes above the line that is typed.
 pub(crate) struct Arrivals {
     texts: SyncSender<String>,
+    /// How many texts did not fit since one did.
+    unshown: AtomicUsize,
 }
 
 impl Arrivals {
@@ -39,7 +45,7 @@ impl Arrivals {
                 && printer.print(text).is_ok()
             {}
         })?;
-        Ok(Self { texts })
+        Ok(Self { texts, unshown: AtomicUsize::new(0) })
     }
 
     /// Does `read`, and shows meanwhile what comes.
@@ -70,13 +76,36 @@ impl Arrivals {
     }
 
     /// A text that does not fit for a second is not shown: the shell's user is not there to read it, and the line ends in time.
+    /// The next one that fits says how many were not.
     fn queue(&self, mut text: String) {
-        for _ in 0..100 {
+        match self.unshown.load(Ordering::Relaxed) {
+            0 => {}
+            unshown => text.insert_str(0, &format!("({unshown} not shown: the terminal was full)\n")),
+        }
+        for _ in 0..FULL_TRIES {
             match self.texts.try_send(text) {
                 Err(TrySendError::Full(back)) => text = back,
-                _ => return,
+                _ => return self.unshown.store(0, Ordering::Relaxed),
             }
             thread::sleep(FULL);
         }
+        self.unshown.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_full_terminal_does_not_show_is_counted() {
+        let (texts, shown) = sync_channel(1);
+        let arrivals = Arrivals { texts, unshown: AtomicUsize::new(0) };
+        ["1", "2", "3"].into_iter().for_each(|text| arrivals.queue(text.to_owned()));
+        assert_eq!(shown.recv().as_deref(), Ok("1"));
+        arrivals.queue("4".to_owned());
+        assert_eq!(shown.recv().as_deref(), Ok("(2 not shown: the terminal was full)\n4"));
+        arrivals.queue("5".to_owned());
+        assert_eq!(shown.recv().as_deref(), Ok("5"));
     }
 }

@@ -11,8 +11,10 @@
 use libfuzzer_sys::fuzz_target;
 use respool_command::{EventClasses, Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::{
-    Action, ConnId, Credentials, DialFailure, Endpoint, FlushPolicy, Machine, Now, Peer, Service, ServiceAction, WorkerId,
+    Action, ConnId, Credentials, DialFailure, Endpoint, FlushPolicy, Machine, Now, Peer, Service, ServiceAction,
+    WorkerId,
 };
+use respool_proxy::limits::RETURN_US_MAX;
 use respool_proxy::{
     Access, AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, Mail, NodeConfig, PoolMode, ProcessBudget,
     ProcessFacts, Reconnects, Shared, Timeouts, UserLimits, Worker, WorkerSetup,
@@ -143,7 +145,10 @@ fn routes(names: &[String]) -> (Arc<Topology>, Routes) {
     };
     let (most, rest) = names.split_at(names.len() - 1);
     let (main, other) = (of(most), of(rest));
-    let pools = vec![Pool::plain("main", Arc::clone(&main)), Pool { first: NodePlace::new(most.len()), ..Pool::plain("other", other) }];
+    let pools = vec![
+        Pool::plain("main", Arc::clone(&main)),
+        Pool { first: NodePlace::new(most.len()), ..Pool::plain("other", other) },
+    ];
     let route = Route {
         name: "x".into(),
         when: When { prefix: b"x:".as_slice().into(), ..When::default() },
@@ -494,6 +499,8 @@ impl World {
             self.settle(usize::MAX);
         }
         self.lose_nodes();
+        // What was popped for a client that has left is tried to be put back for longer.
+        self.begin(RETURN_US_MAX);
         for _ in 0..5 {
             self.begin(100_000);
             self.refuse_dials();
@@ -564,7 +571,7 @@ fn reply_to(args: Args<'_>, queued: &mut Option<usize>, is_old: bool) -> Option<
         ("MGET", None) => {
             [format!("*{}\r\n", args.len() - 1).into_bytes(), b"$1\r\nv\r\n".repeat(args.len() - 1)].concat()
         }
-        ("DEL" | "INCR" | "PUBLISH" | "WAIT", None) => b":1\r\n".to_vec(),
+        ("DEL" | "INCR" | "LPUSH" | "PUBLISH" | "RPUSH" | "WAIT", None) => b":1\r\n".to_vec(),
         ("CLIENT", None) => b":1\r\n".to_vec(),
         ("BLPOP", None) => [b"*2\r\n".to_vec(), bulk(args.at(1)), bulk(b"v")].concat(),
         ("SCAN", None) => b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n".to_vec(),

@@ -24,11 +24,14 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    let text = file::text(&users);
-    let again = file::users(&text, "f", false);
-    // Redis' format has no way to say blanks, and quotes within a selector mean something else when they are read again.
-    if data.iter().all(|byte| matches!(byte, b'\n' | b' '..=b'~') && !b"\"'\\".contains(byte)) {
-        assert_eq!(file::text(&again.expect("it is our own")), text);
+    match file::savable_text(&users) {
+        Ok(text) => {
+            let again = file::users(&text, "f", false).expect("it is our own");
+            assert_eq!(file::text(&again), text);
+        }
+        // Quotes within a selector mean something else when they are read again, blanks are trimmed, and an
+        // argument that ends with a parenthesis ends a selector.
+        Err(_) => assert!(data.iter().any(|byte| !matches!(byte, b'\n' | b' '..=b'~') || b"\"'\\)".contains(byte))),
     }
     let args = request.as_args();
     for name in [&b"a"[..], b"b", b"default"] {

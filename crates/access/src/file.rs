@@ -21,6 +21,27 @@ pub fn text(users: &Users) -> Vec<u8> {
     text
 }
 
+/// The same text, if it makes these users again. A pattern of a selector that ends with `)` would end the selector, and quotes in
+/// one mean something else when they are read again: a file with such a line gives other rights, or is not taken at the next start.
+///
+/// # Errors
+/// Which user has rules that the format cannot express.
+pub fn savable_text(users: &Users) -> Result<Vec<u8>, String> {
+    let cannot_be_told = |user: &User| {
+        let name = shown(user.name()).replace(|c: char| c.is_control(), " ");
+        format!(
+            "ERR the rules of user '{name}' cannot be written in the format of an ACL file: a pattern of a selector has a quote or ends with ')'"
+        )
+    };
+    for user in users.iter() {
+        let again = self::users(&line(user), "", false).map_err(|_| cannot_be_told(user))?;
+        if !again.user(user.name()).is_some_and(|again| line(again) == line(user) && again.has_patterns_of(user)) {
+            return Err(cannot_be_told(user));
+        }
+    }
+    Ok(text(users))
+}
+
 /// One line of the file, which `ACL LIST` shows as well.
 pub(crate) fn line(user: &User) -> Vec<u8> {
     [b"user ", user.name(), b" ", &user.rules()].concat()
@@ -155,6 +176,18 @@ mod tests {
         let again = super::users(&written, "f", false).expect("the file is our own");
         assert_eq!(text(&again), written);
         assert!(again.authenticate(b"a", b"two").is_some() && again.authenticate(b"b", b"any").is_none());
+    }
+
+    #[test]
+    fn what_would_give_other_rights_is_not_written() {
+        let rules: [&[u8]; 4] = [b"(&c) +get)", b"(~a +get &c))", br#"("~a\"" +get)"#, br#"("~a\x29" +get)"#];
+        for rule in rules {
+            let users = Users::new().with_rules(b"a", &[rule]).expect("the rule is valid");
+            let error = savable_text(&users).expect_err("they cannot be told");
+            assert!(error.starts_with("ERR the rules of user 'a' cannot be written"), "{error}");
+        }
+        let users = Users::new().with_rules(b"a", &[b"~a)", b"(+get ~b)", b"&c)"]).expect("the rules are valid");
+        assert_eq!(savable_text(&users), Ok(text(&users)));
     }
 
     #[test]

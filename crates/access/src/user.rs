@@ -75,6 +75,13 @@ impl User {
         self.name == other.name && self.born == other.born
     }
 
+    /// Whether both have the same patterns of keys and channels, in the same selectors.
+    pub(crate) fn has_patterns_of(&self, other: &Self) -> bool {
+        let mut pairs = std::iter::once((&self.root, &other.root)).chain(self.selectors.iter().zip(&other.selectors));
+        self.selectors.len() == other.selectors.len()
+            && pairs.all(|(one, two)| one.keys == two.keys && one.channels == two.channels)
+    }
+
     /// Whether it may log in.
     pub fn is_enabled(&self) -> bool {
         self.is_enabled

@@ -222,9 +222,14 @@ impl<E: Execute> Env<E> {
             // The file is the other process's.
             return self.refuse(index, error_text::HANDED_OVER.as_bytes());
         }
-        match access.save(|users| access.outside().write_acl_file(&file::text(users))) {
+        let mut words = error_text::ACL_FILE_NOT_SAVED.to_owned();
+        let saved = access.save(|users| {
+            let text = file::savable_text(users).inspect_err(|why| words.clone_from(why))?;
+            access.outside().write_acl_file(&text)
+        });
+        match saved {
             Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
-            Err(_) => return self.refuse(index, error_text::ACL_FILE_NOT_SAVED.as_bytes()),
+            Err(_) => return self.refuse(index, words.as_bytes()),
         }
         Flow::Next
     }

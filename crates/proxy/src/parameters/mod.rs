@@ -195,7 +195,10 @@ impl<E: Execute> Env<E> {
 
     fn rewrite_parameters(&mut self, index: ClientId) -> Flow {
         let access = Arc::clone(&self.shared.access);
-        let users = access.outside().acl_file().is_none().then(|| file::text(&self.users));
+        let users = match access.outside().acl_file().is_none().then(|| file::savable_text(&self.users)).transpose() {
+            Ok(users) => users,
+            Err(words) => return self.refuse(index, words.as_bytes()),
+        };
         match self.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref() }) {
             Ok(_) => {
                 self.answer(index, |reply| reply.raw(respool_wire::replies::OK));

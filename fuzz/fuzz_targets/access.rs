@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use respool_access::{Users, answer, file};
+use respool_access::{Users, answer, difference, file};
 use respool_command::{KeyPositions, resolve};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -24,15 +24,20 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
+    let has_odd_bytes = || data.iter().any(|byte| !matches!(byte, b'\n' | b' '..=b'~'));
     match file::savable_text(&users) {
         Ok(text) => {
             let again = file::users(&text, "f", false).expect("it is our own");
-            assert_eq!(file::text(&again), text);
+            assert_eq!(file::text(&again), file::text(&users));
         }
-        // Quotes within a selector mean something else when they are read again, blanks are trimmed, and an
-        // argument that ends with a parenthesis ends a selector.
-        Err(_) => assert!(data.iter().any(|byte| !matches!(byte, b'\n' | b' '..=b'~') || b"\"'\\)".contains(byte))),
+        // A rule ends at a blank.
+        Err(_) => assert!(has_odd_bytes() || data.contains(&b'|')),
     }
+    // Words that are split with quotes can be any text.
+    assert!(file::directives(&users).is_ok() || has_odd_bytes());
+    let successor = difference::applied(&Users::new(), &difference::between(&Users::new(), &users)).expect("it is our own");
+    assert!(difference::between(&users, &successor).is_empty(), "every user is as it was");
+    let _ = difference::applied(&users, data);
     let args = request.as_args();
     for name in [&b"a"[..], b"b", b"default"] {
         let mut out = Vec::new();

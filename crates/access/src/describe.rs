@@ -64,7 +64,7 @@ impl Selector {
 
     /// The categories that say most of the set, in the order in which they fit: each time the one that has the fewest
     /// commands that would be wrong, and of those the one with the most that are right.
-    fn categories(&self, is_additive: bool) -> Vec<(Categories, &'static str)> {
+    pub(crate) fn categories(&self, is_additive: bool) -> Vec<(Categories, &'static str)> {
         let mut left = self.commands;
         let mut chosen: Vec<(Categories, &'static str)> = Vec::new();
         loop {

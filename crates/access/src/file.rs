@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::exact::quoted;
 use crate::limits::USERS_MAX;
 use crate::rule::{RuleError, joined};
-use crate::text::{before_nul, has_space};
+use crate::text::{before_nul, has_space, split_quoted};
 use crate::user::User;
 use crate::users::Users;
 
@@ -21,25 +22,55 @@ pub fn text(users: &Users) -> Vec<u8> {
     text
 }
 
-/// The same text, if it makes these users again. A pattern of a selector that ends with `)` would end the selector, and quotes in
-/// one mean something else when they are read again: a file with such a line gives other rights, or is not taken at the next start.
+/// The text of a file that makes exactly these users. A line is the one of [`text`] where that makes its user again, as Redis' own does
+/// mostly; otherwise its rules are those of [`crate::exact`], which Redis reads as well. Rules are separated by blanks, so that one with a
+/// blank cannot be told.
 ///
 /// # Errors
 /// Which user has rules that the format cannot express.
 pub fn savable_text(users: &Users) -> Result<Vec<u8>, String> {
-    let cannot_be_told = |user: &User| {
-        let name = shown(user.name()).replace(|c: char| c.is_control(), " ");
-        format!(
-            "ERR the rules of user '{name}' cannot be written in the format of an ACL file: a pattern of a selector has a quote or ends with ')'"
-        )
+    let read = |line: &[u8], name: &[u8]| Some(User::clone(self::users(line, "", false).ok()?.user(name)?));
+    let exact = |user: &User| [b"user ", user.name(), b" ", &*user.exact_rules().join(&b' ')].concat();
+    written(users, "an ACL file", read, exact)
+}
+
+/// The `user` lines of a configuration file that make exactly these users. Its words are split with quotes, and its bytes are UTF-8.
+///
+/// # Errors
+/// Which user has rules that the format cannot express.
+pub fn directives(users: &Users) -> Result<Vec<u8>, String> {
+    let read = |line: &[u8], _: &[u8]| {
+        let words = split_quoted(line).filter(|words| words.iter().all(|word| std::str::from_utf8(word).is_ok()))?;
+        let [keyword, name, rules @ ..] = words.as_slice() else { return None };
+        let rules = joined(rules.iter().map(Vec::as_slice)).ok().filter(|_| keyword == b"user")?;
+        User::new(name, false).apply(rules.iter().map(|rule| rule.as_slice())).ok()
     };
+    let exact = |user: &User| {
+        let rules: Vec<Vec<u8>> = user.exact_rules().iter().map(|rule| quoted(rule)).collect();
+        [b"user ", &*quoted(user.name()), b" ", &*rules.join(&b' ')].concat()
+    };
+    written(users, "a configuration file", read, exact)
+}
+
+/// A line for each user that `read` makes that user of: the short one, or the exact one.
+fn written(
+    users: &Users,
+    format: &str,
+    read: impl Fn(&[u8], &[u8]) -> Option<User>,
+    exact: impl Fn(&User) -> Vec<u8>,
+) -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
     for user in users.iter() {
-        let again = self::users(&line(user), "", false).map_err(|_| cannot_be_told(user))?;
-        if !again.user(user.name()).is_some_and(|again| line(again) == line(user) && again.has_patterns_of(user)) {
-            return Err(cannot_be_told(user));
-        }
+        let makes_it = |line: &Vec<u8>| read(line, user.name()).is_some_and(|made| made.is_as(user));
+        let short = Some(line(user)).filter(makes_it);
+        let Some(line) = short.or_else(|| Some(exact(user)).filter(makes_it)) else {
+            let name = shown(user.name()).replace(|c: char| c.is_control(), " ");
+            return Err(format!("ERR the rules of user '{name}' cannot be written in the format of {format}"));
+        };
+        text.extend_from_slice(&line);
+        text.push(b'\n');
     }
-    Ok(text(users))
+    Ok(text)
 }
 
 /// One line of the file, which `ACL LIST` shows as well.
@@ -178,16 +209,54 @@ mod tests {
         assert!(again.authenticate(b"a", b"two").is_some() && again.authenticate(b"b", b"any").is_none());
     }
 
+    /// A user of these rules, and the one that the text of each format makes.
+    fn written_and_read(rules: &[&[u8]]) -> [Result<bool, String>; 2] {
+        let users = Users::new().with_rules(b"a", rules).expect("the rules are valid");
+        let user = users.user(b"a").expect("it was made");
+        let saved = savable_text(&users).map(|text| {
+            let again = super::users(&text, "f", false).expect("it is our own");
+            again.user(b"a").is_some_and(|again| again.is_as(user))
+        });
+        let configured = directives(&users).map(|text| {
+            let text = String::from_utf8(text).expect("it is text");
+            let line = text.lines().find(|line| line.starts_with("user a ")).expect("there is a line for each");
+            let words = split_quoted(line.as_bytes()).expect("quotes are closed");
+            let rules: Vec<&[u8]> = words[2..].iter().map(Vec::as_slice).collect();
+            let again = Users::new().with_rules(b"a", &rules).expect("it is our own");
+            again.user(b"a").is_some_and(|again| again.is_as(user))
+        });
+        [saved, configured]
+    }
+
     #[test]
-    fn what_would_give_other_rights_is_not_written() {
-        let rules: [&[u8]; 4] = [b"(&c) +get)", b"(~a +get &c))", br#"("~a\"" +get)"#, br#"("~a\x29" +get)"#];
-        for rule in rules {
-            let users = Users::new().with_rules(b"a", &[rule]).expect("the rule is valid");
-            let error = savable_text(&users).expect_err("they cannot be told");
-            assert!(error.starts_with("ERR the rules of user 'a' cannot be written"), "{error}");
+    fn what_is_written_gives_the_same_rights() {
+        let rules: [&[&[u8]]; 9] = [
+            &[b"(&c) +get)"],
+            &[b"(~a +get &c))"],
+            &[br#"("~a\"" +get)"#],
+            &[br#"("~a\x29" +get)"#],
+            &[b"~a)", b"(+get ~b)", b"&c)"],
+            &[b"~a\"b", b"&'c'", b"~\\"],
+            &[b"%RW~*", b"~a"],
+            &[b"+@all", b"-@dangerous", b"+info"],
+            &[b"(+get|) ~a)", b"+set|)"],
+        ];
+        for rules in rules {
+            assert_eq!(written_and_read(rules), [Ok(true), Ok(true)], "{}", rules.join(&b' ').escape_ascii());
         }
-        let users = Users::new().with_rules(b"a", &[b"~a)", b"(+get ~b)", b"&c)"]).expect("the rules are valid");
-        assert_eq!(savable_text(&users), Ok(text(&users)));
+        let plain = Users::new().with_rules(b"a", &[b"on", b"~a:*", b"+@read", b"(+set ~b)"]).expect("the rules are valid");
+        assert_eq!((savable_text(&plain), directives(&plain)), (Ok(text(&plain)), Ok(text(&plain))), "as Redis writes them");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused() {
+        let [file, configuration] = written_and_read(&[b"+get|a b"]);
+        let error = file.expect_err("a rule ends at a blank");
+        assert!(error.starts_with("ERR the rules of user 'a' cannot be written in the format of an ACL file"), "{error}");
+        assert_eq!(configuration, Ok(true));
+        let [file, configuration] = written_and_read(&[b"~\xff"]);
+        assert_eq!(file, Ok(true));
+        assert!(configuration.is_err(), "what is read is text in UTF-8");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub mod answer;
 mod commands;
 mod describe;
 pub mod difference;
+mod exact;
 pub mod file;
 pub mod limits;
 mod log;

@@ -59,12 +59,17 @@ impl KeyPattern {
 
     /// Appends the rule.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(match (self.rights.read, self.rights.write) {
+        out.extend_from_slice(self.sign());
+        out.extend_from_slice(&self.glob);
+    }
+
+    /// What the rule begins with.
+    pub(crate) fn sign(&self) -> &'static [u8] {
+        match (self.rights.read, self.rights.write) {
             (true, false) => b"%R~",
             (false, true) => b"%W~",
             _ => b"~",
-        });
-        out.extend_from_slice(&self.glob);
+        }
     }
 }
 

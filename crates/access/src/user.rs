@@ -75,11 +75,12 @@ impl User {
         self.name == other.name && self.born == other.born
     }
 
-    /// Whether both have the same patterns of keys and channels, in the same selectors.
-    pub(crate) fn has_patterns_of(&self, other: &Self) -> bool {
-        let mut pairs = std::iter::once((&self.root, &other.root)).chain(self.selectors.iter().zip(&other.selectors));
-        self.selectors.len() == other.selectors.len()
-            && pairs.all(|(one, two)| one.keys == two.keys && one.channels == two.channels)
+    /// Whether both may log in with the same, and may do the same then.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        self.name == other.name
+            && (self.is_enabled, self.needs_no_password) == (other.is_enabled, other.needs_no_password)
+            && (self.sanitize, &self.passwords) == (other.sanitize, &other.passwords)
+            && (&self.root, &self.selectors) == (&other.root, &other.selectors)
     }
 
     /// Whether it may log in.

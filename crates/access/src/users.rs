@@ -198,7 +198,30 @@ impl Users {
         self.with_user(user)
     }
 
-    pub(crate) fn with_user(&self, user: User) -> Self {
+    /// With these users in the places of those of the same names, and without those others.
+    ///
+    /// # Errors
+    /// The default user is among the others, or there would be too many.
+    pub(crate) fn with_changes<'a>(
+        &self,
+        changed: impl Iterator<Item = Arc<User>>,
+        mut gone: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Self, ChangeError> {
+        let mut by_name = self.by_name.clone();
+        by_name.extend(changed.map(|user| (user.name().into(), user)));
+        if gone.any(|name| {
+            by_name.remove(name);
+            before_nul(name) == DEFAULT_USER
+        }) {
+            return Err(ChangeError::Default);
+        }
+        if by_name.len() > USERS_MAX {
+            return Err(ChangeError::TooMany);
+        }
+        Ok(Self { epoch: self.epoch + 1, ..Self::of(by_name, self.is_all_channels_by_default) })
+    }
+
+    fn with_user(&self, user: User) -> Self {
         let mut next = self.clone();
         let user = Arc::new(user);
         if user.name() == DEFAULT_USER {

@@ -543,6 +543,9 @@ fn a_rewritten_file_starts_the_same_server() {
         "KEA",
     ];
     assert_eq!(ask(&mut client, &set), "+OK\r\n");
+    // Words of the file are split with quotes, which a line of an ACL file is not.
+    let odd = ["ACL", "SETUSER", "odd", "on", "nopass", "~'a", "%W~\"b", "+@all", "-@dangerous", "+info", "(+get \"~c)\")"];
+    assert_eq!(ask(&mut client, &odd), "+OK\r\n");
     assert_eq!(ask(&mut client, &["CONFIG", "REWRITE"]), "+OK\r\n");
     let before = pairs(&mut client, &["*"]);
     let text = fs::read_to_string(server.file("redis.conf")).expect("it is there");
@@ -560,6 +563,19 @@ fn a_rewritten_file_starts_the_same_server() {
     assert_eq!(ask(&mut client, &["AUTH", "second"]), "+OK\r\n");
     assert_eq!(pairs(&mut client, &["*"]), before);
     assert_eq!(ask(&mut client, &["AUTH", "ann", "pw"]), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["AUTH", "odd", "any"]), "+OK\r\n");
+    let may = |client: &mut Client, words: &[&str]| !ask(client, words).starts_with("-NOPERM");
+    for (words, is_permitted) in [
+        (&["GET", "'a"][..], true),
+        (&["SET", "\"b", "v"], true),
+        (&["GET", "\"b"], false),
+        (&["GET", "c)"], true),
+        (&["SET", "c)", "v"], false),
+        (&["INFO"], true),
+        (&["KEYS", "'a"], false),
+    ] {
+        assert_eq!(may(&mut client, words), is_permitted, "{words:?}");
+    }
 }
 
 #[test]

@@ -181,6 +181,9 @@ fn users_that_were_changed_and_not_saved_go_over() {
     {
         assert!(!client.ask(words).expect("a reply").starts_with('-'), "{words}");
     }
+    // As a line of an ACL file that would be the right to write every key: the first parenthesis would end the selector.
+    let odd = ["ACL", "SETUSER", "odd", "on", "nopass", "~*", r#"("~q)" +@write +eval|x)"#, r#"(+set "~'p\"")"#];
+    assert_eq!(client.command(&odd).expect("a reply"), b"+OK\r\n");
     // Twice: what was not saved is not saved by going over once.
     settings("[users.more]\nrules = \"on nopass ~* +@all\"\n");
     for _ in 0..2 {
@@ -195,6 +198,11 @@ fn users_that_were_changed_and_not_saved_go_over() {
         assert_eq!(client.ask("GET m:k").expect("a reply"), "$-1\r\n");
         assert_eq!(client.ask("SET n:k v").expect("a reply"), "+OK\r\n");
         assert!(client.ask("SET m:k v").expect("a reply").starts_with("-NOPERM"));
+        assert_eq!(client.ask("AUTH odd x").expect("a reply"), "+OK\r\n");
+        for (key, is_permitted) in [("'p\"", true), ("q)", true), ("p", false), ("q", false)] {
+            let reply = client.command(&["SET", key, "v"]).expect("a reply");
+            assert_eq!(reply.starts_with(b"+OK"), is_permitted, "{key} {}", reply.escape_ascii());
+        }
         before = next;
     }
     assert!(before.end().iter().all(|line| !line.contains("secret-of-made")));

@@ -3,7 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to make the files that Redis reads")]
 
 use respool_access::{Users, file};
-use respool_testkit::{Rng, TempDir};
+use respool_command::lookup_full;
+use respool_testkit::{Client, Rng, TempDir};
+use std::path::Path;
 
 use crate::{ask_all, in_order, list_of, reference_server, request, scale};
 
@@ -31,6 +33,38 @@ fn line(rng: &mut Rng) -> Vec<u8> {
     line
 }
 
+fn load(client: &mut Client, path: &Path, text: &[u8]) {
+    std::fs::write(path, text).expect("the file can be written");
+    let reply = ask_all(client, &[request(["ACL", "LOAD"])]).remove(0);
+    assert_eq!(reply, b"+OK\r\n", "{}: {}", text.escape_ascii(), reply.escape_ascii());
+}
+
+/// Rules that Redis itself writes down in a way that it does not read again, or reads as others.
+#[test]
+fn redis_reads_what_it_would_write_otherwise() {
+    let directory = TempDir::new().expect("a directory can be made");
+    let path = directory.join("users.acl");
+    std::fs::write(&path, "user default on nopass ~* &* +@all\n").expect("the file can be written");
+    let Some(server) = reference_server(&["--aclfile", &path.display().to_string()]) else { return };
+    let mut client = server.client().expect("the server accepts");
+    let all: [&[&[u8]]; 7] = [
+        &[b"(&c) +get)"],
+        &[b"(~a +get &c))"],
+        &[br#"("~a\"b" "~a\"" +get)"#],
+        &[br#"("~a\x29" +get)"#, br#"('~"' +set)"#],
+        &[b"(+get|) ~a)", b"+set|)"],
+        &[b"%RW~*", b"~a"],
+        &[b"+@all", b"-@dangerous", b"+info"],
+    ];
+    for rules in all {
+        let users = Users::new().with_rules(b"a", rules).expect("the rules are valid");
+        let text = file::savable_text(&users).expect("they can be told");
+        load(&mut client, &path, &text);
+        let list = ask_all(&mut client, &[request(["ACL", "LIST"])]).remove(0);
+        assert_eq!(in_order(&list_of(&users)), in_order(&list), "{}", text.escape_ascii());
+    }
+}
+
 #[test]
 fn files_are_read_as_redis_reads_them() {
     let directory = TempDir::new().expect("a directory can be made");
@@ -40,7 +74,7 @@ fn files_are_read_as_redis_reads_them() {
     let Some(server) = reference_server(&["--aclfile", &shown]) else { return };
     let mut client = server.client().expect("the server accepts");
     let mut rng = Rng::new(13);
-    let (mut taken, mut refused) = (0, 0);
+    let (mut taken, mut refused, mut written) = (0, 0, 0);
     for round in 0..ROUNDS * scale() {
         // The default user of the connection must stay.
         let mut text = b"user default on nopass ~* &* +@all\n".to_vec();
@@ -63,6 +97,18 @@ fn files_are_read_as_redis_reads_them() {
                 let saved = std::fs::read(&path).expect("it was written");
                 let again = file::users(&saved, &shown, false).expect("Redis writes what can be read");
                 assert_eq!(file::text(&again), file::text(&users), "round {round}");
+                // And the other way round: Redis reads what is written here, but for commands that it does not have.
+                let is_known = |word: &[u8]| {
+                    let row = lookup_full(word.get(1..).unwrap_or_default());
+                    row.is_none_or(crate::is_of_redis)
+                };
+                let text = file::savable_text(&users).ok();
+                if let Some(text) = text.filter(|text| text.split(|byte| b" )\n".contains(byte)).all(is_known)) {
+                    written += 1;
+                    load(&mut client, &path, &text);
+                    let list = ask_all(&mut client, &[request(["ACL", "LIST"])]).remove(0);
+                    assert_eq!(in_order(&list_of(&users)), in_order(&list), "round {round}");
+                }
             }
             Err(error) => {
                 let ours = crate::reply(|out| out.error(format!("ERR {error}").as_bytes()));
@@ -72,7 +118,7 @@ fn files_are_read_as_redis_reads_them() {
             }
         }
     }
-    eprintln!("{taken} files were taken, {refused} refused");
-    assert!(taken > 20 && refused > 20);
+    eprintln!("{taken} files were taken, {refused} refused, {written} written");
+    assert!(taken > 20 && refused > 20 && written > 20);
     assert_eq!(Users::new().len(), 1);
 }

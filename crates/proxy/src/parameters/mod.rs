@@ -195,7 +195,7 @@ impl<E: Execute> Env<E> {
 
     fn rewrite_parameters(&mut self, index: ClientId) -> Flow {
         let access = Arc::clone(&self.shared.access);
-        let users = match access.outside().acl_file().is_none().then(|| file::savable_text(&self.users)).transpose() {
+        let users = match access.outside().acl_file().is_none().then(|| file::directives(&self.users)).transpose() {
             Ok(users) => users,
             Err(words) => return self.refuse(index, words.as_bytes()),
         };

@@ -1,6 +1,8 @@
 //! Against a server that is written here: byte by byte, in pieces, silent, closing in the middle, pushing in between, refusing.
-//! Long because each way to misbehave is a test of its own on one server.
 
+mod peer;
+
+use peer::{config, on_both_faces, server};
 use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reply, cmd};
 use respool_connection::ReconnectTerms;
 use respool_testkit::{ClosedPort, Rng};
@@ -12,86 +14,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A server whose connections `serve` serves, each after a handshake that is answered as it should be.
-fn server(serve: impl Fn(Peer) + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let serve = std::sync::Arc::new(serve);
-    thread::spawn(move || {
-        for socket in listener.incoming() {
-            let serve = std::sync::Arc::clone(&serve);
-            thread::spawn(move || {
-                let socket = socket.unwrap();
-                socket.set_nodelay(true).unwrap();
-                let mut peer = Peer { socket, input: Vec::new() };
-                while let Some(request) = peer.request() {
-                    let answer: &[u8] = match &*request[0] {
-                        "HELLO" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n",
-                        "PING" => b"+PONG\r\n",
-                        _ => b"+OK\r\n",
-                    };
-                    if peer.socket.write_all(answer).is_err() {
-                        return;
-                    }
-                    if request[0] == "PING" {
-                        return serve(peer);
-                    }
-                }
-            });
-        }
-    });
-    address
-}
-
-struct Peer {
-    socket: TcpStream,
-    input: Vec<u8>,
-}
-
-impl Peer {
-    /// The next request; `None` when the client has closed.
-    fn request(&mut self) -> Option<Vec<String>> {
-        loop {
-            let limits = RequestLimits::authenticated(Strictness::Strict);
-            if let Ok(Step::Request(request)) = RequestDecoder::new().decode(&self.input, &limits) {
-                let consumed = request.consumed;
-                let words = request.args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-                self.input.drain(..consumed);
-                return Some(words);
-            }
-            let mut buffer = [0; 65536];
-            match self.socket.read(&mut buffer) {
-                Ok(0) | Err(_) => return None,
-                Ok(bytes) => self.input.extend_from_slice(&buffer[..bytes]),
-            }
-        }
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> bool {
-        self.socket.write_all(bytes).is_ok()
-    }
-
-    /// Answers with the request's second word.
-    fn echo(&mut self, request: &[String]) -> bool {
-        let word = &request[1];
-        self.send(format!("${}\r\n{word}\r\n", word.len()).as_bytes())
-    }
-}
-
-fn config(address: &str) -> Config {
-    let terms =
-        ReconnectTerms { backoff_min_us: 1_000, backoff_max_us: 5_000, dials_per_second: 1_000, dials_burst: 100 };
-    Config::from_url(address).unwrap().reconnect(terms)
-}
-
 fn client(address: &str) -> Client {
     Client::with_config(config(address))
-}
-
-fn on_both_faces(check: impl Fn(&dyn Fn(&Client, &str) -> Result<String, respool_client::Error>)) {
-    check(&|client, word| client.call(cmd("GET").arg(word)).wait());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    check(&|client, word| runtime.block_on(async { client.call(cmd("GET").arg(word)).await }));
 }
 
 #[test]
@@ -185,71 +109,6 @@ fn a_silent_server_costs_a_call_its_time_and_no_more() {
         assert_eq!(client.call::<String>(cmd("GET").arg("next")).await.unwrap(), "next");
     });
     assert_eq!((client.stats().in_flight, client.stats().callers), (0, 0));
-}
-
-#[test]
-fn a_connection_that_stays_silent_is_replaced() {
-    on_both_faces(|get| {
-        let connections = std::sync::Arc::new(AtomicUsize::new(0));
-        let made = std::sync::Arc::clone(&connections);
-        let address = server(move |mut peer| {
-            let is_first = made.fetch_add(1, Ordering::Relaxed) == 0;
-            let mut requests = Vec::new();
-            while let Some(request) = peer.request() {
-                if is_first && request[1] != "warm" {
-                    // Answered when it is too late, on a connection that is there no longer.
-                    requests.push(request);
-                } else {
-                    peer.echo(&request);
-                }
-            }
-            for request in requests {
-                peer.echo(&request);
-            }
-        });
-        let limit = Duration::from_millis(100);
-        let client = Client::with_config(config(&address).deadline(Some(limit)).silence(Some(4 * limit)));
-        assert_eq!(get(&client, "warm").unwrap(), "warm");
-        let mut late = 0;
-        for call in 0..200 {
-            match get(&client, &call.to_string()) {
-                Ok(reply) => assert_eq!(reply, call.to_string()),
-                Err(error) => {
-                    assert!(error.is_timeout() && error.outcome() != Outcome::Replied, "{error:?}");
-                    late += usize::from(error.outcome() == Outcome::MaybeExecuted);
-                    continue;
-                }
-            }
-        }
-        assert!((4..20).contains(&late), "{late} were late");
-        assert_eq!((client.stats().connections, client.stats().in_flight), (2, 0));
-    });
-}
-
-#[test]
-fn a_server_that_answers_slowly_is_not_taken_for_silent() {
-    on_both_faces(|get| {
-        let address = server(|mut peer| {
-            let mut is_first = true;
-            while let Some(request) = peer.request() {
-                // A byte now and then, for longer than the silence that is let pass.
-                for _ in 0..if is_first { 60 } else { 0 } {
-                    if !peer.send(b">1\r\n+pong\r\n") {
-                        return;
-                    }
-                    thread::sleep(Duration::from_millis(25));
-                }
-                is_first = false;
-                peer.echo(&request);
-            }
-        });
-        let limit = Duration::from_millis(100);
-        let client = Client::with_config(config(&address).deadline(Some(limit)).silence(Some(4 * limit)));
-        let replied = (0..200).map(|call: i32| (call, get(&client, &call.to_string())));
-        let replied = replied.filter(|(call, reply)| reply.as_ref().is_ok_and(|reply| *reply == call.to_string()));
-        assert!(replied.count() > 100);
-        assert_eq!(client.stats().connections, 1);
-    });
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Shared connections on which nothing comes: which are replaced, and which are only slow.
+
+mod peer;
+
+use peer::{config, on_both_faces, server};
+use respool_client::{Client, Outcome, cmd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn a_connection_that_stays_silent_is_replaced() {
+    on_both_faces(|get| {
+        let connections = std::sync::Arc::new(AtomicUsize::new(0));
+        let made = std::sync::Arc::clone(&connections);
+        let address = server(move |mut peer| {
+            let is_first = made.fetch_add(1, Ordering::Relaxed) == 0;
+            let mut requests = Vec::new();
+            while let Some(request) = peer.request() {
+                if is_first && request[1] != "warm" {
+                    // Answered when it is too late, on a connection that is there no longer.
+                    requests.push(request);
+                } else {
+                    peer.echo(&request);
+                }
+            }
+            for request in requests {
+                peer.echo(&request);
+            }
+        });
+        let limit = Duration::from_millis(100);
+        let client = Client::with_config(config(&address).deadline(Some(limit)).silence(Some(4 * limit)));
+        assert_eq!(get(&client, "warm").unwrap(), "warm");
+        let mut late = 0;
+        for call in 0..200 {
+            match get(&client, &call.to_string()) {
+                Ok(reply) => assert_eq!(reply, call.to_string()),
+                Err(error) => {
+                    assert!(error.is_timeout() && error.outcome() != Outcome::Replied, "{error:?}");
+                    late += usize::from(error.outcome() == Outcome::MaybeExecuted);
+                    continue;
+                }
+            }
+        }
+        assert!((4..20).contains(&late), "{late} were late");
+        assert_eq!((client.stats().connections, client.stats().in_flight), (2, 0));
+    });
+}
+
+#[test]
+fn a_server_that_answers_slowly_is_not_taken_for_silent() {
+    on_both_faces(|get| {
+        let address = server(|mut peer| {
+            let mut is_first = true;
+            while let Some(request) = peer.request() {
+                // A byte now and then, for longer than the silence that is let pass.
+                for _ in 0..if is_first { 60 } else { 0 } {
+                    if !peer.send(b">1\r\n+pong\r\n") {
+                        return;
+                    }
+                    thread::sleep(Duration::from_millis(25));
+                }
+                is_first = false;
+                peer.echo(&request);
+            }
+        });
+        let limit = Duration::from_millis(100);
+        let client = Client::with_config(config(&address).deadline(Some(limit)).silence(Some(4 * limit)));
+        let replied = (0..200).map(|call: i32| (call, get(&client, &call.to_string())));
+        let replied = replied.filter(|(call, reply)| reply.as_ref().is_ok_and(|reply| *reply == call.to_string()));
+        assert!(replied.count() > 100);
+        assert_eq!(client.stats().connections, 1);
+    });
+}

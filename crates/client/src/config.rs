@@ -205,7 +205,7 @@ impl Config {
     }
 
     /// After how long a silence a shared connection is replaced: nothing has come on it though a request waited for its reply all that
-    /// time, and the time of a call is over. 30 seconds unless set (`limits::SILENCE`), `None` for never. What waits for replies ends with
+    /// time, the server has taken nothing of what did not fit into the kernel, and the time of a call is over. 30 seconds unless set (`limits::SILENCE`), `None` for never. What waits for replies ends with
     /// [`Outcome::MaybeExecuted`](crate::Outcome::MaybeExecuted), or is sent again if that changes nothing. It should be longer than the
     /// longest request keeps the server.
     #[must_use]

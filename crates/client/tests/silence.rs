@@ -4,7 +4,8 @@ mod peer;
 
 use peer::{config, on_both_faces, server};
 use respool_client::{Client, Outcome, cmd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -72,3 +73,51 @@ fn a_server_that_answers_slowly_is_not_taken_for_silent() {
         assert_eq!(client.stats().connections, 1);
     });
 }
+
+#[test]
+fn a_server_that_takes_a_request_slowly_is_not_taken_for_silent() {
+    let address = server(|mut peer| {
+        let mut buffer = [0; 64 << 10];
+        let mut taken = 0;
+        // 32 MiB are more than the kernel holds. They take longer than the silence that is let pass.
+        while taken < VALUE {
+            thread::sleep(Duration::from_millis(4));
+            match peer.socket.read(&mut buffer) {
+                Ok(0) | Err(_) => return,
+                Ok(bytes) => {
+                    peer.input.extend_from_slice(&buffer[..bytes]);
+                    taken += bytes;
+                }
+            }
+        }
+        while let Some(request) = peer.request() {
+            if request[0] == "SET" {
+                peer.send(b"+OK\r\n")
+            } else {
+                peer.echo(&request)
+            };
+        }
+    });
+    let (limit, silence) = (Duration::from_millis(20), Duration::from_millis(500));
+    let config = config(&address).large(None).silence(Some(silence));
+    let client = Client::with_config(config);
+    let is_set = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let value = bytes::Bytes::from(vec![b'v'; VALUE]);
+            let set = client.call::<()>(cmd("SET").key("k").arg(value)).deadline(Duration::from_secs(60)).wait();
+            is_set.store(true, Ordering::Relaxed);
+            set.unwrap();
+        });
+        let mut late = 0;
+        while !is_set.load(Ordering::Relaxed) {
+            let reply = client.call::<String>(cmd("GET").key("other")).deadline(limit).wait();
+            late += usize::from(reply.is_err_and(|error| error.outcome() == Outcome::MaybeExecuted));
+        }
+        assert!(late > 25, "{late} were late: no call has waited for as long as the silence that is let pass");
+    });
+    assert_eq!(client.stats().connections, 1);
+}
+
+/// Bytes of a value that is taken slowly.
+const VALUE: usize = 32 << 20;

@@ -125,6 +125,8 @@ pub(crate) struct State {
     silent: Option<Asked>,
     /// Of the reads, those that found nothing.
     vain_reads: u64,
+    /// How often the kernel has taken more of what it had not taken at once.
+    confirmed: u64,
     is_closed: bool,
     /// It is not connected again.
     is_pinned: bool,
@@ -185,6 +187,7 @@ impl Core {
             keeper_us: u64::MAX,
             silent: None,
             vain_reads: 0,
+            confirmed: 0,
             is_closed: false,
             is_pinned: false,
             is_drained: false,

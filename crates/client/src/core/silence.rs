@@ -1,7 +1,7 @@
 //! Finds a connection on which nothing comes any more though nothing has closed it: a middlebox has forgotten it, or a cable is out.
 //!
 //! There is no timer for it. A call whose time is over without its reply knows since when it has waited, and whether anything has come
-//! for any call meanwhile. What such calls have found one after the other adds up to how long the connection has been silent with a request on it.
+//! for any call meanwhile, or was taken by a server that takes a large request. What such calls have found one after the other adds up to how long the connection has been silent with a request on it.
 //!
 //! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is not read.
 
@@ -12,7 +12,7 @@ use super::{Core, State, Wakes};
 pub(crate) struct Asked {
     at_us: u64,
     epoch: u64,
-    /// How often something had come.
+    /// How often there had been a sign of the server.
     heard: u64,
 }
 
@@ -23,10 +23,16 @@ impl State {
         Asked { at_us: self.last_used_us, epoch: self.epoch, heard: self.heard() }
     }
 
-    /// How often something has come.
+    /// How often there was a sign of the server.
     #[inline]
     fn heard(&self) -> u64 {
-        self.counts.reads - self.vain_reads
+        self.counts.reads - self.vain_reads + self.confirmed
+    }
+
+    /// The kernel was full of what is written, and has taken more: the server has confirmed some of it. It may take a large request for
+    /// longer than it may be silent.
+    pub(super) fn note_confirmed(&mut self) {
+        self.confirmed += 1;
     }
 
     /// The time of a call is over that waits for its reply. The connection is lost if it has been silent for too long.

@@ -95,7 +95,12 @@ impl Tail {
                 return;
             }
             match sent {
-                Ok(bytes) => self.batch.advance(bytes, &mut state.pool),
+                Ok(bytes) => {
+                    self.batch.advance(bytes, &mut state.pool);
+                    if bytes > 0 {
+                        state.note_confirmed();
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     core.end_link(state, &error);

@@ -309,3 +309,23 @@ fn a_replica_that_was_down_is_read_from_again() {
     };
     wait_until("the replica is read from", DEADLINE, is_read_from).unwrap();
 }
+
+#[test]
+fn what_a_silent_replica_does_not_answer_its_primary_does() {
+    let map = Map::default();
+    let replica = map.node(|request| if request.command() == "GET" { Act::Skip } else { Act::Usual });
+    let primary = map.node(|_| Act::Usual);
+    map.is(vec![(0, 16_383, vec![port(&primary), port(&replica)])]);
+    let client = Client::with_config(config(&primary).reads(Reads::PreferReplicas));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for key in ["thread", "task"] {
+        let asked = || executed(&replica).contains(&format!("GET {key}"));
+        while !asked() {
+            let call = client.call::<String>(cmd("GET").key(key));
+            let reply = if key == "task" { runtime.block_on(async { call.await }) } else { call.wait() };
+            assert_eq!(reply.unwrap(), format!("value-of-{key}"));
+        }
+        let batch = client.batch(["a", "b"].map(|name| cmd("GET").key(format!("{{{key}}}{name}"))));
+        assert_eq!(texts(batch.wait().unwrap()), ["a", "b"].map(|name| format!("value-of-{{{key}}}{name}")));
+    }
+}

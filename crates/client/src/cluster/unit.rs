@@ -416,6 +416,18 @@ impl Unit {
         self.unreachable()
     }
 
+    /// Whether another node than the one that is silent has the slot or the shard of what was sent.
+    fn is_elsewhere(&self, sent: &Sent) -> bool {
+        let table = self.cluster.table();
+        let primary = match &self.targets[sent.which[0]] {
+            // Whichever slots of it come and go.
+            Target::Shard(node, _) if table.is_primary(node) => Some(node),
+            Target::Slot(slot, _) | Target::Shard(_, slot) => table.shard_of(*slot).map(|shard| &shard.primary),
+            Target::Any | Target::Node(..) => None,
+        };
+        primary.is_some_and(|primary| !Arc::ptr_eq(primary, &sent.node))
+    }
+
     /// The call on the connection has ended early. `None`: it is waited for on.
     fn take_error(&mut self, sent: &mut Sent, error: &Error) -> Option<Step> {
         let left = left_us(self.until_us, self.cluster.now_us());
@@ -427,14 +439,9 @@ impl Unit {
                     return Some(self.end_round(sent, &ErrorKind::Timeout, Outcome::MaybeExecuted));
                 }
                 let is_safe = sent.which.iter().all(|at| is_retry_safe(&self.commands[*at]));
-                let at = sent.which[0];
-                let has_moved = || match self.targets[at] {
-                    Target::Slot(_, false) | Target::Shard(..) => {
-                        self.node_of(at).is_some_and(|(node, _)| !Arc::ptr_eq(&node, &sent.node))
-                    }
-                    _ => false,
-                };
-                if is_safe && self.repeats < REPEATS_MAX && !sent.is_asking && has_moved() {
+                if is_safe && self.repeats < REPEATS_MAX && !sent.is_asking && self.is_elsewhere(sent) {
+                    // What a replica does not answer its primary does, also if the cluster holds the replica for up.
+                    sent.which.iter().for_each(|at| self.targets[*at].use_primary());
                     self.repeats += 1;
                     return Some(Step::Place);
                 }

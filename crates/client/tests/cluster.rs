@@ -4,7 +4,7 @@ use respool_client::{Client, Config, Error, ErrorKind, Notice, Outcome, Reads, R
 use respool_route::cluster::slot_of;
 use respool_testkit::RedisCluster;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Long enough for whatever a slow machine does.
@@ -207,6 +207,95 @@ fn what_is_safe_outlives_a_primary_that_is_killed() {
     }
     let all: Vec<String> = client.call(cmd("MGET").key(&keys)).wait().unwrap();
     assert!(all.len() == keys.len() && all.iter().all(|value| value == "new"), "{all:?}");
+}
+
+/// A counter that one caller uses.
+struct Counter {
+    key: String,
+    /// What its caller was told last, and how often it was told something.
+    last: AtomicI64,
+    told: AtomicU64,
+}
+
+impl Counter {
+    /// Counts until it is over. Returns how many requests were in doubt. If its primary dies, what was told between `copied` and then may be lost.
+    fn count(&self, client: &Client, copied: &AtomicI64, is_over: &AtomicBool) -> i64 {
+        let (mut in_doubt, mut may_jump) = (0, true);
+        while !is_over.load(Ordering::Relaxed) {
+            let last = self.last.load(Ordering::Relaxed);
+            match client.call::<i64>(cmd("INCR").key(&self.key)).wait() {
+                Ok(found) if found == last + 1 => self.last.store(found, Ordering::Relaxed),
+                Ok(found) => {
+                    let copied = copied.load(Ordering::Relaxed);
+                    let may_be = copied + 1..=last + in_doubt + 1;
+                    assert!(
+                        may_jump && may_be.contains(&found),
+                        "{}: {found} behind {last}, {copied} copied",
+                        self.key
+                    );
+                    may_jump = false;
+                    self.last.store(found, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    assert_eq!(error.outcome(), Outcome::MaybeExecuted, "{}: {error}", self.key);
+                    in_doubt += 1;
+                    continue;
+                }
+            }
+            self.told.fetch_add(1, Ordering::Relaxed);
+        }
+        in_doubt
+    }
+}
+
+#[test]
+fn a_killed_primary_counts_nothing_twice_and_loses_what_was_not_copied_alone() {
+    let mut cluster = start_to_kill(3, 1);
+    let client = client(&cluster);
+    let is_over = AtomicBool::new(false);
+    let counter = |number| Counter { key: key(number), last: AtomicI64::new(0), told: AtomicU64::new(0) };
+    let counters: Vec<Counter> = (0..12).map(counter).collect();
+    let copied: Vec<AtomicI64> = (0..12).map(|_| AtomicI64::new(i64::MAX - 1)).collect();
+    let is_dead = |counter: &&Counter| owner(slot_of(counter.key.as_bytes()), 3) == 0;
+    assert!(counters.iter().filter(is_dead).count() > 1);
+    // How much more each is told.
+    let await_more = |more: u64| {
+        let aims: Vec<u64> = counters.iter().map(|counter| counter.told.load(Ordering::Relaxed) + more).collect();
+        let is_told = |(counter, aim): (&Counter, &u64)| counter.told.load(Ordering::Relaxed) >= *aim;
+        respool_testkit::wait_until("all counters go on", DEADLINE, || Ok(counters.iter().zip(&aims).all(is_told)))
+    };
+    let in_doubt: Vec<i64> = std::thread::scope(|scope| {
+        let works = counters.iter().zip(&copied);
+        let works = works.map(|(counter, copied)| scope.spawn(|| counter.count(&client, copied, &is_over)));
+        let works: Vec<_> = works.collect();
+        let ending = Ending(&is_over);
+        await_more(50).unwrap();
+        let mut replica = respool_testkit::Client::connect(&cluster.nodes[3].tcp()).unwrap();
+        replica.command(&["READONLY"]).unwrap();
+        for (counter, copied) in counters.iter().zip(&copied).filter(|(counter, _)| is_dead(counter)) {
+            let told = counter.last.load(Ordering::Relaxed);
+            respool_testkit::wait_until("the replica has it", DEADLINE, || {
+                let found = String::from_utf8_lossy(&replica.command(&["GET", &counter.key])?).into_owned();
+                Ok(found
+                    .split("\r\n")
+                    .nth(1)
+                    .and_then(|found| found.parse().ok())
+                    .is_some_and(|found: i64| found >= told))
+            })
+            .unwrap();
+            copied.store(told, Ordering::Relaxed);
+        }
+        cluster.nodes[0].kill().unwrap();
+        await_more(50).unwrap();
+        drop(ending);
+        works.into_iter().map(|work| work.join().unwrap()).collect()
+    });
+    for (counter, in_doubt) in counters.iter().zip(in_doubt) {
+        // One request at a time: at most one was under way when the primary died.
+        assert!(in_doubt <= i64::from(is_dead(&counter)), "{}: {in_doubt} in doubt", counter.key);
+        let found: i64 = client.call(cmd("GET").key(&counter.key)).wait().unwrap();
+        assert_eq!(found, counter.last.load(Ordering::Relaxed), "{}", counter.key);
+    }
 }
 
 #[test]

@@ -17,9 +17,8 @@ const WITHOUT: &[u8] = b"without";
 
 /// Those of `now` that `saved` does not have so, and the names of those that `now` does not have.
 fn changes<'a>(saved: &'a Users, now: &'a Users) -> (Vec<&'a Arc<User>>, Vec<&'a [u8]>) {
-    let is_as_saved = |user: &Arc<User>| {
-        saved.user(user.name()).is_some_and(|saved| Arc::ptr_eq(saved, user) || saved.is_as(user))
-    };
+    let is_as_saved =
+        |user: &Arc<User>| saved.user(user.name()).is_some_and(|saved| Arc::ptr_eq(saved, user) || saved.is_as(user));
     let changed = now.iter().filter(|user| !is_as_saved(user)).collect();
     (changed, saved.iter().map(|user| user.name()).filter(|name| now.user(name).is_none()).collect())
 }

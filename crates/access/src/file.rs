@@ -244,15 +244,23 @@ mod tests {
         for rules in rules {
             assert_eq!(written_and_read(rules), [Ok(true), Ok(true)], "{}", rules.join(&b' ').escape_ascii());
         }
-        let plain = Users::new().with_rules(b"a", &[b"on", b"~a:*", b"+@read", b"(+set ~b)"]).expect("the rules are valid");
-        assert_eq!((savable_text(&plain), directives(&plain)), (Ok(text(&plain)), Ok(text(&plain))), "as Redis writes them");
+        let plain =
+            Users::new().with_rules(b"a", &[b"on", b"~a:*", b"+@read", b"(+set ~b)"]).expect("the rules are valid");
+        assert_eq!(
+            (savable_text(&plain), directives(&plain)),
+            (Ok(text(&plain)), Ok(text(&plain))),
+            "as Redis writes them"
+        );
     }
 
     #[test]
     fn what_cannot_be_written_is_refused() {
         let [file, configuration] = written_and_read(&[b"+get|a b"]);
         let error = file.expect_err("a rule ends at a blank");
-        assert!(error.starts_with("ERR the rules of user 'a' cannot be written in the format of an ACL file"), "{error}");
+        assert!(
+            error.starts_with("ERR the rules of user 'a' cannot be written in the format of an ACL file"),
+            "{error}"
+        );
         assert_eq!(configuration, Ok(true));
         let [file, configuration] = written_and_read(&[b"~\xff"]);
         assert_eq!(file, Ok(true));

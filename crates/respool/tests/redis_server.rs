@@ -544,7 +544,8 @@ fn a_rewritten_file_starts_the_same_server() {
     ];
     assert_eq!(ask(&mut client, &set), "+OK\r\n");
     // Words of the file are split with quotes, which a line of an ACL file is not.
-    let odd = ["ACL", "SETUSER", "odd", "on", "nopass", "~'a", "%W~\"b", "+@all", "-@dangerous", "+info", "(+get \"~c)\")"];
+    let odd =
+        ["ACL", "SETUSER", "odd", "on", "nopass", "~'a", "%W~\"b", "+@all", "-@dangerous", "+info", "(+get \"~c)\")"];
     assert_eq!(ask(&mut client, &odd), "+OK\r\n");
     assert_eq!(ask(&mut client, &["CONFIG", "REWRITE"]), "+OK\r\n");
     let before = pairs(&mut client, &["*"]);

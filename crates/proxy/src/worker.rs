@@ -341,7 +341,11 @@ impl<E: Execute> Machine for Worker<E> {
             self.tell_ended();
             // The review of a client, or what it has ended, may have listed others.
             if self.env.lanes.listed.is_empty() && self.env.clients.listed.is_empty() {
-                return None;
+                if !self.env.has_come_up() {
+                    return None;
+                }
+                // Writing lets clients go on, and the requests that they had sent leave now: the loop would sleep on them.
+                self.go_on();
             }
         }
     }

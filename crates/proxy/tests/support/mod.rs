@@ -24,7 +24,8 @@ impl Execute for NoEngine {
 /// Rounds after which a worker is taken for one that never has enough.
 const ROUNDS_MAX: usize = 10_000;
 
-/// The end of a turn, as the loop does it: does what the worker wants until it wants no more.
+/// The end of a turn, as the loop does it: does what the worker wants until it wants no more. The loop sleeps then, so nothing may be
+/// left to be written.
 pub(crate) fn settle<T, E: Execute>(
     this: &mut T,
     worker: impl Fn(&mut T) -> &mut Worker<E>,
@@ -35,16 +36,16 @@ pub(crate) fn settle<T, E: Execute>(
         while let Some(action) = worker(this).poll_action() {
             act(this, action);
         }
-        let mut has_written = false;
         while let Some(conn) = worker(this).poll_output() {
-            has_written = true;
             write(this, conn);
         }
         // Looking for output may have produced something to do.
         match worker(this).poll_action() {
             Some(action) => act(this, action),
-            None if !has_written => return,
-            None => {}
+            None => {
+                assert_eq!(worker(this).poll_output(), None, "it has something to write, and the loop sleeps");
+                return;
+            }
         }
     }
     panic!("a turn ends");

@@ -19,6 +19,8 @@ mod names;
 mod read_queue;
 mod reads;
 mod tls_accept;
+#[cfg(test)]
+mod wakes;
 
 use crate::clock::Clock;
 use crate::limits::{ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, SETTLE_ROUNDS_MAX};

@@ -3,8 +3,9 @@
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use crate::{NoEngine, limits};
-use respool_connection::{ConnId, Machine};
-use respool_proxy::{Budgets, Config};
+use respool_connection::{ConnId, Machine, Service};
+use respool_proxy::{Budgets, Config, Mail};
+use std::sync::Arc;
 
 const SOFT: usize = 256 << 10;
 const HARD: usize = 4 << 20;
@@ -346,4 +347,20 @@ fn a_script_that_is_brought_back_is_not_overtaken() {
     pair.wait(10_000);
     pair.bench.connect();
     assert!(pair.bench.who_heard("GET k").is_some(), "now it may");
+}
+
+/// Until then it had been little enough, so that its client was read as ever.
+#[test]
+fn what_is_too_much_by_other_settings_is_read_on_once_the_client_has_taken_it() {
+    let mut pair = Pair::new();
+    pair.bench.ask(pair.slow, &["GET", "large"]);
+    let large = value(3 << 20);
+    pair.bench.send(pair.shared, &large[..100_000]);
+    let base = config(1, 1);
+    let budgets = Budgets { client_output_soft: 64 << 10, client_output_hard: HARD, ..base.budgets };
+    let smaller = Config { budgets, ..base };
+    pair.bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(smaller))));
+    pair.wait(100_000);
+    pair.read_all(&large[100_000..]);
+    assert_eq!(pair.bench.heard(pair.slow).len(), large.len());
 }

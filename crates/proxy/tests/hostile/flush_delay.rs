@@ -1,9 +1,9 @@
-//! With `flush = adaptive`, requests of many clients wait for each other for a moment; no others do.
+//! When requests leave: with `flush = adaptive`, those of many clients wait for each other for a moment; no others do.
 
 use crate::bench::{Bench, request};
 use crate::support::{NoEngine, config};
 use respool_connection::{ConnId, FlushPolicy, Machine, Service, Wait};
-use respool_proxy::Mail;
+use respool_proxy::{Budgets, Config, Mail};
 use std::sync::Arc;
 
 const DELAY_US: u64 = 200;
@@ -252,4 +252,28 @@ fn held_replies_of_a_client_that_closed_its_side_leave_in_time() {
         assert_eq!(in_time + &bench.heard(client), "$-1\r\n".repeat(8), "{flush:?}");
         assert!(bench.closed.contains(&client), "{flush:?}: it is owed nothing");
     }
+}
+
+/// A client that leaves its replies unread is not read on. Once it takes them, the request that it had sent behind goes to its node, and
+/// the node's queue is full with it, so that the client waits again: nothing else happens in that turn, and the loop sleeps.
+#[test]
+fn a_request_that_goes_on_behind_a_write_leaves_with_it() {
+    let base = config(1, 1);
+    let budgets = Budgets { client_output_soft: 64 * 1024, upstream_queue: 4_000, ..base.budgets };
+    let mut bench = Bench::proxy(Config { budgets, flush: FlushPolicy::EachTurn, ..base });
+    let client = bench.accept();
+    bench.ask(client, &["GET", "key"]);
+    let node = bench.connect()[0];
+    bench.heard(node);
+    bench.send(node, b"$-1\r\n");
+    bench.heard(client);
+    bench.read_on(client, 0);
+    let echo = request(&["ECHO", &"e".repeat(40_000)]);
+    bench.send(client, &[&*echo, &echo, &request(&["SET", "key", &"v".repeat(5_000)])].concat());
+    assert_eq!(bench.heard(node), "", "too much is unread");
+    bench.read_on(client, usize::MAX);
+    assert!(
+        bench.heard(node).starts_with("*3\r\n$3\r\nSET\r\n"),
+        "it leaves in the turn in which the replies are taken"
+    );
 }

@@ -84,6 +84,14 @@ impl Respool {
         self.process.output()
     }
 
+    /// Waits at most `limit` until it has printed a line with this text.
+    ///
+    /// # Errors
+    /// It has not.
+    pub fn wait_for_line(&self, text: &str, limit: Duration) -> io::Result<String> {
+        self.process.wait_for_line(text, limit)
+    }
+
     /// Asks it to end (SIGTERM) and waits at most `limit` for it.
     pub fn terminate(&mut self, limit: Duration) -> io::Result<ExitStatus> {
         self.process.signal(Signal::TERM)?;

@@ -123,12 +123,19 @@ pub(super) struct Form {
     is_routed: bool,
     /// Nodes are dialled as seldom as usual.
     is_usual_rate: bool,
+    /// How often the settings have been changed.
+    changes: usize,
 }
 
 impl Form {
     pub(super) fn new(is_routed: bool, is_usual_rate: bool) -> Form {
         Form { is_routed, is_usual_rate, ..Form::default() }
     }
+}
+
+/// A setting that nothing else depends on: its value tells one state of the settings from all before.
+fn mark(form: Form) -> usize {
+    128 + form.changes
 }
 
 /// The settings of the run. Servers: the nodes, the one with a replica, that replica, and the spare one.
@@ -154,8 +161,10 @@ pub(super) fn settings(servers: &[RedisServer], form: Form) -> String {
     );
     let routes = if form.is_routed { &routes } else { "" };
     let rate = if form.is_usual_rate { "" } else { "reconnect_rate = 10000\n" };
+    let changes = mark(form);
     format!(
         "nodes = [{}]\nprivate_connections_warm = {WARM}\nadmin_commands = \"allow\"\nreconnect_max = \"200ms\"\n{rate}{integrity}\
+         acllog_max_len = {changes}\n\
          [users.{owner}]\nrules = \"on >{of_owner} ~* &* +@all\"\npool_mode = \"session\"\n\
          [users.{name}]\nrules = \"on >{password} ~* +@read\"\n{limit}\
          {routes}",
@@ -332,13 +341,18 @@ impl<'a> Chaos<'a> {
         expect(&self.servers[left].client()?.ask(&format!("SET {LEFT} 1"))?, "+OK")
     }
 
-    fn reload(&self) -> io::Result<()> {
+    /// Has the settings read. What a client sends after this has returned is read by workers that have them, however late they are:
+    /// they are told before the log is, and read what they are told before what clients send.
+    fn reload(&mut self) -> io::Result<()> {
+        self.form.changes += 1;
         // All of it or nothing: an earlier order to read it may be under way.
         let beside = self.settings_file.with_extension("new");
         fs::write(&beside, settings(self.servers, self.form))?;
         fs::rename(&beside, self.settings_file)?;
         let respool = i32::try_from(self.respool.pid()).ok().and_then(Pid::from_raw);
         kill_process(respool.expect("a child has a process id"), Signal::HUP)?;
+        self.respool.wait_for_line(&format!("acllog_max_len is now {}", mark(self.form)), STALLED_LIMIT)?;
+        self.world.faults.note_change(Nodes::ALL);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Rng, Stream, reply_length, request};
+use respool_testkit::{Client, Rng, Stream, reply_length, request};
 
 use super::conversation::{Meanwhile, is_aside};
 use super::model::{Model, Span, Step, Verdict};
@@ -65,6 +65,8 @@ const TURNED_AWAY: &[u8] = b"-ERR the server is shutting down\r\n";
 
 /// Pieces in which a batch is sent or read: more of a few bytes would only heat the kernel.
 const PIECES_MAX: usize = 40;
+/// So much of a table of the proxy is shown.
+const DESCRIBED_CHARS_MAX: usize = 60_000;
 const READ_BYTES: usize = 16 << 10;
 
 /// How the replies of one batch are read.
@@ -322,15 +324,35 @@ impl Connection<'_> {
                     let kinds: Vec<_> = steps.iter().filter_map(Step::state).collect();
                     let first = first.map(|step| format!("{step:?}").chars().take(400).collect::<String>());
                     tally.describe(format!(
-                        "client {} waited for {first:?} among {kinds:?}, {}: {error}",
+                        "client {} waited for {first:?} among {kinds:?}, {}, with {} of its replies and {} bytes of the next: {error}",
                         self.number,
-                        reading.name()
+                        reading.name(),
+                        self.partial.len(),
+                        self.unread().len()
                     ));
+                    if is_silence {
+                        self.describe_proxy(tally);
+                    }
                 }
                 self.close();
             }
         }
         failed
+    }
+
+    /// What the proxy says of itself while this client gets no answer.
+    fn describe_proxy(&self, tally: &mut Tally) {
+        for table in ["CLIENTS", "NODES", "PINS"] {
+            let asked = Client::connect(&self.world.addresses[0]).and_then(|mut client| {
+                client.set_timeout(Duration::from_secs(5))?;
+                client.ask(&format!("PROXY SHOW {table}"))
+            });
+            let said = asked.unwrap_or_else(|error| error.to_string());
+            tally.describe(format!(
+                "{table}: {}",
+                said.replace("\r\n", " ").chars().take(DESCRIBED_CHARS_MAX).collect::<String>()
+            ));
+        }
     }
 
     /// Whether the process goes away: what is closed between two replies is as it should be.

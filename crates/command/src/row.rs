@@ -84,8 +84,8 @@ pub struct Row {
 /// Where a request goes whose row has no keys for servers to be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// To the node that has the key at this place among the arguments.
-    KeyAt(usize),
+    /// To the node that has the keys, which are all arguments from this place on.
+    KeysFrom(usize),
     /// To all nodes.
     AllNodes,
 }

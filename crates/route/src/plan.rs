@@ -76,7 +76,10 @@ fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut 
     match row.way(args) {
         None => {}
         Some(Way::AllNodes) => return Ok(Plan::All),
-        Some(Way::KeyAt(index)) => return Ok(Plan::One(topology.place(args.get(index).unwrap_or_default()))),
+        Some(Way::KeysFrom(first)) => {
+            let node = in_one_place(arguments_from(first, args).map(|(index, key)| (index, topology.place(key))))?;
+            return Ok(Plan::One(node.unwrap_or(topology.default_node())));
+        }
     }
     match row.request_policy {
         RequestPolicy::AnyNode => Ok(Plan::One(topology.default_node())),
@@ -100,12 +103,22 @@ fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut 
 fn plan_together(keys: &Keys, args: Args<'_>, topology: &Topology, scratch: &mut Scratch) -> Result<Plan, PlanError> {
     find_keys(keys, args, scratch)?;
     let place = |index: u32| Some((index, topology.place(args.get(index as usize)?)));
-    let mut placed = scratch.key_indexes().filter_map(place);
-    let Some((first, node)) = placed.next() else { return Ok(Plan::One(topology.default_node())) };
-    match placed.find(|(_, other)| *other != node) {
-        None => Ok(Plan::One(node)),
+    let node = in_one_place(scratch.key_indexes().filter_map(place))?;
+    Ok(Plan::One(node.unwrap_or(topology.default_node())))
+}
+
+/// Where all of these are, each with the index of its argument, or an error that names the first two that are apart.
+pub(crate) fn in_one_place<P: PartialEq>(mut placed: impl Iterator<Item = (u32, P)>) -> Result<Option<P>, PlanError> {
+    let Some((first, place)) = placed.next() else { return Ok(None) };
+    match placed.find(|(_, other)| *other != place) {
+        None => Ok(Some(place)),
         Some((second, _)) => Err(PlanError::CrossSlot { first, second }),
     }
+}
+
+/// All arguments from this place on, each with its index.
+pub(crate) fn arguments_from<'a>(first: usize, args: Args<'a>) -> impl Iterator<Item = (u32, &'a [u8])> {
+    (0u32..).zip(args.iter()).skip(first)
 }
 
 /// A part for each node that has some of the keys, unless one node has them all.

@@ -88,6 +88,8 @@ fn requests_go_where_their_rows_say() {
         ("GET 2a", "one 2"),
         ("set 0a value", "one 0"),
         ("OBJECT ENCODING 1a", "one 1"),
+        ("DEBUG OBJECT 1a", "one 1"),
+        ("DEBUG DIGEST-VALUE 1a 1b", "one 1"),
         // No key: the default node.
         ("PUBLISH channel message", "one 3"),
         ("EVAL return 0", "one 3"),
@@ -135,7 +137,14 @@ fn what_cannot_be_done_is_refused_by_name() {
     let (a, b) = (key("0a", &four).expect("a key"), key("2b", &four).expect("a key"));
     let apart =
         format!("-CROSSSLOT Keys in request don't hash to the same slot: '{a}' and '{b}' are on different nodes");
-    for request in ["RENAME 0a 2b", "MSETNX 0a x 2b y", "SINTER 0a 2b", "PFCOUNT 0a 2b", "BLPOP 0a 2b 1"] {
+    for request in [
+        "RENAME 0a 2b",
+        "MSETNX 0a x 2b y",
+        "SINTER 0a 2b",
+        "PFCOUNT 0a 2b",
+        "BLPOP 0a 2b 1",
+        "DEBUG DIGEST-VALUE 0a 2b",
+    ] {
         assert_eq!(planned(request, &four, &mut scratch), apart, "{request}");
     }
     let second = key("2b", &four).expect("a key");

@@ -244,7 +244,7 @@ rows! {
             let is = |name: &&str| args.at(1).eq_ignore_ascii_case(name.as_bytes());
             match args.len() {
                 0 | 1 => None,
-                3.. if OF_KEYS.iter().any(is) => Some(Way::KeyAt(2)),
+                3.. if OF_KEYS.iter().any(is) => Some(Way::KeysFrom(2)),
                 _ => OF_ALL.iter().any(is).then_some(Way::AllNodes),
             }
         })

@@ -9,7 +9,7 @@ pub(super) const NOT_FROM_SCRIPT: &str = "ERR This Redis command is not allowed 
 pub(super) const KEY_ELSEWHERE: &str = "CROSSSLOT Script attempted to access a key of another engine of this server";
 pub(super) const CHANNEL_ELSEWHERE: &str =
     "CROSSSLOT Script attempted to publish to a channel of another engine of this server";
-pub(super) const ALL_KEYS: &str = "CROSSSLOT Script attempted to access the keys of all engines of this server";
+pub(super) const ALL_ENGINES: &str = "CROSSSLOT Script attempted to access what is about all engines of this server";
 pub(super) const UNNAMED_KEYS: &str =
     "CROSSSLOT Script attempted to access keys by a pattern, which may be of another engine of this server";
 pub(super) const READ_ONLY: &str = "ERR Write commands are not allowed from read-only scripts.";

@@ -2,9 +2,12 @@
 
 use std::io;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use respool_testkit::{Client, Comparison, PATIENCE, Respool, Subset, compare, elements, wait_until};
+use respool_testkit::{
+    Address, Client, Comparison, PATIENCE, Process, Respool, Subset, TempDir, compare, elements, wait_until,
+};
 
 use super::{assert_error, bulk};
 
@@ -368,5 +371,53 @@ fn operators_see_a_server_and_end_it() -> io::Result<()> {
     assert!(client.ask("DEBUG DIGEST")?.starts_with("-ERR DEBUG command not allowed"));
     client.send_command(&["SHUTDOWN", "NOSAVE"])?;
     assert!(client.read_to_close()?.is_empty(), "its reply is the end");
+    Ok(())
+}
+
+/// A server with four engines in the place of redis-server, whose clients may use DEBUG.
+fn debug_server(directory: &TempDir) -> io::Result<Process> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_respool"));
+    command.args(["server", "--port", "0", "--unixsocket", "s.sock", "--enable-debug-command", "yes"]);
+    command.env_clear().env("RESPOOL_ENGINE_THREADS", "4").env("RESPOOL_WORKERS", "2");
+    let process = Process::spawn("respool server", command.current_dir(directory.path()).stdin(Stdio::null()))?;
+    process.wait_for_line("The server is now ready to accept connections at", PATIENCE)?;
+    Ok(process)
+}
+
+#[test]
+fn debug_reaches_the_engines_that_it_is_about() -> io::Result<()> {
+    let directory = TempDir::new()?;
+    let _process = debug_server(&directory)?;
+    let mut client = Client::connect(&Address::Unix(directory.path().join("s.sock")))?;
+    let (keys, with_first) = keys_of_engines(&mut client)?;
+    for key in keys.iter().chain([&with_first]) {
+        client.command(&["SET", key, "v"])?;
+    }
+    // A signature of a key that is elsewhere would be that of a key that is not there.
+    let digests = client.command(&["DEBUG", "DIGEST-VALUE", &keys[0], &with_first])?;
+    let [one, other] = elements(&digests)[..] else { panic!("{}", digests.escape_ascii()) };
+    assert!(one == other && !one.starts_with(b"+0000"), "{}", digests.escape_ascii());
+    let apart = client.command(&["DEBUG", "DIGEST-VALUE", &keys[0], &keys[1]])?;
+    assert!(apart.starts_with(b"-CROSSSLOT"), "{}", apart.escape_ascii());
+    // Switches hold for all engines, also those of a transaction.
+    let expiring: Vec<String> = keys.iter().map(|key| format!("{{{key}}}expiring")).collect();
+    assert_eq!(client.ask("DEBUG SET-ACTIVE-EXPIRE 0")?, "+OK\r\n");
+    for key in &expiring {
+        client.command(&["SET", key, "v", "PX", "1"])?;
+    }
+    // Longer than keys stay whose time has come.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(client.ask("DBSIZE")?, ":9\r\n", "they are not asked for");
+    for words in ["MULTI", "DEBUG SET-ACTIVE-EXPIRE 1"] {
+        client.ask(words)?;
+    }
+    assert_eq!(client.ask("EXEC")?, "*1\r\n+OK\r\n");
+    wait_until("keys of all engines expire", PATIENCE, || Ok(client.ask("DBSIZE")? == ":5\r\n"))?;
+    // A script has one engine, and DEBUG in it would be about that alone.
+    assert_eq!(client.ask("DEBUG SET-DISABLE-DENY-SCRIPTS 1")?, "+OK\r\n");
+    let reply = client.command(&["EVAL", "return redis.call('DEBUG', 'POPULATE', 10)", "1", &keys[0]])?;
+    assert!(reply.starts_with(b"-CROSSSLOT"), "{}", reply.escape_ascii());
+    assert_eq!(client.ask("DEBUG RELOAD")?, "+OK\r\n");
+    assert_eq!(client.ask("DBSIZE")?, ":5\r\n", "no key is where no request looks for it");
     Ok(())
 }

@@ -9,7 +9,7 @@ use respool_wire::Args;
 use crate::hash_tag::TagRule;
 use crate::node::NodeIndex;
 use crate::placement::{SLOTS, slot};
-use crate::plan::PlanError;
+use crate::plan::{PlanError, arguments_from, in_one_place};
 use crate::split::{Layout, Scratch};
 
 /// Which slots a request concerns.
@@ -38,7 +38,10 @@ pub fn plan_slots(row: &Row, args: Args<'_>, scratch: &mut Scratch) -> Result<Sl
     match row.way(args) {
         None => {}
         Some(Way::AllNodes) => return Ok(SlotPlan::AllShards),
-        Some(Way::KeyAt(index)) => return Ok(args.get(index).map_or(SlotPlan::Any, |key| SlotPlan::One(slot_of(key)))),
+        Some(Way::KeysFrom(first)) => {
+            let slot = in_one_place(arguments_from(first, args).map(|(index, key)| (index, slot_of(key))))?;
+            return Ok(slot.map_or(SlotPlan::Any, SlotPlan::One));
+        }
     }
     let is_joined = row.response_policy != ResponsePolicy::Special;
     match row.request_policy {
@@ -68,12 +71,8 @@ fn plan_together(row: &Row, args: Args<'_>, scratch: &mut Scratch) -> Result<Slo
 /// The slot of the keys that were found, or an error that names the first two that are in different ones.
 fn same_slot(args: Args<'_>, scratch: &Scratch) -> Result<SlotPlan, PlanError> {
     let place = |index: u32| Some((index, slot_of(args.get(index as usize)?)));
-    let mut placed = scratch.key_indexes().filter_map(place);
-    let Some((first, slot)) = placed.next() else { return Ok(SlotPlan::Any) };
-    match placed.find(|(_, other)| *other != slot) {
-        None => Ok(SlotPlan::One(slot)),
-        Some((second, _)) => Err(PlanError::CrossSlot { first, second }),
-    }
+    let slot = in_one_place(scratch.key_indexes().filter_map(place))?;
+    Ok(slot.map_or(SlotPlan::Any, SlotPlan::One))
 }
 
 fn plan_split(row: &Row, args: Args<'_>, scratch: &mut Scratch) -> Result<SlotPlan, PlanError> {
@@ -119,6 +118,9 @@ mod tests {
             ("MSET foo 1 bar", Ok(SlotPlan::Any)),
             ("SINTER foo bar", Err(PlanError::CrossSlot { first: 1, second: 2 })),
             ("RENAME bar {bar}2", Ok(SlotPlan::One(bar))),
+            ("DEBUG DIGEST-VALUE bar {bar}2", Ok(SlotPlan::One(bar))),
+            ("DEBUG DIGEST-VALUE foo bar", Err(PlanError::CrossSlot { first: 2, second: 3 })),
+            ("DEBUG DIGEST-VALUE", Ok(SlotPlan::Any)),
             ("EVAL return 2 {bar}1 bar", Ok(SlotPlan::One(bar))),
             ("EVAL return 0", Ok(SlotPlan::Any)),
             ("ECHO foo", Ok(SlotPlan::Any)),

@@ -156,7 +156,13 @@ pub(super) fn embedded_node(process: &Process, instance: &Instance) -> Config {
             request_whole: usize::MAX,
             process: usize::MAX,
         },
-        lanes: LaneLimits::default(),
+        // A worker has seen to its transactions and to who waits.
+        lanes: LaneLimits {
+            transaction_bytes_max: usize::MAX,
+            transaction_commands_max: usize::MAX,
+            blocked_commands_max: usize::MAX,
+            ..LaneLimits::default()
+        },
         clients_max: usize::MAX,
         databases: engine.databases,
         keyspace_events: engine.keyspace_events,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use respool_testkit::{
-    Address, Client, Comparison, PATIENCE, Process, Respool, Subset, TempDir, compare, elements, wait_until,
+    Address, Client, Comparison, PATIENCE, Process, Respool, Subset, TempDir, compare, elements, request, wait_until,
 };
 
 use super::{assert_error, bulk};
@@ -188,10 +188,20 @@ fn parameters_may_be_set_in_a_transaction() -> io::Result<()> {
 
 #[test]
 fn a_request_is_refused_at_the_door_or_by_no_engine() -> io::Result<()> {
+    const TRANSACTION: usize = 120_000;
     let server = Respool::start(
         Path::new(env!("CARGO_BIN_EXE_respool")),
         &[],
-        &["--workers", "1", "--engine-threads", "2", "--request-elements-max", "2000000"],
+        &[
+            "--workers",
+            "1",
+            "--engine-threads",
+            "2",
+            "--request-elements-max",
+            "2000000",
+            "--transaction-commands-max",
+            "120000",
+        ],
     )?;
     let (mut client, mut other) = (server.client()?, server.client()?);
     other.command(&["SET", "{a}k", "1"])?;
@@ -202,6 +212,12 @@ fn a_request_is_refused_at_the_door_or_by_no_engine() -> io::Result<()> {
     other.send_command(&["GET", "{a}k"])?;
     assert_eq!(client.reply()?, b":0\r\n");
     assert_eq!(other.reply()?, bulk("1"));
+    // The same of a transaction that is longer than elsewhere.
+    client.ask("MULTI")?;
+    client.send(&request(&["INCR", "{a}n"]).repeat(TRANSACTION))?;
+    assert_eq!(client.replies(TRANSACTION)?.last().map(|reply| &reply[..]), Some(&b"+QUEUED\r\n"[..]));
+    let reply = client.ask("EXEC")?;
+    assert!(reply.ends_with(&format!(":{TRANSACTION}\r\n")), "{:.100}", reply);
     client.send(b"*2000001\r\n")?;
     assert!(client.read_to_close()?.starts_with(b"-ERR Protocol error"));
     assert_eq!(other.command(&["GET", "{a}k"])?, bulk("1"));

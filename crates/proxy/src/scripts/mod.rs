@@ -33,6 +33,12 @@ use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, Scrip
 use respool_wire::{Args, Request, encode_request};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+/// Whether a node executes this `SCRIPT FLUSH`, and does not refuse it for its arguments.
+fn is_flush(args: Args<'_>) -> bool {
+    let is_mode = |mode: &[u8]| [&b"SYNC"[..], b"ASYNC"].iter().any(|known| mode.eq_ignore_ascii_case(known));
+    args.len() <= 3 && args.get(2).is_none_or(is_mode)
+}
+
 impl<E: Execute> Env<E> {
     /// A request that brings or names a script, for nodes. `None`: it goes there as any other.
     pub(crate) fn run_script_at_nodes(
@@ -44,6 +50,9 @@ impl<E: Execute> Env<E> {
         use ScriptingCommand as S;
         let Command::Scripting(command) = row.command else { return None };
         self.note_script(row, request.args);
+        if command == S::ScriptFlush && is_flush(request.args) {
+            self.shared.scripts().forget_all();
+        }
         if row.runs_scripts
             && let Some(flow) = self.go_with_scripts(index)
         {
@@ -98,7 +107,7 @@ impl<E: Execute> Env<E> {
         Some(self.keep_pace_of_all(index, Some(lane)))
     }
 
-    /// Remembers what a request says of scripts, whether it is sent now or queued in a transaction.
+    /// Remembers the script that a request brings, whether it is sent now or queued in a transaction.
     pub(crate) fn note_script(&self, row: &Row, args: Args<'_>) {
         use ScriptingCommand as S;
         match row.command {
@@ -107,7 +116,6 @@ impl<E: Execute> Env<E> {
                 self.shared.scripts().note(args.at(1));
             }
             Command::Scripting(S::ScriptLoad) => self.shared.scripts().note(args.at(2)),
-            Command::Scripting(S::ScriptFlush) => self.shared.scripts().forget_all(),
             _ => {}
         }
     }

@@ -316,6 +316,10 @@ impl Destination<'_> {
             // What steers a node is part of a transaction if there is only one; of several we ask each. What is set for
             // users is ours, and so is what is shown of secrets.
             Lane::Admin if is_only_node && !is_about_settings(row) => Runner::Node,
+            // All nodes forget their scripts, not only the one that runs the block.
+            Lane::Script if !is_only_node && row.command == Command::Scripting(ScriptingCommand::ScriptFlush) => {
+                Runner::Us
+            }
             _ => runner(row, args),
         }
     }

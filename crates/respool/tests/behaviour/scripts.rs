@@ -34,8 +34,25 @@ fn a_script_that_a_node_forgot_is_brought_back() -> io::Result<()> {
     // A script that was never loaded stays unknown, and a flush through the proxy is one.
     let unknown = b"-NOSCRIPT No matching script. Please use EVAL.\r\n";
     assert_eq!(client.command(&["EVALSHA", HASH, "1", "key0"])?, unknown);
+    // But not one that is refused, or was queued and not executed.
+    for words in ["SCRIPT FLUSH NOW", "SCRIPT FLUSH SYNC SYNC", "MULTI", "SCRIPT FLUSH", "DISCARD"] {
+        client.ask(words)?;
+    }
+    for server in &servers {
+        server.client()?.ask("SCRIPT FLUSH")?;
+    }
+    assert!(client.command(&["EVALSHA", &hash, "1", "key0"])?.starts_with(b":"));
     client.ask("SCRIPT FLUSH")?;
     assert_eq!(client.command(&["EVALSHA", &hash, "1", "key0"])?, unknown);
+    // In a transaction as well all nodes forget.
+    client.command(&["SCRIPT", "LOAD", "return redis.call('incr',KEYS[1])"])?;
+    for words in ["MULTI", "SET key0 1", "SCRIPT FLUSH"] {
+        client.ask(words)?;
+    }
+    assert_eq!(client.ask("EXEC")?, "*2\r\n+OK\r\n+OK\r\n");
+    for number in 0..20 {
+        assert_eq!(client.command(&["EVALSHA", &hash, "1", &format!("key{number}")])?, unknown);
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use crate::blocking::node_queries::NodeQuery;
 use crate::blocking::returns::Returning;
 use crate::commands::redaction::RedactedConfigGet;
 use crate::commands::subscriber_ping::SubscriberPing;
+use crate::engines::change::EnginesChange;
 use crate::nodes::probe::Probe;
 use crate::pool::lane_reset::LaneReset;
 use crate::pubsub::query::Publishing;
@@ -41,6 +42,8 @@ pub(crate) enum InternalRequest {
     Hide(RedactedConfigGet),
     /// Nodes are told to stop what they run.
     Stop(Box<ScriptKill>),
+    /// All engines of a server change.
+    Change(Box<EnginesChange>),
     /// A node is asked for a command that the table does not know.
     Learn(Box<CommandInfoQuery>),
     /// A node is asked for its functions.
@@ -71,6 +74,7 @@ impl AnyTask for InternalRequest {
             Self::Heal(task) => task,
             Self::Hide(task) => task,
             Self::Stop(task) => &**task,
+            Self::Change(task) => &**task,
             Self::Learn(task) => &**task,
             Self::List(task) => task,
             Self::Publish(task) => task,
@@ -92,6 +96,7 @@ impl AnyTask for InternalRequest {
             Self::Heal(task) => task,
             Self::Hide(task) => task,
             Self::Stop(task) => &mut **task,
+            Self::Change(task) => &mut **task,
             Self::Learn(task) => &mut **task,
             Self::List(task) => task,
             Self::Publish(task) => task,

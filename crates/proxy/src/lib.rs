@@ -49,6 +49,7 @@ mod blocking;
 mod command_log;
 mod commands;
 mod dedicated;
+mod engines;
 mod parameters;
 mod pubsub;
 mod push;
@@ -68,6 +69,7 @@ pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SoftLimit, SoftLimits,
     SubscriptionTerms, Timeouts,
 };
+pub use engines::late::LateScripts;
 pub use env::WorkerSetup;
 pub use mail::{Mail, QueryMessage};
 pub use pubsub::subscriber::Message;

@@ -46,8 +46,19 @@ pub struct QueryMessage(pub(crate) Content);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    Ask { from: WorkerId, handle: Handle, query: Arc<Query> },
-    Answer { handle: Handle, answer: Answer },
+    Ask {
+        from: WorkerId,
+        handle: Handle,
+        query: Arc<Query>,
+    },
+    Answer {
+        handle: Handle,
+        answer: Answer,
+    },
+    /// It is the turn of this change of all engines.
+    Turn {
+        task: Handle,
+    },
 }
 
 /// What workers may be asked.

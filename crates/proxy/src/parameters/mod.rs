@@ -111,6 +111,9 @@ impl<E: Execute> Env<E> {
         args: Args<'_>,
         is_local: bool,
     ) -> ClientStep {
+        if let Some(busy) = self.shared.late_scripts.busy() {
+            return self.refuse(index, busy.as_bytes()).into();
+        }
         let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Set { pairs: args.from(2), is_local })
         {
             Ok(ConfigAnswer::Set { config, about_users }) => (config, about_users),
@@ -126,9 +129,11 @@ impl<E: Execute> Env<E> {
     }
 
     /// `CONFIG SET` at one of those engines. Requests of several workers come to each engine in another order, so an engine takes over
-    /// what holds now and not what the request says: behind the last of them all engines have the same values.
+    /// what holds now and not what the request says: behind the last of them all engines have the same values. With a late script it
+    /// does so once that has ended, before it takes any other request.
     fn take_parameters(&mut self, index: ClientId, row: &'static Row) -> Flow {
-        match self.take_over_parameters(row) {
+        let taken = if self.slices.script.is_some() { Ok(()) } else { self.take_over_parameters(row) };
+        match taken {
             Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
             Err(error) => self.answer(index, |reply| reply.raw(&error)),
         }

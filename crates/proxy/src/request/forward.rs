@@ -3,6 +3,7 @@
 //! Which they are says [`crate::request::target`]. A session under routes pays for the choice with every request; without
 //! routes most requests are sent after one look at their row.
 
+use crate::engines::changes_all;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::reply::owner::Owner;
@@ -47,6 +48,10 @@ impl<E: Execute> Env<E> {
             (None, Ok(Routed::Split)) => self.fan_out(index, row, &routes, &scratch, request),
             (None, Ok(Routed::All(route))) => {
                 self.note_route(route);
+                if self.config.is_server && changes_all(row) {
+                    self.scratch = Some(scratch);
+                    return self.change_engines(index, row, request.args);
+                }
                 let nodes = nodes_of_all(&routes, route, row);
                 self.fan_out_to_all(index, row, &nodes, request.args)
             }

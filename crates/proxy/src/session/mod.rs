@@ -62,7 +62,7 @@ impl Pause {
     /// It has had its part of this turn, and what it has asked for goes on in the next.
     pub(crate) const SLICE: Self = Self(512);
 
-    /// A SCRIPT KILL or FUNCTION KILL of it is outstanding.
+    /// A SCRIPT KILL or FUNCTION KILL of it is outstanding, or a change of all engines.
     pub(crate) const ORDER: Self = Self(1024);
     /// `PROXY SUSPEND` applies to it.
     pub(crate) const SUSPENDED: Self = Self(2048);

@@ -346,6 +346,8 @@ impl<E: Execute> Worker<E> {
         if was_late && self.env.slices.script.is_none() && self.env.config.trusts_clients {
             self.env.catch_up_with_parameters();
             self.blocking.review_events(&mut self.env, &mut self.subscriptions);
+            // Changes of all engines have waited.
+            self.settle_holding();
         }
         let Some(client) = client else { return };
         if !self.env.clients.goes_on_with_exec(client) {

@@ -26,6 +26,7 @@ impl<E: Execute> Worker<E> {
                 }
                 InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
                 InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
+                InternalRequest::Change(change) => self.env.conclude_change(*change),
                 InternalRequest::Learn(learning) => self.learnings.conclude_learning(&mut self.env, *learning),
                 InternalRequest::List(listing) => {
                     if self.functions.handle_reply(listing) {

@@ -59,6 +59,7 @@ impl<E: Execute> Worker<E> {
                 self.env.post_answer(from, handle, answer);
             }
             Content::Answer { handle, answer } => self.handle_answer(handle, answer),
+            Content::Turn { task } => self.env.send_change(task),
         }
     }
 

@@ -38,7 +38,7 @@ impl<E: Execute> Env<E> {
         self.post(to, Content::Answer { handle, answer });
     }
 
-    fn post(&mut self, worker: WorkerId, content: Content) {
+    pub(crate) fn post(&mut self, worker: WorkerId, content: Content) {
         let mail = Mail::Query(Box::new(QueryMessage(content)));
         self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
     }

@@ -1,6 +1,8 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
 use crate::auth::users::Access;
+use crate::engines::late::LateScripts;
+use crate::engines::turns::Turns;
 use crate::hooks::Hooks;
 use crate::nodes::kinds::{NodeKinds, NodeMismatch};
 use crate::observe::counters::Counters;
@@ -45,6 +47,10 @@ pub struct Shared {
     pub(crate) databases: Databases,
     /// The bound of tracked keys, if a client has set it.
     pub(crate) tracked_keys_said: crate::tracking::state::TableLimit,
+    /// In which order changes of all engines of a server are made.
+    pub(crate) turns: Turns,
+    /// Late scripts of all engines of a server, whose workers and engines have this in common.
+    pub(crate) late_scripts: Arc<LateScripts>,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<ProcessBudget>,
     /// Who may do what, in the whole process.
@@ -122,6 +128,8 @@ impl Shared {
             scripts: Mutex::default(),
             databases: Databases::default(),
             tracked_keys_said: Default::default(),
+            turns: Turns::default(),
+            late_scripts: Arc::default(),
             ledger,
             access: Arc::default(),
             measured: Mutex::default(),
@@ -181,6 +189,17 @@ impl Shared {
     #[must_use]
     pub fn with_hooks(self, hooks: Hooks) -> Self {
         Self { hooks, ..self }
+    }
+
+    /// Late scripts of the engines of this server, for the engines.
+    pub fn late_scripts(&self) -> Arc<LateScripts> {
+        Arc::clone(&self.late_scripts)
+    }
+
+    /// Of one of the engines of a server, which has these in common with its workers.
+    #[must_use]
+    pub fn with_late_scripts(self, late_scripts: Arc<LateScripts>) -> Self {
+        Self { late_scripts, ..self }
     }
 
     /// With these users.

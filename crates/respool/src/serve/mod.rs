@@ -18,7 +18,7 @@ use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
+use respool_proxy::{Access, LateScripts, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
 use respool_route::Topology;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -255,7 +255,8 @@ impl Running {
         let embedded = instance.nodes().filter(|node| node.address == NodeAddress::Embedded);
         let share = |place: usize| {
             let server_config = Arc::clone(server_config.as_ref().filter(|_| instance.has_engine_threads())?);
-            Some(EngineShare { place, topology: Arc::clone(&config.topology), server_config })
+            let (topology, late_scripts) = (Arc::clone(&config.topology), shared.late_scripts());
+            Some(EngineShare { place, topology, server_config, late_scripts })
         };
         let nodes: Vec<_> = embedded
             .enumerate()
@@ -425,12 +426,14 @@ struct EngineShare {
     topology: Arc<Topology>,
     /// The parameters of the server.
     server_config: Arc<ServerConfig>,
+    /// Where it says that a script of it is late.
+    late_scripts: Arc<LateScripts>,
 }
 
 impl EngineShare {
     /// The engine, which has its part of the memory and of the keys.
     fn engine(self, settings: &EngineSettings) -> Engine {
-        let Self { place, topology, server_config } = self;
+        let Self { place, topology, server_config, .. } = self;
         let engine = with_parameters(engine(settings), &server_config.for_engine());
         #[cfg(feature = "scripting")]
         let engine = engine.with_key_owner(move |name| topology.place(name).get() == place);
@@ -455,10 +458,11 @@ impl EmbeddedNode {
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
         let shared = match &share {
             // Its commands are timed as those of an engine that is a server of its own.
-            Some(EngineShare { server_config, .. }) => {
+            Some(EngineShare { server_config, late_scripts, .. }) => {
                 let server_config = Arc::clone(server_config);
                 let hooks = Hooks::default().with_clock(respool_net::monotonic_us);
-                shared.with_hooks(hooks.on_config(move |verb| server_config.answer(verb)))
+                let hooks = hooks.on_config(move |verb| server_config.answer(verb));
+                shared.with_hooks(hooks).with_late_scripts(Arc::clone(late_scripts))
             }
             None => shared,
         };

@@ -138,24 +138,128 @@ fn parameters_set_at_the_same_time_hold_for_all_engines() -> io::Result<()> {
     Ok(())
 }
 
+/// A server whose engines are busy after this time.
+fn server_with_threshold(threshold: &str) -> io::Result<Respool> {
+    let arguments = ["--workers", "2", "--engine-threads", "4", "--busy-reply-threshold", threshold];
+    Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)
+}
+
+const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+
+const LIBRARY: &str =
+    "#!lua name=own\nredis.register_function('get', function(keys) return redis.call('GET', keys[1]) end)";
+
+/// Keys of all engines that have the value of their database, in three of them.
+fn fill_databases(client: &mut Client, keys: &[String]) -> io::Result<()> {
+    for database in ["2", "1", "0"] {
+        client.command(&["SELECT", database])?;
+        for key in keys {
+            assert_eq!(client.command(&["SET", key, database])?, b"+OK\r\n");
+        }
+    }
+    Ok(())
+}
+
 #[test]
-fn an_engine_takes_parameters_once_its_late_script_has_ended() -> io::Result<()> {
-    let server = Respool::start(
-        Path::new(env!("CARGO_BIN_EXE_respool")),
-        &[],
-        &["--workers", "1", "--engine-threads", "4", "--busy-reply-threshold", "100ms"],
-    )?;
-    let (mut client, mut stalled) = (server.client()?, server.client()?);
+fn what_changes_all_engines_is_refused_as_a_whole_beside_a_late_script() -> io::Result<()> {
+    let server = server_with_threshold("100ms")?;
+    let (mut client, mut stalled, mut other) = (server.client()?, server.client()?, server.client()?);
     let (keys, _) = keys_of_engines(&mut client)?;
+    fill_databases(&mut client, &keys)?;
     stalled.send_command(&["EVAL", "while true do end", "1", &keys[0]])?;
     wait_until("the engine is busy", PATIENCE, || Ok(client.command(&["GET", &keys[0]])?.starts_with(b"-BUSY")))?;
-    let reply = client.ask("CONFIG SET hash-max-listpack-entries 1")?;
-    assert!(reply.starts_with("-BUSY"), "{reply}");
+    // A database that no connection to the engine has selected so far.
+    other.ask("SELECT 9")?;
+    assert_eq!(other.command(&["GET", &keys[0]])?, BUSY.as_bytes());
+    for words in ["SWAPDB 0 1", "FLUSHDB", "FLUSHALL", "FUNCTION FLUSH", "CONFIG SET hash-max-listpack-entries 1"] {
+        assert_eq!(client.ask(words)?, BUSY, "{words}");
+    }
+    assert_eq!(client.command(&["FUNCTION", "LOAD", LIBRARY])?, BUSY.as_bytes());
+    assert_eq!(client.command(&["GET", &keys[1]])?, bulk("0"), "another engine has not changed");
+    let list = client.ask("FUNCTION LIST")?;
+    assert!(list.starts_with("-BUSY") || list == "*0\r\n", "{list}");
+    assert!(client.ask("CONFIG GET hash-max-listpack-entries")?.contains("\r\n512\r\n"));
     assert_eq!(client.ask("SCRIPT KILL")?, "+OK\r\n");
     assert_error(&stalled.reply()?, "the script");
+    assert_eq!(client.ask("SWAPDB 0 1")?, "+OK\r\n");
+    assert_eq!(client.command(&["FUNCTION", "LOAD", LIBRARY])?, bulk("own"));
     for key in &keys {
+        assert_eq!(client.command(&["FCALL", "get", "1", key])?, bulk("1"));
+    }
+    Ok(())
+}
+
+#[test]
+fn what_changes_all_engines_waits_for_a_script_that_becomes_late_meanwhile() -> io::Result<()> {
+    let server = server_with_threshold("2s")?;
+    let (mut client, mut stalled, mut setter) = (server.client()?, server.client()?, server.client()?);
+    let (keys, _) = keys_of_engines(&mut client)?;
+    fill_databases(&mut client, &keys)?;
+    // Connections to the engine of their own: behind what waits, their requests would wait.
+    let mut reader = server.client()?;
+    reader.ask("HELLO 3")?;
+    setter.ask("HELLO 3")?;
+    reader.command(&["GET", &keys[0]])?;
+    stalled.send_command(&["EVAL", "while true do end", "1", &keys[0]])?;
+    reader.set_timeout(Duration::from_millis(300))?;
+    while reader.command(&["GET", &keys[0]]).is_ok() {}
+    reader.set_timeout(PATIENCE)?;
+    // The engine answers nothing, and no script is late yet.
+    client.send_command(&["SWAPDB", "0", "1"])?;
+    setter.send_command(&["CONFIG", "SET", "hash-max-listpack-entries", "1"])?;
+    assert!(reader.reply()?.starts_with(b"-BUSY"), "the read that was sent before");
+    wait_until("the engine is busy", PATIENCE, || Ok(reader.command(&["GET", &keys[0]])?.starts_with(b"-BUSY")))?;
+    assert_eq!(setter.reply()?, b"+OK\r\n", "the engine takes it over before anything else");
+    assert!(client.take_arrived()?.is_empty(), "it waits for the script");
+    assert_eq!(reader.ask("SCRIPT KILL")?, "+OK\r\n");
+    assert_error(&stalled.reply()?, "the script");
+    assert_eq!(client.reply()?, b"+OK\r\n");
+    for key in &keys {
+        assert_eq!(client.command(&["GET", key])?, bulk("1"), "{key}");
+        client.command(&["DEL", key])?;
         client.command(&["HSET", key, "a", "1", "b", "2"])?;
         assert_eq!(client.command(&["OBJECT", "ENCODING", key])?, bulk("hashtable"), "{key}");
+    }
+    Ok(())
+}
+
+#[test]
+fn changes_of_all_engines_come_to_each_in_the_same_order() -> io::Result<()> {
+    const CLIENTS: usize = 6;
+    let server = server("2")?;
+    let mut client = server.client()?;
+    let (keys, _) = keys_of_engines(&mut client)?;
+    fill_databases(&mut client, &keys)?;
+    let changers: Vec<Client> = (0..CLIENTS).map(|_| server.client()).collect::<io::Result<_>>()?;
+    std::thread::scope(|scope| {
+        for (number, mut changer) in changers.into_iter().enumerate() {
+            scope.spawn(move || {
+                if number % 2 == 0 {
+                    changer.ask("HELLO 3").expect("the server is there");
+                }
+                for turn in 0..100 {
+                    let swap = ["SWAPDB 0 1", "SWAPDB 1 2", "SWAPDB 0 2"][(number + turn) % 3];
+                    assert_eq!(changer.ask(swap).expect("the server is there"), "+OK\r\n");
+                    let version =
+                        format!("#!lua name=own\nredis.register_function('version', function() return '{number}' end)");
+                    let reply = changer.command(&["FUNCTION", "LOAD", "REPLACE", &version]);
+                    assert_eq!(reply.expect("the server is there"), bulk("own"));
+                }
+            });
+        }
+    });
+    let mut seen = Vec::new();
+    for database in ["0", "1", "2"] {
+        client.command(&["SELECT", database])?;
+        let values: Vec<Vec<u8>> = keys.iter().map(|key| client.command(&["GET", key])).collect::<io::Result<_>>()?;
+        assert!(values.iter().all(|value| *value == values[0]), "database {database}: {values:?}");
+        seen.extend(values.into_iter().next());
+    }
+    seen.sort();
+    assert_eq!(seen, ["0", "1", "2"].map(bulk));
+    let version = client.command(&["FCALL", "version", "1", &keys[0]])?;
+    for key in &keys {
+        assert_eq!(client.command(&["FCALL", "version", "1", key])?, version);
     }
     Ok(())
 }

@@ -74,11 +74,11 @@ struct After {
 }
 
 /// What a server says of all of its clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Figures {
     waiting: u64,
-    channels: u64,
-    patterns: u64,
+    channels: usize,
+    patterns: String,
     sharded_channels: usize,
 }
 
@@ -86,8 +86,9 @@ impl Figures {
     fn ask(observer: &mut Client) -> io::Result<Figures> {
         Ok(Figures {
             waiting: observer.figure("clients", "blocked_clients")?,
-            channels: observer.figure("stats", "pubsub_channels")?,
-            patterns: observer.figure("stats", "pubsub_patterns")?,
+            // INFO counts a channel once for each worker of a proxy.
+            channels: elements(&observer.command(&["PUBSUB", "CHANNELS"])?).len(),
+            patterns: observer.ask("PUBSUB NUMPAT")?,
             sharded_channels: elements(&observer.command(&["PUBSUB", "SHARDCHANNELS"])?).len(),
         })
     }
@@ -314,7 +315,7 @@ fn record(direct: &RedisServer, mut author: Author, rng: &mut Rng) -> io::Result
     let mut script = Vec::new();
     let mut waiting = settle(&mut observer, 0)?;
     for at in 0..STEPS + 2 * CLIENTS {
-        let step = author.step(at, rng);
+        let step = tagged(author.step(at, rng));
         let before: Vec<usize> = players.heard.iter().map(|heard| heard.count).collect();
         players.play(&step)?;
         // A wait that ends by itself does so before the next step.
@@ -696,6 +697,19 @@ fn shown(step: &Step) -> String {
         Step::Leave(client) => format!("{client} leaves"),
         Step::HalfClose(client) => format!("{client} closes its side"),
     }
+}
+
+/// All keys with one tag: wherever a server has which keys, these are in one place.
+fn tagged(step: Step) -> Step {
+    let Step::Send(client, requests) = step else { return step };
+    let word = |word: &str| match word {
+        // Of the prefix that keys are tracked by.
+        "s" | "t1" => format!("{{t}}{word}"),
+        key if ANY.contains(&key) => format!("{{t}}{key}"),
+        other => other.to_owned(),
+    };
+    let tagged = |one: &String| one.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    Step::Send(client, requests.iter().map(tagged).collect())
 }
 
 /// What each client has been sent and should have been, from where they differ.

@@ -35,12 +35,19 @@ pub enum Subset {
     Embedded,
     /// The embedded server, and every command of the table, but for what its own list of differences says is not sent.
     EmbeddedTable,
+    /// A server with one engine and one whose engines share its keys: every command of the table, keys mostly with a common tag.
+    Engines,
 }
 
 impl Subset {
     /// Whether requests are drawn from the whole table, with transactions.
     fn is_of_table(self) -> bool {
-        matches!(self, Subset::Table | Subset::EmbeddedTable)
+        matches!(self, Subset::Table | Subset::EmbeddedTable | Subset::Engines)
+    }
+
+    /// Whether keys have tags.
+    fn has_tags(self) -> bool {
+        matches!(self, Subset::Spread | Subset::Engines)
     }
 
     /// What is listed of a row, if anything is.
@@ -66,6 +73,8 @@ pub struct Script {
 struct Block {
     left: usize,
     likeness: Likeness,
+    /// The tag that its keys mostly have.
+    tag: u8,
 }
 
 /// Requests by template, separated by `|`. `@x` is a key that mostly holds type x (`s`tring, `h`ash, `l`ist, se`t`,
@@ -167,6 +176,9 @@ const EMBEDDED_GROUPS: &[Group] = &[
     Group::Connection,
 ];
 
+/// Tags of keys.
+const TAGS: &[u8] = b"abcd";
+
 const WORDS: &[&str] = &["alpha", "beta", "gamma", "delta", "", "x", "10", "alphabet"];
 const OPTIONS: &[&str] = &[
     "NX",
@@ -245,10 +257,11 @@ impl Script {
     pub fn next_request(&mut self) -> Request {
         match &mut self.block {
             None if self.subset.is_of_table() && self.rng.once_in(100) => {
-                self.block = Some(Block { left: self.rng.between(0, 5), likeness: Likeness::Same });
+                let tag = *self.rng.pick(TAGS);
+                self.block = Some(Block { left: self.rng.between(0, 5), likeness: Likeness::Same, tag });
                 return plain("MULTI", Likeness::Same);
             }
-            Some(Block { left: 0, likeness }) => {
+            Some(Block { left: 0, likeness, .. }) => {
                 let likeness = *likeness;
                 self.block = None;
                 let end = if self.rng.once_in(5) { "DISCARD" } else { "EXEC" };
@@ -286,7 +299,10 @@ impl Script {
             return Some(Request { arguments, likeness: Likeness::Same });
         };
         if self.subset.is_of_table() {
-            let is_fit = self.block.is_none() || row.name != "HELLO";
+            // A script of a transaction that is not executed is remembered by a worker, and by no server.
+            let brings_script =
+                matches!(row.name, "EVAL" | "EVAL_RO" | "SCRIPT LOAD") && self.subset == Subset::Engines;
+            let is_fit = self.block.is_none() || row.name != "HELLO" && !brings_script;
             return accept_of_table(self.subset, row, arguments).filter(|_| is_fit);
         }
         let is_well_formed = row.accepts(arguments.len());
@@ -364,8 +380,22 @@ impl Script {
     fn tag(&mut self, name: &str) -> Option<u8> {
         let args: ArgsBuf = std::iter::once(name.as_bytes()).collect();
         let is_split = resolve(args.as_args()).is_ok_and(|row| row.request_policy == RequestPolicy::SplitByKey);
-        let tag = *self.rng.pick(b"abcd");
-        (self.subset == Subset::Spread && !is_split).then_some(tag)
+        let tag = *self.rng.pick(TAGS);
+        match (self.subset, &self.block) {
+            (Subset::Spread, _) => (!is_split).then_some(tag),
+            // Now and then keys are apart, which may be refused.
+            (Subset::Engines, Some(block)) => Some(block.tag).filter(|_| !self.rng.once_in(20)),
+            (Subset::Engines, None) => Some(tag).filter(|_| !is_split && !self.rng.once_in(20)),
+            _ => None,
+        }
+    }
+
+    /// What a key has behind its name.
+    fn behind_name(&mut self, tag: Option<u8>) -> String {
+        match self.subset.has_tags() {
+            true => format!("{{{}}}", tag.unwrap_or_else(|| *self.rng.pick(TAGS)) as char),
+            false => String::new(),
+        }
     }
 
     /// A key of the wanted type, sometimes of another.
@@ -375,21 +405,14 @@ impl Script {
             return self.any_key(tag);
         }
         let number = self.rng.below(4);
-        let tag = match (self.subset, tag) {
-            (Subset::OneNode | Subset::Table | Subset::Embedded | Subset::EmbeddedTable, _) => String::new(),
-            (Subset::Spread, Some(tag)) => format!("{{{}}}", tag as char),
-            (Subset::Spread, None) => format!("{{{}}}", *self.rng.pick(b"abcd") as char),
-        };
+        let tag = self.behind_name(tag);
         format!("{}{number}{tag}", kind as char).into_bytes()
     }
 
     fn any_key(&mut self, tag: Option<u8>) -> Vec<u8> {
         let kind = *self.rng.pick(b"shltzagyb");
         let number = self.rng.below(4);
-        let tag = match self.subset {
-            Subset::OneNode | Subset::Table | Subset::Embedded | Subset::EmbeddedTable => String::new(),
-            Subset::Spread => format!("{{{}}}", tag.unwrap_or_else(|| *self.rng.pick(b"abcd")) as char),
-        };
+        let tag = self.behind_name(tag);
         format!("{}{number}{tag}", kind as char).into_bytes()
     }
 

@@ -1,8 +1,11 @@
 //! The same script to a redis-server directly and to one behind Respool: the same bytes come back.
 
+use std::path::Path;
 use std::{env, io};
 
-use respool_testkit::{Comparison, RedisServer, Subset, Theme, compare, compare_all, play_in_lock_step};
+use respool_testkit::{
+    Comparison, RedisServer, Respool, Subset, Theme, compare, compare_all, compare_engines, play_in_lock_step,
+};
 
 use super::{addresses, proxy, redis_servers};
 
@@ -68,6 +71,36 @@ fn the_embedded_server_answers_every_command_that_it_has() -> io::Result<()> {
         let (found, _) = compare_all(&direct.tcp(), &embedded.tcp(), &comparison, usize::MAX)?;
         let told: Vec<&str> = found.iter().filter(|one| !one.is_stale_error).map(|one| one.told.as_str()).collect();
         assert!(told.is_empty(), "{}", told.join("\n\n"));
+    }
+    Ok(())
+}
+
+/// A server with this many engines.
+fn engines(number: &str) -> io::Result<Respool> {
+    let arguments = ["--admin-commands", "allow", "--workers", "2", "--engine-threads", number];
+    Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)
+}
+
+/// Three engines that share the keys answer as one does, but for what they refuse because it is not in one of them.
+#[test]
+fn three_engines_answer_every_command_as_one() -> io::Result<()> {
+    for protocol in [2, 3] {
+        let (one, three) = (engines("1")?, engines("3")?);
+        let comparison = comparison(Subset::Engines, protocol);
+        let (found, _) = compare_engines(&one.tcp(), &three.tcp(), &comparison, 30)?;
+        let told: Vec<&str> = found.iter().map(|one| one.told.as_str()).collect();
+        assert!(told.is_empty(), "{}", told.join("\n\n"));
+    }
+    Ok(())
+}
+
+#[test]
+fn clients_of_three_engines_in_lock_step_are_told_the_same() -> io::Result<()> {
+    let (direct, three) = (RedisServer::start()?, engines("3")?);
+    for theme in Theme::ALL {
+        for seed in 0..scripts() {
+            play_in_lock_step(&direct, &three.tcp(), None, theme, seed)?;
+        }
     }
     Ok(())
 }

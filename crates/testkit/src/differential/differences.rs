@@ -165,6 +165,14 @@ pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
     ),
 ];
 
+/// Whether an error says that what was asked is not in one of several engines, or that a transaction selected a database which was refused for that.
+pub(crate) fn is_refused_by_engines(reply: &[u8]) -> bool {
+    let holds = |part: &[u8]| reply.windows(part.len()).any(|window| window == part);
+    reply.starts_with(b"-CROSSSLOT ")
+        || reply.starts_with(b"-ERR '") && holds(b" over several nodes")
+        || reply.starts_with(b"-ERR no database is selected since the last SELECT could not be done")
+}
+
 fn listed(list: &'static [Difference], name: &str) -> Option<&'static Difference> {
     let is_meant = |listed: &str| match listed.strip_suffix('*') {
         Some(start) => name.starts_with(start),

@@ -5,7 +5,7 @@ pub(crate) mod differences;
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::differential::differences::Likeness;
+use crate::differential::differences::{Likeness, is_refused_by_engines};
 use crate::{Address, Client, Request, Rng, Script, Subset, elements, request};
 
 /// Requests sent in one go at most.
@@ -78,6 +78,28 @@ pub fn compare_all(
     Ok((found, run.compared))
 }
 
+/// As [`compare_all`], one request at a time, of a server with one engine and one with several: what the latter refuses because it is
+/// not in one engine is not sent to the former, in whose transaction an error takes its place.
+pub fn compare_engines(
+    one: &Address,
+    several: &Address,
+    comparison: &Comparison,
+    most: usize,
+) -> io::Result<(Vec<Disagreement>, BTreeMap<Likeness, usize>)> {
+    let mut run = Run::new(one, several, comparison)?;
+    let mut found = Vec::new();
+    for _ in 0..comparison.requests {
+        if found.len() == most {
+            break;
+        }
+        if let Some(one_found) = run.request()? {
+            found.push(one_found);
+            run.begin_anew(one, several)?;
+        }
+    }
+    Ok((found, run.compared))
+}
+
 /// A script under way.
 struct Run<'c> {
     comparison: &'c Comparison,
@@ -131,18 +153,63 @@ impl<'c> Run<'c> {
                     return Ok(Some(self.disagreement(&sent, &said, format!("{error} instead of {}", shown(&said)))));
                 }
             };
-            if !are_alike(sent.likeness, &said, &heard) {
-                let replies = format!("\nexpected {}\nsubject  {}", shown(&said), shown(&heard));
-                return Ok(Some(self.disagreement(&sent, &said, replies)));
+            if let Some(found) = self.settle(sent, &said, &heard) {
+                return Ok(Some(found));
             }
-            *self.compared.entry(sent.likeness).or_default() += 1;
-            self.errors += usize::from(said.starts_with(b"-"));
-            if self.history.len() >= 2 * HISTORY_KEPT {
-                self.history.drain(..HISTORY_KEPT);
-            }
-            self.history.push(sent);
         }
         Ok(None)
+    }
+
+    /// Sends one request, to the subject first.
+    fn request(&mut self) -> io::Result<Option<Disagreement>> {
+        let sent = self.script.next_request();
+        let heard = match self.walk(&sent.arguments) {
+            Ok(heard) => heard,
+            Err(error) => return Ok(Some(self.disagreement(&sent, b"", error.to_string()))),
+        };
+        if is_refused_by_engines(&heard) {
+            // Without a transaction this changes nothing.
+            self.clients[0].ask("NOSUCHCOMMAND")?;
+            return Ok(None);
+        }
+        let said = self.clients[0].command(&sent.arguments)?;
+        Ok(self.settle(sent, &said, &heard))
+    }
+
+    /// What the subject replies: to `SCAN`, in the end, with the keys of all its steps, which takes one for each engine.
+    fn walk(&mut self, arguments: &[Vec<u8>]) -> io::Result<Vec<u8>> {
+        let subject = &mut self.clients[1];
+        let mut reply = subject.command(arguments)?;
+        if !arguments[0].eq_ignore_ascii_case(b"SCAN") {
+            return Ok(reply);
+        }
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let mut next = arguments.to_vec();
+        while let [cursor, found] = elements(&reply)[..] {
+            keys.extend(elements(found).into_iter().map(<[u8]>::to_vec));
+            next[1] = cursor.split(|byte| *byte == b'\n').nth(1).unwrap_or_default().trim_ascii().to_vec();
+            if next[1] == b"0" {
+                let head = format!("*2\r\n$1\r\n0\r\n*{}\r\n", keys.len()).into_bytes();
+                return Ok([head, keys.concat()].concat());
+            }
+            reply = subject.command(&next)?;
+        }
+        Ok(reply)
+    }
+
+    /// Compares two replies, and remembers what was asked if they are as much alike as they have to be.
+    fn settle(&mut self, sent: Request, said: &[u8], heard: &[u8]) -> Option<Disagreement> {
+        if !are_alike(sent.likeness, said, heard) {
+            let replies = format!("\nexpected {}\nsubject  {}", shown(said), shown(heard));
+            return Some(self.disagreement(&sent, said, replies));
+        }
+        *self.compared.entry(sent.likeness).or_default() += 1;
+        self.errors += usize::from(said.starts_with(b"-"));
+        if self.history.len() >= 2 * HISTORY_KEPT {
+            self.history.drain(..HISTORY_KEPT);
+        }
+        self.history.push(sent);
+        None
     }
 
     fn disagreement(&self, sent: &Request, said: &[u8], replies: String) -> Disagreement {

@@ -155,6 +155,8 @@ fn list(libraries: &Libraries, args: Args<'_>, reply: &mut Encoder<'_>) -> Resul
         } else if pattern.is_none() && option.eq_ignore_ascii_case(b"LIBRARYNAME") {
             pattern = Some(options.next().ok_or(Fault::Text(text::NO_LIBRARY_NAME))?);
         } else {
+            // Redis writes it as a text of C.
+            let option = option.split(|byte| *byte == 0).next().unwrap_or_default();
             return Err(Fault::Written([b"ERR Unknown argument ", option].concat()));
         }
     }

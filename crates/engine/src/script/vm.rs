@@ -32,9 +32,9 @@ const STACKED_ARGUMENTS_MAX: usize = 100;
 const AT_HAND_MAX: usize = 128;
 
 /// How scripts are called in errors.
-const SCRIPT_NAME: &str = "@user_script";
+const SCRIPT_NAME: &[u8] = b"@user_script";
 /// And libraries of functions.
-const FUNCTION_NAME: &str = "@user_function";
+const FUNCTION_NAME: &[u8] = b"@user_function";
 
 /// Functions of Lua's own that scripts see as they are. What may load bytecode, see other worlds, or reach files is not among
 /// them.
@@ -396,13 +396,37 @@ impl<'l> World<'l> {
 
 /// Makes a function of a text, never of bytecode. Nothing is collected meanwhile: Lua 5.1 does not hold on to the name of what
 /// it compiles.
-fn compile(lua: &Lua, text: &[u8], name: &str, world: &Table) -> Result<Function> {
+fn compile(lua: &Lua, text: &[u8], name: &[u8], world: &Table) -> Result<Function> {
     lua.gc_stop();
-    let chunk = lua.load(text).set_name(name).set_mode(ChunkMode::Text).set_environment(world.clone());
-    let function = chunk.into_function();
+    let chunk =
+        lua.load(text).set_name(String::from_utf8_lossy(name)).set_mode(ChunkMode::Text).set_environment(world.clone());
+    let function = chunk.into_function().map_err(|error| in_bytes(lua, text, name, error));
     lua.gc_restart();
     function
 }
+
+/// An error of a text that does not compile. The message is a text of Rust by then, in which bytes that are no UTF-8 have been replaced;
+/// what Lua itself says of the same text has them. Bytecode is refused in other words than Redis's, which takes it for a text: so does Lua
+/// behind a space.
+fn in_bytes(lua: &Lua, text: &[u8], name: &[u8], error: mlua::Error) -> mlua::Error {
+    let is_replaced = matches!(&error, mlua::Error::SyntaxError { message, .. } if message.contains('\u{fffd}'));
+    let is_bytecode = text.first() == Some(&BYTECODE);
+    if !is_replaced && !is_bytecode {
+        return error;
+    }
+    let said = || {
+        let compile: Function = lua.globals().raw_get("loadstring")?;
+        let text = if is_bytecode { lua.create_string([b" ", text].concat())? } else { lua.create_string(text)? };
+        compile.call::<(Value, Value)>((text, lua.create_string(name)?))
+    };
+    match said() {
+        Ok((Value::Nil, said @ Value::String(_))) => mlua::Error::external(raise::Thrown(said)),
+        _ => error,
+    }
+}
+
+/// What bytecode begins with.
+const BYTECODE: u8 = 0x1b;
 
 /// The text of an error.
 fn why(error: &mlua::Error) -> Vec<u8> {
@@ -522,7 +546,7 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot) -> Result<()> {
         let given = Given::new(lua, &values);
         let text = given.string(1)?;
         let name = if given.is_none(2) { text.clone() } else { given.string(2)? };
-        loaded(lua, &text.as_bytes(), &name.to_string_lossy(), &slot)
+        loaded(lua, &text.as_bytes(), &name.as_bytes(), &slot)
     })?;
     globals.raw_set("loadstring", loadstring)?;
     let slot = Rc::clone(world);
@@ -532,7 +556,7 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot) -> Result<()> {
         let Some(Value::Function(reader)) = given.get(1) else {
             return Err(raise::bad_type(lua, 1, "function", given.get(1)));
         };
-        let name = if given.is_none(2) { "=(load)".to_owned() } else { given.string(2)?.to_string_lossy() };
+        let name = if given.is_none(2) { b"=(load)".to_vec() } else { given.string(2)?.as_bytes().to_vec() };
         let mut text = Vec::new();
         loop {
             let (is_done, piece): (bool, Value) = protected.call(reader)?;
@@ -563,9 +587,9 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot) -> Result<()> {
 }
 
 /// The function of a text, or nil and what is wrong with it.
-fn loaded(lua: &Lua, text: &[u8], name: &str, world: &WorldSlot) -> Result<(Value, Value)> {
+fn loaded(lua: &Lua, text: &[u8], name: &[u8], world: &WorldSlot) -> Result<(Value, Value)> {
     let Some(world) = world.borrow().clone() else { return Ok((Value::Nil, Value::Nil)) };
-    let name = name.split('\0').next().unwrap_or_default();
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     match compile(lua, text, name, &world) {
         Ok(function) => Ok((Value::Function(function), Value::Nil)),
         Err(error) => Ok((Value::Nil, Value::String(lua.create_string(why(&error))?))),

@@ -80,6 +80,29 @@ fn scripts_answer_as_in_redis() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_told_as_in_redis() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let Some((_server, mut redis, mut subject)) = both(protocol) else { return };
+        for request in [
+            &[&b"EVAL"[..], b"\xf5\x04\x87y", b"0"][..],
+            &[b"SCRIPT", b"LOAD", b"\xbe~9{Z\x94"],
+            &[b"EVAL", b"return 'a' \xff", b"0"],
+            &[b"EVAL", b"return {loadstring(ARGV[1], ARGV[2])}", b"0", b"\xc3 = 1", b"n\xc3"],
+            &[b"EVAL", b"return {loadstring(ARGV[1])}", b"0", b"x \xc3"],
+            &[b"FUNCTION", b"LOAD", b"#!lua name=l\nlocal \x80 = 1"],
+            &[b"FUNCTION", b"LIST", b"T\xe1\x00\x80\r!"],
+            // Well-formed texts with the character that stands for lost bytes.
+            &[b"EVAL", b"return 1 \xef\xbf\xbd", b"0"],
+            &[b"EVAL", b"\x1bLua\xff", b"0"],
+        ] {
+            let request: Vec<Vec<u8>> = request.iter().map(|word| word.to_vec()).collect();
+            let expected = redis.command(&request).expect("redis-server answers");
+            assert_eq!(shown(&subject.command(&request)), shown(&expected), "{request:?}");
+        }
+    }
+}
+
+#[test]
 fn keys_and_arguments_are_told_apart_as_in_redis() {
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let Some((_server, mut redis, mut subject)) = both(protocol) else { return };

@@ -107,7 +107,7 @@ impl Peer for RespoolThreads {
 
     async fn incr_for(&mut self, key: &str, _turns: u32, limit: Duration) -> Option<Result<i64, Failure>> {
         match self.0.call(respool_client::cmd("INCR").key(key)).deadline(limit).wait() {
-            Err(error) if matches!(error.kind(), respool_client::ErrorKind::Timeout) => None,
+            Err(error) if matches!(error.kind(), respool_client::ErrorKind::Timeout(_)) => None,
             reply => Some(reply.map_err(|error| of_respool(&error))),
         }
     }

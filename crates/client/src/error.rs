@@ -35,8 +35,8 @@ pub enum ErrorKind {
     Server(ServerError),
     /// The reply is not of the type that was asked for.
     Decode(DecodeError),
-    /// The call's time was over.
-    Timeout,
+    /// The call's time was over; what it waited behind, if it waited for its reply.
+    Timeout(Option<Waited>),
     /// The connection was lost, or could not be made; how.
     Lost(Arc<str>),
     /// The server refused the handshake; its words.
@@ -53,6 +53,34 @@ pub enum ErrorKind {
     CrossSlot,
     /// The address or a setting cannot be used; why.
     Config(Arc<str>),
+}
+
+/// What a request that was sent waited behind when its time was over: which of its server, its connection and its caller was slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Waited {
+    /// Requests in front of it on its connection without a reply, those of callers that had left among them.
+    pub in_front: usize,
+    /// Bytes on its connection that no write had begun with.
+    pub unwritten_bytes: usize,
+    /// Whether there was a sign of the server since it was queued: something has come, or more was taken of what had not fitted into the
+    /// kernel.
+    pub has_heard: bool,
+}
+
+impl fmt::Display for Waited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { in_front, unwritten_bytes, has_heard } = self;
+        match in_front {
+            0 => f.write_str("first on its connection")?,
+            1 => f.write_str("behind 1 request")?,
+            _ => write!(f, "behind {in_front} requests")?,
+        }
+        if *unwritten_bytes > 0 {
+            write!(f, ", {unwritten_bytes} bytes not written")?;
+        }
+        f.write_str(if *has_heard { ", with a sign of the server since" } else { ", with no sign of the server since" })
+    }
 }
 
 impl Error {
@@ -106,9 +134,17 @@ impl Error {
         }
     }
 
+    /// What the request waited behind, if its time was over while it waited for its reply.
+    pub fn waited(&self) -> Option<Waited> {
+        match self.0.kind {
+            ErrorKind::Timeout(waited) => waited,
+            _ => None,
+        }
+    }
+
     /// Whether the call's time was over.
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Timeout)
+        matches!(self.0.kind, ErrorKind::Timeout(_))
     }
 }
 
@@ -129,7 +165,8 @@ impl fmt::Display for Error {
         match &self.0.kind {
             ErrorKind::Server(error) => write!(f, "{error}")?,
             ErrorKind::Decode(error) => write!(f, "{error}")?,
-            ErrorKind::Timeout => f.write_str("no reply in time")?,
+            ErrorKind::Timeout(None) => f.write_str("no reply in time")?,
+            ErrorKind::Timeout(Some(waited)) => write!(f, "no reply in time: {waited}")?,
             ErrorKind::Lost(how) => write!(f, "connection lost: {how}")?,
             ErrorKind::Refused(words) => write!(f, "handshake refused: {words}")?,
             ErrorKind::Overloaded => f.write_str("too much waits for this connection already")?,

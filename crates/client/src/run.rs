@@ -296,7 +296,9 @@ impl Progress {
 
     /// The caller gives up.
     fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
+        let mut waited = None;
         if self.step == Step::Sent {
+            waited = Some(state.waited(*self.before.first().unwrap_or(&self.last), self.asked));
             state.note_unanswered(core, self.asked, wakes);
         }
         if self.keeps_place && self.step == Step::Sent {
@@ -305,10 +307,10 @@ impl Progress {
                 wakes.push_trash(state.slots.take_waiter(self.last));
                 state.appoint(wakes);
             }
-            return Error::new(ErrorKind::Timeout, Outcome::MaybeExecuted);
+            return Error::new(ErrorKind::Timeout(waited), Outcome::MaybeExecuted);
         }
         let outcome = if self.step == Step::Sent { Outcome::MaybeExecuted } else { self.unsent() };
-        let kind = if self.step == Step::Sent { ErrorKind::Timeout } else { state.why_late() };
+        let kind = if self.step == Step::Sent { ErrorKind::Timeout(waited) } else { state.why_late() };
         self.leave(core, state, wakes);
         Error::new(kind, outcome)
     }

@@ -160,7 +160,7 @@ mod spans {
         match kind {
             ErrorKind::Server(_) => "server",
             ErrorKind::Decode(_) => "decode",
-            ErrorKind::Timeout => "timeout",
+            ErrorKind::Timeout(_) => "timeout",
             ErrorKind::Lost(_) => "connection_lost",
             ErrorKind::Refused(_) => "handshake_refused",
             ErrorKind::Overloaded => "overloaded",

@@ -329,3 +329,21 @@ fn what_a_silent_replica_does_not_answer_its_primary_does() {
         assert_eq!(texts(batch.wait().unwrap()), ["a", "b"].map(|name| format!("value-of-{{{key}}}{name}")));
     }
 }
+
+#[test]
+fn a_late_call_of_a_cluster_says_what_it_waited_behind() {
+    let map = Map::default();
+    let node = map.node(|request| if request.key() == b"none" { Act::Silence } else { Act::Usual });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node));
+    client.call::<String>(cmd("GET").key("k")).wait().unwrap();
+    // Longer and shorter than the silence after which other nodes are asked.
+    for (at_least, millis) in [(0, 200), (1, 1_500)] {
+        let late = client.call::<String>(cmd("GET").key("none")).deadline(Duration::from_millis(millis)).wait();
+        let late = late.unwrap_err();
+        assert_eq!(late.outcome(), Outcome::MaybeExecuted, "{late}");
+        // The node is asked what the cluster looks like as well.
+        let in_front = late.waited().unwrap().in_front;
+        assert!((at_least..=2 * at_least).contains(&in_front), "{late}");
+    }
+}

@@ -119,5 +119,32 @@ fn a_server_that_takes_a_request_slowly_is_not_taken_for_silent() {
     assert_eq!(client.stats().connections, 1);
 }
 
+#[test]
+fn a_call_that_is_late_says_what_it_waited_behind() {
+    on_both_faces(|get| {
+        let address = server(|mut peer| {
+            while let Some(request) = peer.request() {
+                match &*request[1] {
+                    "push" => peer.send(b">1\r\n+pong\r\n"),
+                    "warm" => peer.echo(&request),
+                    _ => true,
+                };
+            }
+        });
+        let client = Client::with_config(config(&address).deadline(Some(Duration::from_secs(1))));
+        get(&client, "warm").unwrap();
+        for in_front in 0..4 {
+            let error = get(&client, if in_front == 3 { "push" } else { "nothing" }).unwrap_err();
+            let waited = error.waited().unwrap();
+            assert_eq!((waited.in_front, waited.unwritten_bytes, waited.has_heard), (in_front, 0, in_front == 3));
+            let behind = ["first on its connection", "behind 1 request,", "behind 2 requests,", "behind 3 requests,"];
+            assert!(error.to_string().contains(behind[in_front]), "{error}");
+        }
+    });
+    let closed = respool_testkit::ClosedPort::take().unwrap();
+    let client = Client::with_config(config(&closed.address().to_string()).deadline(Some(Duration::from_millis(50))));
+    assert_eq!(client.call::<()>(cmd("GET").key("k")).wait().unwrap_err().waited(), None);
+}
+
 /// Bytes of a value that is taken slowly.
 const VALUE: usize = 32 << 20;

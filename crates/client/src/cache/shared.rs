@@ -405,7 +405,7 @@ impl Shared {
     pub(super) fn why_late(&self) -> Error {
         match self.lock().last_failure.clone() {
             Some(how) => Error::new(ErrorKind::Lost(how), Sent::NotSent),
-            None => Error::new(ErrorKind::Timeout, Sent::MaybeExecuted),
+            None => Error::new(ErrorKind::Timeout(None), Sent::MaybeExecuted),
         }
     }
 

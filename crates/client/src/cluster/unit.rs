@@ -268,7 +268,7 @@ impl Unit {
                 let last = match self.last[at].take() {
                     Some(Ended::Failed(kind, Outcome::NotSent)) => Ended::Failed(kind, late),
                     Some(last) => last,
-                    None => Ended::Failed(ErrorKind::Timeout, late),
+                    None => Ended::Failed(ErrorKind::Timeout(None), late),
                 };
                 self.ended[at] = Some(last);
             }
@@ -433,10 +433,10 @@ impl Unit {
         let left = left_us(self.until_us, self.cluster.now_us());
         let is_over = left.is_some_and(|left| left.is_zero());
         match error.kind() {
-            ErrorKind::Timeout if sent.exchange.is_sent() => {
+            ErrorKind::Timeout(_) if sent.exchange.is_sent() => {
                 self.cluster.trigger(Trigger::Stuck);
                 if is_over {
-                    return Some(self.end_round(sent, &ErrorKind::Timeout, Outcome::MaybeExecuted));
+                    return Some(self.end_round(sent, error.kind(), Outcome::MaybeExecuted));
                 }
                 let is_safe = sent.which.iter().all(|at| is_retry_safe(&self.commands[*at]));
                 if is_safe && self.repeats < REPEATS_MAX && !sent.is_asking && self.is_elsewhere(sent) {
@@ -449,7 +449,7 @@ impl Unit {
                 sent.exchange.extend(limit);
                 None
             }
-            ErrorKind::Timeout | ErrorKind::Lost(_) if error.outcome() == Outcome::NotSent => {
+            ErrorKind::Timeout(_) | ErrorKind::Lost(_) if error.outcome() == Outcome::NotSent => {
                 let failed = Ended::Failed(error.kind().clone(), Outcome::NotSent);
                 sent.which.iter().for_each(|at| self.last[*at] = Some(failed.clone()));
                 Some(if is_over { self.give_up() } else { self.unreachable() })

@@ -5,7 +5,8 @@
 //!
 //! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is not read.
 
-use super::{Core, State, Wakes};
+use super::{Core, SlotId, State, Wakes};
+use crate::Waited;
 
 /// The connection as it was when a request was queued.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +34,15 @@ impl State {
     /// longer than it may be silent.
     pub(super) fn note_confirmed(&mut self) {
         self.confirmed += 1;
+    }
+
+    /// What the request at `id`, whose time is over, waits behind.
+    #[cold]
+    pub(crate) fn waited(&self, id: SlotId, asked: Asked) -> Waited {
+        // Not there: it was answered, and others of its caller behind it were not.
+        let in_front = self.upstream.tickets().iter().position(|other| *other == id).unwrap_or(0);
+        let has_heard = (asked.epoch, asked.heard) != (self.epoch, self.heard());
+        Waited { in_front, unwritten_bytes: self.upstream.queued_bytes(), has_heard }
     }
 
     /// The time of a call is over that waits for its reply. The connection is lost if it has been silent for too long.

@@ -182,7 +182,7 @@ impl State {
     /// Why a call's time is over that waits outside.
     pub(crate) fn why_late(&self) -> ErrorKind {
         let lost = self.last_failure.clone().filter(|_| self.link.is_none());
-        lost.map_or(ErrorKind::Timeout, ErrorKind::Lost)
+        lost.map_or(ErrorKind::Timeout(None), ErrorKind::Lost)
     }
 }
 

@@ -124,7 +124,7 @@ impl LaneCall {
     }
 
     fn late(outcome: Outcome) -> Error {
-        Error::new(ErrorKind::Timeout, outcome)
+        Error::new(ErrorKind::Timeout(None), outcome)
     }
 
     /// Whether a failure says that the request is to go.

@@ -472,7 +472,7 @@ impl Hub {
 }
 
 fn lateness(failure: Option<Arc<str>>) -> Error {
-    let kind = failure.map_or(ErrorKind::Timeout, ErrorKind::Lost);
+    let kind = failure.map_or(ErrorKind::Timeout(None), ErrorKind::Lost);
     Error::new(kind, Outcome::MaybeExecuted).of(b"SUBSCRIBE")
 }
 

@@ -56,7 +56,7 @@ impl Home {
     fn why_late(&self) -> Error {
         match self {
             Self::Hub(hub) => hub.why_late(),
-            Self::Shards(_) => Error::new(ErrorKind::Timeout, Outcome::MaybeExecuted).of(b"SSUBSCRIBE"),
+            Self::Shards(_) => Error::new(ErrorKind::Timeout(None), Outcome::MaybeExecuted).of(b"SSUBSCRIBE"),
         }
     }
 }
@@ -187,7 +187,7 @@ impl Subscription {
                 Taken::Nothing => {}
             }
             match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                Some(left) if left.is_zero() => return Err(Error::new(ErrorKind::Timeout, Outcome::NotSent)),
+                Some(left) if left.is_zero() => return Err(Error::new(ErrorKind::Timeout(None), Outcome::NotSent)),
                 Some(left) => std::thread::park_timeout(left),
                 None => std::thread::park(),
             }

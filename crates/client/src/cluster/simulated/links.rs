@@ -155,7 +155,7 @@ impl Exchange for Simulation {
         }
         if *now_us >= entry.until_us {
             let outcome = if entry.is_queued { Outcome::MaybeExecuted } else { Outcome::NotSent };
-            return Poll::Ready(Err(Error::new(ErrorKind::Timeout, outcome)));
+            return Poll::Ready(Err(Error::new(ErrorKind::Timeout(None), outcome)));
         }
         entry.waker = Some(cx.waker().clone());
         Poll::Pending

@@ -324,7 +324,7 @@ impl Run {
     fn leave(&mut self, number: usize) {
         let Some(call) = self.callers[number].call.take() else { return };
         self.figures.left += 1;
-        let left = Err(Error::new(crate::ErrorKind::Timeout, Outcome::MaybeExecuted));
+        let left = Err(Error::new(crate::ErrorKind::Timeout(None), Outcome::MaybeExecuted));
         self.take(number, &call, &left);
     }
 
@@ -349,7 +349,7 @@ impl Run {
             }
             (What::Split, Some(Ended::Reply(Reply::Error(_)))) if is_write => {
                 // It tells of one part, and not of the other.
-                vec![Ended::Failed(crate::ErrorKind::Timeout, Outcome::MaybeExecuted); 2]
+                vec![Ended::Failed(crate::ErrorKind::Timeout(None), Outcome::MaybeExecuted); 2]
             }
             (What::Split | What::Whole, Some(other)) => vec![other.clone(); call.deeds.len()],
             (What::Each, _) => ended.clone(),

@@ -188,6 +188,11 @@ fn fake_sentinel(port: u16) -> u16 {
     fake_sentinel_with(port, &[])
 }
 
+/// What a sentinel says of a master of this epoch, as far as it is asked for.
+fn state(epoch: u64) -> String {
+    format!("*2\r\n$12\r\nconfig-epoch\r\n${}\r\n{epoch}\r\n", epoch.to_string().len())
+}
+
 /// As [`fake_sentinel`], with these replicas.
 fn fake_sentinel_with(port: u16, replicas: &[u16]) -> u16 {
     let entry = |port: &u16| {
@@ -298,6 +303,7 @@ struct Steered(Arc<(Mutex<Steer>, Condvar)>);
 
 struct Steer {
     port: u16,
+    epoch: u64,
     /// The port that it names from the next subscription on.
     at_subscription: Option<u16>,
     holds_subscriptions: bool,
@@ -308,7 +314,8 @@ struct Steer {
 impl Steered {
     /// The sentinel, and its own port.
     fn start(port: u16) -> (Self, u16) {
-        let steer = Steer { port, at_subscription: None, holds_subscriptions: false, listening: Vec::new(), pings: 0 };
+        let listening = Vec::new();
+        let steer = Steer { port, epoch: 0, at_subscription: None, holds_subscriptions: false, listening, pings: 0 };
         let steered = Self(Arc::new((Mutex::new(steer), Condvar::new())));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();
@@ -344,6 +351,8 @@ impl Steered {
             } else if said.contains("GET-MASTER-ADDR") {
                 let port = self.0.0.lock().unwrap().port.to_string();
                 answer = format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{port}\r\n", port.len());
+            } else if said.contains("MASTER") {
+                answer = state(self.0.0.lock().unwrap().epoch);
             } else if said.contains("SUBSCRIBE") {
                 self.wait("it may subscribe", |steer| !steer.holds_subscriptions);
                 answer = "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned();
@@ -460,4 +469,46 @@ fn a_closed_client_listens_to_no_sentinel() {
     assert_eq!(sentinel.0.0.lock().unwrap().listening.len(), 1);
     clients[1].close();
     sentinel.wait("it is not listened to", |steer| steer.listening.is_empty());
+}
+
+/// A sentinel that names this server, of this epoch.
+fn of_epoch(server: &RedisServer, epoch: u64) -> (Steered, u16) {
+    let (sentinel, port) = Steered::start(server.port());
+    sentinel.change(|steer| steer.epoch = epoch);
+    (sentinel, port)
+}
+
+#[test]
+fn a_sentinel_that_is_behind_the_others_is_not_believed() {
+    let (old, new) = two_servers();
+    let (stale, stale_port) = of_epoch(&old, 7);
+    let (current, current_port) = of_epoch(&new, 8);
+    let (third, third_port) = of_epoch(&new, 8);
+    let places = format!("127.0.0.1:{stale_port},127.0.0.1:{current_port},127.0.0.1:{third_port}");
+    let client = Client::with_config(config(&format!("redis+sentinel://{places}/main")));
+    let get = || client.call::<String>(cmd("GET").key("k")).wait().unwrap();
+    // The one that is asked first is not followed, nor is it listened to while there are others.
+    assert_eq!(get(), "new");
+    let is_heard = |sentinel: &Steered| !sentinel.0.0.lock().unwrap().listening.is_empty();
+    wait_until("another is listened to", PATIENCE, || Ok(is_heard(&current) || is_heard(&third))).unwrap();
+    // Nor is it when the connection is made anew.
+    for _ in 0..10 {
+        new.client().unwrap().ask("CLIENT KILL TYPE normal SKIPME yes").unwrap();
+        assert_eq!(get(), "new");
+    }
+    wait_until("the first is not listened to", PATIENCE, || Ok(!is_heard(&stale))).unwrap();
+}
+
+#[test]
+fn sentinels_that_were_set_up_anew_are_believed() {
+    let (old, new) = two_servers();
+    let (sentinel, port) = of_epoch(&old, 7);
+    let client = Client::with_config(config(&format!("redis+sentinel://127.0.0.1:{port}/main")));
+    let get = || client.call::<String>(cmd("GET").key("k")).wait().unwrap();
+    assert_eq!(get(), "old");
+    sentinel.wait_until_heard();
+    sentinel.change(|steer| (steer.epoch, steer.port) = (0, new.port()));
+    old.client().unwrap().ask("CLIENT KILL TYPE normal SKIPME yes").unwrap();
+    wait_until("the new master is used", PATIENCE, || Ok(get() == "new")).unwrap();
+    sentinel.wait_until_heard();
 }

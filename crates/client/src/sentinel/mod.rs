@@ -8,6 +8,9 @@
 //!
 //! Every connection of a client is made this way: the shared one, those beside it, and that of subscriptions. One thread hears what the
 //! sentinels tell while there is a connection, or one is made.
+//!
+//! Sentinels may disagree: one that was cut off still names the master of before a failover. Each failover has a higher epoch than those
+//! before, so the highest that was told holds.
 
 mod address;
 mod talk;
@@ -47,7 +50,18 @@ pub(crate) struct Sentinels {
     known: Mutex<Vec<(String, u16)>>,
     /// Which of them has answered last.
     last: AtomicUsize,
+    /// The epoch of the master that is used, if one was told.
+    epoch: Mutex<Option<u64>>,
     sockets: Mutex<Sockets>,
+}
+
+/// Where the master is, as a sentinel says.
+#[derive(Clone, Debug)]
+struct Told {
+    host: String,
+    port: u16,
+    /// The epoch of the sentinel's configuration, if it says one.
+    epoch: Option<u64>,
 }
 
 /// The sockets of servers that sentinels have led to, and what was told of the servers meanwhile.
@@ -85,6 +99,7 @@ impl Sentinels {
             template: address.rest.endpoint.clone(),
             known: Mutex::new(address.sentinels),
             last: AtomicUsize::new(0),
+            epoch: Mutex::default(),
             sockets: Mutex::default(),
         };
         (address.rest, Arc::new(sentinels))
@@ -99,6 +114,7 @@ impl Sentinels {
             template: self.template.clone(),
             known: Mutex::new(lock(&self.known).clone()),
             last: AtomicUsize::new(0),
+            epoch: Mutex::default(),
             sockets: Mutex::default(),
         })
     }
@@ -156,11 +172,50 @@ impl Sentinels {
     }
 
     /// Where the master is, as one sentinel says.
-    fn master(&self, talk: &mut Talk) -> Result<Option<(String, u16)>, Failure> {
+    fn master(&self, talk: &mut Talk) -> Result<Option<Told>, Failure> {
+        // A failover between the two answers makes the epoch too low, and the sentinel is passed over. The other way round an old
+        // address would be believed.
+        let state = talk.ask_if_it_may(&[b"SENTINEL", b"MASTER", self.name.as_bytes()])?;
+        let state = state.map(talk::entry).unwrap_or_default();
+        let epoch = state.get("config-epoch").and_then(|epoch| epoch.parse().ok());
         let reply = talk.ask(&[b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.name.as_bytes()])?;
         let mut words = talk::words(reply);
-        let host = words.next();
-        Ok(host.zip(words.next().and_then(|port| port.parse().ok())))
+        let place = words.next().zip(words.next().and_then(|port| port.parse().ok()));
+        Ok(place.map(|(host, port)| Told { host, port, epoch }))
+    }
+
+    /// Whether a sentinel knows of a later master, or of the same, than all that was told before.
+    fn note_epoch(&self, told: &Told) -> bool {
+        let mut epoch = lock(&self.epoch);
+        let is_current = told.epoch.is_none() || told.epoch >= *epoch;
+        if is_current {
+            *epoch = told.epoch.max(*epoch);
+        }
+        is_current
+    }
+
+    /// Where the master is. At first the latest is meant that a majority of the sentinels knows of; then none that is older than what was told,
+    /// unless no sentinel knows of a later one, as when they were set up anew.
+    fn find_master(&self, config: &Config, lookup: &Lookup, until: Instant) -> Result<Told, Failure> {
+        let is_first = lock(&self.epoch).is_none();
+        let majority = lock(&self.known).len() / 2 + 1;
+        let (mut latest, mut answers): (Option<Told>, usize) = (None, 0);
+        let asked = self.ask(config, lookup, until, |talk| {
+            let Some(told) = self.master(talk)? else { return Ok(None) };
+            answers += 1;
+            let has_epoch = told.epoch.is_some();
+            let is_current = self.note_epoch(&told);
+            if latest.as_ref().is_none_or(|latest| told.epoch > latest.epoch) {
+                latest = Some(told);
+            }
+            let is_enough = if is_first && has_epoch { answers >= majority } else { is_current };
+            Ok(latest.clone().filter(|_| is_enough))
+        });
+        asked.or_else(|failure| {
+            let latest = latest.ok_or(failure)?;
+            *lock(&self.epoch) = latest.epoch;
+            Ok(latest)
+        })
     }
 
     /// Where replicas are that are up, as one sentinel says.
@@ -229,14 +284,15 @@ impl Sentinels {
         // Half of the time is for the server, at least.
         let now = Instant::now();
         let asked_until = now + until.saturating_duration_since(now) / 2;
+        if self.role == Role::Master {
+            let Told { host, port, .. } = self.find_master(config, lookup, asked_until)?;
+            return Ok(SentinelAddress::at(&self.template, &host, port));
+        }
         let (host, port) = self.ask(config, lookup, asked_until, |talk| {
-            let master = self.master(talk)?;
-            if self.role == Role::Master || master.is_none() {
-                return Ok(master);
-            }
+            let Some(master) = self.master(talk)?.map(|told| (told.host, told.port)) else { return Ok(None) };
             let replicas = self.replicas(talk)?;
             let chosen = crate::core::chance() as usize % replicas.len().max(1);
-            Ok(replicas.get(chosen).cloned().or(master))
+            Ok(Some(replicas.get(chosen).cloned().unwrap_or(master)))
         })?;
         Ok(SentinelAddress::at(&self.template, &host, port))
     }

@@ -108,14 +108,19 @@ impl Talk<'_> {
         }
     }
 
-    /// What a server says that it is; `None` if it may not be asked.
-    pub(super) fn role(mut self) -> Result<Option<String>, Failure> {
-        self.tell(&[b"ROLE"])?;
+    /// As [`Self::ask`]; `None` if the other side answers with an error, as to what it does not know.
+    pub(super) fn ask_if_it_may(&mut self, words: &[&[u8]]) -> Result<Option<Reply>, Failure> {
+        self.tell(words)?;
         match self.hear()? {
             Some(Reply::Error(_)) => Ok(None),
-            Some(reply) => Ok(words(reply).next()),
-            None => Err(Failure::Lost("the server does not say its role in time".to_owned())),
+            Some(reply) => Ok(Some(reply)),
+            None => Err(Failure::Lost("it does not answer in time".to_owned())),
         }
+    }
+
+    /// What a server says that it is; `None` if it may not be asked.
+    pub(super) fn role(mut self) -> Result<Option<String>, Failure> {
+        Ok(self.ask_if_it_may(&[b"ROLE"])?.and_then(|reply| words(reply).next()))
     }
 }
 
@@ -137,11 +142,13 @@ pub(super) fn words(reply: Reply) -> impl Iterator<Item = String> {
     })
 }
 
+/// A list of names and values.
+pub(super) fn entry(reply: Reply) -> HashMap<String, String> {
+    let mut words = words(reply);
+    std::iter::from_fn(|| words.next().zip(words.next())).collect()
+}
+
 /// Lists of names and values, in a list.
 pub(super) fn entries(reply: Reply) -> impl Iterator<Item = HashMap<String, String>> {
-    let entries = reply.into_elements().into_iter().flatten();
-    entries.map(|entry| {
-        let mut words = words(entry);
-        std::iter::from_fn(|| words.next().zip(words.next())).collect()
-    })
+    reply.into_elements().into_iter().flatten().map(entry)
 }

@@ -181,14 +181,17 @@ impl<'c> Batch<'c> {
     /// The requests are sent on a connection that no other caller uses meanwhile. So they may wait on the server, and `WAIT` counts the
     /// writes in front of it:
     ///
-    /// ```no_run
-    /// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+    /// ```
+    /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+    /// # on::a_server(async |url| {
+    /// # let client = respool_client::Client::open(&url)?;
     /// use respool_client::cmd;
     ///
     /// let write = cmd("SET").key("k").arg("v");
+    /// // How many replicas have the write, of which one is waited for, and for 100 ms.
     /// let replies = client.batch([write, cmd("WAIT").arg(1).arg(100)]).apart().await?;
-    /// # Ok(())
-    /// # }
+    /// assert_eq!(replies.len(), 2);
+    /// # Ok(()) });
     /// ```
     ///
     /// Unless it is set, its time is that of a call, and that for which its requests wait on the server.

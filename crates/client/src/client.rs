@@ -16,16 +16,16 @@ use std::fmt;
 /// It works in threads without any runtime and in tasks, also at the same time. It holds nothing of a runtime that must outlive it: when
 /// the runtime that was used is gone, the connection goes on with another. It does not survive `fork`: a child must make its own.
 ///
-/// ```no_run
-/// use respool_client::{Client, cmd};
+/// ```
+/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+/// # on::a_server(async |url| {
+/// use respool_client::Client;
 ///
-/// # fn main() -> Result<(), respool_client::Error> {
-/// let client = Client::open("redis://localhost")?;
-/// client.call::<()>(cmd("SET").key("greeting").arg("hello")).wait()?;
-/// let greeting: Option<String> = client.call(cmd("GET").key("greeting")).wait()?;
+/// let client = Client::open(&url)?;   // "redis://localhost"
+/// client.set("greeting", "hello").ex(60).wait()?;                       // in a thread
+/// let greeting = client.get("greeting").cast::<Option<String>>().await?;   // in a task
 /// assert_eq!(greeting.as_deref(), Some("hello"));
-/// # Ok(())
-/// # }
+/// # Ok(()) });
 /// ```
 #[derive(Clone)]
 pub struct Client {
@@ -139,17 +139,20 @@ impl Client {
     /// A transaction that depends on what is read, in a task: `make` reads on the connection that watches `keys`, and gives the requests to
     /// execute. If a key has changed meanwhile it is called again, `attempts` times at most.
     ///
-    /// ```no_run
-    /// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+    /// ```
+    /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+    /// # on::a_server(async |url| {
+    /// # let client = respool_client::Client::open(&url)?;
     /// use respool_client::{Watched, cmd};
     ///
+    /// client.set("stock", 8).await?;
     /// let take_one = async |watched: &Watched| {
     ///     let stock: i64 = watched.call(cmd("GET").key("stock")).await?;
     ///     Ok(vec![cmd("SET").key("stock").arg(stock - 1)])
     /// };
     /// client.update("stock", 5, take_one).await?;
-    /// # Ok(())
-    /// # }
+    /// assert_eq!(client.get("stock").cast::<i64>().await?, 7);
+    /// # Ok(()) });
     /// ```
     ///
     /// # Errors
@@ -225,15 +228,16 @@ impl Client {
     /// The same request to the primary of each shard of a cluster, in the order of their slots; the results are theirs. It must not have
     /// keys. One server is a cluster of one.
     ///
-    /// ```no_run
-    /// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+    /// ```
+    /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+    /// # on::a_server(async |url| {
+    /// # let client = respool_client::Client::open(&url)?;
     /// use respool_client::cmd;
     ///
     /// for memory in client.each_shard(cmd("INFO").arg("memory")).await? {
     ///     println!("{memory:?}");
     /// }
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) });
     /// ```
     pub fn each_shard(&self, command: Command) -> Batch<'_> {
         Batch::each_shard(self.topology.via(), command)

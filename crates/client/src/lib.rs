@@ -4,16 +4,48 @@
 //! itself, with the same system calls as a program with a socket. Several callers share writes and reads. No timer decides which
 //! it is.
 //!
-//! ```no_run
+//! ```
+//! # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+//! # on::a_server(async |url| {
 //! use respool_client::{Client, cmd};
 //!
-//! # async fn run() -> Result<(), respool_client::Error> {
-//! let client = Client::open("redis://localhost")?;
-//! client.call::<()>(cmd("SET").key("greeting").arg("hello")).await?;
-//! let greeting: Option<String> = client.call(cmd("GET").key("greeting")).await?;
-//! # Ok(())
-//! # }
+//! let client = Client::connect(&url).await?;   // "redis://localhost", "redis+cluster://a:7000,b:7000" ...
+//! client.set("greeting", "hello").ex(60).await?;
+//! let greeting = client.get("greeting").cast::<String>().await?;
+//! let visits = client.incr("visits").wait()?;                     // in a thread, without any runtime
+//! let length: u64 = client.call(cmd("STRLEN").key("greeting")).await?;   // any command, and any type of reply
+//! let replies = client.transaction([cmd("INCR").key("a"), cmd("INCR").key("b")]).await?;
+//! assert_eq!((&*greeting, visits, length, replies.len()), ("hello", 1, 5, 2));
+//! # Ok(()) });
 //! ```
+//!
+//! | wanted | where |
+//! |---|---|
+//! | a method for each command, with its options | [`commands`], [`Client::set`], [`Client::zrange`] ... |
+//! | any other command | [`cmd`], [`Client::call`] |
+//! | several requests, atomic or not | [`Client::transaction`], [`Client::batch`] |
+//! | check and set | [`Client::update`], [`Client::watch`] |
+//! | messages | [`Client::subscribe`], [`Client::subscribe_sharded`] |
+//! | scripts | [`Script`] |
+//! | all keys | [`Client::scan_keys`] |
+//! | a time for one call, for all | [`Call::deadline`], [`Config::deadline`] |
+//! | whether a request that failed was executed | [`Error::outcome`] |
+//! | connections, calls and times told | [`Config::observer`], feature `tracing` |
+//!
+//! # Features
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | `tokio`, on by default | tasks wait by the reactor of their runtime; without it a thread reads for them |
+//! | `tls` | `rediss://`, by rustls |
+//! | `cache` | replies that are kept until the server tells of a change |
+//! | `shards` | keys spread over servers by the rules of twemproxy, redis-sharding and others |
+//! | `derive` | `FromReply` and `ToArgs` for structs and enums |
+//! | `serde` | values as JSON, and replies as whatever implements `Deserialize` |
+//! | `tracing` | a span for each call, by OpenTelemetry's conventions |
+//!
+//! Redis Cluster, Sentinel and unix sockets need no feature. It builds with Rust 1.88 and later; that version is raised to none younger than a
+//! year.
 //!
 //! # Structs and enums
 //!
@@ -41,6 +73,7 @@
 //! With the feature `serde`, `Json` is a value that is kept as JSON, and `Structured` reads a reply as whatever implements
 //! `Deserialize`.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "cache")]
 mod cache;

@@ -15,13 +15,18 @@ use std::task::{Context, Poll};
 /// twice. The first error is the last item. A cursor means nothing to another server: a scan that goes on after a failover may miss
 /// something.
 ///
-/// ```no_run
-/// # fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+/// ```
+/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+/// # on::a_server(async |url| {
+/// # let client = respool_client::Client::open(&url)?;
+/// client.mset([("user:1", "Ann"), ("user:2", "Bob"), ("page:1", "...")]).wait()?;
+/// let mut users = Vec::new();
 /// for key in client.scan_keys().pattern("user:*").count(1_000) {
-///     println!("{:?}", key?);
+///     users.push(key?);
 /// }
-/// # Ok(())
-/// # }
+/// users.sort();
+/// assert_eq!(users, ["user:1", "user:2"]);
+/// # Ok(()) });
 /// ```
 #[must_use = "nothing is sent before the first item is asked for"]
 pub struct Scanner<'c, P: IntoIterator> {

@@ -8,14 +8,16 @@ use std::fmt::Write as _;
 
 /// A script and its digest, which is made once.
 ///
-/// ```no_run
-/// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+/// ```
+/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+/// # on::a_server(async |url| {
+/// # let client = respool_client::Client::open(&url)?;
 /// use respool_client::Script;
 ///
 /// let add = Script::new("return redis.call('INCRBY', KEYS[1], ARGV[1])");
 /// let sum: i64 = client.script(&add).key("sum").arg(5).call().await?;
-/// # Ok(())
-/// # }
+/// assert_eq!(sum, 5);
+/// # Ok(()) });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {

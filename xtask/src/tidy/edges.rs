@@ -30,8 +30,8 @@ const TEST_ARROWS: [(&str, &[&str]); 3] = [
     ("", &["respool-testkit"]),
     // A local node to route to.
     ("respool-proxy", &["respool-engine"]),
-    // A world for its cluster.
-    ("respool-client", &["respool-sim"]),
+    // A world for its cluster, and a server for its examples.
+    ("respool-client", &["respool-sim", "respool"]),
 ];
 
 /// Dependencies between the workspace's crates that the drawing in ARCHITECTURE.md does not have.

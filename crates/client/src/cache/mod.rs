@@ -123,17 +123,18 @@ pub struct CacheStats {
 /// Reads that are answered in the program while the server has not told of a change, made by [`Client::cache`](crate::Client::cache). Copies
 /// share what is kept.
 ///
-/// ```no_run
-/// # async fn run() -> Result<(), respool_client::Error> {
+/// ```
+/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+/// # on::a_server(async |url| {
 /// use respool_client::{Caching, Client, commands};
 /// use std::time::Duration;
 ///
-/// let client = Client::open("redis://localhost")?;
+/// let client = Client::open(&url)?;   // "redis://localhost"
 /// let cache = client.cache(Caching::new().bytes(16 << 20).ttl(Duration::from_secs(30)))?;
 /// let name: Option<String> = cache.call(commands::get("user:1:name")).await?;   // asks the server
 /// let name: Option<String> = cache.call(commands::get("user:1:name")).await?;   // does not
-/// # Ok(())
-/// # }
+/// assert_eq!((name, cache.stats().hits), (None, 1));
+/// # Ok(()) });
 /// ```
 ///
 /// Requests that read one key and change nothing are kept, each by all its arguments. Others are refused: their replies depend on

@@ -4,17 +4,18 @@
 //! into the type that the table knows, which options may change; `cast` asks for another. A [`Client`](crate::Client) has a method
 //! for each function: what that makes is awaited, or waited for in a thread.
 //!
-//! ```no_run
-//! # async fn run() -> Result<(), respool_client::Error> {
+//! ```
+//! # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+//! # on::a_server(async |url| {
 //! use respool_client::Client;
 //!
-//! let client = Client::open("redis://localhost")?;
+//! let client = Client::open(&url)?;   // "redis://localhost"
 //! let was_set: bool = client.set("greeting", "hello").ex(60).nx().await?;
 //! let greeting = client.get("greeting").cast::<Option<String>>().await?;
 //! let best = client.zrange("board", 0, 9).rev().withscores().await?;
 //! let visits: i64 = client.incr("visits").wait()?;
-//! # Ok(())
-//! # }
+//! assert_eq!((was_set, greeting.as_deref(), best.len(), visits), (true, Some("hello"), 0, 1));
+//! # Ok(()) });
 //! ```
 //!
 //! The functions make requests that no client has yet: for batches and transactions.

@@ -86,10 +86,13 @@ impl Future for Watch {
 /// [`Self::exec`] executes requests if none of the keys has changed since. Dropping it closes the connection, and nothing is executed.
 /// If the connection is lost, all further calls on it fail: the next one would not watch the keys.
 ///
-/// ```no_run
-/// # async fn run(client: respool_client::Client) -> Result<(), respool_client::Error> {
+/// ```
+/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+/// # on::a_server(async |url| {
+/// # let client = respool_client::Client::open(&url)?;
 /// use respool_client::{ErrorKind, cmd};
 ///
+/// client.set("stock", 8).await?;
 /// loop {
 ///     let watched = client.watch("stock").await?;
 ///     let stock: i64 = watched.call(cmd("GET").key("stock")).await?;
@@ -98,7 +101,7 @@ impl Future for Watch {
 ///         result => break result.map(drop),
 ///     }
 /// }
-/// # }
+/// # });
 /// ```
 pub struct Watched {
     lease: Lease,

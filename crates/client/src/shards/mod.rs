@@ -23,15 +23,18 @@ use std::time::Duration;
 /// also `ketama:md5` and other hashes), `rendezvous`, `jump`, each with `+TAG` for another rule of hash tags. The order of the servers decides
 /// where keys are, and for `ketama` and `rendezvous` their names and weights do.
 ///
-/// ```no_run
-/// # async fn run() -> Result<(), respool_client::Error> {
+/// ```
+/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+/// # on::a_server(async |url| {
+/// # let [one, other] = [format!("{url}/0"), format!("{url}/1")];
 /// use respool_client::{Shard, Shards, cmd, commands};
 ///
-/// let shards = Shards::new("ketama", [Shard::open("a", "redis://10.0.0.1")?, Shard::open("b", "redis://10.0.0.2")?])?;
+/// // "redis://10.0.0.1" and "redis://10.0.0.2"
+/// let shards = Shards::new("ketama", [Shard::open("a", &one)?, Shard::open("b", &other)?])?;
 /// shards.call::<()>(commands::set("k", "v")).await?;
 /// let values: Vec<Option<String>> = shards.call(cmd("MGET").key(["k", "l", "m"])).await?;
-/// # Ok(())
-/// # }
+/// assert_eq!(values, [Some("v".to_owned()), None, None]);
+/// # Ok(()) });
 /// ```
 ///
 /// By its row of the command table a request goes to the one server that has its keys, in parts to those that have some of them

@@ -18,6 +18,13 @@ const PURE_PACKAGES: [&str; 7] = [
     "respool-proxy",
 ];
 
+/// What programs use that are clients.
+const CLIENT_PACKAGES: [&str; 2] = ["respool-client", "respool-client-derive"];
+
+/// All features but TLS, whose cryptography takes minutes to build.
+const CLIENT_FEATURES: &str =
+    "respool-client/cache,respool-client/derive,respool-client/serde,respool-client/shards,respool-client/tracing";
+
 /// Run all checks and tests; installs what they need if it is missing
 #[derive(Args)]
 pub(crate) struct Options {
@@ -72,15 +79,16 @@ fn build_without_sockets() -> Outcome {
     cargo(&arguments)
 }
 
-/// What `rust-version` promises to programs that build on the pure crates. Without the toolchain clippy still finds functions
-/// of the standard library that are too new, but not syntax.
+/// What `rust-version` promises to programs that build on the pure crates, and to those that use the client library. Without the toolchain
+/// clippy still finds functions of the standard library that are too new, but not syntax.
 fn build_with_oldest_toolchain() -> Outcome {
     if !setup::has_oldest_toolchain() {
         return Ok(format!("skipped, Rust {} is not installed", setup::OLDEST_TOOLCHAIN));
     }
     let mut check = Command::new("rustup");
     check.args(["run", setup::OLDEST_TOOLCHAIN, "cargo", "check", "--locked"]);
-    check.args(PURE_PACKAGES.iter().flat_map(|package| ["--package", package]));
+    check.args(PURE_PACKAGES.iter().chain(&CLIENT_PACKAGES).flat_map(|package| ["--package", package]));
+    check.args(["--features", CLIENT_FEATURES]);
     command::run(check.current_dir(command::root()))?;
     Ok("ok".into())
 }

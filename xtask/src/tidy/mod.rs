@@ -5,6 +5,7 @@
 
 mod circles;
 mod clocks;
+mod dependencies;
 mod edges;
 mod folders;
 mod hazards;
@@ -18,7 +19,7 @@ use clap::Args;
 
 use crate::{Outcome, codegen};
 
-/// Check what no compiler checks: edges between crates, purity, uses of the wall clock, lengths of files and folders, words, circles of
+/// Check what no compiler checks: edges between crates, how many the client library brings, purity, uses of the wall clock, lengths of files and folders, words, circles of
 /// imports, ids without a type, leftovers, dead links, tests that are named and not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
@@ -26,6 +27,7 @@ pub(crate) struct Options {}
 pub(crate) fn run(_options: &Options) -> Outcome {
     let checks = [
         ("edges between crates", edges::check()),
+        ("crates that the client library brings", dependencies::check()),
         ("purity", purity::check()),
         ("uses of the wall clock", clocks::check()),
         ("texts", text::check()),

@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use respool_wire::{
     Encoder, Protocol, ReplyKind, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Value,
-    elements, encode_request, to_resp2,
+    elements, encode_request, part, to_resp2,
 };
 
 const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n$16\r\n0123456789abcdef\r\n";
@@ -39,6 +39,10 @@ const CASES: &[Case] = &[
     ("reply_array_5mb_whole", |times| chunked_array(usize::MAX, times)),
     ("reply_array_5mb_in_2k", |times| chunked_array(2_048, times)),
     ("request_5mb_in_2k", chunked_request),
+    ("message", |times| messages(&message(), times)),
+    ("message_elements", |times| {
+        on(&message(), times, |reply| elements(reply).map(|all| all.filter_map(part).count()));
+    }),
     ("elements_10", |times| on(&reply_array(10), times, |reply| elements(reply).map(Iterator::count))),
     ("value_array_10", |times| on(&reply_array(10), times, Value::parse)),
     ("to_resp2_array_10", |times| {
@@ -82,6 +86,19 @@ fn replies(input: &[u8], times: usize) {
     for _ in 0..times {
         match scanner.scan(black_box(input), &limits) {
             Ok(Scan::Complete { consumed, kind }) => assert!(consumed == input.len() && kind != ReplyKind::Push),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Scans one push again and again. What stands behind it is there, as in a buffer with many.
+fn messages(input: &[u8], times: usize) {
+    let limits = black_box(ReplyLimits::default());
+    let mut scanner = ReplyScanner::new();
+    let two = [input, input].concat();
+    for _ in 0..times {
+        match scanner.scan(black_box(&two), &limits) {
+            Ok(Scan::Complete { consumed, kind }) => assert!(consumed == input.len() && kind == ReplyKind::Push),
             other => panic!("{other:?}"),
         }
     }
@@ -146,6 +163,15 @@ fn mset() -> Vec<u8> {
     let mut words = vec![&b"MSET"[..]];
     words.extend([&b"0123456789abcdef"[..], b"xxx"].repeat(10));
     request(&words)
+}
+
+/// A message of a channel.
+fn message() -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out, Protocol::Resp3);
+    encoder.push(3);
+    [&b"message"[..], b"123456", &[b'x'; 64]].into_iter().for_each(|word| encoder.bulk(word));
+    out
 }
 
 fn reply_bulk(bytes: usize) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Complete replies, token by token: the base of everything that reads a reply instead of passing it on.
 
-use crate::number::{NumberLine, number_line};
+use crate::number::{NumberLine, number_line, short_head};
 use crate::reply::short_reply;
 use crate::{ReplyError, ReplyKind, ReplyLimits, ReplyScanner, Scan};
 
@@ -45,7 +45,16 @@ pub(crate) fn skip(bytes: &[u8], elements: u64) -> Result<&[u8], ReplyError> {
 
 /// The token at the start of `bytes` and what follows it. Sound for the bytes that [`check_complete`] has accepted; others
 /// give an error or tokens without meaning.
+#[inline]
 pub(crate) fn token(bytes: &[u8]) -> Result<(Token<'_>, &[u8]), ReplyError> {
+    // Nearly every token there is.
+    if let Some((length, width)) = short_head(b'$', bytes) {
+        return leaf(ReplyKind::Bulk, bytes, width, length);
+    }
+    any_token(bytes)
+}
+
+fn any_token(bytes: &[u8]) -> Result<(Token<'_>, &[u8]), ReplyError> {
     let (&of, tail) = bytes.split_first().ok_or(ReplyError::Incomplete)?;
     let line_kind = match of {
         b'+' => Some(ReplyKind::Simple),
@@ -84,6 +93,7 @@ pub(crate) fn token(bytes: &[u8]) -> Result<(Token<'_>, &[u8]), ReplyError> {
 }
 
 /// A leaf whose text of `length` bytes starts at `start` and is followed by CR LF.
+#[inline]
 fn leaf(kind: ReplyKind, bytes: &[u8], start: usize, length: usize) -> Result<(Token<'_>, &[u8]), ReplyError> {
     let end = start.saturating_add(length);
     let text = bytes.get(start..end).ok_or(ReplyError::Incomplete)?;

@@ -284,3 +284,26 @@ fn a_long_string_may_come_in_any_pieces() {
         assert_eq!(seen, (vec![(reply.len(), ReplyKind::Array)], Ok(true)), "pieces of {size}");
     }
 }
+
+/// A few elements that are all whole are found without the scanner's states. It must not matter.
+#[test]
+fn messages_end_with_their_last_element() {
+    for (head, kind) in [('>', ReplyKind::Push), ('*', ReplyKind::Array)] {
+        for words in 1..=6 {
+            let elements = ["$7\r\nmessage\r\n", "$5\r\n12345\r\n", ":1\r\n", "$-1\r\n", "+OK\r\n", "*1\r\n:1\r\n"];
+            whole(&format!("{head}{words}\r\n{}", elements[..words].concat()), kind);
+            let backwards: Vec<&str> = elements[6 - words..].iter().rev().copied().collect();
+            whole(&format!("{head}{words}\r\n{}", backwards.concat()), kind);
+        }
+    }
+    check(b"*2\r\n$1\r\na\r\n$1\r\naxx\r\n", &[], Err(ReplyError::UnterminatedBulk));
+    let message = b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$5\r\n12345\r\n+OK\r\n";
+    let limits = |limit: fn(&mut ReplyLimits)| {
+        let mut limits = ReplyLimits::default();
+        limit(&mut limits);
+        feed(message, [].into_iter(), &limits).1
+    };
+    assert_eq!(limits(|limits| limits.elements_max = 2), Err(ReplyError::TooManyElements));
+    assert_eq!(limits(|limits| limits.depth_max = 0), Err(ReplyError::TooDeep));
+    assert_eq!(limits(|limits| limits.bulk_bytes_max = 6), Err(ReplyError::BulkTooLong));
+}

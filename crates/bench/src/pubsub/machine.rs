@@ -5,6 +5,7 @@
 //! ```
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -84,6 +85,8 @@ pub(super) struct Experiment {
     plan: Plan,
     endpoint: Arc<Endpoint>,
     connections: Vec<Connection>,
+    /// The places of those that publish.
+    publishers: Vec<usize>,
     stage: Stage,
     stage_us: u64,
     outputs: Vec<u32>,
@@ -97,6 +100,9 @@ pub(super) struct Experiment {
     began_ns: u64,
     keys: Keys,
     next_publisher: usize,
+    /// The text of the channel and the payload that are published next.
+    channel: String,
+    payload: Vec<u8>,
     is_stopped: Arc<AtomicBool>,
     counted: Counted,
     exits: u64,
@@ -144,6 +150,7 @@ impl Experiment {
         let arrivals = (plan.rate > 0.0).then(|| Arrivals::new(Spacing::Even, plan.rate, 0, plan.seed));
         Self {
             endpoint: Arc::clone(&target.nodes[0].endpoint),
+            publishers: (0..roles.len()).filter(|&place| matches!(roles[place], Role::Publisher(_))).collect(),
             connections: roles.into_iter().map(connection).collect(),
             stage: Stage::Connecting,
             stage_us: 0,
@@ -158,6 +165,8 @@ impl Experiment {
             began_ns: 0,
             keys: Keys::new(Spread::Uniform, plan.channels, plan.seed, u64::from(plan.process), 1),
             next_publisher: 0,
+            channel: String::new(),
+            payload: Vec::new(),
             is_stopped,
             counted: Counted::default(),
             exits: 0,
@@ -168,10 +177,6 @@ impl Experiment {
             figures,
             plan,
         }
-    }
-
-    fn places(&self, is_it: impl Fn(Role) -> bool) -> Vec<usize> {
-        (0..self.connections.len()).filter(|&place| is_it(self.connections[place].role)).collect()
     }
 
     fn list(&mut self, place: usize) {
@@ -287,47 +292,58 @@ impl Experiment {
     /// Publishes what is due by now, and writes batches that are full or have waited long enough.
     fn publish_due(&mut self) {
         let now_ns = monotonic_ns();
-        let publishers = self.places(|role| matches!(role, Role::Publisher(_)));
+        let publishers = self.publishers.len();
         // With a rate everything is sent that is due before the end, however late this thread is.
         let end_ns = self.plan.duration.map_or(u64::MAX, |length| self.began_ns + length.as_nanos() as u64);
         let is_up = if self.arrivals.is_some() { self.next_ns >= end_ns } else { now_ns >= end_ns };
-        let is_up = is_up || self.plan.messages.is_some_and(|messages| self.counted.sent >= messages);
-        if publishers.is_empty() || is_up || self.is_stopped.load(Ordering::Relaxed) {
-            for place in publishers {
-                self.flush(place);
+        if publishers == 0 || is_up || self.has_sent_all() || self.is_stopped.load(Ordering::Relaxed) {
+            for number in 0..publishers {
+                self.flush(self.publishers[number]);
             }
             return self.enter(Stage::Marking);
         }
         // Without a rate as many as fit, one batch for each connection and turn.
-        let mut room = if self.arrivals.is_some() { usize::MAX } else { publishers.len() * self.plan.batch };
-        while self.next_ns <= now_ns && self.next_ns < end_ns && room > 0 {
-            if self.plan.messages.is_some_and(|messages| self.counted.sent >= messages) {
-                break;
-            }
-            let place = publishers[self.next_publisher % publishers.len()];
+        let mut room = if self.arrivals.is_some() { usize::MAX } else { publishers * self.plan.batch };
+        while self.next_ns <= now_ns && self.next_ns < end_ns && room > 0 && !self.has_sent_all() {
+            let place = self.publishers[self.next_publisher % publishers];
             self.next_publisher += 1;
             room -= 1;
-            let tickets = self.connections[place].upstream.tickets().len();
-            if tickets >= if self.arrivals.is_some() { UNACKNOWLEDGED_MAX } else { self.plan.batch * 2 } {
-                if self.arrivals.is_none() {
-                    continue;
-                }
-                self.counted.unsent += 1;
-            } else {
-                let due_ns = if self.arrivals.is_some() { self.next_ns } else { now_ns };
-                self.publish(place, due_ns);
-            }
             if self.arrivals.is_some() {
+                match self.connections[place].upstream.tickets().len() < UNACKNOWLEDGED_MAX {
+                    true => self.publish(place, self.next_ns),
+                    false => self.counted.unsent += 1,
+                }
                 self.next_arrival();
+            } else if self.has_room(place) {
+                self.publish(place, now_ns);
             }
         }
         let oldest_us = self.now.mono_us.saturating_sub(self.plan.flush.as_micros() as u64);
-        for place in publishers {
-            let connection = &self.connections[place];
+        for number in 0..publishers {
+            let connection = &self.connections[self.publishers[number]];
             if connection.gathered > 0 && connection.gathered_us <= oldest_us {
-                self.flush(place);
+                self.flush(self.publishers[number]);
             }
         }
+    }
+
+    fn has_sent_all(&self) -> bool {
+        self.plan.messages.is_some_and(|messages| self.counted.sent >= messages)
+    }
+
+    /// Without a rate: whether a publisher's next message may be sent before more are acknowledged.
+    fn has_room(&self, place: usize) -> bool {
+        self.connections[place].upstream.tickets().len() < self.plan.batch * 2
+    }
+
+    /// How long nothing is due to be published unless something is read, in microseconds.
+    fn idle_us(&self) -> u64 {
+        let flush_us = self.plan.flush.as_micros() as u64;
+        if self.arrivals.is_some() {
+            return (self.next_ns.saturating_sub(monotonic_ns()) / 1000).saturating_sub(SPIN_US).min(flush_us);
+        }
+        // Acknowledgements make room, and they are read.
+        if self.publishers.iter().any(|&place| self.has_room(place)) { 0 } else { flush_us.max(1_000) }
     }
 
     fn publish(&mut self, place: usize, due_ns: u64) {
@@ -338,10 +354,12 @@ impl Experiment {
         let publisher = Publisher { process: self.plan.process, connection: number as u16 };
         let message = Message { publisher, number: connection.sent[class], due_ns };
         connection.sent[class] += 1;
-        let mut payload = Vec::with_capacity(self.plan.payload);
-        message.write(&mut payload, self.plan.payload);
-        let text = channel.to_string();
-        let words = [self.plan.publish(), text.as_bytes(), &payload];
+        let payload = &mut self.payload;
+        payload.clear();
+        message.write(payload, self.plan.payload);
+        self.channel.clear();
+        let _ = write!(self.channel, "{channel}");
+        let words = [self.plan.publish(), self.channel.as_bytes(), payload];
         connection.upstream.send(Some(Asked::Publish), self.now.mono_us, &mut self.pool, |out| {
             encode_request(out, words.into_iter());
         });
@@ -366,7 +384,7 @@ impl Experiment {
     /// Every publisher says of each class how many messages it has sent, behind the last of them.
     fn mark(&mut self) {
         self.counted.published_s = (monotonic_ns() - self.began_ns) as f64 / 1e9;
-        for place in self.places(|role| matches!(role, Role::Publisher(_))) {
+        for place in self.publishers.clone() {
             let Role::Publisher(number) = self.connections[place].role else { continue };
             for class in 0..CLASSES.min(self.plan.channels) {
                 let publisher = Publisher { process: self.plan.process, connection: number as u16 };
@@ -471,8 +489,9 @@ impl Experiment {
                             if is_mine {
                                 let own = self.plan.process;
                                 let is_complete = self.plan.processes > 0;
-                                self.counted.take(channel, payload, read_ns, own, ledger, is_complete);
-                                match Payload::read(payload) {
+                                let payload = Payload::read(payload);
+                                self.counted.take(channel, &payload, read_ns, own, ledger, is_complete);
+                                match payload {
                                     Payload::Exit => {
                                         self.exits += 1;
                                         self.exited_us = Some(self.now.mono_us);
@@ -665,9 +684,7 @@ impl Machine for Experiment {
         if self.stage != Stage::Running || !self.plan.publishes || self.is_over {
             return Some(look_us);
         }
-        let away_us = self.next_ns.saturating_sub(monotonic_ns()) / 1000;
-        let flush_us = self.plan.flush.as_micros() as u64;
-        Some(self.now.mono_us + away_us.saturating_sub(SPIN_US).min(flush_us).min(LOOK_US))
+        Some(self.now.mono_us + self.idle_us().min(LOOK_US))
     }
 }
 

@@ -5,11 +5,23 @@
 //! publishes to another connection in order, so a subscriber finds every gap with a counter for each publisher and class,
 //! however many channels there are.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::ops::Range;
 
 /// Classes of channels.
 pub(super) const CLASSES: u64 = 100;
+/// The class of a channel: its last two digits. What is no number has class 0.
+pub(super) fn class_of(channel: &[u8]) -> u64 {
+    const { assert!(CLASSES == 100, "two digits are a class") };
+    let digit = |byte: u8| u64::from(byte.wrapping_sub(b'0'));
+    if channel.is_empty() || channel.len() > 19 || channel.iter().any(|&byte| digit(byte) > 9) {
+        return 0;
+    }
+    channel.iter().rev().take(2).rev().fold(0, |class, &byte| class * 10 + digit(byte))
+}
+
 /// Bytes of a message's head: process, connection, number and time in hexadecimal.
 pub(super) const HEAD_BYTES: usize = 8 + 4 + 16 + 16;
 /// Publishing connections that a subscriber tells apart. Messages of others count, and nothing else is said of them.
@@ -57,10 +69,10 @@ impl Message {
     /// Appends it, filled up to `size` bytes.
     pub(super) fn write(&self, out: &mut Vec<u8>, size: usize) {
         let start = out.len();
-        hex(out, self.publisher.process.into(), 8);
-        hex(out, self.publisher.connection.into(), 4);
-        hex(out, self.number, 16);
-        hex(out, self.due_ns, 16);
+        out.extend_from_slice(&hex::<8>(self.publisher.process.into()));
+        out.extend_from_slice(&hex::<4>(self.publisher.connection.into()));
+        out.extend_from_slice(&hex::<16>(self.number));
+        out.extend_from_slice(&hex::<16>(self.due_ns));
         out.resize(out.len().max(start + size), b'.');
     }
 
@@ -71,12 +83,12 @@ impl Message {
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let number = |from: usize, digits: usize| {
-            let text = bytes.get(from..from + digits)?;
-            text.iter().try_fold(0u64, |sum, &digit| Some(sum << 4 | u64::from(char::from(digit).to_digit(16)?)))
-        };
-        let publisher = Publisher { process: number(0, 8)? as u32, connection: number(8, 4)? as u16 };
-        Some(Self { publisher, number: number(12, 16)?, due_ns: number(28, 16)? })
+        let head: &[u8; HEAD_BYTES] = bytes.first_chunk()?;
+        let (process, rest) = head.split_first_chunk::<8>()?;
+        let (connection, rest) = rest.split_first_chunk::<4>()?;
+        let [number, due_ns] = [rest.first_chunk::<16>()?, rest.last_chunk::<16>()?];
+        let publisher = Publisher { process: unhex(process)? as u32, connection: unhex(connection)? as u16 };
+        Some(Self { publisher, number: unhex(number)?, due_ns: unhex(due_ns)? })
     }
 }
 
@@ -93,12 +105,69 @@ impl Payload {
     }
 }
 
-fn hex(out: &mut Vec<u8>, number: u64, digits: u32) {
-    (0..digits).rev().for_each(|place| out.push(b"0123456789abcdef"[(number >> (place * 4) & 0xf) as usize]));
+/// The lower digits of a number.
+fn hex<const DIGITS: usize>(number: u64) -> [u8; DIGITS] {
+    std::array::from_fn(|place| b"0123456789abcdef"[(number >> ((DIGITS - 1 - place) * 4) & 0xf) as usize])
 }
 
+/// The number that digits of either case write.
+fn unhex<const DIGITS: usize>(digits: &[u8; DIGITS]) -> Option<u64> {
+    let (mut number, mut odd) = (0, 0);
+    for &digit in digits {
+        let value = DIGIT_VALUES[usize::from(digit)];
+        odd |= value;
+        number = number << 4 | u64::from(value);
+    }
+    (odd < 16).then_some(number)
+}
+
+/// The value of each byte as a digit; more than fifteen for those that are none.
+const DIGIT_VALUES: [u8; 256] = {
+    let mut values = [0xf0; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value as usize];
+        values[digit as usize] = value;
+        values[digit.to_ascii_uppercase() as usize] = value;
+        value += 1;
+    }
+    values
+};
+
 /// A publisher and a class.
-type Key = (Publisher, u8);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+impl Key {
+    fn of(publisher: Publisher, class: u64) -> Self {
+        Self(u64::from(publisher.process) << 32 | u64::from(publisher.connection) << 8 | class & 0xff)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
+/// Spreads [`Key`]s: every message looks one up, and no peer gains by choosing them.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyHash(u64);
+
+impl Hasher for KeyHash {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(self.0 ^ u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(number) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// What has come of one publisher's messages of a class.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +182,7 @@ struct Stream {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// They stay when they have ended: what comes behind its end is late, or comes twice.
-    streams: HashMap<Key, Stream>,
+    streams: HashMap<Key, Stream, BuildHasherDefault<KeyHash>>,
     /// Numbers that were skipped and have not come since: by the first of them, the one behind the last of them.
     gaps: BTreeMap<(Key, u64), u64>,
     /// Messages that were skipped and have not come since.
@@ -127,13 +196,15 @@ pub(super) struct Ledger {
 impl Ledger {
     /// A message has come. `is_complete`: this connection was subscribed before the publisher began.
     pub(super) fn note(&mut self, message: &Message, class: u64, is_complete: bool) {
-        let key = (message.publisher, class as u8);
+        let key = Key::of(message.publisher, class);
         let number = message.number;
         let Some(stream) = self.stream(key, if is_complete { 0 } else { number }) else { return };
         let Stream { first, next } = *stream;
         if number >= next {
             stream.next = number.saturating_add(1);
-            self.skip(key, next..number);
+            if number > next {
+                self.skip(key, next..number);
+            }
         } else if number < first || self.fill(key, number) {
             self.reordered += 1;
         } else {
@@ -143,7 +214,7 @@ impl Ledger {
 
     /// A publisher has sent so many of a class: those at the end that have not come are missing.
     pub(super) fn note_end(&mut self, end: &Message, class: u64, is_complete: bool) {
-        let key = (end.publisher, class as u8);
+        let key = Key::of(end.publisher, class);
         let Some(stream) = self.stream(key, if is_complete { 0 } else { end.number }) else { return };
         let next = stream.next;
         stream.next = next.max(end.number);
@@ -152,10 +223,11 @@ impl Ledger {
 
     /// The stream, which begins with `first` if nothing has come of it; nothing where there are too many.
     fn stream(&mut self, key: Key, first: u64) -> Option<&mut Stream> {
-        if self.streams.len() >= PUBLISHERS_MAX * CLASSES as usize && !self.streams.contains_key(&key) {
-            return None;
+        let has_room = self.streams.len() < PUBLISHERS_MAX * CLASSES as usize;
+        match self.streams.entry(key) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) => has_room.then(|| place.insert(Stream { first, next: first })),
         }
-        Some(self.streams.entry(key).or_insert(Stream { first, next: first }))
     }
 
     /// These numbers have not come.
@@ -202,6 +274,27 @@ mod tests {
         assert_eq!(Payload::read(b"exit"), Payload::Exit);
         assert_eq!(Payload::read(b"update"), Payload::Foreign);
         assert_eq!(Payload::read(b""), Payload::Foreign);
+    }
+
+    #[test]
+    fn a_class_is_the_last_two_digits_of_a_number() {
+        for channel in [0, 7, 10, 99, 100, 12_345, u64::from(u32::MAX)] {
+            assert_eq!(class_of(channel.to_string().as_bytes()), channel % CLASSES, "{channel}");
+        }
+        for channel in ["", "x", "1x", "-17", "99999999999999999917"] {
+            assert_eq!(class_of(channel.as_bytes()), 0, "{channel}");
+        }
+    }
+
+    #[test]
+    fn digits_are_read_in_either_case_and_nothing_else_is() {
+        assert_eq!(unhex(b"00fFAa09"), Some(0xff_aa09));
+        for number in [0, 1, 0xdead_beef, u64::MAX] {
+            assert_eq!(unhex(&hex::<16>(number)), Some(number));
+        }
+        for odd in [b"000g", b"00 0", b"+001", b"00\x800"] {
+            assert_eq!(unhex(odd), None, "{odd:?}");
+        }
     }
 
     #[test]

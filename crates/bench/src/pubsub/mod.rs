@@ -22,7 +22,7 @@ use crate::run::drive;
 use crate::tally::Latencies;
 use crate::target::Target;
 use machine::Experiment;
-use message::{CLASSES, Ledger, Payload};
+use message::{Ledger, Payload, class_of};
 use plan::Plan;
 
 /// What one process has counted.
@@ -64,12 +64,19 @@ pub struct Counted {
 
 impl Counted {
     /// Counts what came on `channel`. `own` is this process; `is_complete`: all was subscribed before anything was published.
-    fn take(&mut self, channel: &[u8], payload: &[u8], read_ns: u64, own: u32, ledger: &mut Ledger, is_complete: bool) {
-        let number = std::str::from_utf8(channel).ok().and_then(|text| text.parse::<u64>().ok());
-        let class = number.unwrap_or(0) % CLASSES;
-        match Payload::read(payload) {
+    fn take(
+        &mut self,
+        channel: &[u8],
+        payload: &Payload,
+        read_ns: u64,
+        own: u32,
+        ledger: &mut Ledger,
+        is_complete: bool,
+    ) {
+        let class = class_of(channel);
+        match payload {
             Payload::Message(message) => {
-                ledger.note(&message, class, is_complete);
+                ledger.note(message, class, is_complete);
                 let latency_ns = read_ns.saturating_sub(message.due_ns);
                 if message.publisher.process == own {
                     self.own += 1;
@@ -78,7 +85,7 @@ impl Counted {
                     self.other_latencies.record(latency_ns);
                 }
             }
-            Payload::End(end) => return ledger.note_end(&end, class, is_complete),
+            Payload::End(end) => return ledger.note_end(end, class, is_complete),
             Payload::Exit => return,
             Payload::Foreign => self.foreign += 1,
         }

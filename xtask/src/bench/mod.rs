@@ -3,6 +3,7 @@
 //! Every scenario runs in rounds; each round measures every subject once, in rotating order, so that a machine that
 //! slows down slows all of them. Medians are compared, never single runs. The load comes from `respool bench`.
 
+mod ancestors;
 mod bars;
 mod client;
 pub(crate) mod deployment;
@@ -10,6 +11,7 @@ mod extras;
 pub(crate) mod load;
 pub(crate) mod open_loop;
 mod plan;
+mod pubsub;
 mod report;
 mod results;
 pub(crate) mod row;
@@ -97,7 +99,9 @@ pub(crate) struct Options {
 /// What else is measured.
 #[derive(Subcommand)]
 enum Other {
-    Client(client::Options),
+    Ancestors(Box<ancestors::Options>),
+    Client(Box<client::Options>),
+    Pubsub(Box<pubsub::Options>),
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -163,8 +167,11 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    if let Some(Other::Client(options)) = &options.other {
-        return client::run(options);
+    match &options.other {
+        Some(Other::Ancestors(options)) => return ancestors::run(options),
+        Some(Other::Client(options)) => return client::run(options),
+        Some(Other::Pubsub(options)) => return pubsub::run(options),
+        None => {}
     }
     let mut plan = options.plan();
     if plan.is_empty() {

@@ -4,10 +4,10 @@
 //! JSON. Clients take turns within every round, so that a machine that slows down slows all of them; medians of rounds are compared.
 //! What the server counts is asked of the server.
 
-mod bars;
+pub(super) mod bars;
 mod page;
 mod plot;
-mod samples;
+pub(super) mod samples;
 mod scenario;
 
 use std::io;

@@ -43,6 +43,17 @@ impl Samples {
         Some((*found.first()?, *found.last()?))
     }
 
+    /// What was measured.
+    pub(crate) fn scenarios(&self) -> impl Iterator<Item = &String> {
+        self.all.keys().map(|(scenario, _)| scenario)
+    }
+
+    /// The names of a client's figures.
+    pub(crate) fn names<'s>(&'s self, scenario: &str, peer: &str) -> impl Iterator<Item = &'s str> {
+        let samples = self.all.get(&(scenario.to_owned(), peer.to_owned()));
+        samples.and_then(|samples| samples.first()).into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
     /// The clients that have been measured in a scenario.
     pub(crate) fn peers<'s>(&'s self, scenario: &'s str) -> impl Iterator<Item = &'s str> {
         self.all.keys().filter(move |(of, _)| of == scenario).map(|(_, peer)| peer.as_str())

@@ -88,6 +88,8 @@ pub(crate) struct Subscriptions {
     pub(crate) has_news: bool,
     /// Clients with messages waiting and room for them.
     refilling: Vec<ClientId>,
+    /// Room for a message that is made here.
+    encoded: Vec<u8>,
     /// When the push lanes are to be looked at next; 0 while there are none.
     pub(crate) check_at_us: u64,
 }
@@ -128,6 +130,7 @@ impl Subscriptions {
             accounted: 0,
             has_news: false,
             refilling: Vec::new(),
+            encoded: Vec::new(),
             check_at_us: 0,
         }
     }

@@ -20,10 +20,14 @@ use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use crate::session::table::Clients;
 use respool_command::{Execute, Row, glob};
+use respool_connection::limits::POOLED_BUFFER_BYTES_MAX;
 use respool_route::Subject;
 use respool_wire::{Args, Protocol, Request, encode_request};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// What a message has besides its channel and its text: the heads of these, its first word and ends of lines.
+const MESSAGE_HEADS_BYTES: usize = 64;
 
 impl Subscriptions {
     pub(super) fn publish(
@@ -118,7 +122,8 @@ impl Subscriptions {
             bytes_max: config.subscriptions.output_bytes,
             slow: config.subscriptions.slow,
         };
-        let mut bytes = Vec::new();
+        let mut bytes = std::mem::take(&mut self.encoded);
+        bytes.reserve(channel.len() + payload.len() + MESSAGE_HEADS_BYTES);
         frame::message(&mut bytes, Protocol::Resp2, kind, None, channel, payload);
         let mut count = self.deliver(kind, channel, &bytes, clients, terms);
         if kind == Kind::Channel {
@@ -128,6 +133,10 @@ impl Subscriptions {
                 frame::message(&mut bytes, Protocol::Resp2, Kind::Pattern, Some(pattern), channel, payload);
                 count += self.deliver(Kind::Pattern, pattern, &bytes, clients, terms);
             }
+        }
+        if bytes.capacity() <= POOLED_BUFFER_BYTES_MAX {
+            bytes.clear();
+            self.encoded = bytes;
         }
         count as i64
     }
@@ -155,7 +164,11 @@ impl Subscriptions {
         let of = |kind: Kind, id: u32| {
             let is_confirmed = self.books.get(node).is_some_and(|b| b.is_confirmed(told, kind, id));
             let from = MessageSource { node, kind, name: told[kind as usize].name(id) };
-            if is_confirmed { self.count_meant(config, from, channel) as i64 - 1 } else { 0 }
+            match is_confirmed {
+                true if self.has_ways() => self.count_meant(config, from, channel) as i64 - 1,
+                true => self.registries[kind as usize].count(id) as i64 - 1,
+                false => 0,
+            }
         };
         let own = self.number_told(config, MessageSource { node, kind, name: channel }).map_or(0, |id| of(kind, id));
         let patterns = self.patterns_of(channel).filter(|_| kind == Kind::Channel);

@@ -94,6 +94,10 @@ impl PubsubQuery {
 
 impl PubsubAnswer {
     pub(crate) fn join(&mut self, mut other: Self) {
+        if self.names.is_empty() && self.counts.is_empty() {
+            *self = other;
+            return;
+        }
         self.names.append(&mut other.names);
         self.counts.resize(other.counts.len().max(self.counts.len()), 0);
         self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum += count);

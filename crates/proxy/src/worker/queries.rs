@@ -5,7 +5,7 @@ use crate::session::Flow;
 use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::slab::Handle;
 use crate::worker::Worker;
-use crate::workers::query::Finished;
+use crate::workers::query::{Finished, WorkerQuery};
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
 use std::sync::Arc;
@@ -45,6 +45,11 @@ impl<E: Execute> Worker<E> {
     /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
     pub(crate) fn ask_workers_for(&mut self, asker: Option<Asker>, client: Option<ClientHandle>, query: Query) {
         let others = self.env.shared.workers_concerned(self.env.number, &query);
+        if others.is_empty() {
+            let mut all = query.no_answer();
+            query.join(&mut all, self.answer_query(&query, client));
+            return self.finish_query(asker, &query, all, 0);
+        }
         let query = Arc::new(query);
         let handle = self.queries.begin(asker, Arc::clone(&query), others.len() + 1, self.env.now.mono_us);
         self.env.post_query(&others, handle, &query);
@@ -73,15 +78,15 @@ impl<E: Execute> Worker<E> {
     }
 
     fn handle_answer(&mut self, handle: Handle, answer: Answer) {
-        if let Some(finished) = self.queries.handle_answer(handle, answer) {
-            self.finish_query(finished);
+        if let Some(Finished { asker, query, answer, missing }) = self.queries.handle_answer(handle, answer) {
+            self.finish_query(asker, &query, answer, missing);
         }
     }
 
-    fn finish_query(&mut self, finished: Finished<Query>) {
-        let Finished { asker, query, answer, missing } = finished;
+    /// Replies to a query. `missing`: so many workers have not answered in time.
+    fn finish_query(&mut self, asker: Option<Asker>, query: &Query, answer: Answer, missing: usize) {
         let Some(asker) = asker else { return };
-        match (&*query, answer) {
+        match (query, answer) {
             (Query::Admin(query), Answer::Admin(answer)) => {
                 self.admin.reply_to_admin_query(&mut self.env, asker, query, answer, missing)
             }
@@ -98,8 +103,8 @@ impl<E: Execute> Worker<E> {
 
     /// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.
     pub(crate) fn expire_queries(&mut self) -> bool {
-        for overdue in self.queries.take_overdue(self.env.now.mono_us) {
-            self.finish_query(overdue);
+        for Finished { asker, query, answer, missing } in self.queries.take_overdue(self.env.now.mono_us) {
+            self.finish_query(asker, &query, answer, missing);
         }
         self.queries.len() > 0
     }

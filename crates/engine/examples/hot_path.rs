@@ -48,6 +48,12 @@ const KINDS: &[Kind] = &[
     }),
     ("sadd", |number| words(&["SADD", "set", &format!("member:{number}")])),
     ("zadd", |number| words(&["ZADD", "sorted", &(number * 7 % KEYS).to_string(), &format!("member:{number}")])),
+    ("zadd-near", |number| words(&["ZINCRBY", "sorted", "0.25", &format!("member:{number}")])),
+    ("zadd-far", |number| words(&["ZINCRBY", "sorted", "700", &format!("member:{number}")])),
+    ("zrange-100", |number| {
+        words(&["ZRANGE", "sorted", &(number % 900).to_string(), &(number % 900 + 99).to_string()])
+    }),
+    ("zcount", |number| words(&["ZCOUNT", "sorted", &(number % 500).to_string(), "800"])),
     ("zrank", |number| words(&["ZRANK", "sorted", &format!("member:{number}")])),
     (
         "rpush-lpop",
@@ -81,6 +87,11 @@ const KINDS: &[Kind] = &[
     }),
     #[cfg(feature = "scripting")]
     ("eval-cjson", |_| words(&["EVAL", "return cjson.encode(cjson.decode(ARGV[1]))", "0", &document()])),
+    #[cfg(feature = "scripting")]
+    ("eval-cjson-small", |_| {
+        let document = r#"{"id":1,"name":"item","tags":["a","b"],"price":1.25}"#;
+        words(&["EVAL", "return cjson.encode(cjson.decode(ARGV[1]))", "0", document])
+    }),
     #[cfg(feature = "scripting")]
     ("fcall-set", |number| words(&["FCALL", "set", "1", &key(number), "xxx"])),
     #[cfg(feature = "scripting")]
@@ -231,6 +242,9 @@ const FILLINGS: &[Filling] = &[
             request.push(format!("f{field}").as_bytes()).push(b"value");
         }
         request
+    }),
+    ("one sorted set, 1 M members of 11 B", 1_000_000, |n| {
+        words(&["ZADD", "z", &(n * 7_919 % 1_000_000).to_string(), &format!("key:{n:07}")])
     }),
 ];
 

@@ -56,6 +56,12 @@ impl<T> Slab<T> {
         Some(taken)
     }
 
+    /// All values, in the order of their numbers.
+    #[cfg(debug_assertions)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flatten().flatten()
+    }
+
     /// Bytes of one place.
     pub(crate) const PLACE_BYTES: usize = size_of::<Option<T>>();
 
@@ -66,6 +72,7 @@ impl<T> Slab<T> {
     }
 
     /// Bytes held from the allocator, without what the values own.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
         let first = self.chunks.first().map_or(0, Vec::capacity);
         let places = first + self.chunks.len().saturating_sub(1) * CHUNK;

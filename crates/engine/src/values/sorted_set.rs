@@ -1,7 +1,7 @@
 //! Sorted sets: a listpack of members and scores in order while small; a table of scored records and an ordered index
 //! over the same records after.
 //!
-//! Everything that is asked of the order is asked by rank; see [`SortedSet::rank_by`].
+//! Everything that is asked of the order is asked by rank; see [`SortedSet::rank_by_score`].
 
 use std::cmp::Ordering;
 
@@ -30,10 +30,12 @@ pub(crate) struct Indexed {
     index: SortedIndex,
 }
 
-fn is_less(a: (f64, Element<'_>), b: (f64, &[u8])) -> bool {
-    match a.0.partial_cmp(&b.0) {
+/// Whether a member comes before another. It is looked at only if the scores are equal.
+#[inline]
+fn is_less<'a>(score: f64, member: impl FnOnce() -> Element<'a>, (other_score, other): (f64, &[u8])) -> bool {
+    match score.partial_cmp(&other_score) {
         Some(Ordering::Less) => true,
-        Some(Ordering::Equal) => a.1.read(|member| member < b.1),
+        Some(Ordering::Equal) => member().read(|member| member < other),
         _ => false,
     }
 }
@@ -64,8 +66,9 @@ impl Indexed {
         self.table.find(hash, |handle| record::scored_text(&heap.pool, handle) == member)
     }
 
+    #[inline]
     fn is_entry_less(pool: &Pool, entry: Entry, bound: (f64, &[u8])) -> bool {
-        is_less((entry.score, Element::Bytes(record::scored_text(pool, entry.member))), bound)
+        is_less(entry.score, || Element::Bytes(record::scored_text(pool, entry.member)), bound)
     }
 
     /// Puts in a member with this hash that is not there yet.
@@ -79,8 +82,11 @@ impl Indexed {
     /// Gives the member of a record another score than the old one.
     fn rescore(&mut self, pool: &mut Pool, handle: Handle, old: f64, score: f64, member: &[u8]) {
         let rank = self.rank(pool, old, member);
-        self.index.remove(rank);
         record::set_score(pool, handle, score);
+        if self.index.rescore(rank, score, |other| Self::is_entry_less(pool, other, (score, member))) {
+            return;
+        }
+        self.index.remove(rank);
         let entry = Entry { score, member: handle };
         self.index.insert(entry, |other| Self::is_entry_less(pool, other, (score, member)));
     }
@@ -272,15 +278,21 @@ impl SortedSet {
         heap.pool.free(entry.member);
     }
 
-    /// How many members `is_before` holds for; it must hold for a prefix of the order.
-    pub(crate) fn rank_by(&self, heap: &Heap, mut is_before: impl FnMut(f64, Element<'_>) -> bool) -> usize {
+    /// How many members have scores for which `is_before` holds; it must hold for all scores below some bound.
+    pub(crate) fn rank_by_score(&self, mut is_before: impl FnMut(f64) -> bool) -> usize {
         match self {
-            Self::Packed(pack) => {
-                pack.pairs().take_while(|(member, score)| is_before(read_score(*score), *member)).count()
+            Self::Packed(pack) => pack.pairs().take_while(|(_, score)| is_before(read_score(*score))).count(),
+            Self::Indexed(indexed) => indexed.index.rank_by(|entry| is_before(entry.score)),
+        }
+    }
+
+    /// How many members `is_before` holds for; it must hold for a prefix of the order.
+    pub(crate) fn rank_by_member(&self, heap: &Heap, mut is_before: impl FnMut(&[u8]) -> bool) -> usize {
+        match self {
+            Self::Packed(pack) => pack.pairs().take_while(|(member, _)| member.read(&mut is_before)).count(),
+            Self::Indexed(indexed) => {
+                indexed.index.rank_by(|entry| is_before(record::scored_text(&heap.pool, entry.member)))
             }
-            Self::Indexed(indexed) => indexed
-                .index
-                .rank_by(|entry| is_before(entry.score, Element::Bytes(record::scored_text(&heap.pool, entry.member)))),
         }
     }
 
@@ -454,7 +466,7 @@ fn insert_packed(pack: &mut Listpack, score: f64, member: &[u8]) {
     let mut next = pack.first();
     while let Some(at) = next {
         let Some(score_at) = pack.next(at) else { break };
-        if !is_less((read_score(pack.get(score_at)), pack.get(at)), (score, member)) {
+        if !is_less(read_score(pack.get(score_at)), || pack.get(at), (score, member)) {
             break;
         }
         next = pack.next(score_at);

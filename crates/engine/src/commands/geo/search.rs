@@ -125,7 +125,7 @@ fn hits(sorted: &SortedSet, heap: &Heap, search: &Search, max: usize) -> Vec<Hit
             break;
         }
         let (from, below) = cell.scores();
-        let rank = sorted.rank_by(heap, |score, _| score < from);
+        let rank = sorted.rank_by_score(|score| score < from);
         if rank == sorted.len() {
             continue;
         }

@@ -117,13 +117,13 @@ impl<'c> Range<'c> {
                 };
             }
             Self::Scores(min, max) => (
-                sorted.rank_by(heap, |score, _| score < min.score || (min.is_exclusive && score == min.score)),
-                sorted.rank_by(heap, |score, _| score < max.score || (!max.is_exclusive && score == max.score)),
+                sorted.rank_by_score(|score| score < min.score || (min.is_exclusive && score == min.score)),
+                sorted.rank_by_score(|score| score < max.score || (!max.is_exclusive && score == max.score)),
             ),
             Self::Members(min, max) if sorted.is_packed() => return walk(sorted, heap, (min, max), direction, 0),
             Self::Members(min, max) => (
-                sorted.rank_by(heap, |_, member| member.read(|member| min.is_above(member))),
-                sorted.rank_by(heap, |_, member| member.read(|member| max.reaches(member))),
+                sorted.rank_by_member(heap, |member| min.is_above(member)),
+                sorted.rank_by_member(heap, |member| max.reaches(member)),
             ),
         };
         (first, end.saturating_sub(first))

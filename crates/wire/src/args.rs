@@ -169,6 +169,15 @@ impl ArgsBuf {
     }
 }
 
+impl From<Args<'_>> for ArgsBuf {
+    /// A copy, which has room for nothing else.
+    fn from(args: Args<'_>) -> Self {
+        let mut made = Self::with_room(args.len(), args.iter().map(<[u8]>::len).sum());
+        args.iter().for_each(|argument| _ = made.push(argument));
+        made
+    }
+}
+
 impl<A: AsRef<[u8]>> FromIterator<A> for ArgsBuf {
     fn from_iter<I: IntoIterator<Item = A>>(arguments: I) -> Self {
         let mut made = Self::new();
@@ -182,6 +191,14 @@ impl<A: AsRef<[u8]>> FromIterator<A> for ArgsBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_of_borrowed_arguments_is_exact() {
+        let words: ArgsBuf = ["GET", "", "a long name of a key"].iter().collect();
+        let copy = ArgsBuf::from(words.as_args().from(1));
+        assert!(copy.as_args().iter().eq(words.as_args().from(1).iter()));
+        assert_eq!(copy.capacity(), 20 + 2 * size_of::<Span>());
+    }
 
     #[test]
     fn arguments_come_back_as_they_were_pushed() {

@@ -186,7 +186,7 @@ impl Scripts {
     pub(crate) fn asked(&mut self) -> Option<Asked> {
         let (running, host) = (self.running.as_mut()?, self.host.as_ref()?);
         let (row, database) = (running.asked.take()?, running.database);
-        let args = host.exchange.request.borrow().as_args().iter().collect();
+        let args = host.exchange.request.borrow().as_args().into();
         Some(Asked { row, args, protocol: host.exchange.protocol.get(), database })
     }
 
@@ -415,7 +415,7 @@ fn call(
     // A fresh interpreter has to be brought the libraries first.
     desk.scripts.host()?;
     let order = Order::Call { name: name.to_ascii_lowercase(), keys, protocol: reply.protocol() };
-    let name = Name::Function { name, command: args.iter().collect() };
+    let name = Name::Function { name, command: args.into() };
     start(desk, Start { flags, is_readonly, order, name }, args, session)?;
     go_on(desk, reply)
 }

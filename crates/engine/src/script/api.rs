@@ -309,16 +309,20 @@ fn fill(exchange: &Exchange, values: &MultiValue) -> std::result::Result<(), &'s
     if values.is_empty() {
         return Err(text::NO_ARGUMENTS);
     }
-    let lengths = values.iter().map(|value| if let Value::String(text) = value { text.as_bytes().len() } else { 0 });
-    if lengths.sum::<usize>() > SCRIPT_REQUEST_BYTES_MAX {
-        return Err(text::LARGE_ARGUMENTS);
-    }
     let mut request = exchange.request.borrow_mut();
     request.clear();
-    let mut number = Vec::new();
+    let (mut bytes, mut number) = (0, Vec::new());
     for value in values {
         match value {
-            Value::String(text) => _ = request.push(&text.as_bytes()),
+            Value::String(text) => {
+                // The binding takes a reference of its own for this: once is enough.
+                let text = text.as_bytes();
+                bytes += text.len();
+                if bytes > SCRIPT_REQUEST_BYTES_MAX {
+                    return Err(text::LARGE_ARGUMENTS);
+                }
+                request.push(&text);
+            }
             Value::Integer(_) | Value::Number(_) => {
                 number.clear();
                 number_argument(as_number(value), &mut number);

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use mlua::{IntoLua, Lua, MultiValue, Result, Table, Value};
+use mlua::{Either, Lua, MultiValue, Result, Table, Value};
 
 use super::arguments::{Given, as_number};
-use super::convert::set_text;
+use super::convert::{Item, UntilError, item, whole};
 use super::memory::Unlimited;
 use super::raise;
 use crate::limits::{JSON_DEPTH_MAX, SCRIPT_STRING_BYTES_MAX};
@@ -43,6 +43,11 @@ impl Default for Settings {
         }
     }
 }
+
+/// Entries of a table that are taken out of it in one go, and how deep in others it may be: twice so many values for each level
+/// are held at once.
+const FEW_ENTRIES_MAX: usize = 64;
+const FEW_ENTRIES_DEPTH_MAX: i64 = 16;
 
 type Shared = Rc<RefCell<Settings>>;
 /// One of the two depths that can be set.
@@ -222,9 +227,9 @@ impl Writing<'_> {
                 if depth > self.settings.encode_depth.min(JSON_DEPTH_MAX as i64) {
                     return Err(raise::fail(self.lua, format!("Cannot serialise, excessive nesting ({depth})")));
                 }
-                match self.array_length(table)? {
-                    Some(length) if length > 0 => self.array(table, length, depth)?,
-                    _ => self.object(table, depth)?,
+                match entries_of_few(table, depth) {
+                    Some(entries) => self.few(table, &entries, depth)?,
+                    None => self.many(table, depth)?,
                 }
             }
             Value::Nil => self.out.extend_from_slice(b"null"),
@@ -275,21 +280,53 @@ impl Writing<'_> {
         self.out.push(b'"');
     }
 
-    /// How long an array a table is. `None`: it is none.
-    fn array_length(&self, table: &Table) -> Result<Option<usize>> {
+    /// A table whose entries were taken out of it.
+    fn few(&mut self, table: &Table, entries: &[(Value, Value)], depth: i64) -> Result<()> {
+        let keys = entries.iter().map(|(key, _)| Ok(number_of(key)));
+        match self.array_length(table, keys)? {
+            Some(length) if length > 0 => {
+                let mut places = 1_usize..;
+                let is_in_order =
+                    entries.iter().all(|(key, _)| number_of(key) == places.next().map(|place| place as f64));
+                if length != entries.len() || !is_in_order {
+                    return self.array(table, length, depth);
+                }
+                for (number, (_, value)) in entries.iter().enumerate() {
+                    self.out.push(if number == 0 { b'[' } else { b',' });
+                    self.value(value, depth)?;
+                }
+                self.out.push(b']');
+            }
+            _ => {
+                self.out.push(b'{');
+                for (number, (key, value)) in entries.iter().enumerate() {
+                    self.pair(number, key, value, depth)?;
+                }
+                self.out.push(b'}');
+            }
+        }
+        Ok(())
+    }
+
+    /// A table that is looked at more than once.
+    fn many(&mut self, table: &Table, depth: i64) -> Result<()> {
+        // Of values nothing is asked but whether they are true, for which the binding takes no reference.
+        let keys = table.pairs::<Value, bool>().map(|pair| pair.map(|(key, _)| number_of(&key)));
+        match self.array_length(table, keys)? {
+            Some(length) if length > 0 => self.array(table, length, depth),
+            _ => self.object(table, depth),
+        }
+    }
+
+    /// How long an array a table with such keys is. `None`: it is none.
+    fn array_length(&self, table: &Table, keys: impl Iterator<Item = Result<Option<f64>>>) -> Result<Option<usize>> {
         // One that does not fit into C's int becomes the smallest there is.
         let as_int = |number: f64| if number <= f64::from(i32::MAX) { number as i32 } else { i32::MIN };
         let (mut most, mut items) = (0_i32, 0.0_f64);
-        // Of values nothing is asked but whether they are true, for which the binding takes no reference.
-        for pair in table.pairs::<Value, bool>() {
-            let number = match pair?.0 {
-                Value::Integer(number) => number as f64,
-                Value::Number(number) => number,
-                _ => return Ok(None),
-            };
-            if number < 1.0 || number.floor() != number {
+        for key in keys {
+            let Some(number) = key?.filter(|number| *number >= 1.0 && number.floor() == *number) else {
                 return Ok(None);
-            }
+            };
             if number > f64::from(most) {
                 most = as_int(number);
             }
@@ -322,24 +359,51 @@ impl Writing<'_> {
         self.out.push(b'{');
         for (number, pair) in table.pairs::<Value, Value>().enumerate() {
             let (key, value) = pair?;
-            if number > 0 {
-                self.out.push(b',');
-            }
-            match &key {
-                Value::String(text) => self.string(&text.as_bytes()),
-                Value::Integer(_) | Value::Number(_) => {
-                    self.out.push(b'"');
-                    self.number(&key, as_number(&key))?;
-                    self.out.push(b'"');
-                }
-                other => return self.refuse(other, "table key must be a number or string"),
-            }
-            self.out.push(b':');
-            self.value(&value, depth)?;
+            self.pair(number, &key, &value, depth)?;
         }
         self.out.push(b'}');
         Ok(())
     }
+
+    /// A pair behind so many others.
+    fn pair(&mut self, number: usize, key: &Value, value: &Value, depth: i64) -> Result<()> {
+        if number > 0 {
+            self.out.push(b',');
+        }
+        match key {
+            Value::String(text) => self.string(&text.as_bytes()),
+            Value::Integer(_) | Value::Number(_) => {
+                self.out.push(b'"');
+                self.number(key, as_number(key))?;
+                self.out.push(b'"');
+            }
+            other => return self.refuse(other, "table key must be a number or string"),
+        }
+        self.out.push(b':');
+        self.value(value, depth)
+    }
+}
+
+/// A key that is a number.
+fn number_of(key: &Value) -> Option<f64> {
+    matches!(key, Value::Integer(_) | Value::Number(_)).then(|| as_number(key))
+}
+
+/// The entries of a table, if they are few and it is not deep in others: the binding can hold some thousands of values. It takes
+/// them out of a table in one protected call, where it makes one for each if they are asked for one by one.
+fn entries_of_few(table: &Table, depth: i64) -> Option<Vec<(Value, Value)>> {
+    if depth > FEW_ENTRIES_DEPTH_MAX {
+        return None;
+    }
+    let mut entries = Vec::new();
+    let taken = table.for_each(|key: Value, value: Value| {
+        if entries.len() == FEW_ENTRIES_MAX {
+            return Err(mlua::Error::StackError);
+        }
+        entries.push((key, value));
+        Ok(())
+    });
+    taken.is_ok().then_some(entries)
 }
 
 /// Whether a byte is written otherwise than as it is.
@@ -541,11 +605,19 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Puts the value that begins with a token into a table.
-    fn set(&mut self, table: &Table, key: impl IntoLua, token: Token<'a>) -> Result<()> {
-        match &token.kind {
-            Kind::String(text) => set_text(self.lua, table, key, text),
-            _ => table.raw_set(key, self.value(token)?),
+    /// The value that begins with a token, to be put into a table. A text with escapes is not in the document.
+    fn item(&mut self, token: Token<'a>) -> Result<Item<'a>> {
+        match token.kind {
+            Kind::String(Cow::Borrowed(text)) => item(self.lua, text),
+            _ => self.value(token).map(Either::Right),
+        }
+    }
+
+    /// The text of a key.
+    fn key(&self, text: Cow<'a, [u8]>) -> Result<Item<'a>> {
+        match text {
+            Cow::Borrowed(text) => item(self.lua, text),
+            Cow::Owned(text) => self.lua.create_string(text).map(|text| Either::Right(Value::String(text))),
         }
     }
 
@@ -562,52 +634,59 @@ impl<'a> Reading<'a> {
     }
 
     fn object(&mut self) -> Result<Value> {
-        let table = self.lua.create_table()?;
-        let mut token = self.next();
-        if matches!(token.kind, Kind::ObjectEnd) {
-            return Ok(Value::Table(table));
+        let lua = self.lua;
+        let mut key = Some(self.next()).filter(|first| !matches!(first.kind, Kind::ObjectEnd));
+        let pairs = std::iter::from_fn(|| {
+            let pair = self.pair(key.take()?);
+            Some(pair.map(|(pair, next)| {
+                key = next;
+                pair
+            }))
+        });
+        whole(|error| lua.create_table_from(UntilError { items: pairs, error })).map(Value::Table)
+    }
+
+    /// The pair whose key a token is, and the token that is the next key.
+    fn pair(&mut self, key: Token<'a>) -> Result<((Item<'a>, Item<'a>), Option<Token<'a>>)> {
+        let Token { kind: Kind::String(text), .. } = key else {
+            return Err(self.unexpected("object key string", &key));
+        };
+        let colon = self.next();
+        if !matches!(colon.kind, Kind::Colon) {
+            return Err(self.unexpected("colon", &colon));
         }
-        loop {
-            let Kind::String(key) = token.kind else {
-                return Err(self.unexpected("object key string", &token));
-            };
-            let colon = self.next();
-            if !matches!(colon.kind, Kind::Colon) {
-                return Err(self.unexpected("colon", &colon));
-            }
-            let first = self.next();
-            match std::str::from_utf8(&key) {
-                Ok(key) => self.set(&table, key, first)?,
-                Err(_) => {
-                    let key = self.lua.create_string(&key)?;
-                    self.set(&table, key, first)?;
-                }
-            }
-            let next = self.next();
-            match next.kind {
-                Kind::ObjectEnd => return Ok(Value::Table(table)),
-                Kind::Comma => token = self.next(),
-                _ => return Err(self.unexpected("comma or object end", &next)),
-            }
+        let first = self.next();
+        let pair = (self.key(text)?, self.item(first)?);
+        let next = self.next();
+        match next.kind {
+            Kind::ObjectEnd => Ok((pair, None)),
+            Kind::Comma => Ok((pair, Some(self.next()))),
+            _ => Err(self.unexpected("comma or object end", &next)),
         }
     }
 
     fn array(&mut self) -> Result<Value> {
-        let table = self.lua.create_table()?;
-        let mut token = self.next();
-        if matches!(token.kind, Kind::ArrayEnd) {
-            return Ok(Value::Table(table));
+        let lua = self.lua;
+        let mut first = Some(self.next()).filter(|first| !matches!(first.kind, Kind::ArrayEnd));
+        let items = std::iter::from_fn(|| {
+            let element = self.element(first.take()?);
+            Some(element.map(|(element, next)| {
+                first = next;
+                element
+            }))
+        });
+        whole(|error| lua.create_sequence_from(UntilError { items, error })).map(Value::Table)
+    }
+
+    /// The element that begins with a token, and the token that the next one begins with.
+    fn element(&mut self, first: Token<'a>) -> Result<(Item<'a>, Option<Token<'a>>)> {
+        let element = self.item(first)?;
+        let next = self.next();
+        match next.kind {
+            Kind::ArrayEnd => Ok((element, None)),
+            Kind::Comma => Ok((element, Some(self.next()))),
+            _ => Err(self.unexpected("comma or array end", &next)),
         }
-        for place in 1_usize.. {
-            self.set(&table, place, token)?;
-            let next = self.next();
-            match next.kind {
-                Kind::ArrayEnd => break,
-                Kind::Comma => token = self.next(),
-                _ => return Err(self.unexpected("comma or array end", &next)),
-            }
-        }
-        Ok(Value::Table(table))
     }
 }
 

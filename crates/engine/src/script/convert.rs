@@ -1,6 +1,6 @@
 //! Replies as Lua values, and Lua values as replies: Redis's conversion rules, both ways.
 
-use mlua::{IntoLua, Lua, LuaString, Result, Table, Value};
+use mlua::{Either, Lua, LuaString, Result, Table, Value};
 use respool_wire::{DoubleText, Encoder, Protocol};
 
 use super::arguments::to_integer;
@@ -48,18 +48,19 @@ impl<'a> Reading<'a> {
                 None => Ok(Value::Boolean(false)),
             },
             b'%' => {
-                let map = self.lua.create_table()?;
-                for _ in 0..length().unwrap_or_default() {
-                    let (key, value) = (self.value()?, self.value()?);
-                    map.raw_set(key, value)?;
-                }
+                let (lua, count) = (self.lua, length().unwrap_or_default());
+                let map = whole(|error| {
+                    let pairs = (0..count).map(|_| Ok((self.item()?, self.item()?)));
+                    lua.create_table_from(UntilError { items: pairs, error })
+                })?;
                 self.wrapped("map", Value::Table(map))
             }
             b'~' => {
-                let set = self.lua.create_table()?;
-                for _ in 0..length().unwrap_or_default() {
-                    set.raw_set(self.value()?, true)?;
-                }
+                let (lua, count) = (self.lua, length().unwrap_or_default());
+                let set = whole(|error| {
+                    let members = (0..count).map(|_| Ok((self.item()?, true)));
+                    lua.create_table_from(UntilError { items: members, error })
+                })?;
                 self.wrapped("set", Value::Table(set))
             }
             b'#' => Ok(Value::Boolean(head == b"t")),
@@ -89,14 +90,20 @@ impl<'a> Reading<'a> {
     }
 
     fn array(&mut self, length: usize) -> Result<Value> {
-        let array = self.lua.create_table_with_capacity(length, 0)?;
-        for place in 1..=length {
-            match self.string() {
-                Some(text) => set_text(self.lua, &array, place, text)?,
-                None => array.raw_set(place, self.value()?)?,
-            }
-        }
+        let lua = self.lua;
+        let array = whole(|error| {
+            let items = (0..length).map(|_| self.item());
+            lua.create_sequence_from(UntilError { items, error })
+        })?;
         Ok(Value::Table(array))
+    }
+
+    /// The next reply, to be put into a table.
+    fn item(&mut self) -> Result<Item<'a>> {
+        match self.string() {
+            Some(text) => item(self.lua, text),
+            None => self.value().map(Either::Right),
+        }
     }
 
     /// The next reply, if it is a string.
@@ -125,11 +132,50 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Puts a text into a table. The binding moves a `str` there without a reference of its own.
-pub(super) fn set_text(lua: &Lua, table: &Table, key: impl IntoLua, text: &[u8]) -> Result<()> {
+/// What is put into a table: the binding moves a `str` there without a reference of its own.
+pub(super) type Item<'a> = Either<&'a str, Value>;
+
+/// A text that is put into a table.
+#[inline]
+pub(super) fn item<'a>(lua: &Lua, text: &'a [u8]) -> Result<Item<'a>> {
     match std::str::from_utf8(text) {
-        Ok(text) => table.raw_set(key, text),
-        Err(_) => table.raw_set(key, lua.create_string(text)?),
+        Ok(text) => Ok(Either::Left(text)),
+        Err(_) => lua.create_string(text).map(|text| Either::Right(Value::String(text))),
+    }
+}
+
+/// What is made of items up to the first error, for a binding that takes no errors from an iterator.
+pub(super) struct UntilError<'e, I> {
+    pub(super) items: I,
+    pub(super) error: &'e mut Option<mlua::Error>,
+}
+
+impl<T, I: Iterator<Item = Result<T>>> Iterator for UntilError<'_, I> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        match self.items.next()? {
+            Ok(item) => Some(item),
+            Err(error) => {
+                *self.error = Some(error);
+                None
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.items.size_hint()
+    }
+}
+
+/// A table whose making has met no error, by itself or in what was given to it.
+pub(super) fn whole(make: impl FnOnce(&mut Option<mlua::Error>) -> Result<Table>) -> Result<Table> {
+    let mut error = None;
+    let made = make(&mut error);
+    match error {
+        Some(error) => Err(error),
+        None => made,
     }
 }
 
@@ -264,13 +310,11 @@ impl Writing<'_, '_> {
             reply.verbatim_bytes(kind, &text.as_bytes());
             return Ok(());
         }
-        let mut length = 0;
-        while !matches!(table.raw_get::<Value>(length + 1)?, Value::Nil) {
-            length += 1;
-        }
-        reply.array(length);
-        for place in 1..=length {
-            self.value(&table.raw_get::<Value>(place)?, depth)?;
+        // Of values that are counted nothing is asked but whether they are true, for which the binding takes no reference.
+        let counted = table.sequence_values::<bool>().try_fold(0, |count, value| value.map(|_| count + 1));
+        self.reply.array(counted?);
+        for value in table.sequence_values::<Value>() {
+            self.value(&value?, depth)?;
         }
         Ok(())
     }

@@ -10,6 +10,8 @@ use super::{Options, Pair, Row};
 
 /// Requests that are under way at once.
 const BATCH: usize = 500;
+/// Items that come and go before the memory is looked at.
+const WARM_UP: usize = 1_000;
 /// Both servers free and count memory behind their replies.
 const REPLY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -125,9 +127,9 @@ pub(super) fn measure(options: &Options, respool: &Path, add: &mut dyn FnMut(Row
 fn bytes_each(server: &RedisServer, kind: &Kind) -> io::Result<f64> {
     let mut client = Client::connect(&server.tcp())?;
     client.set_timeout(REPLY_LIMIT)?;
-    // What the first requests make the process set up is not the cost of an item.
-    client.command(&["SET", "first", "1"])?;
-    client.command(&["DEL", "first"])?;
+    // What the first requests make the process set up is not the cost of an item, nor is the code that they run for the first time.
+    fill(&mut client, 0..WARM_UP, kind.request)?;
+    client.command(&["FLUSHALL"])?;
     let before = proc_stats::resident_bytes(server.pid())?;
     fill(&mut client, 0..kind.items, kind.request)?;
     let after = proc_stats::resident_bytes(server.pid())?;

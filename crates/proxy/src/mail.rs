@@ -80,6 +80,24 @@ pub(crate) enum Answer {
     Redirect(Option<Redirect>),
 }
 
+impl From<AdminQuery> for Query {
+    fn from(query: AdminQuery) -> Self {
+        Self::Admin(query)
+    }
+}
+
+impl From<ClientQuery> for Query {
+    fn from(query: ClientQuery) -> Self {
+        Self::Clients(query)
+    }
+}
+
+impl From<PubsubQuery> for Query {
+    fn from(query: PubsubQuery) -> Self {
+        Self::Pubsub(query)
+    }
+}
+
 impl Query {
     /// Whether the reply may be large and come late: then a client has one such query at a time, so that a pipeline of
     /// them takes no more memory than one.
@@ -95,6 +113,15 @@ impl Query {
     /// Whether a worker with these counters has anything to answer.
     pub(crate) fn concerns(&self, counters: &Counters) -> bool {
         !matches!(self, Self::Pubsub(_)) || counters.subscriptions.value() > 0
+    }
+}
+
+impl Answer {
+    pub(crate) fn into_admin(self) -> Option<AdminAnswer> {
+        match self {
+            Self::Admin(answer) => Some(answer),
+            _ => None,
+        }
     }
 }
 

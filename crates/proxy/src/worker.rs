@@ -4,7 +4,6 @@
 //! has passed in `timers`.
 
 mod clients;
-mod console;
 mod dispatch;
 mod drain;
 mod internal_requests;
@@ -23,7 +22,7 @@ use crate::dedicated::Dedicated;
 use crate::ended::Ended;
 use crate::env::{Env, WorkerSetup};
 use crate::error_text;
-use crate::flush::client::Received;
+use crate::flush::connections::Party;
 use crate::lifecycle::drain::DrainProgress;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
@@ -31,10 +30,13 @@ use crate::mail::{Mail, Query};
 use crate::pool::LaneEnd;
 use crate::pool::table::LaneId;
 use crate::pubsub::Subscriptions;
+use crate::request::dispatch::{read_client, read_input};
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::scripts::functions::Functions;
 use crate::session::id::ClientId;
+use crate::session::table::Resumption;
 use crate::session::{Flow, SessionFlags};
+use crate::transaction::exec_reply::continue_exec_reply;
 use crate::workers::query::Queries;
 use respool_command::Execute;
 use respool_connection::flush::Held;
@@ -76,21 +78,6 @@ impl<E: Execute> Worker<E> {
         worker.env.adopt_allowances();
         worker.blocking.review_events(&mut worker.env, &mut worker.subscriptions);
         worker
-    }
-
-    /// Reads requests from what has just been received.
-    fn read_client(&mut self, index: ClientId, bytes: usize) {
-        match self.env.note_received(index, bytes) {
-            Received::Fresh => {}
-            Received::Input => return self.read_input(index),
-            Received::Kept => return,
-        }
-        // Both are borrowed from the worker for the time of the call, which may change anything else of it.
-        let buffer = std::mem::take(&mut self.env.read_buffer);
-        let mut decoder = self.env.decoder.take().unwrap_or_default();
-        self.read_fresh(index, &mut decoder, buffer.get(..bytes).unwrap_or_default());
-        self.env.read_buffer = buffer;
-        self.env.decoder = Some(decoder);
     }
 
     fn read_upstream(&mut self, lane: LaneId, bytes: usize) {
@@ -136,35 +123,24 @@ impl<E: Execute> Worker<E> {
     #[inline(never)]
     fn next_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
         self.go_on();
-        let action = self.env.actions.pop_front()?;
-        match &action {
-            Action::Close { conn } if conn.is_upstream() => self.env.lanes.note_closed(LaneId::of(*conn)),
-            Action::Close { conn } | Action::Finish { conn } => {
-                self.env.clients.sessions.release(ClientId::of(*conn));
-            }
-            _ => {}
-        }
-        Some(action)
+        self.env.next_action()
     }
 
     /// Goes on with clients that had to wait, and begins dials: what has come up since the last turn's reads.
     fn go_on(&mut self) {
         let before = self.env.lanes.listed.len();
         self.conclude_tasks();
-        while let Some(doomed) = self.env.clients.doomed.pop() {
-            self.env.cut_off_doomed(doomed);
-        }
+        self.env.cut_off_all_doomed();
         self.tell_ended();
         let has_resumed = !self.env.clients.resuming.is_empty();
         self.env.clients.sort_resuming();
-        while let Some(index) = self.env.clients.resuming.pop_front() {
-            let Some(session) = self.env.clients.sessions.at_mut(index) else { continue };
-            session.is_resuming = false;
-            if session.pause.is_none() {
-                self.resume_client(index);
-            } else if session.is_to_end_exec_reply() {
-                let _: Flow = self.continue_exec_reply(index);
-                self.env.clients.list(index);
+        while let Some((index, resumption)) = self.env.clients.next_resuming() {
+            match resumption {
+                Resumption::Read => self.resume_client(index),
+                Resumption::EndExecReply => {
+                    let _: Flow = continue_exec_reply(self, index);
+                    self.env.clients.list(index);
+                }
             }
         }
         self.tell_ended();
@@ -179,13 +155,11 @@ impl<E: Execute> Worker<E> {
 
     fn resume_client(&mut self, index: ClientId) {
         if self.env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING))
-            && self.continue_exec_reply(index) != Flow::Next
+            && continue_exec_reply(self, index) != Flow::Next
         {
             return;
         }
-        if self.env.clients.sessions.at(index).is_some_and(|s| s.input.is_some()) {
-            self.read_input(index);
-        }
+        read_input(self, index);
         if self.env.goes_on(index) {
             self.note_ended(index);
         }
@@ -206,85 +180,66 @@ impl<E: Execute> Machine for Worker<E> {
 
     #[inline]
     fn read_buffer(&mut self, conn: ConnId) -> Option<&mut [u8]> {
-        if conn.is_upstream() {
-            return self.env.room_of_lane(LaneId::of(conn));
-        }
-        self.env.room_of_client(ClientId::of(conn))
+        self.env.room_of(conn)
     }
 
     #[inline]
     fn handle_read(&mut self, conn: ConnId, bytes: usize) {
-        if conn.is_upstream() {
-            self.read_upstream(LaneId::of(conn), bytes);
-        } else {
-            self.read_client(ClientId::of(conn), bytes);
+        match Party::of(conn) {
+            Party::Lane(lane) => self.read_upstream(lane, bytes),
+            Party::Client(client) => read_client(self, client, bytes),
         }
     }
 
     fn handle_ended(&mut self, conn: ConnId) {
-        if self.env.is_closing(conn) {
-            return;
-        }
-        if conn.is_upstream() {
-            self.env.close_upstream(LaneId::of(conn));
-            self.env.end_lane(LaneId::of(conn), LaneEnd::Lost(None));
-        } else {
-            self.note_ended(ClientId::of(conn));
+        match self.env.party(conn) {
+            Some(Party::Lane(lane)) => {
+                self.env.close_upstream(lane);
+                self.env.end_lane(lane, LaneEnd::Lost(None));
+            }
+            Some(Party::Client(client)) => self.note_ended(client),
+            None => {}
         }
         self.tell_ended();
     }
 
     fn handle_hung_up(&mut self, conn: ConnId) {
-        if conn.is_upstream() {
-            return;
+        if let Party::Client(client) = Party::of(conn) {
+            self.blocking.handle_hung_up(&mut self.env, client);
+            self.tell_ended();
         }
-        self.blocking.handle_hung_up(&mut self.env, ClientId::of(conn));
-        self.tell_ended();
     }
 
     fn handle_gone(&mut self, conn: ConnId) {
-        if !conn.is_upstream() {
-            self.env.note_gone(ClientId::of(conn));
+        if let Party::Client(client) = Party::of(conn) {
+            self.env.note_gone(client);
             self.tell_ended();
         }
     }
 
     fn handle_broken(&mut self, conn: ConnId, error: &str) {
-        if self.env.is_closing(conn) {
-            return;
-        }
-        if conn.is_upstream() {
-            self.env.end_lane(LaneId::of(conn), LaneEnd::Lost(Some(error.to_owned())));
-        } else {
-            self.env.drop_client(ClientId::of(conn));
+        match self.env.party(conn) {
+            Some(Party::Lane(lane)) => self.env.end_lane(lane, LaneEnd::Lost(Some(error.to_owned()))),
+            Some(Party::Client(client)) => self.env.drop_client(client),
+            None => {}
         }
         self.tell_ended();
     }
 
     fn handle_address(&mut self, conn: ConnId, address: &str) {
-        if !self.env.is_closing(conn) && conn.is_upstream() {
-            self.env.note_lane_address(LaneId::of(conn), address);
-        }
+        self.env.handle_address(conn, address);
     }
 
     fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
-        if !self.env.is_closing(conn) && conn.is_upstream() {
-            self.env.note_moved(LaneId::of(conn), addresses);
-        }
+        self.env.handle_moved(conn, addresses);
     }
 
     fn handle_connected(&mut self, conn: ConnId) {
-        if !self.env.is_closing(conn) {
-            self.env.handle_lane_connected(LaneId::of(conn));
-        }
+        self.env.handle_connected(conn);
     }
 
     fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
-        if self.env.is_closing(conn) {
-            return;
-        }
-        self.env.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
-        self.env.end_lane(LaneId::of(conn), LaneEnd::Dial(failure));
+        self.env.handle_dial_failed(conn, failure);
         self.tell_ended();
     }
 
@@ -297,28 +252,15 @@ impl<E: Execute> Machine for Worker<E> {
             // What a request that was refused, or a client that ended itself, has made ready.
             self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
         }
-        // What requests of this turn have ended.
         self.tell_ended();
-        if self.env.lanes.may_go_on {
-            self.env.lanes.let_go_on();
-        }
-        // Taken from its end: what was asked first on several connections to a node is written first, behind what nodes
-        // are told of subscriptions.
-        if self.env.lanes.listed.len() > 1 {
-            self.env.lanes.listed.reverse();
-        }
-        // Held bytes are looked at again: their replies may have come in this turn, or their time.
-        self.env.lanes.list_unflushed();
-        let before = self.env.lanes.listed.len();
+        let before = self.env.lanes.begin_writing();
         self.run_timers();
         self.env.lanes.write_first(before);
         self.subscriptions.evict_tracked(&mut self.env);
         self.tell_what_is_new();
         self.env.begin_slices();
         self.tell_ended();
-        if !self.env.clients.unflushed.is_empty() && self.env.patient_until_us().is_none() {
-            self.env.clients.release_unflushed();
-        }
+        self.env.end_patience();
     }
 
     #[inline(always)]
@@ -330,13 +272,8 @@ impl<E: Execute> Machine for Worker<E> {
     #[inline(always)]
     fn poll_output(&mut self) -> Option<ConnId> {
         loop {
-            if let Some(lane) = self.env.next_lane_to_write() {
-                return Some(lane.conn());
-            }
-            while let Some(index) = self.env.clients.listed.pop() {
-                if self.env.review_client(index) {
-                    return Some(index.conn());
-                }
+            if let Some(conn) = self.env.next_output() {
+                return Some(conn);
             }
             self.tell_ended();
             // The review of a client, or what it has ended, may have listed others.
@@ -352,35 +289,22 @@ impl<E: Execute> Machine for Worker<E> {
 
     #[inline]
     fn output(&self, conn: ConnId) -> &[u8] {
-        if conn.is_upstream() {
-            self.env.lanes[LaneId::of(conn)].up.output()
-        } else {
-            self.env.clients.sessions.at(ClientId::of(conn)).map_or(&[], |s| s.down.output().as_slice())
-        }
+        self.env.output_of(conn)
     }
 
     #[inline(always)]
     fn handle_written(&mut self, conn: ConnId, bytes: usize) {
-        if conn.is_upstream() {
-            return self.env.handle_lane_written(LaneId::of(conn), bytes);
-        }
-        let index = ClientId::of(conn);
-        let Some(written) = self.env.handle_client_written(index, bytes) else { return };
+        let Some((client, written)) = self.env.handle_written(conn, bytes) else { return };
         if written.is_dedicated {
-            self.dedicated.handle_written(&mut self.env, index);
+            self.dedicated.handle_written(&mut self.env, client);
         }
         if written.has_subscriber {
-            self.subscriptions.note_room(&mut self.env, index);
+            self.subscriptions.note_room(&mut self.env, client);
         }
     }
 
     fn handle_writable(&mut self, conn: ConnId) {
-        if conn.is_upstream() {
-            self.env.handle_lane_writable(LaneId::of(conn));
-        } else if let Some(session) = self.env.clients.sessions.at_mut(ClientId::of(conn)) {
-            session.is_blocked = false;
-            self.env.clients.list(ClientId::of(conn));
-        }
+        self.env.handle_writable(conn);
     }
 
     fn wait(&self) -> Wait {
@@ -400,14 +324,8 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        let mut due = self.env.next_due_us();
-        if let Some(at) = self.subscriptions.subscriptions_due_us(&self.env) {
-            due = due.min(at);
-        }
-        if let Some(at) = self.blocking.next_due_us() {
-            due = due.min(at);
-        }
-        Some(due)
+        let of_features = [self.subscriptions.subscriptions_due_us(&self.env), self.blocking.next_due_us()];
+        of_features.into_iter().flatten().chain([self.env.next_due_us()]).min()
     }
 }
 

@@ -17,9 +17,11 @@ pub(crate) mod table;
 use crate::admin::query::{AdminQuery, Show};
 use crate::env::Env;
 use crate::hooks::ProcessAction;
+use crate::integer::integer;
 use crate::session::Flow;
 use crate::session::id::{ClientId, ClientNumber};
 use crate::workers::operator_state::Suspension;
+use crate::workers::query::Step;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
 use respool_wire::Args;
 
@@ -44,9 +46,8 @@ impl AdminState {
 /// What becomes of a request of the console.
 #[derive(Debug)]
 pub(crate) enum Console {
-    Done(Flow),
-    /// All workers are asked; their answers make the reply.
-    Ask(AdminQuery),
+    /// It has been dealt with, or all workers are asked.
+    Step(Step<AdminQuery>),
     /// The clients of these numbers are closed.
     Kill(Vec<ClientNumber>),
 }
@@ -61,57 +62,50 @@ impl<E: Execute> Env<E> {
         args: Args<'_>,
     ) -> Console {
         if steers(command) && self.refuses_admin() {
-            return Console::Done(self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes()));
+            return Console::Step(self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes()).into());
         }
-        match command {
-            ProxyCommand::ProxyExplain => Console::Done(self.explain(index, args.from(2))),
+        Console::Step(match command {
+            ProxyCommand::ProxyExplain => self.explain(index, args.from(2)).into(),
             ProxyCommand::ProxyShow => self.show(index, args.from(2)),
-            ProxyCommand::ProxyKill => self.kill(index, args.from(2)),
+            ProxyCommand::ProxyKill => match numbers(args.from(2)) {
+                Some(ids) => return Console::Kill(ids),
+                None => self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it").into(),
+            },
             ProxyCommand::ProxyPause
             | ProxyCommand::ProxyResume
             | ProxyCommand::ProxyDrain
             | ProxyCommand::ProxyReconnect
             | ProxyCommand::ProxySuspend
             | ProxyCommand::ProxyWaitClose => self.order(index, command, args.from(2)),
-            ProxyCommand::ProxyReload => Console::Done(self.demand(index, ProcessAction::Reload)),
-            ProxyCommand::ProxyNode => Console::Done(self.ask_node(index, args.from(2))),
+            ProxyCommand::ProxyReload => self.demand(index, ProcessAction::Reload).into(),
+            ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)).into(),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
-            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => Console::Done(self.console_help(index, row)),
-        }
+            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row).into(),
+        })
     }
 
-    fn show(&mut self, index: ClientId, args: Args<'_>) -> Console {
+    fn show(&mut self, index: ClientId, args: Args<'_>) -> Step<AdminQuery> {
         let Some(show) = Show::named(args.at(0)) else {
             let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
             let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
-            return Console::Done(self.refuse(index, words.as_bytes()));
+            return self.refuse(index, words.as_bytes()).into();
         };
         if args.len() > 1 {
-            return Console::Done(self.refuse(index, texts::SYNTAX.as_bytes()));
+            return self.refuse(index, texts::SYNTAX.as_bytes()).into();
         }
-        Console::Ask(AdminQuery::Show(show, usize::MAX))
-    }
-
-    /// `PROXY KILL id [id ...]`.
-    fn kill(&mut self, index: ClientId, args: Args<'_>) -> Console {
-        let number = |id: &[u8]| {
-            crate::integer::integer(id)
-                .and_then(|id| u64::try_from(id).ok())
-                .filter(|id| *id > 0)
-                .map(ClientNumber::new)
-        };
-        let Some(ids) = args.iter().map(number).collect::<Option<Vec<_>>>() else {
-            return Console::Done(
-                self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it"),
-            );
-        };
-        Console::Kill(ids)
+        Step::Ask(AdminQuery::Show(show, usize::MAX))
     }
 
     fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {
         self.answer(index, |reply| crate::commands::client::help(row, reply));
         Flow::Next
     }
+}
+
+/// The numbers of clients; `None`: something else is among them.
+fn numbers(ids: Args<'_>) -> Option<Vec<ClientNumber>> {
+    let number = |id: &[u8]| u64::try_from(integer(id)?).ok().filter(|id| *id > 0).map(ClientNumber::new);
+    ids.iter().map(number).collect()
 }
 
 /// Whether it is more than a look.

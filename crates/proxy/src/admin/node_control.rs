@@ -4,29 +4,31 @@
 //! becomes of them is for the route to say. Sessions know of a pause by a flag, so it costs nothing otherwise. What
 //! holds until it is taken back is written down in [`crate::workers::operator_state`].
 
-use crate::admin::Console;
+use crate::admin::AdminState;
 use crate::admin::inquiry::Wanted;
 use crate::admin::query::{AdminQuery, NodeAction, Order};
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
+use crate::interfaces::held_back::WaitsAtNodes;
 use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
 use crate::session::Flow;
 use crate::session::id::{ClientId, ClientNumber};
 use crate::workers::operator_state::{OperatorState, Suspension};
+use crate::workers::query::Step;
 use crate::workers::quiescence::Until;
 use respool_command::{Execute, ProxyCommand};
 use respool_wire::Args;
 
 impl<E: Execute> Env<E> {
-    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Console {
+    pub(super) fn order(&mut self, index: ClientId, command: ProxyCommand, args: Args<'_>) -> Step<AdminQuery> {
         let what = match command {
             ProxyCommand::ProxyPause => NodeAction::Pause,
             ProxyCommand::ProxyResume => NodeAction::Resume,
             ProxyCommand::ProxyDrain if args.is_empty() => {
-                return Console::Done(self.demand(index, ProcessAction::Drain));
+                return self.demand(index, ProcessAction::Drain).into();
             }
             ProxyCommand::ProxyDrain => NodeAction::Drain,
             ProxyCommand::ProxySuspend => NodeAction::Suspend,
@@ -48,9 +50,9 @@ impl<E: Execute> Env<E> {
                 let client = self.clients.sessions.at(index);
                 let client = client.map_or_else(String::new, |session| session.details.peer.address.clone());
                 self.tell_order(&order.words(), client);
-                Console::Ask(AdminQuery::Order(order))
+                Step::Ask(AdminQuery::Order(order))
             }
-            Err(words) => Console::Done(self.refuse(index, &words)),
+            Err(words) => self.refuse(index, &words).into(),
         }
     }
 
@@ -95,7 +97,7 @@ impl<E: Execute> Env<E> {
 
     /// Makes a node what is ordered of one with its name. Returns whether it is drained since: what it owes is still answered, and
     /// no client watches keys there any longer.
-    pub(crate) fn adopt_order(&mut self, node: NodeId, standing: &OperatorState) -> bool {
+    fn adopt_order(&mut self, node: NodeId, standing: &OperatorState) -> bool {
         let this = &mut self.lanes.nodes[node];
         this.is_paused = standing.paused.contains(&this.name);
         let is_drained = standing.drained.contains(&this.name);
@@ -141,9 +143,42 @@ impl<E: Execute> Env<E> {
     }
 }
 
+impl AdminState {
+    /// Does what was ordered. Returns how many connections were replaced.
+    pub(crate) fn carry_out(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        waits: &mut impl WaitsAtNodes,
+        order: &Order,
+    ) -> u64 {
+        let lanes = env.lanes.reconnect(&env.config, order);
+        if order.is_standing() {
+            self.adopt_orders(env, waits);
+            env.settle_holding(waits);
+        }
+        if order.until.is_some() {
+            self.note_unsettled(env);
+        }
+        env.is_busy = true;
+        lanes as u64
+    }
+
+    /// Makes the nodes of this worker what is ordered of those with their names.
+    pub(crate) fn adopt_orders(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
+        let standing = env.shared.standing().clone();
+        env.is_all_paused = standing.is_all_paused;
+        self.adopt_suspension(env, standing.suspended);
+        for node in env.config.node_ids() {
+            if env.adopt_order(node, &standing) {
+                waits.recall_blocked_from(env, node);
+            }
+        }
+    }
+}
+
 impl Lanes {
     /// Replaces the connections to the nodes of a RECONNECT. Returns how many there were.
-    pub(crate) fn reconnect(&mut self, config: &Config, order: &Order) -> usize {
+    fn reconnect(&mut self, config: &Config, order: &Order) -> usize {
         if order.what != NodeAction::Reconnect {
             return 0;
         }

@@ -68,7 +68,7 @@ impl AdminState {
     }
 
     /// Publishes what this worker has left.
-    pub(crate) fn note_unsettled(&self, env: &Env<impl Execute>) {
+    pub(super) fn note_unsettled(&self, env: &Env<impl Execute>) {
         let mut unsettled = WorkerOutstanding::default();
         for lane in env.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(node) = env.lanes.nodes.get(lane.node) else { continue };

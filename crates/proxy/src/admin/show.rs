@@ -1,7 +1,7 @@
 //! `PROXY SHOW`: what each worker has to tell about one thing.
 
 use crate::admin::query::Show;
-use crate::admin::table::{Cell, Line};
+use crate::admin::table::{Cell, Line, Table};
 use crate::config::Config;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
@@ -14,30 +14,39 @@ use crate::session::{Pause, SessionFlags};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Now, WorkerId};
-use respool_route::{NodePlace, Route, When};
+use respool_route::{NodePlace, Pool, PoolMode, Route, When};
 use std::cmp::Reverse;
 
 fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
 }
 
-/// A line of `PROXY SHOW PINS`: a client holds something at a node, or has a node to hold something at.
-pub(crate) fn line_of_held(
-    client: ClientNumber,
-    worker: WorkerId,
-    node: Option<String>,
-    reason: &'static str,
-    mode: &'static str,
-    age_us: u64,
-) -> Line {
-    vec![
-        ("client", Cell::Same(client.get())),
-        ("worker", Cell::Same(worker.get() as u64)),
-        ("node", text(node.unwrap_or_default())),
-        ("reason", text(reason)),
-        ("mode", text(mode)),
-        ("age_ms", Cell::Same(age_us / 1000)),
-    ]
+/// What a client holds that is not shared, whichever feature gave it to it: a line of `PROXY SHOW PINS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PinLine {
+    /// The client that holds it.
+    pub(crate) client: ClientNumber,
+    /// The node, if the pin has one already.
+    pub(crate) node: Option<String>,
+    /// Why: `multi`, `watch`, ...
+    pub(crate) reason: &'static str,
+    /// The client's pool mode.
+    pub(crate) mode: PoolMode,
+    /// For how long, in microseconds.
+    pub(crate) age_us: u64,
+}
+
+impl PinLine {
+    fn into_line(self, worker: WorkerId) -> Line {
+        vec![
+            ("client", Cell::Same(self.client.get())),
+            ("worker", Cell::Same(worker.get() as u64)),
+            ("node", text(self.node.unwrap_or_default())),
+            ("reason", text(self.reason)),
+            ("mode", text(self.mode.name())),
+            ("age_ms", Cell::Same(self.age_us / 1000)),
+        ]
+    }
 }
 
 /// What of a worker is shown.
@@ -61,9 +70,18 @@ impl<'e> Shown<'e> {
         Self { config, shared, clients, lanes, seen, route_hits, is_all_paused, number, now }
     }
 
-    /// What this worker has to tell of what is no feature's own.
-    pub(crate) fn rows_of(&self, show: Show, rows_max: usize) -> Vec<Line> {
-        match show {
+    /// What this worker has to tell, `rows_max` lines at the most. What features know is asked of them: what clients hold (`pins`), and
+    /// how many channels the nodes of a pool are told of.
+    pub(crate) fn table(
+        &self,
+        show: Show,
+        rows_max: usize,
+        pins: impl FnOnce() -> Vec<PinLine>,
+        told_to: impl Fn(&Pool) -> usize,
+    ) -> Table {
+        let mut table = Table::of(match show {
+            Show::TransactionState => pins().into_iter().map(|pin| pin.into_line(self.number)).collect(),
+            Show::Pools => self.show_pools(told_to),
             Show::Bigkeys => self.show_bigkeys(),
             Show::Clients => self.show_clients(rows_max),
             Show::Hotkeys => self.show_hotkeys(),
@@ -71,13 +89,19 @@ impl<'e> Shown<'e> {
             Show::Mem => self.show_mem(),
             Show::Nodes => self.show_nodes(),
             Show::Routes => self.show_routes(),
-            Show::TransactionState | Show::Pools => Vec::new(),
+        });
+        match show {
+            Show::Clients => table.left_out = self.clients.sessions.len().saturating_sub(table.rows.len()),
+            // Their order and number are known only when all workers have told theirs.
+            show if show.is_joined() => {}
+            _ => table.truncate(rows_max),
         }
+        table
     }
 
     /// Pools, each with how many channels its nodes are told of.
-    pub(crate) fn show_pools(&self, told_to: impl Fn(&respool_route::Pool) -> usize) -> Vec<Line> {
-        let line = |pool: &respool_route::Pool| -> Line {
+    fn show_pools(&self, told_to: impl Fn(&Pool) -> usize) -> Vec<Line> {
+        let line = |pool: &Pool| -> Line {
             let lanes = || self.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
             let down = NodeId::of_pool(pool).filter(|node| self.lanes.nodes[*node].is_out()).count();
             vec![
@@ -364,7 +388,7 @@ mod tests {
             number: WorkerId::FIRST,
             now,
         };
-        shown.rows_of(show, usize::MAX)
+        shown.table(show, usize::MAX, Vec::new, |_| 0).rows
     }
 
     fn cell(rows: &[Line], name: &str) -> Cell {

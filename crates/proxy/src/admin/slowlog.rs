@@ -1,11 +1,11 @@
 //! `PROXY SLOWLOG`: the slow requests of all workers.
 
-use crate::admin::Console;
 use crate::admin::query::{AdminAnswer, AdminQuery, SlowlogOrder};
 use crate::admin::table::{Cell, Line, Table};
 use crate::env::Env;
 use crate::observe::slow_log::Slow;
 use crate::session::id::ClientId;
+use crate::workers::query::Step;
 use respool_command::{Execute, text as texts};
 use respool_wire::Args;
 
@@ -13,7 +13,7 @@ use respool_wire::Args;
 const SHOWN: usize = 10;
 
 impl<E: Execute> Env<E> {
-    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Console {
+    pub(super) fn slowlog(&mut self, index: ClientId, args: Args<'_>) -> Step<AdminQuery> {
         let is = |word: &str| args.at(0).eq_ignore_ascii_case(word.as_bytes());
         let order = match args.len() {
             1 if is("LEN") => SlowlogOrder::Len,
@@ -22,16 +22,14 @@ impl<E: Execute> Env<E> {
             2 if is("GET") => match crate::integer::integer(args.at(1)) {
                 Some(-1) => SlowlogOrder::Get(usize::MAX),
                 Some(count) if count >= 0 => SlowlogOrder::Get(usize::try_from(count).unwrap_or(usize::MAX)),
-                _ => return Console::Done(self.refuse(index, texts::NOT_AN_INTEGER.as_bytes())),
+                _ => return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()).into(),
             },
-            _ => return Console::Done(self.refuse(index, texts::SYNTAX.as_bytes())),
+            _ => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
         };
         if order == SlowlogOrder::Reset && self.refuses_admin() {
-            return Console::Done(
-                self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes()),
-            );
+            return self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes()).into();
         }
-        Console::Ask(AdminQuery::Slowlog(order))
+        Step::Ask(AdminQuery::Slowlog(order))
     }
 
     /// This worker's part.

@@ -13,7 +13,7 @@ use respool_command::Execute;
 
 impl AdminState {
     /// Replaces the suspension of this worker by the one ordered.
-    pub(crate) fn adopt_suspension(&mut self, env: &mut Env<impl Execute>, ordered: Option<Suspension>) {
+    pub(super) fn adopt_suspension(&mut self, env: &mut Env<impl Execute>, ordered: Option<Suspension>) {
         let before = std::mem::replace(&mut self.suspension, ordered);
         if before.is_some() && before != ordered {
             let suspended = env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));

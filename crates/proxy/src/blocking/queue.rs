@@ -96,10 +96,15 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// How many places in queues are taken, and on how many connections a client waits.
-    pub(crate) fn waiting(&self) -> [usize; 2] {
+    /// What is waited for or held.
+    pub(crate) fn remains(&self) -> [(&'static str, usize); 4] {
         let taken = |list: &NodeQueue| list.connections.iter().filter(|connection| connection.is_taken).count();
-        [self.nodes.iter().map(|list| list.queue.len()).sum(), self.nodes.iter().map(taken).sum()]
+        [
+            ("requests that may wait", self.requests.len()),
+            ("elements to put back", self.returns.len()),
+            ("places in queues", self.nodes.iter().map(|list| list.queue.len()).sum()),
+            ("connections on which a client waits", self.nodes.iter().map(taken).sum()),
+        ]
     }
 
     pub(crate) fn at(&mut self, node: NodeId) -> &mut NodeQueue {

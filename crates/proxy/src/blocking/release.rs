@@ -7,7 +7,7 @@ use crate::blocking::node_queries::{COUNTS, NodeQueryPurpose};
 use crate::blocking::node_query;
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, State, begins_at_arrival, is_wait};
-use crate::commands::client_query::Ids;
+use crate::commands::client_query::ClientFilter;
 use crate::env::Env;
 use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
@@ -158,7 +158,13 @@ impl Blocking {
     }
 
     /// Lets the waiting clients of this worker go that are meant. Returns how many.
-    pub(crate) fn unblock_clients(&mut self, env: &mut Env<impl Execute>, ids: &Ids, release: Release) -> usize {
+    pub(crate) fn unblock_clients(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        filter: &ClientFilter,
+        release: Release,
+    ) -> usize {
+        let Some(ids) = &filter.ids else { return 0 };
         let meant = |s: &crate::session::Session| ids.has(s.id);
         let of = |s: &crate::session::Session| s.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         let found: Vec<Vec<Handle>> =

@@ -21,6 +21,7 @@ use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, 
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::interfaces::held_back::WaitsAtNodes;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pool::table::LaneHandle;
@@ -88,14 +89,6 @@ impl Blocking {
                 self.recall(env, blocked);
             }
         }
-    }
-
-    /// A node is drained: requests that wait there end.
-    pub(crate) fn recall_blocked_from(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
-        let requests = &self.requests;
-        let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
-        let there: Vec<Handle> = there.filter_map(|(index, _)| requests.handle(index)).collect();
-        there.into_iter().for_each(|blocked| self.recall(env, blocked));
     }
 
     /// Whether a request waits where it would be sent if it was asked now.
@@ -219,9 +212,10 @@ impl Blocking {
         env.is_busy = true;
         self.begin_waiting(env, index, again);
     }
+}
 
-    /// A pause may be over: those who have waited for that in the queues are sent on.
-    pub(crate) fn go_on_waiting(&mut self, env: &mut Env<impl Execute>) {
+impl WaitsAtNodes for Blocking {
+    fn go_on_waiting(&mut self, env: &mut Env<impl Execute>) {
         if env.engine.is_some() {
             return;
         }
@@ -238,6 +232,13 @@ impl Blocking {
         for node in self.nodes.ids() {
             self.serve_queue(env, node);
         }
+    }
+
+    fn recall_blocked_from(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        let requests = &self.requests;
+        let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
+        let there: Vec<Handle> = there.filter_map(|(index, _)| requests.handle(index)).collect();
+        there.into_iter().for_each(|blocked| self.recall(env, blocked));
     }
 }
 

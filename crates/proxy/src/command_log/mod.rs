@@ -15,6 +15,7 @@ pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod monitors;
 mod show;
+pub(crate) mod timed;
 pub(crate) mod verbs;
 
 use crate::command_log::log::CommandLog;

@@ -7,6 +7,7 @@ use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
+use crate::interfaces::held_back::WaitsAtNodes;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::scripts::functions::{Functions, PausedCall, script_of};
 use crate::session::id::ClientId;
@@ -25,30 +26,33 @@ impl From<KeptClientPause> for ClientPause {
 impl Functions {
     /// Replaces the pause of this worker by the one in the standing orders. These may have changed since the letter was
     /// sent, and letters of two workers arrive in any order: after the last of them all workers hold back the same
-    /// requests. Returns whether some that were held back are not any more.
-    pub(crate) fn adopt_client_pause(&mut self, env: &mut Env<impl Execute>) -> bool {
+    /// requests.
+    pub(crate) fn adopt_client_pause(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
         let ordered = env.shared.standing().client_pause.map(ClientPause::from);
         let Some(hold) = ordered.filter(|hold| hold.until_us > env.now.mono_us) else {
-            return self.end_client_pause_if(env, |_, _| true);
+            return self.end_client_pause(env, waits);
         };
         let before = env.client_pause.replace(hold);
         env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
         env.schedule_client_pause();
-        before.is_some_and(|before| before.is_for_all && !hold.is_for_all)
+        if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
+            env.settle_holding(waits);
+        }
     }
 
-    /// Ends a pause of which `is_over` says so at this time. Returns whether there was one.
-    pub(crate) fn end_client_pause_if(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        is_over: impl FnOnce(&ClientPause, u64) -> bool,
-    ) -> bool {
-        let has_ended = env.client_pause.as_ref().is_some_and(|hold| is_over(hold, env.now.mono_us));
-        if has_ended {
-            env.client_pause = None;
-            self.forget();
+    /// Ends a pause whose time has come.
+    pub(crate) fn check_client_pause(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
+        if env.client_pause.is_some_and(|hold| env.now.mono_us >= hold.until_us) {
+            self.end_client_pause(env, waits);
         }
-        has_ended
+    }
+
+    /// Ends a pause, if there is one: what was held back goes on.
+    fn end_client_pause(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
+        if env.client_pause.take().is_some() {
+            self.forget();
+            env.settle_holding(waits);
+        }
     }
 
     /// How a request is held back by a pause. `None`: it is not.
@@ -67,7 +71,7 @@ impl Functions {
             return None;
         }
         Some(match hold.is_for_all {
-            true => PausedCall::Waits,
+            true => env.wait_for_pause(index),
             false => self.handle_request(env, index, row, args),
         })
     }

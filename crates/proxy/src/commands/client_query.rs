@@ -1,8 +1,9 @@
 //! Queries about the clients of all workers: CLIENT LIST, KILL, UNBLOCK, PAUSE, and users that have changed.
 
 use crate::blocking::request::Release;
+use crate::session::Session;
 use crate::session::id::ClientNumber;
-use crate::session::{Flow, Session};
+use crate::workers::query::Step;
 use respool_command::text as texts;
 use respool_wire::Encoder;
 use std::cmp::Ordering;
@@ -109,24 +110,17 @@ impl ClientKind {
 }
 
 /// What is left to do of a request about clients.
-#[must_use]
-pub(crate) enum ClientStep {
-    /// Nothing.
-    Done(Flow),
-    /// All workers are asked.
-    Ask(ClientQuery),
-}
+pub(crate) type ClientStep = Step<ClientQuery>;
 
 impl ClientStep {
     /// Puts a question about clients to every worker.
     pub(crate) fn ask(question: ClientQuestion, filter: ClientFilter) -> Self {
         Self::Ask(ClientQuery { question, filter })
     }
-}
 
-impl From<Flow> for ClientStep {
-    fn from(flow: Flow) -> Self {
-        Self::Done(flow)
+    /// Closes the clients with these numbers.
+    pub(crate) fn kill(ids: Vec<ClientNumber>) -> Self {
+        Self::ask(ClientQuestion::KillSome, ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() })
     }
 }
 

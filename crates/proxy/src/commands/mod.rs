@@ -1,4 +1,7 @@
 //! Commands that the proxy answers or changes itself, and that belong to no feature with a folder of its own.
+//!
+//! Here it is decided what becomes of each request of the local lane; what is more than its session's own goes on to the feature that
+//! [`LocalStep`] names.
 
 pub(crate) mod client;
 pub(crate) mod client_pause;
@@ -12,3 +15,97 @@ pub(crate) mod redaction;
 pub(crate) mod select;
 pub(crate) mod selecting;
 pub(crate) mod subscriber_ping;
+
+use crate::commands::client_query::ClientStep;
+use crate::env::Env;
+use crate::interfaces::read_tracker::ReadTracker;
+use crate::session::Flow;
+use crate::session::id::ClientId;
+use respool_command::{
+    ClusterCommand, Command, ConnectionCommand, Execute, ProxyCommand, PubsubCommand, Row, ServerCommand,
+};
+use respool_wire::Args;
+
+/// What becomes of a request of the local lane.
+#[derive(Debug)]
+pub(crate) enum LocalStep {
+    /// It has been answered, or is.
+    Done(Flow),
+    /// The engine or the nodes answer.
+    PassOn,
+    /// It may concern the clients of all workers.
+    Clients(ClientStep),
+    /// The console answers.
+    Console(ProxyCommand),
+    /// It is about channels.
+    Channels(PubsubCommand),
+    /// CLIENT TRACKING.
+    Tracking,
+    /// RESET: every feature gives up what the client has there.
+    Reset,
+}
+
+impl<E: Execute> Env<E> {
+    /// Answers a request of the local lane. The arity has been checked.
+    pub(crate) fn answer_locally(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> LocalStep {
+        let is_of = |group: &str| row.name.split(' ').next() == Some(group);
+        LocalStep::Done(match row.command {
+            // A client that monitors nodes sees this, too, as at a server.
+            Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
+            | Command::Server(ServerCommand::Time)
+                if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
+            {
+                return LocalStep::PassOn;
+            }
+            Command::Connection(command) => return self.answer_connection(reads, index, command, row, args),
+            Command::Proxy(command) => return LocalStep::Console(command),
+            Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
+                self.refuse(index, b"ERR This instance has cluster support disabled")
+            }
+            Command::Server(ServerCommand::Time) => self.time(index),
+            Command::Pubsub(command) => return LocalStep::Channels(command),
+            Command::Server(command) if is_of("ACL") => return LocalStep::Clients(self.acl(index, command, args)),
+            Command::Server(ServerCommand::Info) => self.info(index, row, args),
+            // The only node knows best what it can do.
+            Command::Server(_) if is_of("COMMAND") && self.engine.is_none() && self.config.topology.is_single() => {
+                return LocalStep::PassOn;
+            }
+            Command::Server(_) if is_of("COMMAND") => self.introspect(index, row, args),
+            _ => self.refuse_unsupported(index, row, "it has no answer here"),
+        })
+    }
+
+    fn answer_connection(
+        &mut self,
+        reads: &mut impl ReadTracker,
+        index: ClientId,
+        command: ConnectionCommand,
+        row: &'static Row,
+        args: Args<'_>,
+    ) -> LocalStep {
+        use ConnectionCommand as C;
+        LocalStep::Done(match command {
+            C::Ping => match self.ping(index, row, args) {
+                Some(flow) => flow,
+                None => return LocalStep::PassOn,
+            },
+            C::Echo => {
+                self.answer(index, |reply| reply.bulk(args.at(1)));
+                Flow::Next
+            }
+            C::Quit => reads.hear_out(self, index).unwrap_or_else(|| self.quit(index)),
+            C::Auth => self.auth(reads, index, args),
+            C::Hello => self.hello(reads, index, args),
+            C::Reset => return LocalStep::Reset,
+            C::Select => self.select(reads, index, args),
+            C::ClientTracking => return LocalStep::Tracking,
+            _ => return LocalStep::Clients(self.client_command(index, command, row, args)),
+        })
+    }
+}

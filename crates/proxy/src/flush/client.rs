@@ -49,7 +49,7 @@ impl<E: Execute> Env<E> {
 
     /// Room for what a client sends. `None`: it is not read.
     #[inline(always)]
-    pub(crate) fn room_of_client(&mut self, index: ClientId) -> Option<&mut [u8]> {
+    pub(super) fn room_of_client(&mut self, index: ClientId) -> Option<&mut [u8]> {
         let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
         let session = self.clients.sessions.at_mut(index)?;
         if is_pressed {
@@ -71,7 +71,7 @@ impl<E: Execute> Env<E> {
 
     /// A client has been written.
     #[inline(always)]
-    pub(crate) fn handle_client_written(&mut self, index: ClientId, bytes: usize) -> Option<WrittenClient> {
+    pub(super) fn handle_client_written(&mut self, index: ClientId, bytes: usize) -> Option<WrittenClient> {
         self.counters.client_writes.add(1);
         self.counters.client_bytes_out.add(bytes as u64);
         let session = self.clients.sessions.at_mut(index)?;
@@ -100,7 +100,7 @@ impl<E: Execute> Env<E> {
 
     /// Looks at a client that something happened to: whether it is to be written, cut off, closed or read on.
     /// Returns whether it is to be written.
-    pub(crate) fn review_client(&mut self, index: ClientId) -> bool {
+    pub(super) fn review_client(&mut self, index: ClientId) -> bool {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.is_listed = false;

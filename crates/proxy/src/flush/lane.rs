@@ -3,12 +3,12 @@
 use crate::env::Env;
 use crate::pool::table::LaneId;
 use respool_command::Execute;
-use respool_connection::{Action, ConnId};
+use respool_connection::Action;
 
 impl<E: Execute> Env<E> {
     /// Room for what a node sends. `None`: it is not read.
     #[inline(always)]
-    pub(crate) fn room_of_lane(&mut self, lane: LaneId) -> Option<&mut [u8]> {
+    pub(super) fn room_of_lane(&mut self, lane: LaneId) -> Option<&mut [u8]> {
         let lane = &self.lanes[lane];
         (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer)
     }
@@ -25,7 +25,7 @@ impl<E: Execute> Env<E> {
 
     /// A connection to a node has been written.
     #[inline(always)]
-    pub(crate) fn handle_lane_written(&mut self, lane: LaneId, bytes: usize) {
+    pub(super) fn handle_lane_written(&mut self, lane: LaneId, bytes: usize) {
         self.counters.upstream_writes.add(1);
         self.counters.upstream_bytes_out.add(bytes as u64);
         let this = &mut self.lanes[lane];
@@ -46,7 +46,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// A connection to a node can be written again.
-    pub(crate) fn handle_lane_writable(&mut self, lane: LaneId) {
+    pub(super) fn handle_lane_writable(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
         this.is_blocked = false;
         this.flowed_us = self.now.mono_us;
@@ -54,7 +54,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// A dial has reached an address of its node.
-    pub(crate) fn handle_lane_connected(&mut self, lane: LaneId) {
+    pub(super) fn handle_lane_connected(&mut self, lane: LaneId) {
         if self.lanes.is_outdated(lane) {
             self.dial_anew(lane);
             return;
@@ -65,7 +65,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// Which address a connection to a node has, or is dialled at.
-    pub(crate) fn note_lane_address(&mut self, lane: LaneId, address: &str) {
+    pub(super) fn note_lane_address(&mut self, lane: LaneId, address: &str) {
         if let Some(this) = self.lanes.all.get_mut(lane) {
             this.at = Some(address.into());
             let known = &mut self.lanes.nodes[this.node].address;
@@ -80,9 +80,5 @@ impl<E: Execute> Env<E> {
         if !std::mem::replace(&mut self.lanes[lane].is_closing, true) {
             self.actions.push_back(Action::Close { conn: lane.conn() });
         }
-    }
-
-    pub(crate) fn is_closing(&self, conn: ConnId) -> bool {
-        conn.is_upstream() && self.lanes.all.get(LaneId::of(conn)).is_none_or(|lane| lane.is_closing)
     }
 }

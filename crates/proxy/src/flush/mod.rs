@@ -2,6 +2,7 @@
 //! connections, and what the loop waits for meanwhile.
 
 pub(crate) mod client;
+pub(crate) mod connections;
 mod lane;
 
 use crate::env::Env;
@@ -14,7 +15,7 @@ use respool_connection::{FlushPolicy, Wait};
 impl<E: Execute> Env<E> {
     /// The next lane to write in this turn.
     #[inline(always)]
-    pub(crate) fn next_lane_to_write(&mut self) -> Option<LaneId> {
+    fn next_lane_to_write(&mut self) -> Option<LaneId> {
         while let Some(lane) = self.lanes.listed.pop() {
             let this = &mut self.lanes[lane];
             this.is_listed = false;
@@ -74,6 +75,14 @@ impl<E: Execute> Env<E> {
             }
         }
         until_us
+    }
+
+    /// Replies that wait for the rest of their pipeline are written, unless that is due.
+    #[inline]
+    pub(crate) fn end_patience(&mut self) {
+        if !self.clients.unflushed.is_empty() && self.patient_until_us().is_none() {
+            self.clients.release_unflushed();
+        }
     }
 
     /// Clients that were expected have not come in time.

@@ -5,6 +5,7 @@
 
 use crate::env::Env;
 use crate::pool::key_id::{LaneKey, LaneKeyId};
+use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_access::User;
 use respool_command::{Execute, Row};
@@ -14,6 +15,15 @@ use respool_wire::Args;
 pub(crate) trait ReadTracker {
     /// A request may read keys that its client is to hear of.
     fn track_request(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>);
+
+    /// The same for a part of a transaction that is done here; the client hears of it behind the last part.
+    fn track_part(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>);
+
+    /// All parts of a client's transaction have been done.
+    fn end_parts(&mut self, env: &mut Env<impl Execute>, index: ClientId);
+
+    /// What a client has asked to hear or to hear no more is answered before its session changes. `Some`: it is not, yet.
+    fn hear_out(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Option<Flow>;
 
     /// A client speaks another dialect from now on and is the same otherwise: its own connections do, too. Nothing is owed on
     /// them. `false`: it has none, or is not the same.

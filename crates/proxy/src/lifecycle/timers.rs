@@ -6,6 +6,7 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
+use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
 use crate::session::id::ClientId;
@@ -14,8 +15,31 @@ use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{DialFailure, Phase};
 
 impl<E: Execute> Env<E> {
+    /// The timers run: what comes before all that features have to do.
+    pub(crate) fn begin_cron(&mut self) {
+        self.dial_ahead();
+        note_figures(&self.config, &self.lanes, &self.shared, self.number);
+        self.note_rates();
+        self.is_busy = self.check_lanes();
+    }
+
+    /// Looks at what is known of nodes.
+    pub(crate) fn check_nodes(&mut self) {
+        self.is_busy |= self.check_health();
+        self.is_busy |= self.mind_nodes();
+    }
+
+    /// Looks at connections to nodes that may be left, and at clients that may stay no longer.
+    pub(crate) fn check_connections(&mut self) {
+        self.lanes.try_entries(&self.config, self.now);
+        self.leave_unused();
+        self.check_clients();
+        self.check_soft_limits();
+        self.is_busy |= self.check_permits();
+    }
+
     /// Returns whether anything is outstanding.
-    pub(crate) fn check_lanes(&mut self) -> bool {
+    fn check_lanes(&mut self) -> bool {
         let mut is_busy = false;
         let (timeouts, now_us) = (self.config.timeouts, self.now.mono_us);
         let due_us = |age_us: u64| self.lag.due_us(now_us, age_us);
@@ -93,7 +117,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// Disconnects idle clients.
-    pub(crate) fn check_clients(&mut self) {
+    fn check_clients(&mut self) {
         let idle_us = self.config.timeouts.client_idle_us;
         if idle_us == 0 {
             return;
@@ -123,6 +147,7 @@ impl<E: Execute> Env<E> {
 
     /// The timers have run: when they do next.
     pub(crate) fn plan_cron(&mut self) {
+        self.counters.dials_waiting.set(self.lanes.dialling.waiting() as u64);
         let mut interval = if self.is_busy { self.config.busy_interval_us() } else { CRON_IDLE_US };
         if !self.is_busy {
             self.clients.pool.shrink();

@@ -17,9 +17,20 @@ use respool_command::{Execute, resolve};
 use respool_connection::InFlight;
 
 impl<E: Execute> Env<E> {
+    /// Bytes have come from a node: what is of note in them, or of their request.
+    #[inline]
+    pub(crate) fn look_at(&mut self, lane: LaneId, bytes: &[u8]) {
+        if self.is_worth_a_look(lane) {
+            self.look(lane, bytes);
+        }
+        if bytes.first() == Some(&b'-') {
+            self.look_at_error(lane, bytes);
+        }
+    }
+
     /// Whether the request that the next reply belongs to is worth looking at.
     #[inline]
-    pub(crate) fn is_worth_a_look(&mut self, lane: LaneId) -> bool {
+    fn is_worth_a_look(&mut self, lane: LaneId) -> bool {
         self.seen.countdown = self.seen.countdown.saturating_sub(1);
         let Some(since_us) = self.lanes[lane].up.waiting_since_us() else { return false };
         self.seen.countdown == 0 || self.now.mono_us - since_us.min(self.now.mono_us) > self.config.seeing.slow_us
@@ -27,7 +38,7 @@ impl<E: Execute> Env<E> {
 
     /// Looks at the request that the next reply belongs to, and whose beginning is in `bytes`.
     #[cold]
-    pub(crate) fn look(&mut self, lane: LaneId, bytes: &[u8]) {
+    fn look(&mut self, lane: LaneId, bytes: &[u8]) {
         let terms = self.config.seeing;
         let is_sampled = self.seen.countdown == 0;
         if is_sampled {

@@ -5,9 +5,9 @@ use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::nodes::id::NodeId;
+use crate::parameters::AdminStep;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use crate::worker::Worker;
 use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::NodePlace;
 use respool_wire::{ArgsBuf, Request};
@@ -27,7 +27,7 @@ impl<E: Execute> Env<E> {
         self.is_own_debug(row) && !self.allows_debug(index)
     }
 
-    fn is_own_debug(&self, row: &Row) -> bool {
+    pub(super) fn is_own_debug(&self, row: &Row) -> bool {
         row.command == Command::Server(ServerCommand::Debug) && self.is_server()
     }
 
@@ -83,22 +83,16 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl<E: Execute> Worker<E> {
-    /// A request that is `DEBUG` of the engine. `None`: it is another one.
+impl<E: Execute> Env<E> {
+    /// `DEBUG` of the engine.
     #[cold]
-    pub(crate) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Option<Flow> {
-        if !self.env.is_own_debug(row) {
-            return None;
+    pub(super) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
+        if !self.allows_debug(index) {
+            return AdminStep::Done(self.refuse(index, error_text::DEBUG_NOT_ALLOWED.as_bytes()));
         }
-        if !self.env.allows_debug(index) {
-            return Some(self.env.refuse(index, error_text::DEBUG_NOT_ALLOWED.as_bytes()));
+        match self.engine {
+            Some(_) => AdminStep::Debug,
+            None => AdminStep::Done(self.debug_engines(index, row, request)),
         }
-        if self.env.engine.is_none() {
-            return Some(self.env.debug_engines(index, row, request));
-        }
-        let flow = self.pass_on(index, row, request);
-        self.env.catch_up_behind(index);
-        self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
-        Some(flow)
     }
 }

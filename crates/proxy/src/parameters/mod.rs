@@ -11,6 +11,7 @@ mod shutdown;
 use crate::auth::acl_command::tell_of_users;
 use crate::auth::permissions::is_local;
 use crate::commands::client_query::ClientStep;
+use crate::commands::info::asks_for_proxy;
 use crate::commands::redaction::hidden;
 use crate::config::Config;
 use crate::env::Env;
@@ -23,15 +24,62 @@ use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView
 use respool_wire::{Args, ArgsBuf, Encoder, Request};
 use std::sync::Arc;
 
+/// What becomes of a request that steers or shows a server.
+#[derive(Debug)]
+pub(crate) enum AdminStep {
+    /// It has been dealt with.
+    Done(Flow),
+    /// It may concern the clients of all workers.
+    Clients(ClientStep),
+    /// The same, and parameters may have changed with it.
+    Parameters(ClientStep),
+    /// The engine in this process does it, and takes its time.
+    Debug,
+    /// It is answered here, as a request of the local lane.
+    Local,
+    /// The engine or the nodes answer.
+    PassOn,
+}
+
 impl<E: Execute> Env<E> {
     /// Whether the keys are kept by nothing but this process: by the engine of this worker, or by engines with threads of their own.
     pub(crate) fn is_server(&self) -> bool {
         self.engine.is_some() || self.config.is_server
     }
 
+    /// A command that steers nodes, which the settings may not let clients do. An engine without nodes is its own server.
+    #[cold]
+    pub(crate) fn handle_admin(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
+        if self.refuses_to_steer(row) {
+            return AdminStep::Done(self.refuse(index, error_text::admin_refused(row.name).as_bytes()));
+        }
+        if let Some(step) = self.own_config(index, row, request.args) {
+            return AdminStep::Parameters(step);
+        }
+        if self.is_own_debug(row) {
+            return self.own_debug(index, row, request);
+        }
+        if let Some(step) = self.set_user_setting(index, row, request.args) {
+            return AdminStep::Clients(step);
+        }
+        self.show_settings(index, row, request).map_or(AdminStep::PassOn, AdminStep::Done)
+    }
+
+    /// INFO, which has sections of our own, or parameters that are ours.
+    #[cold]
+    pub(crate) fn handle_info(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
+        if let Some(step) = self.own_config(index, row, request.args) {
+            return AdminStep::Parameters(step);
+        }
+        if self.engine.is_some() || asks_for_proxy(request.args) {
+            return AdminStep::Local;
+        }
+        AdminStep::Done(self.info_of_nodes(index, row, request))
+    }
+
     /// A request about parameters. `None`: it is about something else, or there are none here.
     #[cold]
-    pub(crate) fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<ClientStep> {
+    fn own_config(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<ClientStep> {
         if !self.is_server() || !self.shared.hooks.has_parameters() {
             return None;
         }

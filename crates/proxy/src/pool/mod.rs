@@ -639,6 +639,21 @@ impl Lanes {
         self.all.iter_mut().filter(is_shared).for_each(|lane| lane.up.set_policy(policy));
     }
 
+    /// The turn ends: brings the lanes that are to be written into their order. Returns how many there are.
+    pub(crate) fn begin_writing(&mut self) -> usize {
+        if self.may_go_on {
+            self.let_go_on();
+        }
+        // Taken from its end: what was asked first on several connections to a node is written first, behind what nodes
+        // are told of subscriptions.
+        if self.listed.len() > 1 {
+            self.listed.reverse();
+        }
+        // Held bytes are looked at again: their replies may have come in this turn, or their time.
+        self.list_unflushed();
+        self.listed.len()
+    }
+
     /// What was held back is looked at again.
     pub(crate) fn list_unflushed(&mut self) {
         while let Some(lane) = self.unflushed.pop() {

@@ -8,9 +8,9 @@ use crate::push::frame::Kind;
 use crate::push::scope::Scope;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::Flow;
 use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
+use crate::workers::query::Step;
 use respool_command::{PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Encoder, ReplyKind};
 use std::collections::BTreeSet;
@@ -156,9 +156,4 @@ impl InternalTask for Publishing {
 }
 
 /// What becomes of a request about subscriptions.
-#[derive(Debug)]
-pub(crate) enum PubsubStep {
-    Done(Flow),
-    /// All workers are asked; their answers make the reply.
-    Ask(PubsubQuery),
-}
+pub(crate) type PubsubStep = Step<PubsubQuery>;

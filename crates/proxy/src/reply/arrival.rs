@@ -141,6 +141,14 @@ impl<E: Execute> Env<E> {
 
     /// A lane is ready.
     pub(crate) fn note_lane_ready(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
+        let purpose = this.purpose;
+        if this.up.is_old() && !matches!(purpose, LaneUse::Push | LaneUse::PushSuccessor) {
+            self.lanes.begin_converting(lane);
+        }
+        if purpose == LaneUse::Successor {
+            self.lanes.succeed(lane);
+        }
         self.lanes.end_dial(lane);
         self.lanes[lane].ready_us = self.now.mono_us;
         self.note_kind(lane);

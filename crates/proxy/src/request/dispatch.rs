@@ -1,13 +1,22 @@
-//! The loop over the requests of a client, and what each does to it, whatever it asks: it is answered, refused, or put off for want
-//! of room.
+//! The way of a request: the loop over the requests of a client, what each passes before a feature has it, and what each does to its
+//! client, whatever it asks: it is answered, refused, or put off for want of room.
 //!
-//! Who deals with a request decides what comes of it; the loop uses its bytes up or does not. It is compiled as one piece with what does
+//! ```text
+//!   bytes --> plain? --------------------------------------------------> sent, or executed
+//!                '-> row, arity --> a state of its session deals with it
+//!                                      '-> counted and timed, and the feature of its lane does it
+//! ```
+//!
+//! What deals with a request decides what comes of it; the loop uses its bytes up or does not. It is compiled as one piece with what does
 //! plain requests, and may be no more than those need.
 
 use crate::auth::secret_args::shows_secrets;
+use crate::command_log::timed::run;
 use crate::config::Config;
 use crate::env::Env;
+use crate::flush::client::Received;
 use crate::interfaces::read_tracker::ReadTracker;
+use crate::interfaces::requests::HandleRequests;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
 use crate::pool::key_id::LaneKey;
 use crate::pool::table::LaneId;
@@ -15,8 +24,8 @@ use crate::reply::progress::ReplyMode;
 use crate::request::fast_path::Plain;
 use crate::session::id::{Asker, ClientId};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause};
-use respool_command::{Execute, Row};
+use crate::session::{Flow, Pause, SessionFlags};
+use respool_command::{Execute, Row, resolve};
 use respool_connection::Input;
 use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
@@ -31,22 +40,43 @@ pub(crate) enum Halt {
     Stopped,
 }
 
-/// Who deals with requests: the worker.
-pub(crate) trait HandleRequests {
-    /// The engine in this process.
-    type Engine: Execute;
+/// Reads requests from what has just been received: so many bytes, in the read buffer or in the client's own input.
+pub(crate) fn read_client(by: &mut impl HandleRequests, index: ClientId, bytes: usize) {
+    match by.env().note_received(index, bytes) {
+        Received::Fresh => {}
+        Received::Input => return read_input(by, index),
+        Received::Kept => return,
+    }
+    // Both are borrowed from the environment for the time of the call, which may change anything else of it.
+    let buffer = std::mem::take(&mut by.env().read_buffer);
+    let mut decoder = by.env().decoder.take().unwrap_or_default();
+    let fresh = buffer.get(..bytes).unwrap_or_default();
+    let (used, halt) = read_requests(by, index, &mut decoder, fresh);
+    let (env, reads) = by.parts();
+    env.keep_rest(reads, index, &mut decoder, fresh.get(used..).unwrap_or_default(), halt);
+    env.read_buffer = buffer;
+    env.decoder = Some(decoder);
+}
 
-    fn env(&mut self) -> &mut Env<Self::Engine>;
-
-    /// Does a request if it is plain. `None`: it is not, and nothing has been done.
-    fn do_plain(&mut self, way: Plain, index: ClientId, request: &Request<'_>) -> Option<Flow>;
-
-    /// Does any request. What it has ended has been told when this returns.
-    fn handle_request(&mut self, index: ClientId, request: &Request<'_>) -> Flow;
+/// Reads the requests in a client's own input buffer.
+pub(crate) fn read_input(by: &mut impl HandleRequests, index: ClientId) {
+    let Some(session) = by.env().clients.sessions.at_mut(index) else { return };
+    let is_passing = session.large.as_ref().is_some_and(|large| large.sending.is_some());
+    let Some(mut input) = session.input.take() else { return };
+    if is_passing {
+        match by.env().pass_on_pieces(index, input) {
+            Some(rest) => input = rest,
+            None => return,
+        }
+    }
+    let (decoder, bytes) = input.split();
+    let (used, halt) = read_requests(by, index, decoder, bytes);
+    let (env, reads) = by.parts();
+    env.keep_input(reads, index, input, used, halt);
 }
 
 /// Reads the requests at the beginning of `bytes`. Returns how many bytes were used, and why no more.
-pub(crate) fn read_requests<H: HandleRequests>(
+fn read_requests<H: HandleRequests>(
     by: &mut H,
     index: ClientId,
     decoder: &mut RequestDecoder,
@@ -73,7 +103,9 @@ pub(crate) fn read_requests<H: HandleRequests>(
                     }
                 }
                 let consumed = request.consumed;
-                match by.handle_request(index, &request) {
+                let flow = take_request(by, index, &request);
+                by.tell_ended();
+                match flow {
                     Flow::Next => {
                         used += consumed;
                         if unauthenticated.is_some() {
@@ -112,7 +144,109 @@ pub(crate) fn read_requests<H: HandleRequests>(
     (used, halt)
 }
 
+/// Does a request that is not plain: it is refused at once, a rare state of its session deals with it, or the feature of its lane.
+#[inline(never)]
+fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Request<'_>) -> Flow {
+    by.env().counters.requests.add(1);
+    let position = by.env().answer_position(index);
+    let row = match resolve(request.args) {
+        Ok(row) => row,
+        Err(unknown) => match by.learnt_row(index, unknown, request) {
+            Ok(row) => row,
+            Err(flow) => return by.env().count_refused(index, None, position, flow),
+        },
+    };
+    let env = by.env();
+    if !row.accepts(request.args.len()) {
+        let flow = env.refuse_arity(index, row, request);
+        return env.count_refused(index, Some(row), position, flow);
+    }
+    let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
+    session.last_row = Some(row);
+    if env.slices.script.is_some()
+        && let Some(flow) = env.refuse_beside_script(index, row, request)
+    {
+        return env.count_refused(index, Some(row), position, flow);
+    }
+    let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
+    let flags = session.flags;
+    if flags.has(SessionFlags::NO_TOUCH) {
+        return run_without_trace(by, index, row, request, flags);
+    }
+    if !flags.is_none() {
+        return run_in_state(by, index, row, request, flags);
+    }
+    run(by, index, row, request)
+}
+
+/// A request of a session in a rare state: one of them deals with it, or it goes on as any other.
+fn run_in_state<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    row: &'static Row,
+    request: &Request<'_>,
+    flags: SessionFlags,
+) -> Flow {
+    let position = by.env().answer_position(index);
+    let Some(flow) = ask_states(by, index, row, request) else { return run(by, index, row, request) };
+    let was_queueing = flags.has(SessionFlags::QUEUEING);
+    let env = by.env();
+    if env.command_log.count_special(&env.clients, index, row, position, was_queueing) {
+        env.show_to_monitors(index, row, request.args);
+    }
+    flow
+}
+
+/// A request of a session that said `CLIENT NO-TOUCH`. What of a block of EXEC runs later sees to it itself.
+#[cold]
+fn run_without_trace<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    row: &'static Row,
+    request: &Request<'_>,
+    flags: SessionFlags,
+) -> Flow {
+    by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(true));
+    let flow = run_in_state(by, index, row, request, flags);
+    by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(false));
+    flow
+}
+
+/// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
+#[cold]
+fn ask_states<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    row: &'static Row,
+    request: &Request<'_>,
+) -> Option<Flow> {
+    if by.env().clients.is_amid_names(index) {
+        return None;
+    }
+    for state in SessionFlags::ORDER {
+        // Looked at anew each time: the owner that was asked before may have ended a state.
+        if by.env().clients.sessions.at(index)?.flags.has(state)
+            && let Some(flow) = by.ask_state(state, index, row, request)
+        {
+            return Some(flow);
+        }
+    }
+    None
+}
+
 impl<E: Execute> Env<E> {
+    /// A request was refused before it was run, if it has an answer at this position.
+    fn count_refused(
+        &mut self,
+        index: ClientId,
+        row: Option<&'static Row>,
+        position: Option<usize>,
+        flow: Flow,
+    ) -> Flow {
+        self.command_log.count_refused(&self.clients, index, row, position);
+        flow
+    }
+
     /// A request has not come as a whole: if it is large it need not be collected.
     fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
         let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {

@@ -13,7 +13,7 @@ use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, Row, ServerCommand};
-use respool_route::{PoolMode, RouteScratch, Routed, Routes};
+use respool_route::{PoolMode, RouteScratch, Routed, Routes, plan_at_once};
 use respool_wire::Request;
 use std::sync::Arc;
 
@@ -28,6 +28,17 @@ pub(crate) fn is_own_info(row: &Row, shared: &Shared) -> bool {
 }
 
 impl<E: Execute> Env<E> {
+    /// The nodes that have the keys answer.
+    #[inline]
+    pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+        if self.config.routes.are_plain()
+            && let Some(node) = plan_at_once(row, request.args, &self.config.topology)
+        {
+            return self.forward_to(index, NodeId::of(node), request);
+        }
+        self.forward_planned(index, row, request)
+    }
+
     /// The same where one look at the row does not say which they are.
     #[inline(never)]
     pub(crate) fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {

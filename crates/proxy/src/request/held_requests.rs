@@ -7,6 +7,7 @@
 
 use crate::env::Env;
 use crate::error_text;
+use crate::interfaces::held_back::WaitsAtNodes;
 use crate::nodes::id::NodeId;
 use crate::request::forward::is_own_info;
 use crate::session::held_time::HeldTime;
@@ -95,8 +96,8 @@ impl<E: Execute> Env<E> {
         is_any
     }
 
-    /// Has sessions know whether requests are held back, and reads on those that waited.
-    pub(crate) fn settle_holding(&mut self) {
+    /// Has sessions know whether requests are held back, and those go on that waited.
+    pub(crate) fn settle_holding(&mut self, waits: &mut impl WaitsAtNodes) {
         let is_holding = self.is_holding();
         let is_any = is_holding || self.client_pause.is_some();
         self.clients.for_each_session(|flags| {
@@ -110,5 +111,6 @@ impl<E: Execute> Env<E> {
         self.clients.unmark_held(indexes.len());
         // A client that has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
+        waits.go_on_waiting(self);
     }
 }

@@ -52,9 +52,12 @@ impl CommandInfoQueries {
         has_room
     }
 
-    /// How many names are asked for, and how many clients wait for their turn.
-    pub(crate) fn counts(&self) -> [usize; 2] {
-        [self.asked.len(), self.held.len()]
+    /// What is waited for.
+    pub(crate) fn remains(&self) -> [(&'static str, usize); 2] {
+        [
+            ("commands asked for", self.asked.len()),
+            ("clients whose turn to ask for a command has not come", self.held.len()),
+        ]
     }
 }
 

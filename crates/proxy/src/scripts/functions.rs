@@ -10,6 +10,7 @@
 //! write gets through. A function that is new waits like a write.
 
 use crate::env::Env;
+use crate::interfaces::held_back::WaitsAtNodes;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::id::NodeId;
 use crate::reply::progress::LostReply;
@@ -60,25 +61,31 @@ fn answer_of(engine: &mut impl Execute, now: Millis, words: &[&[u8]]) -> Vec<u8>
 
 /// What becomes of a call during a pause of writes.
 pub(crate) enum PausedCall {
-    /// It waits until the pause is over, or until its node has said what the function does.
-    Waits,
-    /// It is held back for another reason as well.
+    /// It is held back: until the pause is over, or until its node has said what the function does, or for another reason as well.
     Held(Flow),
     /// This is done in its place: it changes nothing.
     Runs(ArgsBuf),
 }
 
+impl<E: Execute> Env<E> {
+    /// A request is read again when a pause is over.
+    pub(crate) fn wait_for_pause(&mut self, index: ClientId) -> PausedCall {
+        self.clients.mark_held(index);
+        PausedCall::Held(Flow::Again)
+    }
+}
+
 impl Functions {
     /// A request during a pause of writes, which may be a call of a function.
-    pub(crate) fn handle_request<E: Execute>(
+    pub(crate) fn handle_request(
         &mut self,
-        env: &mut Env<E>,
+        env: &mut Env<impl Execute>,
         index: ClientId,
         row: &'static Row,
         args: Args<'_>,
     ) -> PausedCall {
         if row.command != Command::Scripting(ScriptingCommand::Fcall) {
-            return PausedCall::Waits;
+            return env.wait_for_pause(index);
         }
         let now = env.engine_now();
         let node = match &mut env.engine {
@@ -89,15 +96,15 @@ impl Functions {
             }
             None => match env.target(index, row, args) {
                 Ok(target) => target.node,
-                Err(_) => return PausedCall::Waits,
+                Err(_) => return env.wait_for_pause(index),
             },
         };
         match self.by_node.get(&node) {
             Some(Some(readonly)) if readonly.contains(&args.at(1).to_ascii_lowercase()) => {}
-            Some(_) => return PausedCall::Waits,
+            Some(_) => return env.wait_for_pause(index),
             None => {
                 self.ask(env, index, node);
-                return PausedCall::Waits;
+                return env.wait_for_pause(index);
             }
         }
         match env.hold_for_operator(index, row, args) {
@@ -121,14 +128,21 @@ impl Functions {
         }
     }
 
-    /// A node has said which functions change nothing, or has not. Returns whether there are any: calls that wait for the end of
-    /// the pause are looked at again then.
-    pub(crate) fn handle_reply(&mut self, listing: Listing) -> bool {
+    /// A node has said which functions change nothing, or has not. If there are any, calls that wait for the end of the pause are
+    /// looked at again.
+    pub(crate) fn handle_reply(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        waits: &mut impl WaitsAtNodes,
+        listing: Listing,
+    ) {
         if listing.epoch != self.epoch {
-            return false;
+            return;
         }
         let is_any = !listing.readonly.is_empty();
         self.by_node.insert(listing.node, Some(listing.readonly));
-        is_any
+        if is_any {
+            env.settle_holding(waits);
+        }
     }
 }

@@ -20,7 +20,13 @@ impl<E: Execute> Env<E> {
 
     /// Disconnects a client that was to be.
     #[cold]
-    pub(crate) fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
+    pub(crate) fn cut_off_all_doomed(&mut self) {
+        while let Some(doomed) = self.clients.doomed.pop() {
+            self.cut_off_doomed(doomed);
+        }
+    }
+
+    fn cut_off_doomed(&mut self, doomed: PendingDisconnect) {
         let PendingDisconnect { client, why, bytes } = doomed;
         let Some(session) = self.clients.sessions.get(client) else { return };
         if self.clients.departure_of(client.index).is_some() {

@@ -15,6 +15,15 @@ use respool_wire::Encoder;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// What a client goes on with that had to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumption {
+    /// Its requests are read.
+    Read,
+    /// It is not read, and the reply to its EXEC is ended.
+    EndExecReply,
+}
+
 /// The clients of one worker.
 #[derive(Debug)]
 pub(crate) struct Clients {
@@ -77,6 +86,21 @@ impl Clients {
             let halted = |index: &ClientId| sessions.at(*index).map_or(0, |session| session.details.halted);
             self.resuming.make_contiguous().sort_by_cached_key(halted);
         }
+    }
+
+    /// The next client that goes on, and with what.
+    pub(crate) fn next_resuming(&mut self) -> Option<(ClientId, Resumption)> {
+        while let Some(index) = self.resuming.pop_front() {
+            let Some(session) = self.sessions.at_mut(index) else { continue };
+            session.is_resuming = false;
+            if session.pause.is_none() {
+                return Some((index, Resumption::Read));
+            }
+            if session.is_to_end_exec_reply() {
+                return Some((index, Resumption::EndExecReply));
+            }
+        }
+        None
     }
 
     /// Bytes of replies that wait to be written to a client.

@@ -4,6 +4,7 @@ use crate::env::Env;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::pool::key_id::{LaneKey, LaneKeyId};
 use crate::pubsub::Subscriptions;
+use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_access::User;
 use respool_command::{Execute, Row};
@@ -12,6 +13,18 @@ use respool_wire::Args;
 impl ReadTracker for Subscriptions {
     fn track_request(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>) {
         Self::track_request(self, env, index, row, args);
+    }
+
+    fn track_part(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>) {
+        Self::track_part(self, env, index, row, args);
+    }
+
+    fn end_parts(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        Self::end_parts(self, env, index);
+    }
+
+    fn hear_out(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Option<Flow> {
+        Self::hear_out(self, env, index)
     }
 
     fn speak_otherwise(

@@ -98,6 +98,17 @@ impl Subscriptions {
         }
     }
 
+    /// A node is up at another address: what was read where its name led may be other values now, wherever the node tells of changes
+    /// from. `told`: clients that it has told of changes on connections of their own.
+    pub(crate) fn leave_address(&mut self, env: &mut Env<impl Execute>, node: NodeId, told: Vec<ClientHandle>) {
+        self.invalidate_node(&env.config, node, &mut env.clients);
+        for client in told {
+            if env.clients.sessions.get(client).is_some() && env.clients.has_noloop_lanes(client.index) {
+                self.restart_noloop(env, client.index);
+            }
+        }
+    }
+
     /// Everything that one client has read may have changed.
     pub(super) fn invalidate_client(&mut self, handle: ClientHandle, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };

@@ -1,22 +1,94 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
 use crate::auth::unmet_states::WantedState;
+use crate::command_log::timed::run;
 use crate::env::Env;
 use crate::interfaces::read_tracker::ReadTracker;
+use crate::interfaces::requests::HandleRequests;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
-use crate::transaction::reply_parts::{ExecReply, Part};
+use crate::transaction::reply_parts::{Departure, ExecReply, Part};
 use respool_command::Execute;
-use respool_wire::{elements, replies};
+use respool_wire::{Request, elements, replies};
 use std::collections::VecDeque;
+
+/// Goes on with a client's reply to EXEC, as far as that goes. Its own CLIENT NO-TOUCH holds meanwhile, not that of the current client.
+pub(crate) fn continue_exec_reply(by: &mut impl HandleRequests, index: ClientId) -> Flow {
+    let env = by.env();
+    let session = env.clients.sessions.at(index);
+    let is_spared = session.is_some_and(|session| session.flags.has(SessionFlags::NO_TOUCH));
+    let was_spared = env.engine.as_mut().map(|engine| engine.spare_uses(is_spared));
+    let flow = continue_parts(by, index);
+    if let (Some(engine), Some(was_spared)) = (&mut by.env().engine, was_spared) {
+        engine.spare_uses(was_spared);
+    }
+    flow
+}
+
+fn continue_parts(by: &mut impl HandleRequests, index: ClientId) -> Flow {
+    let mut turn = ExecTurn::begin(&by.env().clients, index);
+    loop {
+        let part = match turn.next_step(by.env()) {
+            ExecStep::Part(part) => part,
+            ExecStep::Leave(flow) => return flow,
+            ExecStep::Complete(flow) => {
+                if by.env().clients.is_tracking(index) {
+                    let (env, reads) = by.parts();
+                    reads.end_parts(env, index);
+                }
+                by.end_transaction();
+                return flow;
+            }
+        };
+        let flow = do_part(by, index, &part);
+        if let Some(flow) = turn.note_done(by.env(), part, flow) {
+            return flow;
+        }
+    }
+}
+
+fn do_part(by: &mut impl HandleRequests, index: ClientId, part: &Part) -> Flow {
+    let (env, reads) = by.parts();
+    match part {
+        Part::Remote(bytes) => env.clients.pass_on_part(index, bytes),
+        Part::Select(database) => env.select_in_reply(reads, index, *database),
+        Part::Local(row, args) => {
+            let unmet = env.ask_unmet(index, row, args.as_args());
+            if let Some(flow) = unmet.or_else(|| env.refuse_part(index, row, args.as_args())) {
+                return flow;
+            }
+            if env.clients.is_tracking(index) {
+                reads.track_part(env, index, row, args.as_args());
+            }
+            return run(by, index, row, &Request::made(args.as_args()));
+        }
+    }
+    Flow::Next
+}
+
+/// The script that a client's transaction has waited for has ended: the transaction goes on, if it is there still.
+pub(crate) fn go_on_behind_script(by: &mut impl HandleRequests, client: ClientHandle) {
+    if !by.env().clients.goes_on_with_exec(client) {
+        return;
+    }
+    let departure = by.env().clients.departure_of(client.index);
+    // A transaction is not interrupted: a client that may not be read does not keep the rest of its own.
+    let _: Flow = continue_exec_reply(by, client.index);
+    let env = by.env();
+    match departure.filter(|_| env.slices.script.is_none()) {
+        Some(Departure::Gone) => env.drop_client(client.index),
+        Some(Departure::Closing) => env.close_client(client.index),
+        None => env.clients.list(client.index),
+    }
+}
 
 /// What is next for the reply to an EXEC.
 #[derive(Debug)]
-pub(crate) enum ExecStep {
+enum ExecStep {
     /// This part.
     Part(Part),
     /// Nothing more, and the client goes on like this: all parts have been done.
@@ -27,7 +99,7 @@ pub(crate) enum ExecStep {
 
 /// The part of a worker's turn in which it goes on with a client's reply to EXEC.
 #[derive(Debug)]
-pub(crate) struct ExecTurn {
+struct ExecTurn {
     index: ClientId,
     /// Parts that were executed here.
     own: usize,
@@ -38,12 +110,12 @@ pub(crate) struct ExecTurn {
 }
 
 impl ExecTurn {
-    pub(crate) fn begin(clients: &Clients, index: ClientId) -> Self {
+    fn begin(clients: &Clients, index: ClientId) -> Self {
         Self { index, own: 0, before: clients.waiting_bytes_of(index), is_stopped: false }
     }
 
     /// The next part, if there is time for it.
-    pub(crate) fn next_step(&mut self, env: &mut Env<impl Execute>) -> ExecStep {
+    fn next_step(&mut self, env: &mut Env<impl Execute>) -> ExecStep {
         // What the engine of this process does is one transaction; what nodes have not done is none anyway.
         if env.engine.is_none() && self.is_used_up(&env.clients) {
             env.end_slice(self.index);
@@ -66,7 +138,7 @@ impl ExecTurn {
     }
 
     /// A part has led to this. `Some`: the client goes on like that, and no part is done for now.
-    pub(crate) fn note_done(&mut self, env: &mut Env<impl Execute>, part: Part, flow: Flow) -> Option<Flow> {
+    fn note_done(&mut self, env: &mut Env<impl Execute>, part: Part, flow: Flow) -> Option<Flow> {
         let is_whole = env.engine.is_some();
         let hard = env.config.budgets.client_output_hard;
         let mut session = env.clients.sessions.at_mut(self.index);
@@ -195,15 +267,19 @@ impl Clients {
         NextPart::Last { has_taken_time }
     }
 
+    fn is_tracking(&self, index: ClientId) -> bool {
+        self.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::TRACKING))
+    }
+
     /// What a node has replied, as part of the reply to EXEC.
-    pub(crate) fn pass_on_part(&mut self, index: ClientId, bytes: &[u8]) {
+    fn pass_on_part(&mut self, index: ClientId, bytes: &[u8]) {
         if self.sessions.at(index).is_some_and(|session| session.reply_mode == ReplyMode::On) {
             self.answer(index, |out| out.extend_from_slice(bytes));
         }
     }
 
     /// The script that was part of a client's transaction has ended. Returns whether the transaction goes on.
-    pub(crate) fn goes_on_with_exec(&mut self, client: ClientHandle) -> bool {
+    fn goes_on_with_exec(&mut self, client: ClientHandle) -> bool {
         let Some(session) = self.sessions.get(client) else { return false };
         if !session.is_amid_exec_reply() {
             return false;
@@ -235,7 +311,7 @@ impl Clients {
 
 impl<E: Execute> Env<E> {
     /// A SELECT of the transaction was executed.
-    pub(crate) fn select_in_reply(&mut self, reads: &mut impl ReadTracker, index: ClientId, database: u32) {
+    fn select_in_reply(&mut self, reads: &mut impl ReadTracker, index: ClientId, database: u32) {
         let Some(session) = self.clients.sessions.at(index) else { return };
         let protocol = session.protocol;
         self.shared.databases.note(database);

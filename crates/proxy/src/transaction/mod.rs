@@ -109,9 +109,33 @@ impl Lanes {
 }
 
 impl<E: Execute> Env<E> {
+    /// A request of the pinned lane of a session that is not queueing. `None`: it is WATCH at the engine in this process.
+    #[cold]
+    pub(crate) fn transaction_command(
+        &mut self,
+        index: ClientId,
+        row: &'static Row,
+        request: &Request<'_>,
+    ) -> Option<Flow> {
+        use TransactionsCommand as T;
+        Some(match row.command {
+            Command::Transactions(T::Multi) => self.begin_queueing(index),
+            Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Discard) => self.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Watch) if self.engine.is_some() => return None,
+            Command::Transactions(T::Watch) => self.watch_at_nodes(index, row, request),
+            Command::Transactions(T::Unwatch) => {
+                self.leave_watches(index);
+                self.answer(index, |reply| reply.raw(replies::OK));
+                Flow::Next
+            }
+            _ => self.refuse_unsupported(index, row, "it needs a connection of its own"),
+        })
+    }
+
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
-    pub(crate) fn watch_at_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn watch_at_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }

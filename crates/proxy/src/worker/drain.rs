@@ -1,7 +1,9 @@
 //! The end of a worker: what each feature still has to do.
 
+use crate::request::dispatch::read_input;
 use crate::session::Flow;
 use crate::session::id::ClientId;
+use crate::transaction::exec_reply::continue_exec_reply;
 use crate::worker::Worker;
 use respool_command::Execute;
 
@@ -19,8 +21,8 @@ impl<E: Execute> Worker<E> {
         let all: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
         for index in all {
             // What stands behind a transaction comes behind all of its reply.
-            if self.env.clients.asks_for_what_was_read(index) && self.continue_exec_reply(index) == Flow::Next {
-                self.read_input(index);
+            if self.env.clients.asks_for_what_was_read(index) && continue_exec_reply(self, index) == Flow::Next {
+                read_input(self, index);
             }
             self.end_input(index);
         }
@@ -61,20 +63,13 @@ impl<E: Execute> Worker<E> {
 
     /// Everything that is still waited for or held, by kind, with how much of it there is.
     pub fn remains(&self) -> Vec<(&'static str, usize)> {
-        let [queued, taken] = self.blocking.waiting();
-        let [asked_for, held] = self.learnings.counts();
         let of_features = [
-            ("requests that may wait", self.blocking.requests.len()),
-            ("elements to put back", self.blocking.returns.len()),
-            ("places in queues", queued),
-            ("connections on which a client waits", taken),
             ("queries that workers have not answered", self.queries.len()),
             ("orders whose reply waits", self.admin.waits()),
             ("subscribers", self.subscriptions.remains()),
-            ("commands asked for", asked_for),
-            ("clients whose turn to ask for a command has not come", held),
             ("clients with connections for good", self.dedicated.len()),
         ];
+        let of_features = of_features.into_iter().chain(self.blocking.remains()).chain(self.learnings.remains());
         self.env.remains().into_iter().chain(of_features).filter(|(_, count)| *count > 0).collect()
     }
 }

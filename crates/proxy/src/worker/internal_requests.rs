@@ -1,9 +1,9 @@
 //! Requests that the worker made itself, and that are through: what is left to do of each.
 
 use crate::internal_request::InternalRequest;
-use crate::session::Flow;
-use crate::session::id::ClientId;
+use crate::transaction::exec_reply::continue_exec_reply;
 use crate::worker::Worker;
+use crate::workers::ask::ask_workers_for;
 use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
@@ -17,34 +17,29 @@ impl<E: Execute> Worker<E> {
                 | InternalRequest::Speak(_)
                 | InternalRequest::SubscriberPing(_) => {}
                 InternalRequest::Exec(exec) => {
-                    let client = self.env.conclude_exec(*exec);
-                    self.begin_reply_of(client);
+                    self.env.conclude_exec(*exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
                 }
                 InternalRequest::Trial(trial) => {
-                    let client = self.env.conclude_trial(*trial);
-                    self.begin_reply_of(client);
+                    self.env.conclude_trial(*trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
                 }
                 InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
                 InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
                 InternalRequest::Change(change) => self.env.conclude_change(*change),
                 InternalRequest::Learn(learning) => self.learnings.conclude_learning(&mut self.env, *learning),
                 InternalRequest::List(listing) => {
-                    if self.functions.handle_reply(listing) {
-                        self.settle_holding();
+                    self.functions.handle_reply(&mut self.env, &mut self.blocking, listing);
+                }
+                // The node has passed a message on; the clients behind the proxy's own connections are counted.
+                InternalRequest::Publish(publishing) => {
+                    if let Some((asker, query)) = publishing.question(&self.env.config) {
+                        ask_workers_for(self, Some(asker), None, query.into());
                     }
                 }
-                InternalRequest::Publish(publishing) => self.conclude_publish(publishing),
                 InternalRequest::NodeQuery(query) => self.blocking.conclude_node_query(&mut self.env, *query),
                 InternalRequest::Return(returning) => self.blocking.conclude_return(&mut self.env, *returning),
                 InternalRequest::Probe(probe) => self.env.conclude_probe(probe),
                 InternalRequest::Listen(listening) => self.subscriptions.conclude_listening(&mut self.env, listening),
             }
-        }
-    }
-
-    fn begin_reply_of(&mut self, client: Option<ClientId>) {
-        if let Some(index) = client {
-            let _: Flow = self.continue_exec_reply(index);
         }
     }
 }

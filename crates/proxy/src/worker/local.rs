@@ -1,78 +1,55 @@
-//! Requests about the session itself, which are answered here: which feature does so.
+//! Requests that are answered here, of the session's own commands: which feature does so.
 
+use crate::admin::Console;
+use crate::commands::LocalStep;
+use crate::commands::client_query::ClientStep;
+use crate::mail::Query;
 use crate::session::Flow;
 use crate::session::id::ClientId;
+use crate::tracking::TrackingStep;
+use crate::tracking::state::TrackingOptions;
 use crate::worker::Worker;
-use respool_command::{ClusterCommand, Command, ConnectionCommand, Execute, Row, ServerCommand};
+use crate::workers::ask::ask_workers_for;
+use respool_command::{Execute, ProxyCommand, Row};
+use respool_connection::Seq;
 use respool_wire::{Args, Request};
 
 impl<E: Execute> Worker<E> {
     /// Answers a request of the local lane. The arity has been checked.
     pub(crate) fn answer_locally(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        match row.command {
-            // A client that monitors nodes sees this, too, as at a server.
-            Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
-            | Command::Server(ServerCommand::Time)
-                if self.env.shared.ledger.is_watched() && self.env.is_to_be_seen(index) =>
-            {
-                self.pass_on(index, row, &Request::made(args))
+        match self.env.answer_locally(&mut self.subscriptions, index, row, args) {
+            LocalStep::Done(flow) => flow,
+            LocalStep::PassOn => self.pass_on(index, row, &Request::made(args)),
+            LocalStep::Clients(step) => self.take_step(index, step),
+            LocalStep::Console(command) => self.handle_console(index, command, row, args),
+            LocalStep::Channels(command) => {
+                let step = self.env.ask_about_channels(index, command, row, args);
+                self.take_step(index, step)
             }
-            Command::Connection(command) => self.answer_connection(index, command, row, args),
-            Command::Proxy(command) => self.handle_console(index, command, row, args),
-            Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
-                self.env.refuse(index, b"ERR This instance has cluster support disabled")
-            }
-            Command::Server(ServerCommand::Time) => self.env.time(index),
-            Command::Pubsub(command) => self.handle_pubsub_query(index, command, row, args),
-            Command::Server(command) if row.name.split(' ').next() == Some("ACL") => {
-                let step = self.env.acl(index, command, args);
-                self.take_client_step(index, step)
-            }
-            Command::Server(ServerCommand::Info) => self.env.info(index, row, args),
-            Command::Server(_) if row.name.split(' ').next() == Some("COMMAND") => {
-                if self.env.engine.is_none() && self.env.config.topology.is_single() {
-                    // The only node knows best what it can do.
-                    return self.pass_on(index, row, &Request::made(args));
-                }
-                self.env.introspect(index, row, args)
-            }
-            _ => self.env.refuse_unsupported(index, row, "it has no answer here"),
+            LocalStep::Tracking => self.handle_tracking(index, args),
+            LocalStep::Reset => self.reset(index),
         }
     }
 
-    fn answer_connection(
-        &mut self,
-        index: ClientId,
-        command: ConnectionCommand,
-        row: &'static Row,
-        args: Args<'_>,
-    ) -> Flow {
-        use ConnectionCommand as C;
-        match command {
-            C::Ping => match self.env.ping(index, row, args) {
-                Some(flow) => flow,
-                None => self.pass_on(index, row, &Request::made(args)),
-            },
-            C::Echo => {
-                self.env.answer(index, |reply| reply.bulk(args.at(1)));
-                Flow::Next
-            }
-            C::Quit => {
-                if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
-                    return flow;
-                }
-                self.env.quit(index)
-            }
-            C::Auth => self.env.auth(&mut self.subscriptions, index, args),
-            C::Hello => self.env.hello(&mut self.subscriptions, index, args),
-            C::Reset => self.reset(index),
-            C::Select => self.env.select(&mut self.subscriptions, index, args),
-            C::ClientTracking => self.handle_tracking(index, args),
-            _ => {
-                let step = self.env.client_command(index, command, row, args);
-                self.take_client_step(index, step)
-            }
+    fn handle_console(&mut self, index: ClientId, command: ProxyCommand, row: &'static Row, args: Args<'_>) -> Flow {
+        match self.env.console(index, command, row, args) {
+            Console::Step(step) => self.take_step(index, step),
+            Console::Kill(ids) => self.take_step(index, ClientStep::kill(ids)),
         }
+    }
+
+    fn handle_tracking(&mut self, index: ClientId, args: Args<'_>) -> Flow {
+        match self.subscriptions.client_tracking(&mut self.env, index, args) {
+            TrackingStep::Done(flow) => return flow,
+            TrackingStep::Begin { seq, wanted } => self.start_tracking(index, seq, wanted),
+            TrackingStep::Search { asker, search } => ask_workers_for(self, asker, None, Query::Redirect(search)),
+        }
+        Flow::Pause
+    }
+
+    pub(super) fn start_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
+        self.blocking.want_changes(&mut self.env, &mut self.subscriptions, true);
+        self.subscriptions.begin_tracking(&mut self.env, index, seq, wanted);
     }
 
     /// RESET: the session is as it was when it came. A client's own lanes are left as its mode says, with its next request.

@@ -1,27 +1,11 @@
 //! What clients hold that is not shared, whichever feature gave it to them.
 
+use crate::admin::show::PinLine;
 use crate::blocking::queue::Blocking;
 use crate::dedicated::Dedicated;
 use crate::env::Env;
 use crate::nodes::id::NodeId;
-use crate::session::id::ClientNumber;
 use respool_command::Execute;
-use respool_route::PoolMode;
-
-/// One line of `PROXY SHOW PINS`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PinLine {
-    /// The client that holds it.
-    pub(super) client: ClientNumber,
-    /// The node, if the pin has one already.
-    pub(super) node: Option<String>,
-    /// Why: `multi`, `watch`, ...
-    pub(super) reason: &'static str,
-    /// The client's pool mode.
-    pub(super) mode: PoolMode,
-    /// For how long, in microseconds.
-    pub(super) age_us: u64,
-}
 
 /// Who holds what, for `PROXY SHOW PINS`.
 pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated: &Dedicated) -> Vec<PinLine> {

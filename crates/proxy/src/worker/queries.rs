@@ -1,71 +1,28 @@
 //! Messages of other workers, and queries to all of them: what each means to the features of this one.
 
-use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
+use crate::admin::query::{AdminAnswer, AdminQuery};
+use crate::admin::show::Shown;
+use crate::commands::client_query::{ClientAnswer, ClientQuery, ClientQuestion};
+use crate::env::Env;
+use crate::mail::{Answer, Mail, Query};
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientHandle, ClientId};
-use crate::slab::Handle;
 use crate::worker::Worker;
-use crate::workers::query::{Finished, WorkerQuery};
+use crate::worker::pins::list_pins;
+use crate::workers::ask::{AnswerQueries, answer_inquiry, ask_workers, handle_query_message};
+use crate::workers::query::{Queries, Step};
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
-use std::sync::Arc;
 
-impl<E: Execute> Worker<E> {
-    pub(crate) fn take_mail(&mut self, mail: Mail) {
-        match mail {
-            Mail::Query(message) => self.handle_query_message(*message),
-            Mail::Redirected(redirected) => self.env.take_redirected(*redirected),
-            Mail::RedirectionBroken(broken) => self.env.clients.break_redirection(broken),
-            Mail::Drain => self.begin_drain(),
-            Mail::Retire => self.retirement.begin_retirement(&mut self.env),
-            Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),
-            Mail::Reload(config) => self.adopt(config),
-            Mail::Wipe => self.env.wipe_reads(),
-            Mail::Inquiry(inquiry) => self.answer_inquiry(&inquiry),
-            Mail::Orders => self.take_up_orders(),
-        }
+impl<E: Execute> AnswerQueries for Worker<E> {
+    type Engine = E;
+
+    fn env(&mut self) -> &mut Env<E> {
+        &mut self.env
     }
 
-    /// Puts a client's query to every worker, this one included. Its reply keeps its place until the last has answered.
-    pub(crate) fn ask_workers(&mut self, index: ClientId, query: Query) -> Flow {
-        let asker = match self.env.expect_answers(index, query.is_large()) {
-            Ok(asker) => asker,
-            Err(flow) => return flow,
-        };
-        let was_leaving = self.env.clients.is_leaving(index);
-        let client = self.env.clients.sessions.handle(index);
-        self.ask_workers_for(asker, client, query);
-        // A client that has just closed itself is not read on.
-        if self.env.clients.is_leaving(index) && !was_leaving {
-            return Flow::Stop;
-        }
-        self.env.clients.keep_outstanding(index)
-    }
-
-    /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
-    pub(crate) fn ask_workers_for(&mut self, asker: Option<Asker>, client: Option<ClientHandle>, query: Query) {
-        let others = self.env.shared.workers_concerned(self.env.number, &query);
-        if others.is_empty() {
-            let mut all = query.no_answer();
-            query.join(&mut all, self.answer_query(&query, client));
-            return self.finish_query(asker, &query, all, 0);
-        }
-        let query = Arc::new(query);
-        let handle = self.queries.begin(asker, Arc::clone(&query), others.len() + 1, self.env.now.mono_us);
-        self.env.post_query(&others, handle, &query);
-        let answer = self.answer_query(&query, client);
-        self.handle_answer(handle, answer);
-    }
-
-    fn handle_query_message(&mut self, message: QueryMessage) {
-        match message.0 {
-            Content::Ask { from, handle, query } => {
-                let answer = self.answer_query(&query, None);
-                self.env.post_answer(from, handle, answer);
-            }
-            Content::Answer { handle, answer } => self.handle_answer(handle, answer),
-            Content::Turn { task } => self.env.send_change(task),
-        }
+    fn queries(&mut self) -> &mut Queries<Query> {
+        &mut self.queries
     }
 
     fn answer_query(&mut self, query: &Query, client: Option<ClientHandle>) -> Answer {
@@ -77,13 +34,6 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    fn handle_answer(&mut self, handle: Handle, answer: Answer) {
-        if let Some(Finished { asker, query, answer, missing }) = self.queries.handle_answer(handle, answer) {
-            self.finish_query(asker, &query, answer, missing);
-        }
-    }
-
-    /// Replies to a query. `missing`: so many workers have not answered in time.
     fn finish_query(&mut self, asker: Option<Asker>, query: &Query, answer: Answer, missing: usize) {
         let Some(asker) = asker else { return };
         match (query, answer) {
@@ -96,16 +46,77 @@ impl<E: Execute> Worker<E> {
             (Query::Pubsub(query), Answer::Pubsub(answer)) => {
                 self.env.clients.reply(asker, |reply| query.reply(&answer, reply));
             }
-            (Query::Redirect(search), Answer::Redirect(found)) => self.redirect_tracking(asker, search, found),
+            (Query::Redirect(search), Answer::Redirect(found)) => {
+                if let Some(wanted) = self.env.clients.redirected(asker, search, found) {
+                    self.start_tracking(asker.session.index, asker.seq, wanted);
+                }
+            }
             _ => debug_assert!(false, "a query is finished with an answer to it"),
         }
     }
+}
 
-    /// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.
-    pub(crate) fn expire_queries(&mut self) -> bool {
-        for Finished { asker, query, answer, missing } in self.queries.take_overdue(self.env.now.mono_us) {
-            self.finish_query(asker, &query, answer, missing);
+impl<E: Execute> Worker<E> {
+    pub(crate) fn take_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Query(message) => handle_query_message(self, *message),
+            Mail::Redirected(redirected) => self.env.take_redirected(*redirected),
+            Mail::RedirectionBroken(broken) => self.env.clients.break_redirection(broken),
+            Mail::Drain => self.begin_drain(),
+            Mail::Retire => self.retirement.begin_retirement(&mut self.env),
+            Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),
+            Mail::Reload(config) => self.adopt(config),
+            Mail::Wipe => self.env.wipe_reads(),
+            Mail::Inquiry(inquiry) => answer_inquiry(self, &inquiry),
+            Mail::Orders => {
+                self.admin.adopt_orders(&mut self.env, &mut self.blocking);
+                self.functions.adopt_client_pause(&mut self.env, &mut self.blocking);
+                self.env.settle_holding(&mut self.blocking);
+            }
         }
-        self.queries.len() > 0
+    }
+
+    /// Does what is left to do of a request that may concern all workers.
+    pub(crate) fn take_step<Q: Into<Query>>(&mut self, index: ClientId, step: Step<Q>) -> Flow {
+        match step {
+            Step::Done(flow) => flow,
+            Step::Ask(query) => ask_workers(self, index, query.into()),
+        }
+    }
+
+    /// Shows or does this worker's part.
+    fn answer_admin_query(&mut self, query: &AdminQuery) -> AdminAnswer {
+        match query {
+            AdminQuery::Show(show, rows_max) => {
+                let pins = || list_pins(&self.env, &self.blocking, &self.dedicated);
+                let table = Shown::of(&self.env).table(*show, *rows_max, pins, |pool| self.subscriptions.told_to(pool));
+                AdminAnswer::of_table(table)
+            }
+            AdminQuery::Order(order) => {
+                AdminAnswer::of_count(self.admin.carry_out(&mut self.env, &mut self.blocking, order))
+            }
+            AdminQuery::Slowlog(order) => self.env.slowlog_of(*order),
+        }
+    }
+
+    /// Answers for the clients of this worker. `asker`: the client that asks, if it is one of them.
+    fn answer_client_query(&mut self, query: &ClientQuery, asker: Option<ClientHandle>) -> ClientAnswer {
+        let ClientQuery { question, filter } = query;
+        let mut answer = ClientAnswer::default();
+        match *question {
+            ClientQuestion::Users { .. } => {
+                self.env.adopt_users(&mut self.subscriptions, asker.map(|asker| asker.index));
+            }
+            ClientQuestion::ClientPause => self.functions.adopt_client_pause(&mut self.env, &mut self.blocking),
+            ClientQuestion::Unblock(release) => {
+                answer.count = self.blocking.unblock_clients(&mut self.env, filter, release)
+            }
+            ClientQuestion::List { request_bytes } => {
+                answer.lines = self.env.clients.list_clients(self.env.now, filter, asker, request_bytes);
+            }
+            ClientQuestion::KillOne | ClientQuestion::KillSome => answer.count = self.env.kill_clients(filter, asker),
+        }
+        self.tell_ended();
+        answer
     }
 }

@@ -1,7 +1,6 @@
 //! Other settings and other nodes: every feature that holds something at a node takes them over.
 
 use crate::config::Config;
-use crate::env::Env;
 use crate::nodes::id::NodeId;
 use crate::worker::Worker;
 use respool_command::Execute;
@@ -31,7 +30,7 @@ impl<E: Execute> Worker<E> {
         self.tell_ended();
         self.env.review_modes();
         self.blocking.recall_blocked(&mut self.env, change.has_other_routes);
-        self.settle_holding();
+        self.env.settle_holding(&mut self.blocking);
         self.env.lanes.try_entries(&self.env.config, self.env.now);
         self.env.is_busy = true;
     }
@@ -47,7 +46,7 @@ impl<E: Execute> Worker<E> {
         self.blocking.move_blocked(&mut self.env, &moves);
         if left.is_none() {
             self.env.forget_orders_for_others();
-            self.adopt_orders();
+            self.admin.adopt_orders(&mut self.env, &mut self.blocking);
         }
         self.functions.forget();
         if has_other_ways || !moves.is_none() {
@@ -79,14 +78,7 @@ impl<E: Execute> Worker<E> {
             self.tell_ended();
             self.env.dial_again(lane);
         }
-        // What was read where the name led may be other values now, wherever the node tells of changes from.
-        let Self { env: Env { config, clients, .. }, subscriptions, .. } = self;
-        subscriptions.invalidate_node(config, node, clients);
-        for client in told {
-            if self.env.clients.sessions.get(client).is_some() && self.env.clients.has_noloop_lanes(client.index) {
-                self.subscriptions.restart_noloop(&mut self.env, client.index);
-            }
-        }
+        self.subscriptions.leave_address(&mut self.env, node, told);
         self.blocking.recall_blocked(&mut self.env, false);
         self.env.is_busy = true;
     }

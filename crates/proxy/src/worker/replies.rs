@@ -9,12 +9,7 @@ use respool_command::Execute;
 impl<E: Execute> Worker<E> {
     /// Bytes have come from a node.
     pub(crate) fn take_replies(&mut self, lane: LaneId, bytes: &[u8]) {
-        if self.env.is_worth_a_look(lane) {
-            self.env.look(lane, bytes);
-        }
-        if bytes.first() == Some(&b'-') {
-            self.env.look_at_error(lane, bytes);
-        }
+        self.env.look_at(lane, bytes);
         let Some(this) = self.env.lanes.all.get_mut(lane) else { return };
         if !this.up.is_ready() {
             return self.shake(lane, bytes);
@@ -46,16 +41,9 @@ impl<E: Execute> Worker<E> {
     /// A lane is ready: its node is there. `selects`: what waited for it.
     fn note_ready(&mut self, lane: LaneId, selects: Vec<Selecting>) {
         let this = &self.env.lanes[lane];
-        let is_push = matches!(this.purpose, LaneUse::Push | LaneUse::PushSuccessor);
-        let is_successor = this.purpose == LaneUse::Successor;
         let is_hearing = this.purpose == LaneUse::Listen || this.up.identity().tracking.is_some();
-        if is_push {
+        if matches!(this.purpose, LaneUse::Push | LaneUse::PushSuccessor) {
             self.subscriptions.begin_push_lane(&mut self.env, lane);
-        } else if this.up.is_old() {
-            self.env.lanes.begin_converting(lane);
-        }
-        if is_successor {
-            self.env.lanes.succeed(lane);
         }
         self.env.note_lane_ready(lane);
         if let Some(node) = self.env.lanes.node_left_by(&self.env.config, lane) {

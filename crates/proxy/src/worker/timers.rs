@@ -1,7 +1,7 @@
 //! What is due, in its order, for every feature.
 
-use crate::nodes::figures::note_figures;
 use crate::worker::Worker;
+use crate::workers::ask::expire_queries;
 use respool_command::Execute;
 
 impl<E: Execute> Worker<E> {
@@ -52,46 +52,32 @@ impl<E: Execute> Worker<E> {
     }
 
     fn run_cron(&mut self, is_due: bool) {
-        self.check_client_pause();
+        self.functions.check_client_pause(&mut self.env, &mut self.blocking);
         if is_due {
-            self.env.dial_ahead();
-            note_figures(&self.env.config, &self.env.lanes, &self.env.shared, self.env.number);
-            self.env.note_rates();
-            self.env.is_busy = self.env.check_lanes();
+            self.env.begin_cron();
             self.tell_ended();
             self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);
             self.env.is_busy |= self.blocking.check_queues(&mut self.env);
             self.env.is_busy |= self.blocking.check_returns(&mut self.env);
-            self.env.is_busy |= self.env.check_health();
-            self.env.is_busy |= self.env.mind_nodes();
-            self.env.is_busy |= self.expire_queries();
+            self.env.check_nodes();
+            self.env.is_busy |= expire_queries(self);
             self.env.is_busy |= self.env.check_held();
             self.env.is_busy |= self.learnings.check_learnings(&mut self.env);
             self.env.is_busy |= self.subscriptions.expire_subscriptions(&mut self.env);
             self.follow_names();
             self.env.is_busy |= self.env.renew_lanes();
             self.tell_ended();
-            self.env.lanes.try_entries(&self.env.config, self.env.now);
-            self.env.leave_unused();
-            self.env.check_clients();
-            self.env.check_soft_limits();
-            self.env.is_busy |= self.env.check_permits();
+            self.env.check_connections();
             self.env.account_tables(self.queries.held_bytes());
             if self.tidying.comes_due(self.env.now.mono_us) {
-                self.shrink_tables();
+                self.env.shrink_tables();
+                self.blocking.requests.shrink();
+                self.subscriptions.shrink();
             }
             self.env.is_busy |= self.pressure.relieve(&mut self.env, self.queries.held_bytes());
             self.env.is_busy |= self.admin.mind_settling(&mut self.env);
             self.check_drain();
-            self.env.counters.dials_waiting.set(self.env.lanes.dialling.waiting() as u64);
         }
         self.env.plan_cron();
-    }
-
-    /// Makes tables smaller of which most is unused.
-    fn shrink_tables(&mut self) {
-        self.env.shrink_tables();
-        self.blocking.requests.shrink();
-        self.subscriptions.shrink();
     }
 }

@@ -1,18 +1,129 @@
 //! How a worker puts a query to the others, and answers one of theirs: the letters, and the place of the reply.
+//!
+//! What is answered, and what the joint answer leads to, is the features' ([`AnswerQueries`]).
 
+use crate::admin::inquiry::{Asks, Inquiry};
+use crate::admin::query::{AdminQuery, Order};
 use crate::env::Env;
 use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::slab::Handle;
+use crate::workers::query::{Finished, Queries, WorkerQuery};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction, WorkerId};
 use std::sync::Arc;
 
+/// The features that answer queries of workers.
+pub(crate) trait AnswerQueries {
+    /// The engine in this process.
+    type Engine: Execute;
+
+    fn env(&mut self) -> &mut Env<Self::Engine>;
+
+    /// The queries that this worker has begun.
+    fn queries(&mut self) -> &mut Queries<Query>;
+
+    /// This worker's answer. `client`: the client whose request is being read, if that asks.
+    fn answer_query(&mut self, query: &Query, client: Option<ClientHandle>) -> Answer;
+
+    /// Replies to a query. `missing`: so many workers have not answered in time.
+    fn finish_query(&mut self, asker: Option<Asker>, query: &Query, answer: Answer, missing: usize);
+}
+
+/// Puts a client's query to every worker, this one included. Its reply keeps its place until the last has answered.
+pub(crate) fn ask_workers(by: &mut impl AnswerQueries, index: ClientId, query: Query) -> Flow {
+    let asker = match by.env().expect_answers(index, query.is_large()) {
+        Ok(asker) => asker,
+        Err(flow) => return flow,
+    };
+    let was_leaving = by.env().clients.is_leaving(index);
+    let client = by.env().clients.sessions.handle(index);
+    ask_workers_for(by, asker, client, query);
+    let clients = &mut by.env().clients;
+    // A client that has just closed itself is not read on.
+    if clients.is_leaving(index) && !was_leaving {
+        return Flow::Stop;
+    }
+    clients.keep_outstanding(index)
+}
+
+/// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
+pub(crate) fn ask_workers_for(
+    by: &mut impl AnswerQueries,
+    asker: Option<Asker>,
+    client: Option<ClientHandle>,
+    query: Query,
+) {
+    let env = by.env();
+    let (others, now_us) = (env.shared.workers_concerned(env.number, &query), env.now.mono_us);
+    if others.is_empty() {
+        let mut all = query.no_answer();
+        query.join(&mut all, by.answer_query(&query, client));
+        return by.finish_query(asker, &query, all, 0);
+    }
+    let query = Arc::new(query);
+    let handle = by.queries().begin(asker, Arc::clone(&query), others.len() + 1, now_us);
+    by.env().post_query(&others, handle, &query);
+    let answer = by.answer_query(&query, client);
+    handle_answer(by, handle, answer);
+}
+
+/// Another worker asks, or answers.
+pub(crate) fn handle_query_message(by: &mut impl AnswerQueries, message: QueryMessage) {
+    match message.0 {
+        Content::Ask { from, handle, query } => {
+            let answer = by.answer_query(&query, None);
+            by.env().post(from, Content::Answer { handle, answer });
+        }
+        Content::Answer { handle, answer } => handle_answer(by, handle, answer),
+        Content::Turn { task } => by.env().send_change(task),
+    }
+}
+
+fn handle_answer(by: &mut impl AnswerQueries, handle: Handle, answer: Answer) {
+    if let Some(Finished { asker, query, answer, missing }) = by.queries().handle_answer(handle, answer) {
+        by.finish_query(asker, &query, answer, missing);
+    }
+}
+
+/// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.
+pub(crate) fn expire_queries(by: &mut impl AnswerQueries) -> bool {
+    let now_us = by.env().now.mono_us;
+    for Finished { asker, query, answer, missing } in by.queries().take_overdue(now_us) {
+        by.finish_query(asker, &query, answer, missing);
+    }
+    by.queries().len() > 0
+}
+
+/// Answers what is asked from outside, or gives the order that it brings.
+pub(crate) fn answer_inquiry(by: &mut impl AnswerQueries, inquiry: &Arc<Inquiry>) {
+    match inquiry.asks() {
+        // The deadline has passed. A worker that stood still gives its time to clients.
+        Asks::All(_) if inquiry.is_over() => {}
+        Asks::All(queries) => {
+            let answers = queries.iter().map(|query| by.answer_query(&Query::Admin(query.clone()), None));
+            inquiry.answer(answers.filter_map(Answer::into_admin).collect());
+        }
+        Asks::Order(_) if inquiry.is_decided() => inquiry.answer_order(),
+        Asks::Order(wanted) => {
+            let order = by.env().decide(wanted);
+            if let Ok(order) = &order {
+                ask_workers_for(by, None, None, AdminQuery::Order(order.clone()).into());
+            }
+            inquiry.note_decided(order.map(Order::into_nodes));
+            // What others are told is posted when the turn ends; the asker is answered behind that.
+            let env = by.env();
+            let mail = Mail::Inquiry(Arc::clone(inquiry));
+            env.actions.push_back(Action::Service(ServiceAction::Post { worker: env.number, mail }));
+        }
+    }
+}
+
 impl<E: Execute> Env<E> {
     /// A client's request is answered by several workers: its reply gets a place, if one is wanted. `Err`: nothing is asked.
-    pub(crate) fn expect_answers(&mut self, index: ClientId, is_large: bool) -> Result<Option<Asker>, Flow> {
+    fn expect_answers(&mut self, index: ClientId, is_large: bool) -> Result<Option<Asker>, Flow> {
         if is_large && self.clients.settle_before(index).is_none() {
             return Err(Flow::Again);
         }
@@ -26,16 +137,11 @@ impl<E: Execute> Env<E> {
     }
 
     /// Puts a query to other workers.
-    pub(crate) fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<Query>) {
+    fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<Query>) {
         for worker in to {
             self.post(*worker, Content::Ask { from: self.number, handle, query: Arc::clone(query) });
             self.is_busy = true;
         }
-    }
-
-    /// Answers a query of another worker.
-    pub(crate) fn post_answer(&mut self, to: WorkerId, handle: Handle, answer: Answer) {
-        self.post(to, Content::Answer { handle, answer });
     }
 
     pub(crate) fn post(&mut self, worker: WorkerId, content: Content) {
@@ -46,7 +152,7 @@ impl<E: Execute> Env<E> {
 
 impl Shared {
     /// The other workers that have anything to answer.
-    pub(crate) fn workers_concerned(&self, number: WorkerId, query: &Query) -> Vec<WorkerId> {
+    fn workers_concerned(&self, number: WorkerId, query: &Query) -> Vec<WorkerId> {
         let others = self.workers().filter(|(worker, _)| *worker != number);
         others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect()
     }

@@ -1,6 +1,6 @@
 //! What the workers of one process have in common, and what they tell each other.
 
-mod ask;
+pub(crate) mod ask;
 pub(crate) mod budget;
 pub(crate) mod command_info;
 pub(crate) mod databases;

@@ -10,6 +10,7 @@
 //! them all. This is only the table of the queries that wait.
 
 use crate::limits::QUERY_US_MAX;
+use crate::session::Flow;
 use crate::session::id::Asker;
 use crate::slab::{Handle, Slab};
 use std::sync::Arc;
@@ -27,6 +28,22 @@ pub(crate) trait WorkerQuery {
 
     /// Bytes of memory that an answer takes while others are waited for.
     fn bytes_of(answer: &Self::Answer) -> usize;
+}
+
+/// What becomes of a request that all workers may have to be asked about.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Step<Q> {
+    /// It has been dealt with.
+    Done(Flow),
+    /// All workers are asked; their answers make the reply.
+    Ask(Q),
+}
+
+impl<Q> From<Flow> for Step<Q> {
+    fn from(flow: Flow) -> Self {
+        Self::Done(flow)
+    }
 }
 
 /// A query that waits for workers to answer.

@@ -1,6 +1,7 @@
 //! Requests that the engine in this process answers at once, and what they mean to those that wait for it.
 
 use crate::blocking::queue::Blocking;
+use crate::command_log::verbs::is_own_log;
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::reply::progress::ReplyMode;
@@ -20,6 +21,11 @@ impl Blocking {
         row: &'static Row,
         request: &Request<'_>,
     ) -> Flow {
+        if is_own_log(row)
+            && let Some(flow) = env.own_logs(index, row, request.args)
+        {
+            return flow;
+        }
         if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
             return self.execute_watched(env, changes, index, row, request);
         }

@@ -1,0 +1,51 @@
+//! What a request takes is counted, and timed if the program gives a clock, around the feature that does it.
+
+use crate::command_log::TimedRun;
+use crate::interfaces::requests::HandleRequests;
+use crate::session::Flow;
+use crate::session::id::ClientId;
+use respool_command::Row;
+use respool_wire::Request;
+
+/// Does what a request asks, whatever state its session is in.
+#[inline]
+pub(crate) fn run<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    match by.env().times_from() {
+        None => run_without_clock(by, index, row, request),
+        Some(begun_us) => run_timed(by, index, row, request, begun_us),
+    }
+}
+
+/// The same for nodes, or for an engine without a clock, whose calls are counted.
+#[inline]
+fn run_without_clock<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    if by.env().engine.is_none() {
+        return by.run_in_lane(index, row, request);
+    }
+    let position = by.env().answer_position(index);
+    let flow = by.run_in_lane(index, row, request);
+    let env = by.env();
+    // A script that is late counts once it has ended.
+    if flow != Flow::Again && !(row.runs_scripts && env.waits_for_script(index)) {
+        env.command_log.count_call(&env.clients, index, row, position, None);
+        if !row.runs_scripts {
+            env.show_to_monitors(index, row, request.args);
+        }
+    }
+    flow
+}
+
+/// The same, and notes what it took.
+fn run_timed<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    row: &'static Row,
+    request: &Request<'_>,
+    begun_us: u64,
+) -> Flow {
+    let before = by.env().clients.waiting_bytes_of(index);
+    let position = by.env().answer_position(index);
+    let flow = by.run_in_lane(index, row, request);
+    by.env().note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
+    flow
+}

@@ -1,0 +1,144 @@
+//! What the loop tells of a connection and asks for it, whether it is a client's or one to a node.
+//!
+//! Nothing here concerns a feature. What does is in `worker`, which knows by [`Party`] whose a connection is.
+
+use crate::env::Env;
+use crate::flush::client::WrittenClient;
+use crate::mail::Mail;
+use crate::pool::LaneEnd;
+use crate::pool::table::LaneId;
+use crate::session::id::ClientId;
+use respool_command::Execute;
+use respool_connection::{Action, ConnId, DialFailure, ServiceAction};
+
+/// Whose a connection of the loop is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Party {
+    /// One to a node.
+    Lane(LaneId),
+    /// A client's.
+    Client(ClientId),
+}
+
+impl Party {
+    #[inline(always)]
+    pub(crate) fn of(conn: ConnId) -> Self {
+        if conn.is_upstream() { Self::Lane(LaneId::of(conn)) } else { Self::Client(ClientId::of(conn)) }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// Whose a connection is that something has happened to. `None`: it is to be closed, and nothing is heard of it.
+    pub(crate) fn party(&self, conn: ConnId) -> Option<Party> {
+        let party = Party::of(conn);
+        match party {
+            Party::Lane(lane) if self.lanes.all.get(lane).is_none_or(|lane| lane.is_closing) => None,
+            Party::Lane(_) | Party::Client(_) => Some(party),
+        }
+    }
+
+    fn open_lane(&self, conn: ConnId) -> Option<LaneId> {
+        match self.party(conn)? {
+            Party::Lane(lane) => Some(lane),
+            Party::Client(_) => None,
+        }
+    }
+
+    /// Room for what is sent on a connection. `None`: it is not read.
+    #[inline]
+    pub(crate) fn room_of(&mut self, conn: ConnId) -> Option<&mut [u8]> {
+        match Party::of(conn) {
+            Party::Lane(lane) => self.room_of_lane(lane),
+            Party::Client(client) => self.room_of_client(client),
+        }
+    }
+
+    /// What is to be written to a connection.
+    #[inline]
+    pub(crate) fn output_of(&self, conn: ConnId) -> &[u8] {
+        match Party::of(conn) {
+            Party::Lane(lane) => self.lanes[lane].up.output(),
+            Party::Client(client) => self.clients.sessions.at(client).map_or(&[], |s| s.down.output().as_slice()),
+        }
+    }
+
+    /// A connection has been written. `Some`: that concerns features.
+    #[inline(always)]
+    pub(crate) fn handle_written(&mut self, conn: ConnId, bytes: usize) -> Option<(ClientId, WrittenClient)> {
+        match Party::of(conn) {
+            Party::Lane(lane) => {
+                self.handle_lane_written(lane, bytes);
+                None
+            }
+            Party::Client(client) => Some((client, self.handle_client_written(client, bytes)?)),
+        }
+    }
+
+    /// A connection can be written again.
+    pub(crate) fn handle_writable(&mut self, conn: ConnId) {
+        match Party::of(conn) {
+            Party::Lane(lane) => self.handle_lane_writable(lane),
+            Party::Client(client) => {
+                if let Some(session) = self.clients.sessions.at_mut(client) {
+                    session.is_blocked = false;
+                    self.clients.list(client);
+                }
+            }
+        }
+    }
+
+    /// A dial has reached an address of its node.
+    pub(crate) fn handle_connected(&mut self, conn: ConnId) {
+        if let Some(lane) = self.open_lane(conn) {
+            self.handle_lane_connected(lane);
+        }
+    }
+
+    /// A dial has failed.
+    pub(crate) fn handle_dial_failed(&mut self, conn: ConnId, failure: DialFailure) {
+        if let Some(lane) = self.open_lane(conn) {
+            self.counters.dials_without_descriptor.add(u64::from(failure == DialFailure::NoDescriptor));
+            self.end_lane(lane, LaneEnd::Dial(failure));
+        }
+    }
+
+    /// Which address a connection to a node has, or is dialled at.
+    pub(crate) fn handle_address(&mut self, conn: ConnId, address: &str) {
+        if let Some(lane) = self.open_lane(conn) {
+            self.note_lane_address(lane, address);
+        }
+    }
+
+    /// The name of a node has led to these addresses.
+    pub(crate) fn handle_moved(&mut self, conn: ConnId, addresses: &str) {
+        if let Some(lane) = self.open_lane(conn) {
+            self.note_moved(lane, addresses);
+        }
+    }
+
+    /// What the loop is to do next, apart from writing.
+    pub(crate) fn next_action(&mut self) -> Option<Action<ServiceAction<Mail>>> {
+        let action = self.actions.pop_front()?;
+        if let Action::Close { conn } | Action::Finish { conn } = action {
+            match Party::of(conn) {
+                Party::Lane(lane) => self.lanes.note_closed(lane),
+                Party::Client(client) => self.clients.sessions.release(client),
+            }
+        }
+        Some(action)
+    }
+
+    /// What the loop is to write next. `None`: for now there is nothing.
+    #[inline(always)]
+    pub(crate) fn next_output(&mut self) -> Option<ConnId> {
+        if let Some(lane) = self.next_lane_to_write() {
+            return Some(lane.conn());
+        }
+        while let Some(index) = self.clients.listed.pop() {
+            if self.review_client(index) {
+                return Some(index.conn());
+            }
+        }
+        None
+    }
+}

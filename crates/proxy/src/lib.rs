@@ -14,7 +14,7 @@
 //!                                                               client's outbox, one write per turn
 //! ```
 //!
-//! Read `worker` for the seam to the loop, `worker::dispatch` for the way down, `worker::replies` for the way up, `worker::timers` for time.
+//! Read `worker` for the seam to the loop, `request::dispatch` for the way down, `worker::replies` for the way up, `worker::timers` for time.
 //! ARCHITECTURE.md says what each folder owns.
 //! A worker knows no socket, file, clock, thread or randomness; a loop of `respool-net` drives it, and so can a test.
 #![forbid(unsafe_code)]
@@ -32,6 +32,8 @@ mod internal_request;
 pub mod limits;
 mod mail;
 mod slab;
+#[cfg(test)]
+mod testing;
 mod worker;
 
 // The way of a request and of its reply.

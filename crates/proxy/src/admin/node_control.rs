@@ -201,3 +201,64 @@ fn named(config: &Config, name: &[u8]) -> Vec<String> {
         places.chain(replicas).map(|place| config.nodes[place.get()].name.clone()).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionFlags;
+    use crate::testing::{EchoEngine, NotedWaits, env_with_node, request};
+    use respool_command::Command;
+
+    /// Has an order carried out, and gives what it led to.
+    fn carry_out(env: &mut Env<EchoEngine>, said: &str) -> (AdminState, NotedWaits) {
+        let client = env.test_client();
+        let step = request(said, |row, args| match row.command {
+            Command::Proxy(command) => env.order(client, command, args.from(2)),
+            _ => panic!("{said} is no order"),
+        });
+        let Step::Ask(AdminQuery::Order(order)) = step else { panic!("{said}: {step:?}") };
+        let (mut admin, mut waits) = (AdminState::default(), NotedWaits::default());
+        admin.carry_out(env, &mut waits, &order);
+        (admin, waits)
+    }
+
+    #[test]
+    fn a_paused_node_holds_requests_back_until_it_is_resumed() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let node = NodeId::nth(0);
+        let (_, waits) = carry_out(&mut env, "PROXY PAUSE n");
+        assert!(env.lanes.nodes[node].is_paused && env.is_holding() && waits.went_on == 1);
+        assert!(env.test_session(client).flags.has(SessionFlags::HELD));
+        let (_, waits) = carry_out(&mut env, "PROXY RESUME n");
+        assert!(!env.lanes.nodes[node].is_paused && !env.is_holding() && waits.went_on == 1);
+        assert!(!env.test_session(client).flags.has(SessionFlags::HELD));
+    }
+
+    #[test]
+    fn what_waits_at_a_node_ends_once_when_it_is_drained() {
+        let mut env = env_with_node();
+        let (_, waits) = carry_out(&mut env, "PROXY DRAIN n");
+        assert_eq!(waits.recalled, [NodeId::nth(0)]);
+        let (_, waits) = carry_out(&mut env, "PROXY DRAIN n");
+        assert!(waits.recalled.is_empty(), "it was drained before");
+    }
+
+    #[test]
+    fn an_order_for_an_unknown_node_is_refused() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let step = request("PROXY PAUSE nosuch", |_, args| env.order(client, ProxyCommand::ProxyPause, args.from(2)));
+        assert!(matches!(step, Step::Done(Flow::Next)));
+        assert!(env.take_output(client).starts_with("-ERR there is no node or pool 'nosuch'"));
+        assert!(!env.is_holding());
+    }
+
+    #[test]
+    fn a_pool_means_its_nodes() {
+        let env = env_with_node();
+        assert_eq!(named(&env.config, b"main"), ["n"]);
+        assert_eq!(named(&env.config, b"n"), ["n"]);
+        assert!(named(&env.config, b"x").is_empty());
+    }
+}

@@ -63,3 +63,46 @@ fn line(slow: &Slow) -> Line {
         ("user", text(&slow.user)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::session::Flow;
+    use crate::testing::{env_of, env_with_node, request, roomy_config};
+
+    #[test]
+    fn what_is_asked_of_the_slow_log() {
+        use SlowlogOrder::{Get, Len, Reset};
+        for (said, order) in [
+            ("GET", Some(Get(SHOWN))),
+            ("get 3", Some(Get(3))),
+            ("GET -1", Some(Get(usize::MAX))),
+            ("GET -2", None),
+            ("GET x", None),
+            ("LEN", Some(Len)),
+            ("RESET", Some(Reset)),
+            ("LEN 1", None),
+            ("NOSUCH", None),
+        ] {
+            let mut env = env_with_node();
+            let client = env.test_client();
+            let step = request(&format!("PROXY SLOWLOG {said}"), |_, args| env.slowlog(client, args.from(2)));
+            match (step, order) {
+                (Step::Ask(AdminQuery::Slowlog(asked)), Some(order)) => assert_eq!(asked, order, "{said}"),
+                (Step::Done(Flow::Next), None) => assert!(env.take_output(client).starts_with("-ERR"), "{said}"),
+                (step, _) => panic!("{said}: {step:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_those_that_may_steer_empty_the_log() {
+        let mut env = env_of(Config { allows_admin: false, ..roomy_config() }, None);
+        let client = env.test_client();
+        let step = request("PROXY SLOWLOG RESET", |_, args| env.slowlog(client, args.from(2)));
+        assert!(matches!(step, Step::Done(Flow::Next)));
+        let step = request("PROXY SLOWLOG LEN", |_, args| env.slowlog(client, args.from(2)));
+        assert!(matches!(step, Step::Ask(_)));
+    }
+}

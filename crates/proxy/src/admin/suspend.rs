@@ -48,3 +48,37 @@ impl AdminState {
 fn applies_to(suspension: Suspension, session: &Session) -> bool {
     session.details.connected_us <= suspension.since_us && Some(session.id) != suspension.by
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, env_with_node};
+
+    #[test]
+    fn clients_that_came_before_are_not_read_but_the_one_that_gave_the_order() {
+        let mut env = env_with_node();
+        let [operator, old] = [(), ()].map(|()| env.test_client());
+        let since_us = env.now.mono_us;
+        env.now.mono_us += 1;
+        let fresh = env.test_client();
+        let by = Some(env.test_session(operator).id);
+        let mut admin = AdminState::default();
+        admin.adopt_suspension(&mut env, Some(Suspension { since_us, by }));
+        let is_suspended = |env: &mut Env<EchoEngine>, client| env.test_session(client).pause.has(Pause::SUSPENDED);
+        assert_eq!([operator, old, fresh].map(|client| is_suspended(&mut env, client)), [false, true, false]);
+        admin.adopt_suspension(&mut env, None);
+        assert!(!is_suspended(&mut env, old));
+        assert_eq!(env.clients.resuming.len(), 1, "what it has sent meanwhile is read");
+    }
+
+    #[test]
+    fn a_client_that_has_hung_up_is_left_with_what_it_is_owed() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        env.test_session(client).details.has_hung_up = true;
+        let mut admin = AdminState::default();
+        let since_us = env.now.mono_us;
+        admin.adopt_suspension(&mut env, Some(Suspension { since_us, by: None }));
+        assert!(env.test_session(client).pause.has(Pause::CLOSING), "it would wait for ever");
+    }
+}

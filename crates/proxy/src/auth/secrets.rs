@@ -27,3 +27,29 @@ impl<E: Execute> Env<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{env_with_node, request};
+
+    #[test]
+    fn a_secret_is_overwritten_once_and_only_where_one_may_be() {
+        for (said, may_hold) in [
+            ("AUTH p", true),
+            ("HELLO 3 AUTH u p", true),
+            ("ACL SETUSER u", true),
+            ("CONFIG SET requirepass p", true),
+            ("CONFIG GET requirepass", false),
+            ("SET k v", false),
+        ] {
+            assert_eq!(request(said, |row, _| is_confidential(row)), may_hold, "{said}");
+        }
+        let mut env = env_with_node();
+        env.note_secret();
+        env.note_secret();
+        assert!(env.has_read_secret);
+        let wipe = |action: &Action<_>| matches!(action, Action::Service(ServiceAction::Post { mail: Mail::Wipe, .. }));
+        assert!(env.actions.len() == 1 && env.actions.iter().all(wipe));
+    }
+}

@@ -37,3 +37,22 @@ impl Parking {
         self.is_told = wanted != Wanted::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_plain_while_none_is_parked_and_no_client_is_told() {
+        let mut parking = Parking::default();
+        assert!(parking.is_empty() && !parking.publishes_events());
+        parking.want(Wanted { keys: true, ..Wanted::default() });
+        assert!(!parking.is_empty() && !parking.publishes_events(), "invalidations are no events");
+        parking.want(Wanted { events: EventClasses::ALL, ..Wanted::default() });
+        assert!(!parking.is_empty() && parking.publishes_events());
+        parking.want(Wanted::default());
+        assert!(parking.is_empty());
+        parking.waits.insert(WaitId(1), Handle { index: 0, generation: 0 });
+        assert!(!parking.is_empty(), "any write may serve it");
+    }
+}

@@ -49,3 +49,35 @@ fn run_timed<H: HandleRequests>(
     by.env().note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
     flow
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Layers, env_with_engine, env_with_node, request};
+
+    /// How often `INFO commandstats` has GET, in its words.
+    fn calls(layers: &Layers) -> String {
+        let mut text = String::new();
+        layers.env.command_log.calls.write_commands(&mut text);
+        text.split(',').next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn calls_of_an_engine_are_counted_and_requests_that_wait_are_not() {
+        let mut layers = Layers::new(env_with_engine());
+        let client = layers.env.test_client();
+        for (flow, count) in [(Flow::Next, 1), (Flow::Again, 1), (Flow::Next, 2)] {
+            layers.flow = flow;
+            let got = request("GET k", |row, args| run(&mut layers, client, row, &Request::made(args)));
+            assert_eq!((got, calls(&layers)), (flow, format!("cmdstat_get:calls={count}")));
+        }
+    }
+
+    #[test]
+    fn nodes_count_their_calls_themselves() {
+        let mut layers = Layers::new(env_with_node());
+        let client = layers.env.test_client();
+        request("GET k", |row, args| run(&mut layers, client, row, &Request::made(args)));
+        assert_eq!((calls(&layers), layers.env.take_output(client).as_str()), (String::new(), "+GET k\r\n"));
+    }
+}

@@ -187,3 +187,70 @@ impl Clients {
         gauge.set(gauge.value().saturating_sub(count as u64));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, NotedWaits, env_with_node, request};
+
+    fn pause(env: &mut Env<EchoEngine>, functions: &mut Functions, said: &str) -> NotedWaits {
+        let client = env.test_client();
+        let step = request(said, |_, args| match said.starts_with("CLIENT PAUSE") {
+            true => env.client_pause(client, args),
+            false => env.client_unpause(client),
+        });
+        assert!(matches!(step, ClientStep::Ask(_)), "{said}: {step:?}");
+        let mut waits = NotedWaits::default();
+        functions.adopt_client_pause(env, &mut waits);
+        waits
+    }
+
+    #[test]
+    fn a_pause_holds_what_it_says_until_its_time_or_an_unpause() {
+        let (mut env, mut functions) = (env_with_node(), Functions::default());
+        let client = env.test_client();
+        let is_held = |env: &mut Env<EchoEngine>, functions: &mut Functions, said: &str| {
+            request(said, |row, args| functions.hold(env, client, row, args)).is_some()
+        };
+        pause(&mut env, &mut functions, "CLIENT PAUSE 10 WRITE");
+        assert!(is_held(&mut env, &mut functions, "SET k v") && !is_held(&mut env, &mut functions, "GET k"));
+        pause(&mut env, &mut functions, "CLIENT PAUSE 5 ALL");
+        assert!(is_held(&mut env, &mut functions, "GET k"), "the stricter of two pauses holds");
+        assert!(
+            !is_held(&mut env, &mut functions, "CLIENT UNPAUSE") && !is_held(&mut env, &mut functions, "PROXY HELP")
+        );
+        env.now.mono_us += 9_999;
+        let mut waits = NotedWaits::default();
+        functions.check_client_pause(&mut env, &mut waits);
+        assert!(env.client_pause.is_some(), "the longer of two times holds");
+        env.now.mono_us += 1;
+        functions.check_client_pause(&mut env, &mut waits);
+        assert!(env.client_pause.is_none() && waits.went_on == 1);
+        pause(&mut env, &mut functions, "CLIENT PAUSE 10");
+        assert_eq!(pause(&mut env, &mut functions, "CLIENT UNPAUSE").went_on, 1);
+        assert!(env.client_pause.is_none());
+    }
+
+    #[test]
+    fn a_client_that_waits_counts_as_blocked_once() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        env.clients.mark_held(client);
+        env.clients.mark_held(client);
+        assert_eq!(env.counters.blocked_clients.value(), 1);
+        env.clients.unmark_held(1);
+        assert_eq!(env.counters.blocked_clients.value(), 0);
+    }
+
+    #[test]
+    fn a_pause_with_a_wrong_time_or_mode_is_refused() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        for said in ["CLIENT PAUSE x", "CLIENT PAUSE -1", "CLIENT PAUSE 1 READ", "CLIENT PAUSE 1 ALL x"] {
+            let step = request(said, |_, args| env.client_pause(client, args));
+            assert!(matches!(step, ClientStep::Done(_)), "{said}");
+            assert!(env.take_output(client).starts_with("-ERR"), "{said}");
+        }
+        assert!(env.shared.standing().client_pause.is_none());
+    }
+}

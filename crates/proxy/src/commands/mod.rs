@@ -109,3 +109,54 @@ impl<E: Execute> Env<E> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, Untracked, env_with_engine, env_with_node, request};
+
+    fn ask(env: &mut Env<EchoEngine>, client: ClientId, said: &str) -> LocalStep {
+        request(said, |row, args| env.answer_locally(&mut Untracked, client, row, args))
+    }
+
+    #[test]
+    fn requests_of_the_local_lane_are_answered_or_named_for_their_feature() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        for (said, answer) in [
+            ("ECHO hi", "$2\r\nhi\r\n"),
+            ("PING", "+PONG\r\n"),
+            ("SELECT 3", "+OK\r\n"),
+            ("READONLY", "-ERR This instance has cluster support disabled\r\n"),
+        ] {
+            assert!(matches!(ask(&mut env, client, said), LocalStep::Done(Flow::Next)), "{said}");
+            assert_eq!(env.take_output(client), answer, "{said}");
+        }
+        assert!(matches!(ask(&mut env, client, "PROXY HELP"), LocalStep::Console(ProxyCommand::ProxyHelp)));
+        assert!(matches!(ask(&mut env, client, "PUBSUB NUMPAT"), LocalStep::Channels(PubsubCommand::PubsubNumpat)));
+        assert!(matches!(ask(&mut env, client, "CLIENT TRACKING ON"), LocalStep::Tracking));
+        assert!(matches!(ask(&mut env, client, "RESET"), LocalStep::Reset));
+        assert!(matches!(ask(&mut env, client, "CLIENT LIST"), LocalStep::Clients(ClientStep::Ask(_))));
+        assert_eq!(env.take_output(client), "", "features answer");
+    }
+
+    #[test]
+    fn the_only_node_knows_its_commands_and_several_do_not() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(matches!(ask(&mut env, client, "COMMAND COUNT"), LocalStep::PassOn));
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        assert!(matches!(ask(&mut env, client, "COMMAND COUNT"), LocalStep::Done(Flow::Next)));
+        assert!(env.take_output(client).starts_with(':'));
+    }
+
+    #[test]
+    fn quit_is_the_last_request_of_a_client() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(matches!(ask(&mut env, client, "QUIT"), LocalStep::Done(Flow::Stop)));
+        assert_eq!(env.take_output(client), "+OK\r\n");
+        assert!(env.clients.is_leaving(client));
+    }
+}

@@ -41,3 +41,25 @@ pub(crate) fn write_pong(reply: &mut Encoder<'_>, text: &[u8]) {
     reply.bulk(b"pong");
     reply.bulk(text);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::env_with_node;
+    use respool_wire::ReplyKind;
+
+    #[test]
+    fn a_subscriber_is_answered_in_its_own_form_and_an_error_as_it_came() {
+        for (kind, reply, told) in [
+            (ReplyKind::Simple, "+PONG\r\n", "*2\r\n$4\r\npong\r\n$2\r\nhi\r\n"),
+            (ReplyKind::Error, "-LOADING x\r\n", "-LOADING x\r\n"),
+        ] {
+            let mut env = env_with_node();
+            let client = env.test_client();
+            let mut ping = SubscriberPing { asker: env.test_asker(client), text: b"hi"[..].into() };
+            let reply = TaskReply { step: 0, kind, bytes: reply.as_bytes() };
+            assert_eq!(ping.handle_reply(reply, &mut env.clients), Progress::Through);
+            assert_eq!(env.take_output(client), told);
+        }
+    }
+}

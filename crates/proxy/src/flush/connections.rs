@@ -142,3 +142,55 @@ impl<E: Execute> Env<E> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::id::NodeId;
+    use crate::pool::key_id::LaneKeyId;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn a_connection_that_is_closed_is_nothing_to_the_worker_any_more() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let lane = env.lanes.lane(&env.config, NodeId::nth(0), LaneKeyId::PLAIN);
+        assert_eq!(env.party(lane.conn()), Some(Party::Lane(lane)));
+        assert_eq!(env.party(client.conn()), Some(Party::Client(client)));
+        env.close_upstream(lane);
+        assert_eq!(env.party(lane.conn()), None);
+        env.handle_address(lane.conn(), "10.0.0.1:1");
+        assert_eq!(env.lanes[lane].at, None, "what the loop tells of it is about its former connection");
+        env.close_upstream(lane);
+        assert!(matches!(env.next_action(), Some(Action::Close { conn }) if conn == lane.conn()));
+        assert!(env.next_action().is_none(), "it is closed once");
+    }
+
+    #[test]
+    fn clients_that_are_listed_are_written_once() {
+        let mut env = env_with_node();
+        let [first, second] = [(), ()].map(|()| env.test_client());
+        env.answer(first, |reply| reply.simple("A"));
+        env.clients.list(second);
+        assert_eq!(env.next_output(), Some(first.conn()), "there is nothing for the other");
+        assert_eq!(env.output_of(first.conn()), b"+A\r\n");
+        let written = env.handle_written(first.conn(), 4);
+        assert!(matches!(written, Some((client, written)) if client == first && !written.has_subscriber));
+        assert!(env.output_of(first.conn()).is_empty());
+        assert_eq!(env.next_output(), None);
+    }
+
+    #[test]
+    fn a_client_is_written_on_when_its_socket_takes_more() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        env.answer(client, |reply| reply.simple("A"));
+        assert_eq!(env.next_output(), Some(client.conn()));
+        env.handle_written(client.conn(), 1);
+        assert!(env.test_session(client).is_blocked);
+        env.clients.list(client);
+        assert_eq!(env.next_output(), None, "its socket is full");
+        env.handle_writable(client.conn());
+        assert_eq!((env.next_output(), env.output_of(client.conn())), (Some(client.conn()), &b"A\r\n"[..]));
+    }
+}

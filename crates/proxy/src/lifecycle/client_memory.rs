@@ -42,3 +42,41 @@ impl<E: Execute> Env<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{env_of, env_with_node, roomy_config};
+
+    #[test]
+    fn the_largest_client_goes_first_and_one_that_may_not_stays() {
+        let mut env = env_with_node();
+        let [small, large, spared] = [(), (), ()].map(|()| env.test_client());
+        for (client, bytes) in [(small, 100), (large, 100_000), (spared, 200_000)] {
+            env.answer(client, |reply| reply.bulk(&vec![b'x'; bytes]));
+        }
+        env.test_session(spared).details.is_no_evict = true;
+        let sum: usize = env.clients.sessions.iter().map(|(_, session)| session.held_bytes()).sum();
+        env.evict_clients(sum);
+        assert_eq!(env.clients.sessions.len(), 3, "all is within the limit");
+        env.evict_clients(sum - 1);
+        let is_there = |client| env.clients.sessions.at(client).is_some();
+        assert_eq!([small, large, spared].map(is_there), [true, false, true]);
+        assert_eq!(env.counters.clients_cut_off_for_memory.value(), 1);
+    }
+
+    #[test]
+    fn clients_are_summed_up_only_so_often() {
+        let mut config = roomy_config();
+        config.budgets.clients = 1;
+        let mut env = env_of(config, None);
+        let client = env.test_client();
+        env.shared.ledger.account(0, 1_000);
+        env.client_limits.summed_again_us = env.now.mono_us + 1;
+        env.answer(client, |reply| reply.bulk(&[b'x'; 1_000]));
+        env.check_client_memory();
+        assert!(env.clients.sessions.at(client).is_some());
+        env.now.mono_us += 1;
+        env.check_client_memory();
+        assert!(env.clients.sessions.at(client).is_none());
+    }
+}

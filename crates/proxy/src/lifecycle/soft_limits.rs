@@ -54,3 +54,31 @@ impl Clients {
         (owed > limit.bytes).then_some(limit.us)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::SoftLimit;
+    use crate::testing::{env_of, roomy_config};
+
+    #[test]
+    fn a_client_beyond_its_limit_has_so_much_time_to_take_its_replies() {
+        let mut config = roomy_config();
+        config.budgets.soft_limits.normal = SoftLimit { bytes: 10, us: 100 };
+        let mut env = env_of(config, None);
+        let [slow, quick] = [(), ()].map(|()| env.test_client());
+        for client in [slow, quick] {
+            env.answer(client, |reply| reply.bulk(&[b'x'; 20]));
+            env.note_soft_limit(client);
+            env.note_soft_limit(client);
+        }
+        assert_eq!(env.client_limits.over_soft.len(), 2, "each is noted once");
+        env.take_output(quick);
+        env.now.mono_us += 100;
+        env.check_soft_limits();
+        assert_eq!((env.client_limits.over_soft.len(), env.clients.sessions.len()), (1, 2));
+        env.now.mono_us += 1;
+        env.check_soft_limits();
+        assert!(env.clients.sessions.at(slow).is_none() && env.clients.sessions.at(quick).is_some());
+        assert!(env.client_limits.over_soft.is_empty());
+    }
+}

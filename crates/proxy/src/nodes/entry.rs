@@ -24,3 +24,21 @@ impl Entry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_that_were_accepted_outlive_those_on_trial() {
+        let named =
+            |user: &str| Arc::new(Credentials { username: Some(user.to_owned()), password: "p".to_owned().into() });
+        let [first, second] = ["first", "second"].map(named);
+        let mut entry = Entry::default();
+        entry.keep_former(Some(&first));
+        entry.since_us = Some(1);
+        entry.keep_former(Some(&second));
+        let former = entry.former.expect("they are kept").expect("there were some");
+        assert!(Arc::ptr_eq(&former, &first), "those on trial were never accepted");
+    }
+}

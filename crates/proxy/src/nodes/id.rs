@@ -202,3 +202,29 @@ impl<T> IndexMut<NodeId> for PerNode<T> {
         &mut self.0[node.index()]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_something_for_each_node_up_to_the_last_that_was_asked_for() {
+        let mut per_node: PerNode<u8> = PerNode::default();
+        *per_node.get_or_default(NodeId::nth(2)) = 7;
+        assert_eq!(per_node.iter().copied().collect::<Vec<_>>(), [0, 0, 7]);
+        assert_eq!(per_node.push(9), NodeId::nth(3));
+        assert_eq!(per_node.get(NodeId::nth(4)), None);
+        assert_eq!(per_node.get(NodeId::NONE), None);
+        per_node.resize(1);
+        assert_eq!((per_node.len(), per_node[NodeId::nth(0)]), (1, 0));
+    }
+
+    #[test]
+    fn a_node_keeps_its_place_in_the_settings() {
+        let node = NodeId::nth(5);
+        assert_eq!(NodeId::at(node.place()), node);
+        let range = NodeRange::one(node);
+        assert!(range.has(node) && !range.has(NodeId::nth(4)));
+        assert_eq!((range.count(), NodeRange::none().count(), NodeRange::first(3).count()), (1, 0, 3));
+    }
+}

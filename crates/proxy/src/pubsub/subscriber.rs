@@ -52,7 +52,7 @@ pub(crate) struct Subscriber {
 }
 
 impl Subscriber {
-    pub(super) fn new(id: u32) -> Self {
+    pub(crate) fn new(id: u32) -> Self {
         Self {
             id,
             sets: Default::default(),

@@ -106,3 +106,45 @@ impl Large {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::table::LaneTable;
+    use crate::slab::Handle;
+
+    fn lane() -> LaneHandle {
+        Handle { index: LaneTable::<()>::default().next_id(), generation: 3 }
+    }
+
+    #[test]
+    fn a_way_to_a_node_is_made_once_and_kept_with_its_connection() {
+        let node = NodeId::nth(0);
+        let mut large = Large::default();
+        large.note_shared(node, 5);
+        assert!(large.ways[0].uses_shared && large.lanes().next().is_none());
+        large.claim(node, lane(), 7);
+        assert_eq!((large.len(), large.lanes().collect::<Vec<_>>()), (1, vec![lane()]));
+        assert!(large.ways[0].uses_own && !large.ways[0].uses_shared && large.ways[0].at_us == 7);
+        large.note_detour(node);
+        assert!(large.ways[0].uses_shared && large.ways[0].uses_own, "what comes behind a detour waits");
+        large.touch(node, 9);
+        large.touch(NodeId::nth(1), 9);
+        assert_eq!((large.len(), large.ways[0].at_us), (1, 9), "a node without a way gets none");
+        large.settle();
+        assert!(!large.ways[0].uses_shared && !large.ways[0].uses_own);
+    }
+
+    #[test]
+    fn the_connection_of_a_request_in_pieces_is_that_of_its_node() {
+        let [first, second] = [0, 1].map(NodeId::nth);
+        let mut large = Large::default();
+        large.claim(first, lane(), 1);
+        assert_eq!(large.sending_lane(), None);
+        large.begin_sending_to(second, 2);
+        assert_eq!((large.sending_lane(), large.len()), (None, 2));
+        large.begin_sending_to(first, 3);
+        assert_eq!(large.sending_lane(), Some(lane()));
+        assert!(!large.ways[0].uses_own, "nothing was outstanding");
+    }
+}

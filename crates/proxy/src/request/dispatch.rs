@@ -508,3 +508,72 @@ impl Clients {
         Some(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Layers, env_with_node};
+
+    #[test]
+    fn requests_in_one_read_are_done_in_their_order_and_the_rest_is_kept() {
+        let mut layers = Layers::new(env_with_node());
+        let client = layers.env.test_client();
+        assert_eq!(layers.receive(client, b"PING\r\nGET k\r\nNOSUCH\r\nGET\r\nEC"), {
+            "+PING\r\n+GET k\r\n-ERR unknown\r\n-ERR wrong number of arguments for 'get' command\r\n"
+        });
+        assert!(layers.env.test_session(client).input.is_some(), "the beginning of a request is kept");
+        assert_eq!(layers.receive(client, b"HO a\r\n"), "+ECHO a\r\n");
+        assert!(layers.env.test_session(client).input.is_none());
+    }
+
+    #[test]
+    fn what_is_no_request_ends_the_reading() {
+        let mut layers = Layers::new(env_with_node());
+        let client = layers.env.test_client();
+        let output = layers.receive(client, b"PING\r\n*1\r\n:5\r\nPING\r\n");
+        assert!(output.starts_with("+PING\r\n-ERR Protocol error"), "{output}");
+        assert_eq!(output.matches("\r\n").count(), 2, "nothing behind it is done");
+        assert!(layers.env.test_session(client).pause.has(Pause::CLOSING));
+    }
+
+    #[test]
+    fn a_request_that_has_to_wait_is_read_again_with_all_behind_it() {
+        let mut layers = Layers::new(env_with_node());
+        let client = layers.env.test_client();
+        layers.flow = Flow::Again;
+        assert_eq!(layers.receive(client, b"GET a\r\nGET b\r\n"), "");
+        layers.flow = Flow::Next;
+        read_input(&mut layers, client);
+        assert_eq!(layers.env.take_output(client), "+GET a\r\n+GET b\r\n");
+    }
+
+    #[test]
+    fn states_are_asked_in_their_order_up_to_the_one_that_deals_with_it() {
+        let mut layers = Layers::new(env_with_node());
+        let client = layers.env.test_client();
+        let states = [SessionFlags::LARGE, SessionFlags::HOOKED, SessionFlags::HELD];
+        states.into_iter().for_each(|state| layers.env.test_session(client).flags.add(state));
+        let in_order = |owner| {
+            let up_to = SessionFlags::ORDER.iter().position(|state| Some(*state) == owner);
+            let asked = &SessionFlags::ORDER[..up_to.map_or(SessionFlags::ORDER.len(), |place| place + 1)];
+            asked.iter().copied().filter(|state| states.contains(state)).collect::<Vec<_>>()
+        };
+        for (owner, answer) in [(None, "+GET k\r\n"), (Some(SessionFlags::HELD), "-ERR state\r\n")] {
+            layers.owner = owner;
+            assert_eq!(layers.receive(client, b"GET k\r\n"), answer);
+            assert_eq!(std::mem::take(&mut layers.asked), in_order(owner));
+        }
+    }
+
+    #[test]
+    fn a_client_that_leaves_its_replies_is_not_read_on() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert_eq!(env.keep_room(client, Flow::Next), Flow::Next);
+        let soft = env.config.budgets.client_output_soft;
+        env.answer(client, |reply| reply.bulk(&vec![b'x'; soft]));
+        assert_eq!(env.keep_room(client, Flow::Next), Flow::Pause);
+        assert!(env.test_session(client).pause.has(Pause::OUTPUT));
+        assert_eq!(env.keep_room(client, Flow::Stop), Flow::Stop);
+    }
+}

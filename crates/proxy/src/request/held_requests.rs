@@ -114,3 +114,44 @@ impl<E: Execute> Env<E> {
         waits.go_on_waiting(self);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NotedWaits, env_of, env_with_node, roomy_config};
+
+    #[test]
+    fn a_request_for_a_paused_node_waits_and_is_refused_when_its_time_is_over() {
+        let mut config = roomy_config();
+        config.timeouts.pause_us = 100;
+        let mut env = env_of(config, None);
+        let client = env.test_client();
+        let node = [NodeId::nth(0)];
+        assert_eq!(env.hold_for_nodes(client, &node), None);
+        env.lanes.nodes[node[0]].is_paused = true;
+        env.settle_holding(&mut NotedWaits::default());
+        assert_eq!(env.hold_for_nodes(client, &node), Some(Held::Waits));
+        assert_eq!(env.hold_for_nodes(client, &[]), None, "it is for no node that is paused");
+        assert_eq!(env.hold_for_nodes(client, &node), Some(Held::Waits));
+        env.now.mono_us += 101;
+        assert!(env.check_held(), "a client is held");
+        assert!(
+            matches!(env.hold_for_nodes(client, &node), Some(Held::Refused(words)) if words.contains("'n'") || words.contains(" n"))
+        );
+    }
+
+    #[test]
+    fn those_that_waited_go_on_when_the_pause_ends() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        env.is_all_paused = true;
+        let mut waits = NotedWaits::default();
+        env.settle_holding(&mut waits);
+        assert!(env.test_session(client).flags.has(SessionFlags::HELD));
+        assert_eq!(env.hold_for_nodes(client, &[]), Some(Held::Waits));
+        env.is_all_paused = false;
+        env.settle_holding(&mut waits);
+        assert!(!env.test_session(client).flags.has(SessionFlags::HELD) && waits.went_on == 2);
+        assert_eq!(env.clients.resuming.len(), 1);
+    }
+}

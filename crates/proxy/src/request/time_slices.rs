@@ -21,3 +21,21 @@ impl Slices {
         self.clients.is_empty() && self.script.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::session::Pause;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn a_client_whose_slice_is_used_up_goes_on_in_the_next_turn() {
+        let mut env = env_with_node();
+        let [first, gone] = [(), ()].map(|()| env.test_client());
+        [first, gone].into_iter().for_each(|client| env.end_slice(client));
+        assert!(!env.slices.is_empty() && env.test_session(first).pause.has(Pause::SLICE));
+        env.drop_client(gone);
+        env.begin_slices();
+        assert!(env.slices.is_empty() && env.test_session(first).pause.is_none());
+        assert_eq!(env.clients.resuming.iter().collect::<Vec<_>>(), [&first]);
+    }
+}

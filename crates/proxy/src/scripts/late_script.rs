@@ -35,3 +35,36 @@ impl LateScript {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{env_with_engine, request};
+
+    #[test]
+    fn others_are_told_whether_a_script_or_a_function_runs() {
+        for (said, busy) in [
+            ("EVAL s 0", texts::BUSY_SCRIPT),
+            ("EVALSHA h 0", texts::BUSY_SCRIPT),
+            ("FCALL f 0", texts::BUSY_FUNCTION),
+            ("FCALL_RO f 0", texts::BUSY_FUNCTION),
+        ] {
+            let mut env = env_with_engine();
+            let [waits, other] = [(), ()].map(|()| env.test_client());
+            let asker = env.test_asker(waits);
+            let id = env.test_session(waits).id;
+            let late = request(said, |row, args| LateScript {
+                asker,
+                is_wanted: true,
+                id,
+                row,
+                database: 0,
+                args: args.iter().collect(),
+                us: 0,
+            });
+            assert_eq!(late.busy(), busy, "{said}");
+            let handle = |client| env.clients.sessions.handle(client).expect("it is there");
+            assert!(late.is_of(handle(waits)) && !late.is_of(handle(other)));
+        }
+    }
+}

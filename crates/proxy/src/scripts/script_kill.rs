@@ -37,3 +37,26 @@ impl InternalTask for ScriptKill {
         self.handle_reply(TaskReply { step: lost.step, kind: ReplyKind::Error, bytes: lost.error }, clients)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::progress::LostReply;
+    use crate::testing::{env_with_node, request};
+
+    #[test]
+    fn an_order_is_answered_when_the_last_node_has_answered() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        let mut gather = Gather::new();
+        request("SCRIPT KILL", |row, args| gather.begin_all(row, args, 2, 0));
+        let mut kill = ScriptKill { asker: Some(asker), client: asker.session, gather, lanes: Vec::new() };
+        let lost = TaskLoss { step: 1, loss: LostReply::Unsent, error: b"-NOTBUSY none\r\n" };
+        assert_eq!(kill.handle_loss(lost, &mut env.clients), Progress::Waits);
+        assert_eq!(env.take_output(client), "");
+        let reply = TaskReply { step: 0, kind: ReplyKind::Simple, bytes: b"+OK\r\n" };
+        assert_eq!(kill.handle_reply(reply, &mut env.clients), Progress::Through);
+        assert_eq!(env.take_output(client), "+OK\r\n", "one of them was stopped");
+    }
+}

@@ -61,3 +61,27 @@ impl<E: Execute> Env<E> {
         self.close_client(client.index);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn a_client_is_cut_off_once_and_counted_by_the_reason() {
+        let mut env = env_with_node();
+        let [slow, heavy, doomed] = [(), (), ()].map(|()| env.test_client());
+        env.cut_off(slow, DisconnectReason::Output);
+        env.cut_off(slow, DisconnectReason::Output);
+        env.cut_off(heavy, DisconnectReason::Memory);
+        assert_eq!(env.counters.clients_cut_off.value(), 2);
+        assert_eq!(env.counters.clients_cut_off_for_memory.value(), 1);
+        assert_eq!(env.actions.len(), 2, "the loop closes both");
+        let client = env.clients.sessions.handle(doomed).expect("it is there");
+        env.clients.doomed.push(PendingDisconnect { client, why: DisconnectReason::Subscriber, bytes: 1 });
+        env.clients.doomed.push(PendingDisconnect { client, why: DisconnectReason::Subscriber, bytes: 1 });
+        env.cut_off_all_doomed();
+        assert_eq!(env.counters.subscribers_cut_off.value(), 1);
+        assert!(env.clients.sessions.is_empty());
+    }
+}

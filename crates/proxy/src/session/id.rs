@@ -74,3 +74,17 @@ pub(crate) struct Asker {
     pub(crate) session: ClientHandle,
     pub(crate) seq: respool_connection::Seq,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_of_the_loop_leads_back_to_its_client() {
+        for place in [0, 7, 1 << 20] {
+            let client = ClientId::at(place);
+            assert!(!client.conn().is_upstream());
+            assert_eq!((ClientId::of(client.conn()), client.place()), (client, place));
+        }
+    }
+}

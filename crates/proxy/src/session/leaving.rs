@@ -111,3 +111,62 @@ impl Session {
         self.pins.as_ref()?.exec_reply.as_ref()?.departure
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pubsub::subscriber::Subscriber;
+    use crate::scripts::late_script::LateScript;
+    use crate::testing::{env_with_engine, env_with_node, request};
+    use crate::transaction::reply_parts::ExecReply;
+
+    #[test]
+    fn a_place_is_free_when_the_loop_has_closed_it_and_at_once_if_it_was_gone() {
+        let mut env = env_with_node();
+        let [closed, gone] = [(), ()].map(|()| env.test_client());
+        env.close_client(closed);
+        env.drop_client(gone);
+        assert!(env.clients.sessions.is_empty());
+        assert!(matches!(env.actions.pop_front(), Some(Action::Close { conn }) if conn == closed.conn()));
+        assert!(env.actions.is_empty(), "the loop knows that the other has gone");
+        assert_eq!(env.test_client(), gone, "the other place is taken until the loop was told");
+    }
+
+    #[test]
+    fn features_are_told_of_a_client_that_they_knew() {
+        let mut env = env_with_node();
+        let [unknown, subscriber] = [(), ()].map(|()| env.test_client());
+        env.test_session(subscriber).subscriber = Some(Box::new(Subscriber::new(0)));
+        env.close_client(unknown);
+        assert!(env.ended.is_empty());
+        env.finish_client(subscriber);
+        assert!(matches!(env.ended.pop_front(), Some(Ended::Client { subscriber: Some(_), .. })));
+    }
+
+    #[test]
+    fn a_client_in_the_midst_of_its_late_transaction_stays_until_the_time_is_over() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        let id = env.test_session(client).id;
+        env.slices.script = Some(request("EVAL s 0", |row, args| LateScript {
+            asker,
+            is_wanted: true,
+            id,
+            row,
+            database: 0,
+            args: args.iter().collect(),
+            us: 0,
+        }));
+        let reply = ExecReply { parts: Default::default(), restored: None, departure: None, has_taken_time: false };
+        env.test_session(client).pins_mut().exec_reply = Some(reply);
+        env.close_client(client);
+        assert_eq!(env.clients.departure_of(client), Some(Departure::Closing));
+        env.drop_client(client);
+        assert_eq!(env.clients.departure_of(client), Some(Departure::Gone), "it cannot be written any more");
+        assert!(env.slices.script.as_ref().is_some_and(|late| !late.is_wanted));
+        env.drain_until_us = Some(env.now.mono_us);
+        env.drop_client(client);
+        assert!(env.clients.sessions.is_empty());
+    }
+}

@@ -79,3 +79,41 @@ fn depends_on_database(row: &Row, args: Args<'_>) -> bool {
         Lane::Shared | Lane::Admin | Lane::Script | Lane::Blocking | Lane::Dedicated => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{env_with_node, request};
+
+    #[test]
+    fn a_client_that_is_not_what_it_asked_for_gets_nothing_that_depends_on_it() {
+        for (wish, refused, allowed) in [
+            (WantedState::Database, "GET k", "PING"),
+            (WantedState::Database, "SUBSCRIBE c", "UNSUBSCRIBE c"),
+            (WantedState::Database, "WATCH k", "MULTI"),
+            (WantedState::User, "GET k", "AUTH p"),
+            (WantedState::Dialect, "PING", "HELLO 3"),
+        ] {
+            let mut env = env_with_node();
+            let client = env.test_client();
+            env.clients.note_unmet(client, wish);
+            assert!(env.test_session(client).flags.has(SessionFlags::UNMET));
+            assert_eq!(request(allowed, |row, args| env.ask_unmet(client, row, args)), None, "{allowed}");
+            assert_eq!(request(refused, |row, args| env.ask_unmet(client, row, args)), Some(Flow::Next), "{refused}");
+            assert!(env.take_output(client).starts_with('-'), "{refused}");
+            env.clients.note_met(client, &[wish]);
+            assert!(!env.test_session(client).flags.has(SessionFlags::UNMET));
+        }
+    }
+
+    #[test]
+    fn each_wish_is_met_by_itself() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        env.clients.note_unmet(client, WantedState::Database);
+        env.clients.note_unmet(client, WantedState::Dialect);
+        env.clients.note_met(client, &[WantedState::Database, WantedState::User]);
+        assert!(env.test_session(client).flags.has(SessionFlags::UNMET), "the dialect is another still");
+        assert_eq!(env.counters.states_refused.value(), 2);
+    }
+}

@@ -245,3 +245,50 @@ impl Clients {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn clients_go_on_in_the_order_in_which_they_were_halted() {
+        let mut env = env_with_node();
+        let [first, second, third] = [(), (), ()].map(|()| env.test_client());
+        for client in [second, third, first] {
+            env.test_session(client).pause.add(Pause::SLICE);
+            env.clients.note_halted(client);
+        }
+        [first, second, third].into_iter().for_each(|client| env.clients.unpause(client, Pause::SLICE));
+        env.test_session(third).pause.add(Pause::PRESSURE);
+        env.clients.sort_resuming();
+        let order: Vec<_> = std::iter::from_fn(|| env.clients.next_resuming()).collect();
+        assert_eq!(order, [(second, Resumption::Read), (first, Resumption::Read)], "the third may not be read again");
+    }
+
+    #[test]
+    fn a_client_is_read_on_when_the_last_reason_has_gone() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        env.test_session(client).pause.add(Pause::OUTPUT);
+        env.test_session(client).pause.add(Pause::RATE);
+        env.clients.unpause(client, Pause::SLICE);
+        env.clients.unpause(client, Pause::OUTPUT);
+        assert!(env.clients.resuming.is_empty());
+        env.clients.unpause(client, Pause::RATE);
+        env.clients.unpause(client, Pause::RATE);
+        assert_eq!(env.clients.resuming.len(), 1);
+    }
+
+    #[test]
+    fn a_reply_for_a_client_that_has_gone_reaches_no_other_in_its_place() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        env.drop_client(client);
+        assert_eq!(env.test_client(), client, "the place is taken again");
+        env.test_asker(client);
+        env.clients.feed(asker.session, asker.seq, b"+LATE\r\n", true);
+        assert_eq!(env.take_output(client), "");
+    }
+}

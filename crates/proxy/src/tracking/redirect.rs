@@ -33,3 +33,39 @@ impl Clients {
         Some(Redirect { id: search.id, worker: number, session })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::id::ClientNumber;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn the_client_that_is_told_instead_is_found_by_its_number() {
+        let mut env = env_with_node();
+        let [first, second] = [(), ()].map(|()| env.test_client());
+        let number = env.test_session(second).id;
+        let search = RedirectSearch { id: number, wanted: TrackingOptions::default() };
+        let found = env.clients.find_redirect(WorkerId::FIRST, &search).expect("it is at this worker");
+        assert_eq!((found.id, found.session.index), (number, second));
+        let asker = env.test_asker(first);
+        let wanted = env.clients.redirected(asker, &search, Some(found)).expect("tracking begins");
+        assert!(wanted.redirect.is_some_and(|redirect| redirect.id == number));
+        assert_eq!(env.take_output(first), "", "what begins is answered when it has begun");
+    }
+
+    #[test]
+    fn an_unknown_number_is_an_error_if_a_reply_is_wanted() {
+        for (is_reply_wanted, beginning) in [(true, "-ERR"), (false, "")] {
+            let mut env = env_with_node();
+            let client = env.test_client();
+            let wanted = TrackingOptions { is_reply_wanted, ..TrackingOptions::default() };
+            let search = RedirectSearch { id: ClientNumber::new(99), wanted };
+            assert!(env.clients.find_redirect(WorkerId::FIRST, &search).is_none());
+            let asker = env.test_asker(client);
+            assert!(env.clients.redirected(asker, &search, None).is_none());
+            let output = env.take_output(client);
+            assert!(output.starts_with(beginning) && output.is_empty() != is_reply_wanted, "{output}");
+        }
+    }
+}

@@ -82,3 +82,25 @@ impl Subscriptions {
         self.account_subscriptions(env);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{env_with_node, request};
+
+    #[test]
+    fn the_bound_is_the_one_that_was_said_last_and_none_is_none() {
+        let mut env = env_with_node();
+        let told = env.config.subscriptions.tracked_keys_max;
+        assert_eq!(env.shared.tracked_keys_max(&env.config), if told == 0 { usize::MAX } else { told });
+        for (said, bound) in [
+            ("tracking-table-max-keys 7", 7),
+            ("maxmemory 5", 7),
+            ("Tracking-Table-Max-Keys many", 7),
+            ("maxmemory 5 TRACKING-TABLE-MAX-KEYS 9", 9),
+            ("tracking-table-max-keys 0", usize::MAX),
+        ] {
+            request(&format!("CONFIG SET {said}"), |_, args| env.note_tracked_keys_max(args.from(2)));
+            assert_eq!(env.shared.tracked_keys_max(&env.config), bound, "{said}");
+        }
+    }
+}

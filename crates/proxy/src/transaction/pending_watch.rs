@@ -51,3 +51,41 @@ impl InternalTask for PendingWatch {
         self.take(lost.error, clients)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::env_with_node;
+
+    /// What becomes of a WATCH at several nodes that reply this.
+    fn watch(is_wanted: bool, said: &[&str]) -> (Vec<Progress>, String, bool) {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        let mut watch = PendingWatch { asker, is_wanted, awaited: said.len(), error: None, has_watched: true };
+        let progress = said.iter().map(|reply| watch.take(reply.as_bytes(), &mut env.clients)).collect();
+        let has_failed = env.test_session(client).pins.is_some();
+        (progress, env.take_output(client), has_failed)
+    }
+
+    #[test]
+    fn a_client_is_answered_once_all_nodes_watch() {
+        use Progress::{Through, Waits};
+        assert_eq!(watch(true, &["+OK\r\n", "+OK\r\n"]), (vec![Waits, Through], "+OK\r\n".to_owned(), false));
+        assert_eq!(watch(false, &["+OK\r\n"]), (vec![Through], String::new(), false));
+    }
+
+    #[test]
+    fn the_first_refusal_is_the_reply_and_no_exec_may_succeed() {
+        use Progress::{Through, Waits};
+        let (progress, output, has_failed) = watch(true, &["-ERR a\r\n", "-ERR b\r\n"]);
+        assert_eq!((progress, output.as_str(), has_failed), (vec![Waits, Through], "-ERR a\r\n", true));
+    }
+
+    #[test]
+    fn what_no_node_replies_to_watch_is_anothers_reply() {
+        let (progress, output, has_failed) = watch(true, &[":1\r\n", "+OK\r\n"]);
+        assert_eq!((progress[0], has_failed), (Progress::OutOfStep, true));
+        assert!(output.starts_with('-'), "{output}");
+    }
+}

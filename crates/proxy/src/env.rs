@@ -201,3 +201,36 @@ impl<E: Execute> Env<E> {
             && !self.lanes.dialling.has_news())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Pause;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn nothing_comes_up_by_itself() {
+        let mut env = env_with_node();
+        assert!(!env.has_come_up());
+        let client = env.test_client();
+        env.test_session(client).pause.add(Pause::SLICE);
+        env.clients.unpause(client, Pause::SLICE);
+        assert!(env.has_come_up());
+    }
+
+    #[test]
+    fn what_was_read_is_overwritten() {
+        let mut env = env_with_node();
+        (env.read_buffer[0], env.has_read_secret) = (b's', true);
+        env.wipe_reads();
+        assert!(!env.has_read_secret && env.read_buffer.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn a_turn_begins_with_the_time_and_without_what_was_known_before() {
+        let mut env = env_with_node();
+        env.is_patient = Some(true);
+        env.begin_turn(Now { mono_us: 2_000_000, unix_us: 7_000_000 });
+        assert_eq!((env.is_patient, env.engine_now(), env.counters.turns.value()), (None, Millis(7_000), 1));
+    }
+}

@@ -156,3 +156,39 @@ impl WorkerQuery for Query {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::query::Show;
+    use crate::commands::client_query::ClientQuestion;
+
+    #[test]
+    fn questions_about_channels_go_to_workers_with_subscribers_only() {
+        let counters = Counters::default();
+        let about_channels: Query = PubsubQuery::Patterns.into();
+        let about_nodes: Query = AdminQuery::Show(Show::Nodes, 1).into();
+        assert!(!about_channels.concerns(&counters) && about_nodes.concerns(&counters));
+        counters.subscriptions.set(1);
+        assert!(about_channels.concerns(&counters));
+    }
+
+    #[test]
+    fn what_only_changes_something_has_a_small_reply() {
+        let users = ClientQuery { question: ClientQuestion::ClientPause, filter: Default::default() };
+        let list = ClientQuery { question: ClientQuestion::List { request_bytes: 1 }, filter: Default::default() };
+        assert!(!Query::from(users).is_large() && Query::from(list).is_large());
+        assert!(Query::from(PubsubQuery::Patterns).is_large());
+    }
+
+    #[test]
+    fn answers_are_joined_by_their_kind() {
+        let query = Query::from(ClientQuery { question: ClientQuestion::KillSome, filter: Default::default() });
+        let mut all = query.no_answer();
+        for count in [1, 2] {
+            query.join(&mut all, Answer::Clients(ClientAnswer { count, ..ClientAnswer::default() }));
+        }
+        assert!(matches!(&all, Answer::Clients(answer) if answer.count == 3));
+        assert!(all.into_admin().is_none());
+    }
+}

@@ -128,3 +128,52 @@ fn steers(command: ProxyCommand) -> bool {
         | ProxyCommand::ProxyWaitClose => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::testing::{EchoEngine, env_of, env_with_node, request, roomy_config};
+    use respool_command::Command;
+
+    fn ask(env: &mut Env<EchoEngine>, client: ClientId, said: &str) -> Console {
+        request(said, |row, args| match row.command {
+            Command::Proxy(command) => env.console(client, command, row, args),
+            _ => panic!("{said} is not of the console"),
+        })
+    }
+
+    #[test]
+    fn clients_are_killed_by_numbers_alone() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let killed = ask(&mut env, client, "PROXY KILL 3 4");
+        assert!(matches!(killed, Console::Kill(ids) if ids == [3, 4].map(ClientNumber::new)));
+        for said in ["PROXY KILL 3 x", "PROXY KILL 0", "PROXY KILL -1"] {
+            assert!(matches!(ask(&mut env, client, said), Console::Step(Step::Done(Flow::Next))), "{said}");
+            assert!(env.take_output(client).starts_with("-ERR a client's number"), "{said}");
+        }
+    }
+
+    #[test]
+    fn those_that_may_not_steer_may_look() {
+        let mut env = env_of(Config { allows_admin: false, ..roomy_config() }, None);
+        let client = env.test_client();
+        for said in ["PROXY KILL 3", "PROXY PAUSE n", "PROXY RELOAD", "PROXY SUSPEND"] {
+            assert!(matches!(ask(&mut env, client, said), Console::Step(Step::Done(_))), "{said}");
+            assert!(env.take_output(client).starts_with("-"), "{said}");
+        }
+        assert!(!env.shared.standing().paused.contains("n"));
+        let shown = ask(&mut env, client, "PROXY SHOW nodes");
+        assert!(matches!(shown, Console::Step(Step::Ask(AdminQuery::Show(Show::Nodes, _)))));
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_refused_with_what_can() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(matches!(ask(&mut env, client, "PROXY SHOW nosuch"), Console::Step(Step::Done(_))));
+        assert!(env.take_output(client).contains("BIGKEYS, CLIENTS"));
+        assert!(matches!(ask(&mut env, client, "PROXY SHOW nodes x"), Console::Step(Step::Done(_))));
+    }
+}

@@ -221,3 +221,61 @@ fn newest(order: SlowlogOrder, table: &mut Table) {
     table.rows.sort_by_key(age);
     table.truncate(count);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::Protocol;
+
+    fn row(number: u64, figure: u64) -> Line {
+        vec![("client", Cell::Same(number)), ("held_bytes", Cell::Same(figure)), ("idle_s", Cell::Same(number))]
+    }
+
+    fn numbers(table: &Table) -> Vec<u64> {
+        table.rows.iter().map(|row| figure_of(row, "client")).collect()
+    }
+
+    #[test]
+    fn every_thing_that_is_shown_is_found_by_its_name() {
+        for show in Show::ALL {
+            assert_eq!(Show::named(show.name().to_ascii_lowercase().as_bytes()), Some(show));
+        }
+        assert_eq!(Show::named(b"NOSUCH"), None);
+    }
+
+    #[test]
+    fn clients_are_in_the_order_of_their_numbers_or_the_largest_are_shown() {
+        let table = || Table::of(vec![row(3, 5), row(1, 7), row(2, 5)]);
+        let mut all = table();
+        Show::Clients.arrange(&mut all, usize::MAX);
+        assert_eq!(numbers(&all), [1, 2, 3]);
+        let mut some = table();
+        Show::Clients.arrange(&mut some, 2);
+        assert_eq!((numbers(&some), some.left_out), (vec![1, 2], 1), "of two alike, the one that was used last");
+    }
+
+    #[test]
+    fn the_newest_slow_requests_of_all_workers_are_shown() {
+        let query = AdminQuery::Slowlog(SlowlogOrder::Get(2));
+        let mut all = AdminAnswer::default();
+        for unix_us in [5, 9, 7] {
+            query.join(&mut all, AdminAnswer::of_table(Table::of(vec![vec![("unix_us", Cell::Same(unix_us))]])));
+        }
+        let table = query.finish(all);
+        assert_eq!(table.rows.iter().map(|row| figure_of(row, "unix_us")).collect::<Vec<_>>(), [9, 7]);
+    }
+
+    #[test]
+    fn connections_that_all_workers_have_replaced_are_added_up() {
+        let order = |what| AdminQuery::Order(Order { what, nodes: Vec::new(), until: None });
+        let reply = |query: &AdminQuery| {
+            let mut all = AdminAnswer::default();
+            [2, 3].into_iter().for_each(|count| query.join(&mut all, AdminAnswer::of_count(count)));
+            let mut out = Vec::new();
+            query.reply(all, &mut Encoder::new(&mut out, Protocol::Resp2));
+            out
+        };
+        assert_eq!(reply(&order(NodeAction::Reconnect)), b":5\r\n");
+        assert_eq!(reply(&order(NodeAction::Pause)), b"+OK\r\n");
+    }
+}

@@ -138,3 +138,37 @@ fn owed(lane: &Lane) -> usize {
     let waits = matches!(lane.purpose, LaneUse::Push | LaneUse::Listen | LaneUse::Dedicated | LaneUse::Blocking);
     if waits || lane.is_waiting { 0 } else { lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::query::NodeAction;
+    use crate::testing::env_with_node;
+
+    fn order(until: Until) -> AdminQuery {
+        AdminQuery::Order(Order { what: NodeAction::WaitClose, nodes: Vec::new(), until: Some(until) })
+    }
+
+    #[test]
+    fn an_order_with_nothing_outstanding_is_answered_at_once() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        let mut admin = AdminState::default();
+        admin.note_unsettled(&env);
+        admin.reply_to_admin_query(&mut env, asker, &order(Until::Closed), AdminAnswer::default(), 0);
+        assert_eq!((env.take_output(client).as_str(), admin.waits()), ("+OK\r\n", 0));
+        assert_eq!(env.shared.settling.waits.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn an_order_that_a_worker_has_not_carried_out_fails() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        let mut admin = AdminState::default();
+        admin.reply_to_admin_query(&mut env, asker, &order(Until::Closed), AdminAnswer::default(), 1);
+        assert!(env.take_output(client).starts_with('-'));
+        assert_eq!(admin.waits(), 0);
+    }
+}

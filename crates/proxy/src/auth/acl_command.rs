@@ -285,3 +285,35 @@ impl Shared {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, Untracked, env_with_node, request};
+
+    fn set(env: &mut Env<EchoEngine>, client: ClientId, said: &str) -> Option<ClientStep> {
+        request(&format!("CONFIG SET {said}"), |row, args| env.set_user_setting(client, row, args))
+    }
+
+    #[test]
+    fn a_password_is_ours_and_what_is_not_about_users_goes_on() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(set(&mut env, client, "maxmemory 5").is_none());
+        assert!(matches!(set(&mut env, client, "requirepass p"), Some(ClientStep::Ask(_))));
+        assert!(!env.shared.access.users().default_user().needs_no_password());
+        assert!(matches!(set(&mut env, client, "acllog-max-len x"), Some(ClientStep::Done(Flow::Next))));
+        assert!(env.take_output(client).contains("couldn't be parsed into an integer"));
+        assert!(matches!(set(&mut env, client, "requirepass p maxmemory 5"), Some(ClientStep::Done(Flow::Next))));
+        assert!(env.take_output(client).starts_with("-ERR CONFIG SET failed"), "it could not be undone at a node");
+    }
+
+    #[test]
+    fn a_password_that_is_not_needed_is_refused() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert_eq!(request("AUTH p", |_, args| env.auth(&mut Untracked, client, args)), Flow::Next);
+        assert!(env.take_output(client).starts_with("-ERR AUTH"));
+        assert!(env.has_read_secret, "it is a secret all the same");
+    }
+}

@@ -77,3 +77,33 @@ impl Shared {
         refusal
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::session::id::ClientId;
+    use crate::testing::{Untracked, env_of, env_with_node, roomy_config};
+
+    #[test]
+    fn a_client_is_turned_away_with_the_reason() {
+        let mut env = env_of(Config { clients_max: 1, ..roomy_config() }, None);
+        let accepted = env.accept(&mut Untracked, Peer::default()).expect("there is room for one");
+        assert!(!accepted.is_upstream());
+        assert_eq!(env.accept(&mut Untracked, Peer::default()), Err(error_text::TOO_MANY_CLIENTS));
+        env.close_client(ClientId::of(accepted));
+        env.clients.sessions.release(ClientId::of(accepted));
+        assert!(env.accept(&mut Untracked, Peer::default()).is_ok(), "its place is free again");
+        env.drain_until_us = Some(u64::MAX);
+        assert_eq!(env.accept(&mut Untracked, Peer::default()), Err(error_text::DRAINING));
+        assert_eq!((env.counters.clients_accepted.value(), env.counters.clients_refused.value()), (2, 2));
+    }
+
+    #[test]
+    fn a_client_that_comes_during_a_pause_is_held_back() {
+        let mut env = env_with_node();
+        env.is_all_paused = true;
+        let conn = env.accept(&mut Untracked, Peer::default()).expect("it may come");
+        assert!(env.test_session(ClientId::of(conn)).flags.has(SessionFlags::HELD));
+    }
+}

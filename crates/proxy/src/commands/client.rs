@@ -385,3 +385,59 @@ pub(crate) fn help(row: &'static Row, reply: &mut Encoder<'_>) {
     reply.array(lines.len());
     lines.iter().for_each(|line| reply.simple(line));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, env_with_node, request};
+    use respool_command::Command;
+
+    fn ask(env: &mut Env<EchoEngine>, client: ClientId, said: &str) -> ClientStep {
+        request(said, |row, args| match row.command {
+            Command::Connection(command) => env.client_command(client, command, row, args),
+            _ => panic!("{said} is not about clients"),
+        })
+    }
+
+    #[test]
+    fn a_client_knows_and_changes_what_is_its_own() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        for (said, answer) in [
+            ("CLIENT GETNAME", "$-1\r\n"),
+            ("CLIENT SETNAME me", "+OK\r\n"),
+            ("CLIENT GETNAME", "$2\r\nme\r\n"),
+            ("CLIENT ID", ":1\r\n"),
+            ("CLIENT NO-EVICT on", "+OK\r\n"),
+            ("CLIENT GETREDIR", ":-1\r\n"),
+        ] {
+            assert!(matches!(ask(&mut env, client, said), ClientStep::Done(Flow::Next)), "{said}");
+            assert_eq!(env.take_output(client), answer, "{said}");
+        }
+        assert!(env.test_session(client).details.is_no_evict);
+        for said in ["CLIENT NO-EVICT x", "CLIENT NO-TOUCH on", "CLIENT UNBLOCK x"] {
+            assert!(matches!(ask(&mut env, client, said), ClientStep::Done(_)), "{said}");
+            assert!(env.take_output(client).starts_with('-'), "{said}");
+        }
+    }
+
+    #[test]
+    fn names_are_printable_and_short() {
+        assert_eq!(checked_name(b"a-b"), Ok("a-b"));
+        let long = vec![b'x'; CLIENT_NAME_BYTES_MAX + 1];
+        for name in [&b"a b"[..], b"a\n", b"\xc3\xa4", &long] {
+            assert_eq!(checked_name(name), Err(texts::INVALID_CLIENT_NAME));
+        }
+    }
+
+    #[test]
+    fn an_address_means_one_client_and_a_filter_all_that_fit() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let one = ask(&mut env, client, "CLIENT KILL 1.2.3.4:5");
+        assert!(matches!(one, ClientStep::Ask(ref query) if query.question == ClientQuestion::KillOne));
+        let some = ask(&mut env, client, "CLIENT KILL ID 7");
+        assert!(matches!(some, ClientStep::Ask(ref query) if query.question == ClientQuestion::KillSome));
+        assert!(matches!(ask(&mut env, client, "CLIENT KILL ID x"), ClientStep::Done(_)));
+    }
+}

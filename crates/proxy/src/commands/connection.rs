@@ -165,3 +165,50 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, Untracked, env_with_engine, request};
+
+    fn hello(env: &mut Env<EchoEngine>, client: ClientId, said: &str) -> String {
+        let flow = request(said, |_, args| env.hello(&mut Untracked, client, args));
+        assert_eq!(flow, Flow::Next, "{said}");
+        env.take_output(client)
+    }
+
+    #[test]
+    fn hello_changes_the_dialect_and_the_name_or_says_what_is_wrong() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        assert!(hello(&mut env, client, "HELLO").starts_with("*14\r\n$6\r\nserver"));
+        assert!(hello(&mut env, client, "HELLO 3 SETNAME me").starts_with("%7\r\n"));
+        let session = env.test_session(client);
+        assert_eq!((session.protocol, &*session.details.name), (Protocol::Resp3, "me"));
+        for said in ["HELLO 4", "HELLO x", "HELLO 2 NOSUCH", "HELLO 2 SETNAME"] {
+            assert!(hello(&mut env, client, said).starts_with('-'), "{said}");
+            assert_eq!(env.test_session(client).protocol, Protocol::Resp3, "{said}");
+        }
+    }
+
+    #[test]
+    fn another_dialect_waits_for_what_is_owed_in_this_one() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        env.test_asker(client);
+        assert_eq!(request("HELLO 3", |_, args| env.hello(&mut Untracked, client, args)), Flow::Again);
+        assert!(hello(&mut env, client, "HELLO 2").is_empty(), "it is the same, and its reply has its place");
+        assert_eq!(env.test_session(client).protocol, Protocol::Resp2);
+    }
+
+    #[test]
+    fn a_session_that_is_reset_is_as_it_was_when_it_came() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        hello(&mut env, client, "HELLO 3 SETNAME me");
+        env.reset_session(&mut Untracked, client);
+        assert_eq!(env.take_output(client), "+RESET\r\n");
+        let session = env.test_session(client);
+        assert_eq!((session.protocol, session.database, &*session.details.name), (Protocol::Resp2, 0, ""));
+    }
+}

@@ -111,3 +111,24 @@ impl<E: Execute> Env<E> {
         Some(Flow::Next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EchoEngine, env_with_engine, env_with_node, request};
+
+    #[test]
+    fn an_engine_is_there_and_a_node_is_asked() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        let ping = |env: &mut Env<EchoEngine>, said: &str| request(said, |row, args| env.ping(client, row, args));
+        assert_eq!(ping(&mut env, "PING"), Some(Flow::Next));
+        assert_eq!(ping(&mut env, "PING hi"), Some(Flow::Next));
+        assert_eq!(env.take_output(client), "+PONG\r\n$2\r\nhi\r\n");
+        let mut env = env_with_node();
+        assert_eq!(env.test_client(), client);
+        assert_eq!(ping(&mut env, "PING"), None, "nothing was heard of the node yet");
+        env.lanes.nodes[NodeId::nth(0)].is_paused = true;
+        assert_eq!(ping(&mut env, "PING"), Some(Flow::Next), "a pause is no reason to take us for dead");
+    }
+}

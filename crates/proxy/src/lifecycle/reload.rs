@@ -133,3 +133,39 @@ fn has_other_places(old: &Config, new: &Config) -> bool {
         || !is_alike(&old.topology, &new.topology)
         || is_routed[1] && !are_alike(old.routes.pools(), new.routes.pools())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{env_with_node, roomy_config};
+
+    #[test]
+    fn the_same_settings_change_no_way() {
+        let env = env_with_node();
+        let change = env.change_to(&env.config);
+        assert!(!change.has_other_channels && !change.has_other_routes && !change.has_other_ways);
+    }
+
+    #[test]
+    fn another_number_of_nodes_changes_the_way_of_keys() {
+        let env = env_with_node();
+        let nodes = ["n", "m"].map(respool_route::Node::new).to_vec();
+        let topology = Arc::new(Topology::new(respool_route::Scheme::default(), nodes).expect("two nodes"));
+        let config = Config { topology, ..roomy_config() };
+        let change = env.change_to(&config);
+        assert!(change.has_other_routes && change.has_other_ways);
+    }
+
+    #[test]
+    fn only_a_client_that_is_owed_something_waits_after_a_reload() {
+        let mut env = env_with_node();
+        let [settled, owed] = [(), ()].map(|()| env.test_client());
+        let asker = env.test_asker(owed);
+        env.mark_overtaken();
+        assert!(!env.test_session(settled).flags.has(SessionFlags::OVERTAKEN));
+        assert_eq!(env.settle_reload(owed), Some(Flow::Again));
+        env.clients.feed(asker.session, asker.seq, b"+OK\r\n", true);
+        assert_eq!(env.settle_reload(owed), None);
+        assert!(!env.test_session(owed).flags.has(SessionFlags::OVERTAKEN));
+    }
+}

@@ -170,3 +170,38 @@ impl Config {
         (self.timeouts.response_us / CRON_SHARE).clamp(CRON_US_MIN, CRON_BUSY_US_MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{env_of, env_with_node, roomy_config};
+
+    #[test]
+    fn idle_clients_go_unless_they_are_owed_something() {
+        let mut config = roomy_config();
+        config.timeouts.client_idle_us = 100;
+        let mut env = env_of(config, None);
+        let [idle, owed] = [(), ()].map(|()| env.test_client());
+        env.test_asker(owed);
+        env.now.mono_us += 100;
+        env.check_clients();
+        assert_eq!(env.clients.sessions.len(), 2, "their time is not over");
+        env.now.mono_us += 1;
+        env.check_clients();
+        assert!(env.clients.sessions.at(idle).is_none() && env.clients.sessions.at(owed).is_some());
+    }
+
+    #[test]
+    fn timers_run_often_while_anything_is_outstanding() {
+        let mut env = env_with_node();
+        env.is_busy = true;
+        env.plan_cron();
+        let busy_us = env.cron_at_us - env.now.mono_us;
+        env.is_busy = false;
+        env.plan_cron();
+        assert!(busy_us < env.cron_at_us - env.now.mono_us && env.is_cron_slow);
+        assert_eq!(env.next_due_us(), env.cron_at_us);
+        let client = env.test_client();
+        env.end_slice(client);
+        assert_eq!(env.next_due_us(), env.now.mono_us, "a slice goes on at once");
+    }
+}

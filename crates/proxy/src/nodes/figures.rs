@@ -66,3 +66,25 @@ impl<E: Execute> Env<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{env_of, env_with_node, roomy_config};
+
+    #[test]
+    fn nodes_are_dialled_ahead_by_the_first_worker_if_that_is_wanted() {
+        for (dials_ahead, drains, is_dialled) in [(true, false, true), (false, false, false), (true, true, false)] {
+            let mut env = env_of(Config { dials_ahead, ..roomy_config() }, None);
+            env.drain_until_us = drains.then_some(u64::MAX);
+            env.dial_ahead();
+            assert_eq!(env.lanes.all.iter().any(|lane| lane.wants_dial), is_dialled, "{dials_ahead} {drains}");
+        }
+    }
+
+    #[test]
+    fn figures_are_written_down_for_the_other_workers() {
+        let env = env_with_node();
+        assert_eq!(figures_of_all(&env.config, &env.lanes, &env.shared, WorkerId::FIRST).len(), 1);
+    }
+}

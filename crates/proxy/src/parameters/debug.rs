@@ -96,3 +96,34 @@ impl<E: Execute> Env<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::testing::{EchoEngine, env_of, env_with_node, roomy_config};
+
+    #[test]
+    fn debug_is_refused_where_no_parameter_allows_it() {
+        for (trusts_clients, is_done) in [(false, true), (true, false)] {
+            let config = Config { nodes: Vec::new(), trusts_clients, ..roomy_config() };
+            let mut env = env_of(config, Some(EchoEngine::default()));
+            let client = env.test_client();
+            let args: ArgsBuf = ["DEBUG", "SLEEP", "0"].iter().collect();
+            let row = respool_command::resolve(args.as_args()).expect("a known command");
+            assert_eq!(env.refuses_debug(client, row), is_done);
+            let step = env.own_debug(client, row, &Request::made(args.as_args()));
+            assert_eq!(matches!(step, AdminStep::Done(Flow::Next)), is_done, "{step:?}");
+            assert_eq!(matches!(step, AdminStep::Debug), !is_done, "{step:?}");
+            assert_eq!(env.take_output(client).starts_with('-'), is_done);
+        }
+    }
+
+    #[test]
+    fn debug_of_a_node_is_no_business_of_ours() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let row = respool_command::lookup(b"DEBUG").expect("a known command");
+        assert!(!env.refuses_debug(client, row));
+    }
+}

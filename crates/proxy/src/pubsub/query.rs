@@ -157,3 +157,64 @@ impl InternalTask for Publishing {
 
 /// What becomes of a request about subscriptions.
 pub(crate) type PubsubStep = Step<PubsubQuery>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{env_with_node, request};
+    use respool_command::Command;
+    use respool_wire::Protocol;
+
+    fn read(said: &str) -> Result<Option<PubsubQuery>, Vec<u8>> {
+        request(said, |row, args| match row.command {
+            Command::Pubsub(command) => PubsubQuery::read(command, row, args, Scope::default),
+            _ => panic!("{said} is not about channels"),
+        })
+    }
+
+    /// The reply to a question that two workers have answered with these counts.
+    fn joint(said: &str, counts: [&[i64]; 2]) -> String {
+        let query = read(said).expect("it is right").expect("it asks");
+        let mut all = PubsubAnswer::default();
+        counts.iter().for_each(|counts| all.join(PubsubAnswer { counts: counts.to_vec(), ..PubsubAnswer::default() }));
+        let mut out = Vec::new();
+        query.reply(&all, &mut Encoder::new(&mut out, Protocol::Resp2));
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn answers_of_workers_are_added_up() {
+        assert_eq!(joint("PUBLISH c m", [&[2], &[3]]), ":5\r\n");
+        assert_eq!(joint("PUBSUB NUMSUB a b", [&[1, 0], &[1]]), "*4\r\n$1\r\na\r\n:2\r\n$1\r\nb\r\n:0\r\n");
+        assert_eq!(joint("PUBSUB NUMSUB a", [&[], &[]]), "*2\r\n$1\r\na\r\n:0\r\n", "no worker has answered");
+    }
+
+    #[test]
+    fn a_channel_that_several_workers_know_is_named_once() {
+        let answer = |name: &str| PubsubAnswer { names: [name.as_bytes().into()].into(), ..PubsubAnswer::default() };
+        let mut all = answer("c");
+        all.join(answer("c"));
+        all.join(answer("d"));
+        assert_eq!((all.names.len(), all.bytes()), (2, 2));
+    }
+
+    #[test]
+    fn a_request_with_too_many_patterns_is_refused_and_one_for_help_asks_nothing() {
+        assert!(read("PUBSUB CHANNELS a b").is_err());
+        assert!(matches!(read("PUBSUB HELP"), Ok(None)));
+        assert!(matches!(read("PUBSUB CHANNELS n*"), Ok(Some(PubsubQuery::Names { pattern: Some(_), .. }))));
+    }
+
+    #[test]
+    fn a_node_that_counts_nothing_is_answered_with_its_own_words() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let asker = env.test_asker(client);
+        let node = NodeId::nth(0);
+        let mut publishing = Publishing { asker, kind: Kind::Channel, channel: b"c"[..].into(), node, count: None };
+        let reply = TaskReply { step: 0, kind: ReplyKind::Error, bytes: b"-ERR no\r\n" };
+        assert_eq!(publishing.handle_reply(reply, &mut env.clients), Progress::Through);
+        assert_eq!(env.take_output(client), "-ERR no\r\n");
+        assert!(publishing.question(&env.config).is_none());
+    }
+}

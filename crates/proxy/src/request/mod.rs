@@ -42,3 +42,19 @@ impl Target {
         (home != self.node).then_some(home)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_goes_as_the_node_knows_its_keys_and_for_the_node_that_has_them() {
+        let said: ArgsBuf = ["GET", "k"].iter().collect();
+        let place = Place { route: 0, node: NodeId::nth(1).place() };
+        let mut target = Target { node: NodeId::nth(1), renamed: None, place };
+        assert_eq!((target.args(said.as_args()).at(1), target.stands_for()), (&b"k"[..], None));
+        target.renamed = Some(["GET", "p:k"].iter().collect());
+        target.node = NodeId::nth(0);
+        assert_eq!((target.args(said.as_args()).at(1), target.stands_for()), (&b"p:k"[..], Some(NodeId::nth(1))));
+    }
+}

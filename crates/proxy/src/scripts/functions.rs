@@ -146,3 +146,41 @@ impl Functions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NotedWaits, env_with_node, request};
+
+    fn listing(epoch: u64, names: &[&str]) -> Listing {
+        let readonly = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Listing { node: NodeId::nth(0), epoch, readonly }
+    }
+
+    #[test]
+    fn only_what_was_asked_in_this_pause_is_heard() {
+        let mut env = env_with_node();
+        let (mut functions, mut waits) = (Functions::default(), NotedWaits::default());
+        functions.forget();
+        functions.handle_reply(&mut env, &mut waits, listing(0, &["f"]));
+        assert!(functions.by_node.is_empty() && waits.went_on == 0);
+        functions.handle_reply(&mut env, &mut waits, listing(1, &[]));
+        assert!(functions.by_node.len() == 1 && waits.went_on == 0, "none can go on");
+        functions.handle_reply(&mut env, &mut waits, listing(1, &["f"]));
+        assert_eq!(waits.went_on, 1);
+    }
+
+    #[test]
+    fn a_function_that_changes_nothing_is_called_as_such() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let mut functions = Functions::default();
+        functions.by_node.insert(NodeId::nth(0), Some(listing(0, &["f"]).readonly));
+        let mut call = |said: &str| request(said, |row, args| functions.handle_request(&mut env, client, row, args));
+        let PausedCall::Runs(args) = call("FCALL F 1 k") else { panic!("it changes nothing") };
+        assert_eq!(args.as_args().iter().collect::<Vec<_>>(), [&b"FCALL_RO"[..], b"F", b"1", b"k"]);
+        assert!(matches!(call("FCALL g 1 k"), PausedCall::Held(Flow::Again)));
+        assert!(matches!(call("SET k v"), PausedCall::Held(Flow::Again)));
+        assert!(env.test_session(client).pause.has(crate::session::Pause::HELD));
+    }
+}

@@ -116,3 +116,43 @@ impl Clients {
         self.sessions.at(index).is_none_or(|session| session.pause.has(Pause::CLOSING))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn room_is_there_only_behind_a_request_that_waits() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(env.test_session(client).room_ahead().is_none(), "it is read as any other");
+        env.test_session(client).pause.add(Pause::HELD);
+        assert!(env.test_session(client).room_ahead().is_some());
+        env.test_session(client).pause.add(Pause::OUTPUT);
+        assert!(env.test_session(client).room_ahead().is_none());
+    }
+
+    #[test]
+    fn a_client_that_nothing_reaches_is_closed_if_it_would_have_to_wait() {
+        let mut env = env_with_node();
+        let [waits, reads] = [(), ()].map(|()| env.test_client());
+        env.test_session(waits).pause.add(Pause::HELD);
+        [waits, reads].into_iter().for_each(|client| env.note_gone(client));
+        assert!(env.clients.sessions.at(waits).is_none());
+        assert!(env.test_session(reads).details.has_gone, "what it has sent is read to its end");
+        assert!(!env.may_wait(reads));
+        assert!(env.clients.sessions.is_empty());
+    }
+
+    #[test]
+    fn the_rest_of_a_client_is_dropped_once_and_it_leaves() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(!env.clients.is_leaving(client));
+        assert!(env.end_input(client));
+        assert!(env.clients.is_leaving(client));
+        env.drop_client(client);
+        assert!(!env.end_input(client) && env.clients.is_leaving(client));
+    }
+}

@@ -51,3 +51,27 @@ impl<E: Execute> Env<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pubsub::subscriber::Subscriber;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn features_hear_of_a_client_only_if_they_hold_something_of_it() {
+        let mut env = env_with_node();
+        let [plain, listens] = [(), ()].map(|()| env.test_client());
+        for client in [plain, listens] {
+            let handle = env.clients.sessions.handle(client).expect("it is there");
+            let mut session = env.clients.sessions.retire(client).expect("it is there");
+            if client == listens {
+                session.subscriber = Some(Box::new(Subscriber::new(3)));
+            }
+            env.forget_states(handle, &mut session);
+            assert!(session.subscriber.is_none());
+        }
+        let ended: Vec<Ended> = env.ended.into();
+        assert!(matches!(&ended[..], [Ended::Client { client, subscriber: Some(_), .. }] if client.index == listens));
+    }
+}

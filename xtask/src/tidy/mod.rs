@@ -12,6 +12,7 @@ mod hazards;
 mod ids;
 mod pages;
 mod purity;
+mod shape;
 mod text;
 mod words;
 
@@ -19,8 +20,9 @@ use clap::Args;
 
 use crate::{Outcome, codegen};
 
-/// Check what no compiler checks: edges between crates, how many the client library brings, purity, uses of the wall clock, lengths of files and folders, words, circles of
-/// imports, ids without a type, leftovers, dead links, tests that are named and not there, stale generated files
+/// Check what no compiler checks: edges between crates, how many the client library brings, purity, uses of the wall clock, lengths of
+/// files and folders, words, circles of imports, the shape of the proxy, ids without a type, leftovers, dead links, tests that are named and
+/// not there, stale generated files
 #[derive(Args)]
 pub(crate) struct Options {}
 
@@ -34,6 +36,7 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         ("words of comments and pages", words::check()),
         ("folders of the proxy", folders::check()),
         ("circles of imports", circles::check()),
+        ("shape of the proxy", shape::check()),
         ("ids of clients, lanes, nodes and workers", ids::check()),
         ("links and sources that pages name", pages::check()),
         ("tests that docs/testing.md names", hazards::check()),
@@ -46,6 +49,7 @@ pub(crate) fn run(_options: &Options) -> Outcome {
         complaints += found.len();
     }
     println!("largest circles of imports, in files: {}", circles::figures());
+    println!("shape of the proxy: {}", shape::figures());
     if complaints > 0 { Err(format!("{complaints} complaints").into()) } else { Ok("nothing to complain about".into()) }
 }
 

@@ -1,0 +1,191 @@
+//! The shape of the proxy's inside, in figures: how much of it is `Worker`, how many of its files have unit tests, how much code there is.
+//!
+//! Each figure has a bound that is only ever moved towards what is wanted. So a change that gives the worker what a feature should
+//! do, or brings a file without a test, is seen when it is made.
+
+use std::fs;
+use std::path::Path;
+
+use super::text::{lines_of_code, rust_files};
+use crate::command;
+
+const PROXY: &str = "crates/proxy/src";
+const NET: &str = "crates/net/src";
+/// The folder of what unit tests share.
+const SUPPORT: &str = "testing";
+
+/// Lines of all `impl` blocks of the worker, those of its traits among them.
+const WORKER_LINES_MAX: usize = 1_000;
+/// Its fields: the environment, and one for each feature.
+const WORKER_FIELDS_MAX: usize = 16;
+/// Lines of the `impl` blocks of the environment, whose methods reach every part of it.
+const ENV_LINES_MAX: usize = 8_184;
+/// Files with functions that have unit tests, in percent.
+const TESTED_PERCENT_MIN: usize = 60;
+/// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500.
+const CODE_LINES_MAX: usize = 33_730;
+
+/// What is counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Shape {
+    worker_lines: usize,
+    worker_fields: usize,
+    env_lines: usize,
+    /// Files with functions, and how many of them have unit tests.
+    files: usize,
+    tested: usize,
+    code_lines: usize,
+}
+
+pub(super) fn check() -> Vec<String> {
+    complaints_about(&shape())
+}
+
+/// What is counted, in words.
+pub(super) fn figures() -> String {
+    let Shape { worker_lines, worker_fields, env_lines, files, tested, code_lines } = shape();
+    format!(
+        "impl Worker {worker_lines} lines, {worker_fields} fields; impl Env {env_lines} lines; \
+         {tested} of {files} files with functions have tests ({} %); proxy and net {code_lines} lines of code",
+        percent(tested, files)
+    )
+}
+
+fn complaints_about(shape: &Shape) -> Vec<String> {
+    let at_most = [
+        ("lines of impl Worker", shape.worker_lines, WORKER_LINES_MAX),
+        ("fields of Worker", shape.worker_fields, WORKER_FIELDS_MAX),
+        ("lines of impl Env", shape.env_lines, ENV_LINES_MAX),
+        ("lines of code of proxy and net", shape.code_lines, CODE_LINES_MAX),
+    ];
+    let too_many = at_most.into_iter().filter(|(_, count, max)| count > max);
+    let mut complaints: Vec<String> =
+        too_many.map(|(what, count, max)| format!("{count} {what}, more than {max}")).collect();
+    let tested = percent(shape.tested, shape.files);
+    if tested < TESTED_PERCENT_MIN {
+        complaints.push(format!("{tested} % of the proxy's files have tests, less than {TESTED_PERCENT_MIN}"));
+    }
+    complaints
+}
+
+fn percent(part: usize, all: usize) -> usize {
+    part * 100 / all.max(1)
+}
+
+fn shape() -> Shape {
+    let mut shape = Shape::default();
+    let files =
+        rust_files(&command::root().join(PROXY)).into_iter().filter(|file| !file.iter().any(|part| part == SUPPORT));
+    for file in files {
+        shape.add(&fs::read_to_string(&file).unwrap_or_default(), is_tested_beside(&file));
+    }
+    for file in rust_files(&command::root().join(NET)) {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        shape.code_lines += code_lines(&text);
+    }
+    shape
+}
+
+/// Whether the folder of a file has a `tests.rs`, which tests its machine as a whole.
+fn is_tested_beside(file: &Path) -> bool {
+    file.with_file_name("tests.rs").exists()
+}
+
+impl Shape {
+    /// Adds a file of the proxy.
+    fn add(&mut self, text: &str, is_tested_beside: bool) {
+        if is_of_tests(text) {
+            return;
+        }
+        self.worker_lines += lines_of_impls(text, "Worker<");
+        self.env_lines += lines_of_impls(text, "Env<");
+        self.worker_fields += fields_of(text, "pub struct Worker<");
+        self.code_lines += code_lines(text);
+        if lines_of_code(text).any(|(_, line)| line.split_whitespace().any(|word| word == "fn")) {
+            self.files += 1;
+            self.tested += usize::from(is_tested_beside || text.contains("#[cfg(test)]"));
+        }
+    }
+}
+
+/// A file of tests alone imports what it tests as a whole.
+fn is_of_tests(text: &str) -> bool {
+    text.lines().any(|line| line == "#[test]")
+}
+
+fn code_lines(text: &str) -> usize {
+    lines_of_code(text).filter(|(_, line)| !line.trim().is_empty()).count()
+}
+
+/// Lines from `impl` to the closing brace of all blocks for a type, whether or not they are of a trait.
+fn lines_of_impls(text: &str, of: &str) -> usize {
+    let mut lines = 0;
+    let mut is_inside = false;
+    for line in text.lines() {
+        let named = || line.trim_end().trim_end_matches(['{', ' ']).rsplit(' ').next().unwrap_or_default();
+        is_inside |= line.starts_with("impl") && named().starts_with(of);
+        lines += usize::from(is_inside);
+        is_inside &= line != "}";
+    }
+    lines
+}
+
+/// Fields of the struct that begins with these words.
+fn fields_of(text: &str, beginning: &str) -> usize {
+    let body = text.lines().skip_while(|line| !line.starts_with(beginning)).skip(1);
+    let body = body.take_while(|line| *line != "}").map(str::trim_start);
+    body.filter(|line| !line.starts_with("//") && line.contains(": ")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_proxy_keeps_its_shape() {
+        assert_eq!(check(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn blocks_of_the_worker_are_counted_with_those_of_traits() {
+        let text = "//! A worker.\n\
+            pub struct Worker<E> {\n    /// It is: not a field.\n    pub(crate) env: Env<E>,\n    own: usize,\n}\n\
+            impl<E: Execute> Worker<E> {\n    fn run(&self) {\n    }\n}\n\
+            impl<E: Execute> Machine for Worker<E> {\n}\n\
+            impl<E> Env<E> {\n}\n\
+            impl Holds<Worker<()>> for Other {\n}\n";
+        let mut shape = Shape::default();
+        shape.add(text, false);
+        let expected = Shape { worker_lines: 6, worker_fields: 2, env_lines: 2, files: 1, tested: 0, code_lines: 14 };
+        assert_eq!(shape, expected);
+    }
+
+    #[test]
+    fn files_without_functions_need_no_test() {
+        let mut shape = Shape::default();
+        shape.add("//! Ends.\npub(crate) enum Ended {\n}\n", false);
+        assert_eq!((shape.files, shape.tested), (0, 0));
+        shape.add("fn f() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn f() {}\n}\n", false);
+        shape.add("fn f() {}\n", true);
+        shape.add("fn f() {}\n", false);
+        assert_eq!((shape.files, shape.tested), (3, 2));
+        shape.add("use super::*;\n#[test]\nfn f() {}\n", false);
+        assert_eq!(shape.files, 3, "it is a test itself");
+    }
+
+    #[test]
+    fn every_bound_is_minded() {
+        let good = Shape { files: 100, tested: TESTED_PERCENT_MIN, ..Shape::default() };
+        assert_eq!(complaints_about(&good), Vec::<String>::new());
+        let large = usize::MAX;
+        let bad = Shape {
+            worker_lines: large,
+            worker_fields: large,
+            env_lines: large,
+            files: 100,
+            tested: TESTED_PERCENT_MIN - 1,
+            code_lines: large,
+        };
+        assert_eq!(complaints_about(&bad).len(), 5);
+    }
+}

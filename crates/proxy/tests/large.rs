@@ -182,7 +182,7 @@ impl World {
                 _ => {}
             }
         }
-        // While too much memory is held no client is let in.
+        // While too much memory is held no client is accepted.
         if self.clients.len() < CLIENTS
             && let Ok(conn) = self.worker.handle_accept(Peer::default())
         {

@@ -2,14 +2,10 @@
 
 mod peer;
 
-use peer::{config, on_both_faces, server};
-use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reply, cmd};
-use respool_connection::ReconnectTerms;
+use peer::{Peer, config, on_both_faces, server};
+use respool_client::{Client, ErrorKind, Outcome, Overload, Reply, cmd};
 use respool_testkit::{ClosedPort, Rng};
-use respool_wire::{RequestDecoder, RequestLimits, Step, Strictness};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;

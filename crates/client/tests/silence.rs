@@ -81,7 +81,7 @@ fn a_server_that_takes_a_request_slowly_is_not_taken_for_silent() {
         let mut taken = 0;
         // 32 MiB are more than the kernel holds. They take longer than the silence that is let pass.
         while taken < VALUE {
-            thread::sleep(Duration::from_millis(4));
+            thread::sleep(Duration::from_millis(15));
             match peer.socket.read(&mut buffer) {
                 Ok(0) | Err(_) => return,
                 Ok(bytes) => {
@@ -98,7 +98,7 @@ fn a_server_that_takes_a_request_slowly_is_not_taken_for_silent() {
             };
         }
     });
-    let (limit, silence) = (Duration::from_millis(20), Duration::from_millis(500));
+    let (limit, silence) = (Duration::from_millis(20), Duration::from_secs(3));
     let config = config(&address).large(None).silence(Some(silence));
     let client = Client::with_config(config);
     let is_set = AtomicBool::new(false);
@@ -114,7 +114,7 @@ fn a_server_that_takes_a_request_slowly_is_not_taken_for_silent() {
             let reply = client.call::<String>(cmd("GET").key("other")).deadline(limit).wait();
             late += usize::from(reply.is_err_and(|error| error.outcome() == Outcome::MaybeExecuted));
         }
-        assert!(late > 25, "{late} were late: no call has waited for as long as the silence that is let pass");
+        assert!(late > 30, "{late} were late: no call has waited for as long as the silence that is let pass");
     });
     assert_eq!(client.stats().connections, 1);
 }

@@ -175,6 +175,8 @@ local function world(own)
         if raw_type(value) == 'table' then value = protect(value) end
         globals[name] = value
     end
+    -- Valkey's name for it.
+    globals.server = globals.redis
     globals._G = protect(globals)
     is_globals[globals._G] = true
     return globals, raw_setmetatable({}, { __index = globals, __newindex = refuse })
@@ -228,7 +230,8 @@ local runs = {
 -- A library is loaded in a world that has nothing but a smaller `redis`; its functions then run in the whole one.
 local of_functions, function_world = world({ redis = engine.redis, __redis__err__handler = handle })
 local meta_of_functions = raw_getmetatable(function_world)
-local of_load = raw_setmetatable({ redis = protect(raw_setmetatable(engine.library, { __index = absent })) }, { __index = absent })
+local in_library = protect(raw_setmetatable(engine.library, { __index = absent }))
+local of_load = raw_setmetatable({ redis = in_library, server = in_library }, { __index = absent })
 
 local function load_library(f)
     meta_of_functions.__index = of_load

@@ -102,6 +102,23 @@ fn bytes_that_are_no_text_are_told_as_in_redis() {
     }
 }
 
+/// Scripts that are written for Valkey say `server`.
+#[test]
+fn the_table_has_the_name_that_valkey_gives_it() {
+    let mut subject = Subject::new(Protocol::Resp2);
+    let mut ask = |line: &[&str]| String::from_utf8_lossy(&subject.command(&words(line))).into_owned();
+    let script =
+        "server.call('SET', KEYS[1], 'v') return {server == redis, server.sha1hex(''), redis.call('GET', KEYS[1])}";
+    assert_eq!(
+        ask(&["EVAL", script, "1", "k"]),
+        "*3\r\n:1\r\n$40\r\nda39a3ee5e6b4b0d3255bfef95601890afd80709\r\n$1\r\nv\r\n"
+    );
+    let library = "#!lua name=l\nserver.register_function('f', function() return server.call('PING') end)";
+    assert_eq!(ask(&["FUNCTION", "LOAD", library]), "$1\r\nl\r\n");
+    assert_eq!(ask(&["FCALL", "f", "0"]), "+PONG\r\n");
+    assert!(ask(&["EVAL", "server.call = nil", "0"]).contains("Attempt to modify a readonly table"));
+}
+
 #[test]
 fn keys_and_arguments_are_told_apart_as_in_redis() {
     for protocol in [Protocol::Resp2, Protocol::Resp3] {

@@ -94,9 +94,9 @@ impl Expectations {
         Self::load(if cluster_mode { "tcl-cluster-mode.tsv" } else { "tcl-one-node.tsv" })
     }
 
-    /// Those that hold for the embedded server in external mode.
-    pub(super) fn of_embedded() -> io::Result<Expectations> {
-        Self::load("tcl-embedded-fails.tsv")
+    /// Those that hold for the embedded server in external or internal mode.
+    pub(super) fn of_embedded(is_internal: bool) -> io::Result<Expectations> {
+        Self::load(if is_internal { "tcl-embedded-internal-fails.tsv" } else { "tcl-embedded-fails.tsv" })
     }
 
     fn load(file: &str) -> io::Result<Expectations> {
@@ -162,7 +162,8 @@ mod tests {
         for (cluster_mode, expectations) in [
             (false, Expectations::of_respool(false)),
             (true, Expectations::of_respool(true)),
-            (false, Expectations::of_embedded()),
+            (false, Expectations::of_embedded(false)),
+            (false, Expectations::of_embedded(true)),
         ] {
             let (counts, expectations) = (Counts::load(cluster_mode).unwrap(), expectations.unwrap());
             for Expectation { unit, test, .. } in &expectations.0 {

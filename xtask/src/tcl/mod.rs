@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let counts = Counts::load(options.cluster_mode)?;
     let expectations = match options {
         Options { through_proxy: true, .. } => Expectations::of_respool(options.cluster_mode)?,
-        Options { embedded: true, internal: false, suite: source::Suite::Redis, .. } => Expectations::of_embedded()?,
+        Options { embedded: true, suite: source::Suite::Redis, internal, .. } => Expectations::of_embedded(*internal)?,
         _ => Expectations::none(),
     };
     if options.list {

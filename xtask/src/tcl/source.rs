@@ -104,11 +104,13 @@ pub(super) fn with_server(suite: Suite, source: &Path, program: &Path) -> io::Re
     let tree = command::target_directory()?.join("suites").join(format!("{}-by-respool", suite.package()));
     let programs = tree.join("src");
     fs::create_dir_all(&programs)?;
-    // The suite writes beside its tests, and is told where they are by its working directory.
+    // The suite is told where its tests are by its working directory.
     for entry in fs::read_dir(source)? {
         let entry = entry?;
         let link = tree.join(entry.file_name());
-        if link.file_name() != programs.file_name() && fs::symlink_metadata(&link).is_err() {
+        if entry.file_name() == "tests" {
+            copy_tests(&entry.path(), &link)?;
+        } else if link.file_name() != programs.file_name() && fs::symlink_metadata(&link).is_err() {
             std::os::unix::fs::symlink(entry.path(), link)?;
         }
     }
@@ -121,6 +123,56 @@ pub(super) fn with_server(suite: Suite, source: &Path, program: &Path) -> io::Re
         std::os::unix::fs::symlink(own, link)?;
     }
     Ok(tree)
+}
+
+/// What servers of the suite are given that `respool server` does not start with: there is no such thing here. A unit would end with its
+/// first server that does not start, so the tests of these have a tag by which they are left out.
+const NOT_HERE: [(&str, &str); 5] = [
+    ("appendonly yes", "needs:save"),
+    ("appendonly {yes}", "needs:save"),
+    ("cluster-enabled yes", "needs:cluster"),
+    ("rename-command", "needs:rename"),
+    ("lua-enable-deprecated-api", "needs:deprecated"),
+];
+
+/// A line of a test with that tag, if it begins a server that needs one.
+fn tagged(line: &str) -> String {
+    let needed =
+        NOT_HERE.iter().find(|(given, _)| line.trim_start().starts_with("start_server ") && line.contains(given));
+    match needed {
+        Some((_, tag)) if line.contains("tags {") => line.replacen("tags {", &format!("tags {{{tag} "), 1),
+        Some((_, tag)) => line.replacen("start_server {", &format!("start_server {{tags {{{tag}}} "), 1),
+        None => line.to_owned(),
+    }
+}
+
+/// Copies the tests, with tags on what cannot run here.
+fn copy_tests(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(to).is_ok_and(|known| known.is_symlink()) {
+        fs::remove_file(to)?;
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            // What earlier runs have left.
+            if entry.file_name() != "tmp" {
+                copy_tests(&entry.path(), &target)?;
+            }
+        } else if entry.path().extension().is_some_and(|kind| kind == "tcl") {
+            // Some tests have bytes that are no text.
+            let bytes = fs::read(entry.path())?;
+            let text = match String::from_utf8(bytes) {
+                Ok(text) => text.split('\n').map(tagged).collect::<Vec<_>>().join("\n").into_bytes(),
+                Err(error) => error.into_bytes(),
+            };
+            fs::write(target, text)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    fs::create_dir_all(to.join("tmp"))
 }
 
 fn is_suite(source: &Path) -> bool {
@@ -190,4 +242,31 @@ fn link_programs(suite: Suite, source: &Path) -> io::Result<()> {
         std::os::unix::fs::symlink(path, link)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_cannot_start_here_are_tagged() {
+        for (line, expected) in [
+            (
+                "    start_server {overrides {appendonly {yes}} tags {external:skip}} {",
+                "    start_server {overrides {appendonly {yes}} tags {needs:save external:skip}} {",
+            ),
+            (
+                "start_server {overrides {appendonly yes save {}}} {",
+                "start_server {tags {needs:save} overrides {appendonly yes save {}}} {",
+            ),
+            (
+                "start_server {tags {\"a b\"} overrides {rename-command {x y}}} {",
+                "start_server {tags {needs:rename \"a b\"} overrides {rename-command {x y}}} {",
+            ),
+            ("start_server {tags {\"a\"}} {", "start_server {tags {\"a\"}} {"),
+            ("    r config set appendonly yes", "    r config set appendonly yes"),
+        ] {
+            assert_eq!(tagged(line), expected);
+        }
+    }
 }

@@ -322,7 +322,7 @@ fn what_a_silent_replica_does_not_answer_its_primary_does() {
         let asked = || executed(&replica).contains(&format!("GET {key}"));
         while !asked() {
             let call = client.call::<String>(cmd("GET").key(key));
-            let reply = if key == "task" { runtime.block_on(async { call.await }) } else { call.wait() };
+            let reply = if key == "task" { runtime.block_on(call) } else { call.wait() };
             assert_eq!(reply.unwrap(), format!("value-of-{key}"));
         }
         let batch = client.batch(["a", "b"].map(|name| cmd("GET").key(format!("{{{key}}}{name}"))));

@@ -28,7 +28,7 @@ impl Party {
 }
 
 impl<E: Execute> Env<E> {
-    /// Whose a connection is that something has happened to. `None`: it is to be closed, and nothing is heard of it.
+    /// The owner of a connection on which something has happened. `None`: the worker has given the connection up, and events of it are ignored.
     pub(crate) fn party(&self, conn: ConnId) -> Option<Party> {
         let party = Party::of(conn);
         match party {
@@ -53,7 +53,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// What is to be written to a connection.
+    /// The bytes that wait to be written to a connection.
     #[inline]
     pub(crate) fn output_of(&self, conn: ConnId) -> &[u8] {
         match Party::of(conn) {

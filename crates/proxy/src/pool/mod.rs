@@ -639,7 +639,7 @@ impl Lanes {
         self.all.iter_mut().filter(is_shared).for_each(|lane| lane.up.set_policy(policy));
     }
 
-    /// The turn ends: brings the lanes that are to be written into their order. Returns how many there are.
+    /// The turn ends: puts the lanes with output into the order in which they are written. Returns how many there are.
     pub(crate) fn begin_writing(&mut self) -> usize {
         if self.may_go_on {
             self.let_go_on();

@@ -1,4 +1,4 @@
-//! What is to be reached, and what was.
+//! The aims of the rows, and the figures that they are compared with.
 
 use super::super::client::bars::{Bar, short};
 use super::super::client::samples::Samples;

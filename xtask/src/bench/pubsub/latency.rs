@@ -59,7 +59,7 @@ struct Connection {
     stream: TcpStream,
     /// Bytes of a request that has not come whole.
     partial: usize,
-    /// When replies are to be sent.
+    /// The times at which replies are due.
     due: VecDeque<Instant>,
 }
 

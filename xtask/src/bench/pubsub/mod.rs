@@ -154,7 +154,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     Err(format!("{} measurements failed; {summary}", samples.failures.len()).into())
 }
 
-/// Room for the messages that a subscriber has not taken, where none is to be too slow.
+/// The output limit of a subscriber in rows where no subscriber may reach it.
 const AMPLE_BYTES: u64 = 256 << 20;
 
 fn measurements<'a>(setting: &'a Setting<'a>, part: Part) -> Vec<Measurement<'a>> {

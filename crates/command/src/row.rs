@@ -6,6 +6,7 @@ use respool_wire::Args;
 
 use crate::keys::Irregular;
 use crate::shape::{self, Shape, ShapeOf};
+use crate::usage::{ReplySize, Returns};
 use crate::{
     Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy, StringCommand, Usage,
 };
@@ -71,6 +72,8 @@ pub struct Row {
     shape: &'static Shape,
     /// Decides that by the request's arguments.
     shape_of: Option<ShapeOf>,
+    /// How large the reply may be.
+    reply_size: ReplySize,
     /// The lane, or the most that `lane_of` may decide.
     lane: Lane,
     /// Decides the lane by the request's arguments.
@@ -171,6 +174,20 @@ impl Row {
     /// Whether it is Respool's own, which no server has.
     pub fn is_ours(&self) -> bool {
         self.group == Group::Proxy
+    }
+
+    /// Whether the reply to a request of this row is `OK`, another simple string, a number or a null, unless it is an error: a
+    /// few bytes, however much is stored. `false` if that is not known.
+    pub fn has_short_reply(&self, args: Args<'_>) -> bool {
+        match self.reply_size {
+            ReplySize::Short => true,
+            ReplySize::ShortUnless => {
+                let fixed = self.arity.unsigned_abs() as usize;
+                let returns = self.usage().returns();
+                args.len() <= fixed || returns.is_some_and(|returns| !returns.may_be_long(args, fixed))
+            }
+            ReplySize::Any => false,
+        }
     }
 
     /// What the reply to a request of this row looks like in the two dialects.
@@ -434,6 +451,7 @@ impl Draft {
         command: Command,
         group: Group,
         doc: &'static str,
+        reply: &'static str,
         subcommands: &'static [Row],
     ) -> Row {
         assert!(self.keys.can_be_found(), "a row whose key specification does not suffice needs a function");
@@ -477,6 +495,7 @@ impl Draft {
             lane_of: self.lane_of,
             shape: self.shape,
             shape_of: self.shape_of,
+            reply_size: Returns::of(reply).size(),
             word: last_word(self.name),
             full_name: FullName::of(self.name),
         }
@@ -487,7 +506,7 @@ impl Row {
     /// A row made while running, from what a node says of a command. `None`: its name is too long.
     pub(crate) fn learnt(draft: Draft, group: Group) -> Option<Self> {
         (draft.name.len() <= FullName::CAPACITY)
-            .then(|| draft.finish(Command::Learnt, group, "A command of the nodes.", &[]))
+            .then(|| draft.finish(Command::Learnt, group, "A command of the nodes.", "", &[]))
     }
 }
 
@@ -567,6 +586,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_reply_is_short_unless_an_argument_makes_it_long() {
+        let is_short = |request: &str| {
+            let args: ArgsBuf = request.split(' ').collect();
+            crate::resolve(args.as_args()).expect("it has a row").has_short_reply(args.as_args())
+        };
+        for request in
+            ["SET k v", "SET GET get", "set k v EX 10 NX", "MSET a 1 b 2", "INCR n", "ZADD z INCR 1 m", "TYPE k"]
+        {
+            assert!(is_short(request), "{request}");
+        }
+        for request in [
+            "SET k v GET",
+            "set k v ex 10 get",
+            "GET k",
+            "MGET a b",
+            "LPOS l v COUNT 0",
+            "EVAL s 0",
+            "ECHO a",
+            "PING a",
+        ] {
+            assert!(!is_short(request), "{request}");
+        }
+        assert!(!crate::lookup(b"CONFIG").expect("a container").has_short_reply(ArgsBuf::new().as_args()));
     }
 
     #[test]

@@ -75,12 +75,14 @@ macro_rules! rows {
                     super::Command::$group($commands::$command),
                     crate::Group::$group,
                     concat!($($doc),+),
+                    concat!($($reply)?),
                     const { &[
                         $( $(
                             $sub_row.finish(
                                 super::Command::$group($commands::$sub),
                                 crate::Group::$group,
                                 concat!($($sub_doc),+),
+                                concat!($($sub_reply)?),
                                 &[],
                             ),
                         )+ )?

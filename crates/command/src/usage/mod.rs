@@ -7,6 +7,7 @@ mod arguments;
 mod returns;
 
 pub use arguments::{Argument, ArgumentKind, Arguments, Repeat};
+pub(crate) use returns::ReplySize;
 pub use returns::{ReplyForm, ReplyType, ReplyTypes, Returns};
 
 /// The columns of a row that are told.

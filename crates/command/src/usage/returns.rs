@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use respool_wire::{Protocol, Value};
+use respool_wire::{Args, Protocol, Value};
 
 use super::arguments::{end_of_parts, split};
 
@@ -32,6 +32,17 @@ use super::arguments::{end_of_parts, split};
 #[derive(Clone, Copy)]
 pub struct Returns {
     text: &'static str,
+}
+
+/// How large a reply may be, as far as the row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplySize {
+    /// It is `OK`, another simple string, a number or a null, whatever the arguments.
+    Short,
+    /// So it is unless certain arguments are given.
+    ShortUnless,
+    /// As large as what is stored or asked for.
+    Any,
 }
 
 /// What a reply or a part of it is.
@@ -95,6 +106,45 @@ impl Returns {
         Self { text }
     }
 
+    /// How large the reply may be. Computed when the table is compiled.
+    pub(crate) const fn size(self) -> ReplySize {
+        let text = self.text.as_bytes();
+        let mut end = 0;
+        while end < text.len() && text[end] != b';' {
+            end += 1;
+        }
+        if !is_short(text, 0, end) {
+            return ReplySize::Any;
+        }
+        while end < text.len() {
+            // A case begins behind the arrow.
+            let mut start = end;
+            while text[start] != b'>' {
+                start += 1;
+            }
+            end = start;
+            while end < text.len() && text[end] != b';' {
+                end += 1;
+            }
+            if !is_short(text, start + 2, end) {
+                return ReplySize::ShortUnless;
+            }
+        }
+        ReplySize::Short
+    }
+
+    /// Whether one of the arguments behind the first `fixed` may be the word of a case in which the reply is not short. Another
+    /// argument that happens to be that word counts as well.
+    pub(crate) fn may_be_long(self, args: Args<'_>, fixed: usize) -> bool {
+        self.cases().filter(|(_, reply)| !reply.is_short()).any(|(mut names, _)| {
+            // The name of an argument without a word of its own is in small letters: whether it is given is not known.
+            names.any(|name| {
+                let is_word = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+                !is_word || args.iter().skip(fixed).any(|arg| arg.eq_ignore_ascii_case(name.as_bytes()))
+            })
+        })
+    }
+
     /// The reply if none of the arguments is given that [`Returns::cases`] names.
     pub fn usual(self) -> ReplyType {
         ReplyType::of(split(self.text, b';').0)
@@ -135,7 +185,34 @@ impl Iterator for ReplyTypes {
     }
 }
 
+/// The forms of replies that hold a word or a number.
+const SHORT: [&[u8]; 7] = [b"ok", b"simple", b"int", b"flag", b"double", b"float", b"digits"];
+
+/// Whether the reply that stands in `text` from `start` to `end` is of such a form.
+const fn is_short(text: &[u8], start: usize, end: usize) -> bool {
+    let end = if end > start && text[end - 1] == b'?' { end - 1 } else { end };
+    let mut form = 0;
+    while form < SHORT.len() {
+        let name = SHORT[form];
+        let mut at = 0;
+        while at < name.len() && start + at < end && name[at] == text[start + at] {
+            at += 1;
+        }
+        if at == name.len() && start + at == end {
+            return true;
+        }
+        form += 1;
+    }
+    false
+}
+
 impl ReplyType {
+    /// Whether it is a word or a number, or a null.
+    const fn is_short(&self) -> bool {
+        use ReplyForm::{Digits, Double, Flag, Float, Integer, Ok, Simple};
+        matches!(self.form, Ok | Simple | Integer | Flag | Double | Float | Digits)
+    }
+
     fn of(text: &'static str) -> Self {
         let (text, is_nullable) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
         let start = text.find(['<', '[', '(', '{']).map_or(text.len(), |at| at + 1);
@@ -337,6 +414,39 @@ mod tests {
         assert_eq!((with(&[]), with(&["EX"])), ("ok".to_owned(), "ok".to_owned()));
         assert_eq!((with(&["condition"]), with(&["X"])), ("ok?".to_owned(), "bulk?".to_owned()));
         assert_eq!(with(&["GET", "condition"]), "bulk?");
+    }
+
+    #[test]
+    fn a_reply_is_short_if_it_is_in_every_case() {
+        for (text, size) in [
+            ("ok", ReplySize::Short),
+            ("int?", ReplySize::Short),
+            ("int; INCR -> double?", ReplySize::Short),
+            ("int; ip:port -> ok", ReplySize::Short),
+            ("ok; condition -> ok?; GET -> bulk?", ReplySize::ShortUnless),
+            ("int?; COUNT -> [int]", ReplySize::ShortUnless),
+            ("bulk; LEN -> int", ReplySize::Any),
+            ("[int]", ReplySize::Any),
+            ("(int int)", ReplySize::Any),
+            ("okay", ReplySize::Any),
+            ("in", ReplySize::Any),
+            ("any", ReplySize::Any),
+            ("", ReplySize::Any),
+        ] {
+            assert_eq!(Returns::of(text).size(), size, "{text}");
+        }
+        // What is computed at compile time and what is read say the same of every row.
+        for row in crate::all().filter(|row| !row.is_container()) {
+            let Some(returns) = row.usage().returns() else { continue };
+            let usual = returns.usual().is_short();
+            let cases = returns.cases().all(|(_, reply)| reply.is_short());
+            let expected = match (usual, cases) {
+                (true, true) => ReplySize::Short,
+                (true, false) => ReplySize::ShortUnless,
+                (false, _) => ReplySize::Any,
+            };
+            assert_eq!(returns.size(), expected, "{row:?}");
+        }
     }
 
     #[track_caller]

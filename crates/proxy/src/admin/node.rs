@@ -37,7 +37,7 @@ impl<E: Execute> Env<E> {
                 return flow;
             }
         }
-        self.send_to(index, node, |out| encode_request(out, request.iter()))
+        self.send_to(index, node, request, |out| encode_request(out, request.iter()))
     }
 }
 

@@ -75,6 +75,6 @@ impl<E: Execute> Env<E> {
             self.counters.node_errors.add(1);
             tasks.fail(task, 0, LostReply::Unsent, &error, clients);
         }
-        Some(self.keep_pace_of_all(index, Some(lane)))
+        Some(self.keep_pace_of_all(index, Some(lane), args.as_args()))
     }
 }

@@ -108,7 +108,7 @@ impl<E: Execute> Env<E> {
             notes.push((part, name, said.map(|(text, at_us)| (frame(&text, protocol), at_us))));
         }
         self.tell_last_words(gather, notes);
-        self.keep_pace_of_all(index, fullest)
+        self.keep_pace_of_all(index, fullest, args)
     }
 }
 

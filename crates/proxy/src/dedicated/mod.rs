@@ -448,7 +448,7 @@ impl Dedicated {
             (Ok(()), owner) => clients.note_sent(owner),
         }
         env.is_busy = true;
-        env.keep_pace(index, lane)
+        env.keep_pace(index, lane, args)
     }
 
     /// What the node was told of the client is lost with its connection: as if the client were new.
@@ -537,7 +537,7 @@ impl Dedicated {
         let up = &mut env.lanes[lane].up;
         up.tell(env.now.mono_us, &mut env.clients.pool, |out| encode_request(out, args.iter()));
         env.lanes.list(lane);
-        env.keep_pace(index, lane)
+        env.keep_pace(index, lane, args)
     }
 
     /// A node refuses. A replica may have another way to ask; a client that wanted to see all nodes sees none.

@@ -69,7 +69,8 @@ impl Subscriptions {
         let is_wanted = env.clients.sessions.at(index).is_some_and(|s| s.reply_mode == ReplyMode::On);
         let is_exact = env.config.subscriptions.receivers == PublishReceivers::Clients;
         if !is_wanted || !is_exact || env.shared.sum(|c| c.subscriptions.value()) == 0 {
-            return env.send_to(index, node, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
+            return env
+                .send_to(index, node, args, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
         let Some(session) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(this) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
@@ -85,7 +86,7 @@ impl Subscriptions {
             env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
             return Flow::Next;
         }
-        env.keep_pace(index, lane)
+        env.keep_pace(index, lane, args)
     }
 
     /// The node of a channel, and what it is called there.

@@ -27,7 +27,7 @@ use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use respool_command::{Execute, Row, resolve};
 use respool_connection::Input;
-use respool_wire::{Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
+use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,28 +325,28 @@ impl<E: Execute> Env<E> {
 
     /// Goes on with a client's requests, unless it has asked for more than is being answered.
     #[inline]
-    pub(crate) fn keep_pace(&mut self, index: ClientId, lane: LaneId) -> Flow {
+    pub(crate) fn keep_pace(&mut self, index: ClientId, lane: LaneId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         if has_much || session.has_asked_much() {
-            return self.throttle(index, lane);
+            return self.throttle(index, lane, args);
         }
         Flow::Next
     }
 
     /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
-    pub(crate) fn keep_pace_of_all(&mut self, index: ClientId, fullest: Option<LaneId>) -> Flow {
-        fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane))
+    pub(crate) fn keep_pace_of_all(&mut self, index: ClientId, fullest: Option<LaneId>, args: Args<'_>) -> Flow {
+        fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane, args))
     }
 
     /// The client has asked for more than is being answered: it is not read for a while.
     #[cold]
-    pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId) -> Flow {
+    pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId, args: Args<'_>) -> Flow {
         let soft = self.config.budgets.client_output_soft;
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         session.credit.review(&session.down, soft);
-        if session.has_asked_much() {
+        if session.has_asked_much_by(args) {
             session.pause.add(Pause::OUTSTANDING);
         } else if has_much {
             session.pause.add(Pause::LANE);

@@ -37,7 +37,7 @@ impl<E: Execute> Env<E> {
             let lane = self.send_part(node, class, due, number, write);
             fullest = Some(self.lanes.fuller(fullest, lane));
         }
-        self.keep_pace_of_all(index, fullest)
+        self.keep_pace_of_all(index, fullest, request.args)
     }
 
     /// All of these nodes answer the same request.
@@ -63,7 +63,7 @@ impl<E: Execute> Env<E> {
             let lane = self.send_part(*node, class, due, number, write);
             fullest = Some(self.lanes.fuller(fullest, lane));
         }
-        self.keep_pace_of_all(index, fullest)
+        self.keep_pace_of_all(index, fullest, args)
     }
 
     /// One node, which stands at `node` in the list of all, answers with its keys and its cursor, which becomes the walk's.
@@ -79,7 +79,7 @@ impl<E: Execute> Env<E> {
             return Flow::Stop;
         };
         let lane = self.send_part(node, class, due, 0, |out| step.encode(request.args, out));
-        self.keep_pace_of_all(index, Some(lane))
+        self.keep_pace_of_all(index, Some(lane), request.args)
     }
 
     /// Takes a place for the joint reply, unless none is wanted. Gives the session's class as well.

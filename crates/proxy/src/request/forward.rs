@@ -14,7 +14,7 @@ use crate::session::{Flow, SessionFlags};
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::{PoolMode, RouteScratch, Routed, Routes, plan_at_once};
-use respool_wire::Request;
+use respool_wire::{Args, Request};
 use std::sync::Arc;
 
 /// Whether a request is INFO, which has sections of our own, or about parameters that are ours.
@@ -52,7 +52,7 @@ impl<E: Execute> Env<E> {
             (None, Ok(Routed::One(place))) => {
                 let node = self.choose_node(index, &routes, place, row);
                 self.note_place(place, node, row);
-                self.send_to(index, node, |out| {
+                self.send_to(index, node, request.args, |out| {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
                 })
             }
@@ -83,15 +83,21 @@ impl<E: Execute> Env<E> {
 
     #[inline]
     pub(crate) fn forward_to(&mut self, index: ClientId, node: NodeId, request: &Request<'_>) -> Flow {
-        self.send_to(index, node, |out| match request.raw {
+        self.send_to(index, node, request.args, |out| match request.raw {
             Some(raw) => out.extend_from_slice(raw),
             None => respool_wire::encode_request(out, request.args.iter()),
         })
     }
 
-    /// One node answers what `write` appends.
+    /// One node answers what `write` appends, which is the request of `args`.
     #[inline]
-    pub(crate) fn send_to(&mut self, index: ClientId, node: NodeId, write: impl FnOnce(&mut Vec<u8>)) -> Flow {
+    pub(crate) fn send_to(
+        &mut self,
+        index: ClientId,
+        node: NodeId,
+        args: Args<'_>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Flow {
         let own = match self.clients.sessions.at(index) {
             Some(session) if session.flags.has(SessionFlags::LARGE) => match self.large_lane(index, node) {
                 Ok(own) => own,
@@ -119,7 +125,7 @@ impl<E: Execute> Env<E> {
             return Flow::Next;
         }
         self.clients.note_sent(owner);
-        self.keep_pace(index, lane)
+        self.keep_pace(index, lane, args)
     }
 
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.

@@ -104,7 +104,7 @@ impl<E: Execute> Env<E> {
             self.counters.node_errors.add(1);
             tasks.fail(task, 0, crate::reply::progress::LostReply::Unsent, &error, clients);
         }
-        Some(self.keep_pace_of_all(index, Some(lane)))
+        Some(self.keep_pace_of_all(index, Some(lane), args))
     }
 
     /// Remembers the script that a request brings, whether it is sent now or queued in a transaction.

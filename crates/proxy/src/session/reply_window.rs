@@ -12,6 +12,9 @@
 //!                                window = client_output_soft_bytes / expectation ---'
 //! ```
 //!
+//! Requests whose replies are short by their row (`+OK`, a number) do not wait for the window; those among them that are not do. A client that
+//! begins with a long pipeline of writes is asked for all of it at once.
+//!
 //! The first expectation is high. A client that pipelines small requests pays a few round trips for that once; one that
 //! never has more outstanding than the first window notices nothing. Nothing of it is computed per request: the window is
 //! one comparison, and replies are looked at when a client has used it up, or is written much at once.
@@ -20,6 +23,7 @@ use crate::limits::{CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, REPLIES_FALL_DIVI
 use crate::session::Session;
 use respool_command::Flags;
 use respool_connection::Downstream;
+use respool_wire::Args;
 
 /// How many replies one client may be owed.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +116,13 @@ impl Session {
         let is_write = self.last_row.is_some_and(|row| row.flags.has(Flags::WRITE));
         let owed = if is_write { self.down.outstanding() } else { self.down.unsettled() };
         owed > self.credit.window() || self.down.unsettled() > CLIENT_OUTSTANDING_MAX
+    }
+
+    /// The same where the request that it has asked last is at hand: one whose reply is a few bytes, however much is stored, waits only
+    /// for the number of them. What its other requests are owed is compared before each of those.
+    pub(crate) fn has_asked_much_by(&self, args: Args<'_>) -> bool {
+        let is_short = || self.last_row.is_some_and(|row| row.has_short_reply(args));
+        self.has_asked_much() && (self.down.unsettled() > CLIENT_OUTSTANDING_MAX || !is_short())
     }
 }
 

@@ -269,6 +269,37 @@ fn a_client_that_does_not_read_is_owed_no_more_than_it_may_leave() {
 }
 
 #[test]
+fn short_replies_are_not_expected_to_be_large() {
+    for words in [&["SET", "k", "v"][..], &["SET", "k", "v", "EX", "10"], &["INCR", "n"]] {
+        let mut pair = Pair::new();
+        pair.bench.send(pair.slow, &request(words).repeat(1_000));
+        assert_eq!(requests(&pair.bench.heard(pair.shared)).len(), 1_000, "{words:?}");
+    }
+    // A value that is given back by a write is as large as any.
+    let mut pair = Pair::new();
+    pair.bench.send(pair.slow, &request(&["SET", "k", "v", "GET"]).repeat(1_000));
+    let first = requests(&pair.bench.heard(pair.shared)).len();
+    assert!(first <= limits::WINDOW_MIN.max(SOFT / limits::FIRST_REPLY_BYTES as usize) + 2, "{first} at once");
+}
+
+#[test]
+fn short_replies_do_not_let_large_ones_pass() {
+    let mut pair = Pair::new();
+    let mixed = [request(&["GET", "k"]), request(&["SET", "k", "v"])].concat();
+    pair.bench.send(pair.slow, &mixed.repeat(1_000));
+    let asked = requests(&pair.bench.heard(pair.shared));
+    let large = asked.iter().filter(|request| *request == "GET k").count();
+    assert!(large <= limits::WINDOW_MIN.max(SOFT / limits::FIRST_REPLY_BYTES as usize) + 2, "{large} at once");
+    // What is asked behind a long row of short ones is compared as well.
+    let mut pair = Pair::new();
+    let mixed = [request(&["SET", "k", "v"]).repeat(500), request(&["GET", "k"]).repeat(500)].concat();
+    pair.bench.send(pair.slow, &mixed);
+    let asked = requests(&pair.bench.heard(pair.shared));
+    let large = asked.iter().filter(|request| *request == "GET k").count();
+    assert!(asked.len() >= 500 && large <= 1, "{large} of {}", asked.len());
+}
+
+#[test]
 fn replies_that_turn_out_large_are_left_at_the_node() {
     let mut pair = Pair::new();
     // It has been given small ones, so it may have many outstanding.

@@ -183,8 +183,8 @@ impl Row {
             ReplySize::Short => true,
             ReplySize::ShortUnless => {
                 let fixed = self.arity.unsigned_abs() as usize;
-                let returns = self.usage().returns();
-                args.len() <= fixed || returns.is_some_and(|returns| !returns.may_be_long(args, fixed))
+                let may_be_long = |returns: Returns| returns.may_be_long(args, fixed);
+                args.len() <= fixed || !self.usage().returns().is_none_or(may_be_long)
             }
             ReplySize::Any => false,
         }

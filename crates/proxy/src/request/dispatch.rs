@@ -345,7 +345,9 @@ impl<E: Execute> Env<E> {
         let soft = self.config.budgets.client_output_soft;
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        session.credit.review(&session.down, soft);
+        if session.has_asked_much_by(args) {
+            session.credit.review(&session.down, soft);
+        }
         if session.has_asked_much_by(args) {
             session.pause.add(Pause::OUTSTANDING);
         } else if has_much {

@@ -247,8 +247,9 @@ fn common_score(
 ) -> Option<f64> {
     let mut joined = score;
     for other in others {
-        let score =
-            if first.is_same(other) && other.weight == first.weight { Some(score) } else { other.score(heap, member) };
+        // Bit by bit: weights of 0 and -0 are equal, and give zeros of both signs.
+        let is_repeated = first.is_same(other) && other.weight.to_bits() == first.weight.to_bits();
+        let score = if is_repeated { Some(score) } else { other.score(heap, member) };
         joined = aggregate.join(joined, score?);
     }
     Some(joined)

@@ -549,6 +549,8 @@ mod tests {
              ZINTER 2 c d WEIGHTS 1 inf AGGREGATE MIN WITHSCORES -> *2 $1 m $1 3
              ZUNION 2 c d WEIGHTS 1 inf AGGREGATE MIN WITHSCORES -> *2 $1 m $1 0
              ZINTER 2 a b WEIGHTS 2 0.5 AGGREGATE MAX WITHSCORES -> *2 $1 y $1 5
+             ZINTER 2 c c WEIGHTS -0 0 WITHSCORES -> *2 $1 m $1 0
+             ZINTER 2 c c WEIGHTS -0 -0 WITHSCORES -> *2 $1 m $2 -0
              ZDIFF 2 a b -> *1 $1 x
              ZDIFF 9 a b b b b b b b b WITHSCORES -> *2 $1 x $1 1
              ZUNION 2 a s WITHSCORES -> *6 $1 q $1 1 $1 x $1 2 $1 y $1 2

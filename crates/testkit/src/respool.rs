@@ -92,6 +92,22 @@ impl Respool {
         self.process.wait_for_line(text, limit)
     }
 
+    /// Stops the process where it is (SIGSTOP): connections stay open, nothing is read or answered.
+    ///
+    /// # Errors
+    /// There is no such process any more.
+    pub fn pause(&self) -> io::Result<()> {
+        self.process.signal(Signal::STOP)
+    }
+
+    /// Lets a paused process go on.
+    ///
+    /// # Errors
+    /// There is no such process any more.
+    pub fn resume(&self) -> io::Result<()> {
+        self.process.signal(Signal::CONT)
+    }
+
     /// Asks it to end (SIGTERM) and waits at most `limit` for it.
     pub fn terminate(&mut self, limit: Duration) -> io::Result<ExitStatus> {
         self.process.signal(Signal::TERM)?;

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::layout::{COPIES, MOVED, NODES, Nodes};
 use super::ledger::{BACK, LEFT};
-use super::states::{COPIED, GUEST, OWNER};
+use super::states::{COPIED, GUEST, LIMITED_BYTES, OWNER, limited};
 use super::world::World;
 
 /// Clean connections that Respool keeps for clients that need one to themselves, for each worker, node and purpose.
@@ -59,12 +59,16 @@ enum Fault {
     ClientPause,
     /// Nothing more is sent to a node for a while.
     Drain,
+    /// The process itself is stopped for a while, perhaps longer than a fault is felt.
+    Stop,
+    /// The same, and meanwhile a node dies and comes back.
+    StopAndKill,
     /// The replica is busy for a while.
     SlowCopy,
 }
 
 impl Fault {
-    const ALL: [(Self, &'static str); 12] = [
+    const ALL: [(Self, &'static str); 14] = [
         (Self::Kill, "kills of nodes"),
         (Self::Pause, "pauses of nodes"),
         (Self::Slow, "slow nodes"),
@@ -76,6 +80,8 @@ impl Fault {
         (Self::Hold, "orders to wait"),
         (Self::ClientPause, "client pauses"),
         (Self::Drain, "drains of a node"),
+        (Self::Stop, "stops of the process"),
+        (Self::StopAndKill, "kills of nodes behind its back"),
         (Self::SlowCopy, "slow replicas"),
     ];
 }
@@ -125,11 +131,13 @@ pub(super) struct Form {
     is_usual_rate: bool,
     /// How often the settings have been changed.
     changes: usize,
+    /// Each has a user of its own that may ask for little.
+    clients: u64,
 }
 
 impl Form {
-    pub(super) fn new(is_routed: bool, is_usual_rate: bool) -> Form {
-        Form { is_routed, is_usual_rate, ..Form::default() }
+    pub(super) fn new(is_routed: bool, is_usual_rate: bool, clients: u64) -> Form {
+        Form { is_routed, is_usual_rate, clients, ..Form::default() }
     }
 }
 
@@ -160,13 +168,18 @@ pub(super) fn settings(servers: &[RedisServer], form: Form) -> String {
         COPIES + 1
     );
     let routes = if form.is_routed { &routes } else { "" };
+    let limited = (0..form.clients).map(|client| {
+        let [name, password] = limited(client);
+        format!("[users.{name}]\nrules = \"on >{password} ~* &* +@all\"\nbytes_per_second = {LIMITED_BYTES}\n")
+    });
+    let limited: String = limited.collect();
     let rate = if form.is_usual_rate { "" } else { "reconnect_rate = 10000\n" };
     let changes = mark(form);
     format!(
         "nodes = [{}]\nprivate_connections_warm = {WARM}\nadmin_commands = \"allow\"\nreconnect_max = \"200ms\"\n{rate}{integrity}\
          acllog_max_len = {changes}\n\
          [users.{owner}]\nrules = \"on >{of_owner} ~* &* +@all\"\npool_mode = \"session\"\n\
-         [users.{name}]\nrules = \"on >{password} ~* +@read\"\n{limit}\
+         [users.{name}]\nrules = \"on >{password} ~* +@read\"\n{limit}{limited}\
          {routes}",
         nodes.join(", ")
     )
@@ -226,16 +239,20 @@ impl<'a> Chaos<'a> {
         // One that all clients use, so that there are requests that run out of time in every run.
         let node = if fault == Fault::Slow { node % NODES } else { node };
         let length = Duration::from_millis(rng.between(0, 600) as u64);
+        // Longer than what follows from a fault is felt where nothing stops, for most.
+        let stop = Duration::from_millis(rng.between(900, 2_400) as u64);
         // Longer than a request may take, so that some do not.
         let long = Duration::from_millis(rng.between(400, 600) as u64);
         let faults = &self.world.faults;
         let nodes = match fault {
-            Fault::Kill | Fault::Pause | Fault::Slow | Fault::Full => Nodes::one(node),
+            Fault::Kill | Fault::Pause | Fault::Slow | Fault::Full | Fault::StopAndKill => Nodes::one(node),
             Fault::Drain => Nodes::one(node % NODES),
             Fault::SlowCopy => Nodes::one(COPIES + 1),
             Fault::Move => Nodes::one(MOVED),
             // Requests wait, and connections are replaced by others first: clients must not be told of errors.
             Fault::Hold | Fault::ClientPause | Fault::Reconnect => Nodes::NONE,
+            // What nodes have answered meanwhile is read before clients are told that they have not.
+            Fault::Stop => Nodes::NONE,
             // The old connections serve until the new ones are ready.
             Fault::Reload => Nodes::one(0),
             Fault::Disconnect => Nodes::ALL,
@@ -251,6 +268,12 @@ impl<'a> Chaos<'a> {
         let done = match fault {
             Fault::Kill => self.kill(server, length),
             Fault::Pause => self.pause(server, length),
+            Fault::Stop => self.stop(stop, |_| Ok(())),
+            Fault::StopAndKill => self.stop(stop, |this| {
+                let done = this.kill(server, length / 4);
+                this.world.faults.end(window);
+                done
+            }),
             Fault::Slow => self.sleep(server, long),
             Fault::SlowCopy => self.sleep(COPIES + 1, length),
             Fault::Full => self.fill(server, length),
@@ -284,7 +307,22 @@ impl<'a> Chaos<'a> {
                 self.order(&format!("PROXY RESUME {name}"), "+OK")
             }
         };
-        faults.end(window);
+        if fault != Fault::StopAndKill {
+            faults.end(window);
+        }
+        done
+    }
+
+    /// The process stands still for so long, while something else happens.
+    fn stop(&mut self, length: Duration, meanwhile: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        let begin = Instant::now();
+        self.respool.pause()?;
+        let done = meanwhile(self);
+        thread::sleep(length.saturating_sub(begin.elapsed()));
+        // Noted before it goes on, so that no client can be told of it earlier.
+        self.world.faults.stops.note(begin);
+        self.respool.resume()?;
+        self.settled = self.settled.map(|settled| settled + begin.elapsed());
         done
     }
 

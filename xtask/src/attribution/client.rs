@@ -11,7 +11,7 @@ use respool_testkit::{Client, Rng, Stream, reply_length, request};
 
 use super::conversation::{Meanwhile, is_aside};
 use super::model::{Model, Span, Step, Verdict};
-use super::states::{OWNER, State};
+use super::states::{OWNER, PHASE, State};
 use super::tally::Tally;
 use super::world::World;
 
@@ -87,7 +87,7 @@ enum Reading {
 /// Sends `requests` requests in all, and adds what happened to the world's tally.
 pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviour) {
     // Keys and numbers of the phases must not meet.
-    let client = number + 1_000_000 * behaviour as u64;
+    let client = number + PHASE * behaviour as u64;
     let mut rng = Rng::part(world.seed, client);
     let is_owner = number.is_multiple_of(OWNER_ONCE_IN);
     let mut model = Model::new(client, is_owner, Arc::clone(&world.layout), Arc::clone(&world.states));

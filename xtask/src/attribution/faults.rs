@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::layout::Nodes;
 use super::ledger::Fate;
+use super::stops::Stops;
 use super::watch::Watch;
 
-/// After its end a fault is still to be felt: what waited for its deadline is told, and lanes are dialled with pauses.
+/// After its end a fault is still to be felt: what waited for its deadline is told, and lanes are dialled with pauses. Time in which
+/// the proxy stood still is no part of it.
 const GRACE: Duration = Duration::from_millis(1_500);
 
 /// After an order to go on has been answered, other workers may hold requests back for so long: it reaches them as a message,
@@ -32,6 +34,10 @@ pub(super) struct Faults {
     holds: RwLock<Vec<Option<Instant>>>,
     names: Vec<String>,
     pub(super) watch: Watch,
+    /// When the proxy stood still.
+    pub(super) stops: Stops,
+    /// Errors that a fault explains only because the proxy stood still since.
+    by_stop: AtomicU64,
     /// Errors that no fault explains, about a server that answered no request at that time.
     by_silence: AtomicU64,
     /// Errors that no fault explains, after the kernel had lost packets.
@@ -63,7 +69,8 @@ impl Faults {
     /// Whether that was so for one of the nodes since then: what was watched there before counts as touched.
     pub(super) fn were_changed(&self, nodes: Nodes, since: Instant) -> bool {
         let changes = self.changes.read().expect("no client panics");
-        changes.iter().any(|(changed, at)| changed.meets(nodes) && *at + GRACE >= since)
+        let felt = self.stops.ran_since(since, GRACE);
+        changes.iter().any(|(changed, at)| changed.meets(nodes) && felt.is_none_or(|felt| *at >= felt))
     }
 
     /// Requests are held back from now on.
@@ -80,13 +87,19 @@ impl Faults {
     /// Whether requests were held back at some time since then: one whose client has closed its side is not done, as in Redis.
     pub(super) fn were_held(&self, since: Instant) -> bool {
         let holds = self.holds.read().expect("no client panics");
-        holds.iter().any(|until| until.is_none_or(|until| until + HOLD_GRACE >= since))
+        let felt = self.stops.ran_since(since, HOLD_GRACE);
+        holds.iter().any(|until| until.is_none_or(|until| felt.is_none_or(|felt| until >= felt)))
     }
 
     /// Whether one of the nodes was in trouble at some time since then.
     pub(super) fn were_in_trouble(&self, nodes: Nodes, since: Instant) -> bool {
+        self.were_in_trouble_after(nodes, self.stops.ran_since(since, GRACE))
+    }
+
+    /// Whether one of the nodes was in trouble then or later.
+    fn were_in_trouble_after(&self, nodes: Nodes, felt: Option<Instant>) -> bool {
         let windows = self.windows.read().expect("no client panics");
-        let is_felt = |window: &Window| window.until.is_none_or(|until| until + GRACE >= since);
+        let is_felt = |window: &Window| window.until.is_none_or(|until| felt.is_none_or(|felt| until >= felt));
         windows.iter().rev().any(|window| window.nodes.meets(nodes) && is_felt(window))
     }
 
@@ -102,6 +115,11 @@ impl Faults {
         };
         let later = since.elapsed().as_millis();
         format!("{before}, answered {later} ms later; silent meanwhile: {}", self.watch.told(nodes, since))
+    }
+
+    /// How many errors a fault explains only because the proxy stood still since.
+    pub(super) fn by_stop(&self) -> u64 {
+        self.by_stop.load(Ordering::Relaxed)
     }
 
     /// How many errors no fault explains but a server that answered no request.
@@ -127,11 +145,13 @@ impl Faults {
             None if known.is_some() => nodes,
             None => return Err("an error that trouble with nodes does not explain".to_owned()),
         };
-        if self.were_in_trouble(about, since) {
-            // It explains the error.
-        } else if since.checked_sub(GRACE).is_some_and(|felt| self.watch.were_paused(about, felt)) {
+        let felt = self.stops.ran_since(since, GRACE);
+        if self.were_in_trouble_after(about, felt) {
+            let is_by_stop = !self.were_in_trouble_after(about, since.checked_sub(GRACE));
+            self.by_stop.fetch_add(u64::from(is_by_stop), Ordering::Relaxed);
+        } else if felt.is_some_and(|felt| self.watch.were_paused(about, felt)) {
             self.by_silence.fetch_add(1, Ordering::Relaxed);
-        } else if is_late(&text) && since.checked_sub(GRACE).is_some_and(|felt| self.watch.packet_loss.has_been(felt)) {
+        } else if is_late(&text) && felt.is_some_and(|felt| self.watch.packet_loss.has_been(felt)) {
             self.by_packet_loss.fetch_add(1, Ordering::Relaxed);
         } else {
             return Err(format!(
@@ -215,6 +235,25 @@ mod tests {
         faults.end(number);
         let later = Instant::now() + GRACE + Duration::from_millis(1);
         assert!(faults.judge(late, both, later).is_err(), "it was over long before");
+    }
+
+    #[test]
+    fn what_the_proxy_had_no_time_to_tell_is_told_later() {
+        let gone = b"-ERR node node1 closed the connection; the command may or may not have been executed\r\n";
+        let mut faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
+        let begin = Instant::now();
+        let end = begin + Duration::from_millis(2_400);
+        faults.stops = Stops::of(begin, end, 0);
+        assert!(faults.judge(gone, Nodes::ALL, begin).is_err(), "a stop is no fault of a node");
+        assert!(faults.judge(gone, Nodes::ALL, end).is_err(), "a stop is no fault of a node");
+        let number = faults.begin("kills of nodes", Nodes::one(1));
+        faults.end(number);
+        for (at, is_explained) in [(end, true), (end + GRACE / 2, true), (end + GRACE + GRACE / 2, false)] {
+            assert_eq!(faults.judge(gone, Nodes::ALL, at).is_ok(), is_explained);
+            assert_eq!(faults.were_in_trouble(Nodes::one(1), at), is_explained);
+        }
+        assert_eq!(faults.by_stop(), 2);
+        assert!(faults.judge(gone, Nodes::one(0), end).is_err(), "another node");
     }
 
     #[test]

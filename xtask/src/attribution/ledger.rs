@@ -9,12 +9,14 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::log::Executed;
+use super::stops::Stops;
 
 /// Complaints that are described.
 const DESCRIBED_MAX: usize = 12;
 
 /// Seconds in which a write of unknown outcome may still be executed: the server may be stopped for the length of a fault
-/// with requests of a closed connection unread, and times of executions are known to the second.
+/// with requests of a closed connection unread, and times of executions are known to the second. Where the proxy stood still meanwhile,
+/// what it had not read comes so much later.
 const LATE_SECONDS_MAX: u64 = 2;
 
 /// Written to the server that a node has left, when nothing more may come to it, and to the same when the node is there again.
@@ -154,7 +156,7 @@ struct Found {
 }
 
 /// Compares what clients were told with what the servers did.
-pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog]) -> Audit {
+pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog], stops: &Stops) -> Audit {
     let mut audit = Audit::default();
     let mut found: HashMap<Id, Found> = HashMap::new();
     let mut counters: HashMap<usize, u64> = HashMap::new();
@@ -199,7 +201,7 @@ pub(super) fn audit(ledger: &Ledger, logs: &[ServerLog]) -> Audit {
                         format!("{id:?} was done by a server that had not been node {} for long", log.node)
                     });
                 }
-                if id.seq < *before && !is_late_at_most(ledger, id, one.second) {
+                if id.seq < *before && !is_late_at_most(ledger, id, one.second, stops) {
                     audit.complain(|| {
                         let told = |seq: u64| of(ledger, id.client, seq).map(|write| (write.fate, write.connection));
                         format!(
@@ -260,8 +262,9 @@ fn of(ledger: &Ledger, client: u64, seq: u64) -> Option<&Write> {
 
 /// Whether a write that was executed behind a later one of its client has an unknown outcome and was executed within the
 /// time permitted: a server may execute requests of a closed connection when it continues.
-fn is_late_at_most(ledger: &Ledger, id: Id, second: u64) -> bool {
-    let is_unknown = |write: &Write| write.fate == Fate::Unknown && second <= write.second + LATE_SECONDS_MAX;
+fn is_late_at_most(ledger: &Ledger, id: Id, second: u64, stops: &Stops) -> bool {
+    let latest = |write: &Write| write.second + LATE_SECONDS_MAX + stops.seconds(write.second, second);
+    let is_unknown = |write: &Write| write.fate == Fate::Unknown && second <= latest(write);
     of(ledger, id.client, id.seq).is_some_and(is_unknown)
 }
 
@@ -338,7 +341,7 @@ mod tests {
     }
 
     fn complaints(ledger: &Ledger, database: u32, requests: &[&[&str]]) -> usize {
-        audit(ledger, &[log(database, requests)]).complaints
+        audit(ledger, &[log(database, requests)], &Stops::default()).complaints
     }
 
     #[test]
@@ -366,18 +369,26 @@ mod tests {
         let (left, back): (&[&str], &[&str]) = (&["SET", LEFT, "1"], &["SET", BACK, "1"]);
         assert_eq!(complaints(&both, 0, &[&set(&one), left, &set(&two)]), 1, "the server was not the node any more");
         assert_eq!(complaints(&both, 0, &[&set(&one), left, back, &set(&two)]), 0);
-        let in_second = |told: &[(u64, Fate)], second: u64| {
+        let in_second = |told: &[(u64, Fate)], second: u64, stops: &Stops| {
             let mut ledger = self::told(told);
             ledger.writes.iter_mut().for_each(|write| write.second = 10);
             let mut log = log(0, &[&set(&two), &set(&one)]);
             log.executed.iter_mut().for_each(|one| one.second = second);
-            audit(&ledger, &[log]).complaints
+            audit(&ledger, &[log], stops).complaints
         };
         let late = [(1, Fate::Unknown), (2, Fate::Done)];
-        assert_eq!((in_second(&late, 12), in_second(&late, 13)), (0, 1), "late, and later than it may be");
-        assert_eq!(in_second(&[(1, Fate::Done), (2, Fate::Done)], 10), 1, "what was told to be done is in order");
+        let never = Stops::default();
+        let at = |second| in_second(&late, second, &never);
+        assert_eq!((at(12), at(13)), (0, 1), "late, and later than it may be");
+        let in_order = [(1, Fate::Done), (2, Fate::Done)];
+        assert_eq!(in_second(&in_order, 10, &never), 1, "what was told to be done is in order");
+        let begin = std::time::Instant::now();
+        let stops = Stops::of(begin, begin + std::time::Duration::from_millis(1_900), 13);
+        let at = |second| in_second(&late, second, &stops);
+        assert_eq!((at(14), at(15)), (0, 1), "the proxy stood still for two seconds of the wall clock");
+        assert_eq!(in_second(&in_order, 14, &stops), 1, "a stop changes no order");
         let elsewhere = ServerLog { node: 1, ..log(0, &[&set(&one)]) };
-        assert_eq!(audit(&told(&[(1, Fate::Done)]), &[elsewhere]).complaints, 1, "on another node");
+        assert_eq!(audit(&told(&[(1, Fate::Done)]), &[elsewhere], &Stops::default()).complaints, 1, "on another node");
     }
 
     #[test]

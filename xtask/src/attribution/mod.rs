@@ -17,6 +17,7 @@ mod log;
 mod model;
 mod packet_loss;
 mod states;
+mod stops;
 mod tally;
 mod watch;
 mod world;
@@ -123,7 +124,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let mut servers = start_servers()?;
     let directory = TempDir::new()?;
     let settings_file = directory.join("respool.toml");
-    let form = Form::new(is_routed, options.default_dial_rate);
+    let form = Form::new(is_routed, options.default_dial_rate, options.clients);
     fs::write(&settings_file, chaos::settings(&servers, form))?;
     let mut respool = start_respool(options, &settings_file)?;
     let states: Arc<[State]> = states(options, is_routed)?.into();
@@ -160,12 +161,13 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         "{} errors about servers that answered no request for a while, to which nothing was done",
         faults.by_silence()
     );
+    println!("{} errors of faults that were felt later because the process stood still", faults.by_stop());
     println!(
         "{} errors after the kernel had lost packets, {} in all, to which nothing was done",
         faults.by_packet_loss(),
         faults.watch.packet_loss.packets()
     );
-    let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?);
+    let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?, &faults.stops);
     println!(
         "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} counts, {} elements",
         audit.writes, audit.unknown, audit.unknown_done, audit.counts, audit.pops
@@ -218,6 +220,12 @@ fn phases(
         chaos.join().expect("the chaos thread does not panic")
     })?;
     println!("{summary}");
+    let throttled = throttled(respool)?;
+    println!("{throttled} times a client was not read for a while because its user had asked for too much");
+    let is_limited = world.states.contains(&State::Limited) && requests >= COMPLETE_REQUESTS_MIN;
+    if is_limited && throttled == 0 {
+        return Err("no user has asked for too much".into());
+    }
     all_clients(options, world, 1, Behaviour::Recovered);
     let hint = format!("repeat with --seed {} --requests {}", world.seed, options.requests);
     let after = settle(respool, Some(&base)).map_err(|error| format!("{error}; {hint}"))?;
@@ -235,6 +243,13 @@ fn phases(
         succession.join().expect("the successor's thread does not panic")
     })?;
     Ok(summary)
+}
+
+/// How often a client was not read for a while because of the rate of its user.
+fn throttled(respool: &Respool) -> io::Result<u64> {
+    let info = respool.client()?.ask("INFO")?;
+    let told = info.lines().find_map(|line| line.trim_end().strip_prefix("throttled:")?.parse().ok());
+    told.ok_or_else(|| io::Error::other("INFO does not say how often clients were throttled"))
 }
 
 /// The states of this run.

@@ -15,16 +15,29 @@ use super::ledger::{Id, counter_key, queue_key};
 pub(super) const GUEST: [&str; 2] = ["guest", "welcome"];
 /// The user whose clients are in pool mode `session`, who may do everything, and its password.
 pub(super) const OWNER: [&str; 2] = ["owner", "apart"];
+/// What the user of [`State::Limited`] may ask for in a second.
+pub(super) const LIMITED_BYTES: usize = 20_000;
+/// Takes more than that: what follows waits for a fifth of a second at least.
+const OVER_LIMIT_BYTES: usize = LIMITED_BYTES * 6 / 5;
 /// Longer than what makes Respool give a client a connection of its own.
 const LARGE_BYTES: usize = 1_100_000;
 const SCRIPT: &str = "return{ARGV[1]}";
 const SCRIPT_HASH: &str = "f6b4c78f76c83eb675e073aa8975b476fd501252";
 /// Keys on each node that all clients share, of each kind: few, so that clients meet.
 const SHARED: usize = 3;
+/// Numbers of clients in one phase of the run and in the next are so far apart.
+pub(super) const PHASE: u64 = 1_000_000;
 /// Numbers of writes of a conversation begin here; lower ones are numbers of keys.
 const PART: u16 = 100;
 /// Every name of the keys that a route sends to the pool with a replica begins so.
 pub(super) const COPIED: &str = "r:";
+
+/// The user of [`State::Limited`] of one client, and its password. Each has its own, so that none waits for what others have asked for.
+pub(super) fn limited(client: u64) -> [String; 2] {
+    // In all phases it is the same.
+    let number = client % PHASE;
+    [format!("limited{number}"), "little".to_owned()]
+}
 
 macro_rules! states {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)+) => {
@@ -93,6 +106,8 @@ states! {
     Guest = "other users",
     /// A user for a while whose clients have connections to nodes to themselves.
     Owner = "owners of connections",
+    /// A user for a while who has to wait, since it asks for more than it may in a second.
+    Limited = "users with a rate",
     /// Replies are not wanted for a while.
     Quiet = "without replies",
     /// A write without a reply, and a request behind it that needs another connection.
@@ -164,7 +179,7 @@ impl State {
 
     /// Whether the session is another user's afterwards than it may have been before.
     fn leaves_user(self) -> bool {
-        matches!(self, State::Guest | State::Owner | State::Reset)
+        matches!(self, State::Guest | State::Owner | State::Limited | State::Reset)
     }
 
     /// Whether it is for clients that are the user of [`State::Owner`] all the time, or for the others.
@@ -206,6 +221,7 @@ impl State {
                 let queue = queue_key(tag, shared);
                 vec![say(&format!("BLPOP {queue} 0.03"), "").gets(Wanted::Element(queue))]
             }
+            State::Limited => State::limited(client, &token, tag, mark),
             _ => self.private(&token, tag, mark),
         };
         // A channel's node is not known, and a database is asked of whichever node is first.
@@ -221,6 +237,23 @@ impl State {
         );
         let nodes = if is_anywhere { Nodes::ALL } else { nodes };
         Conversation { lines, node: node as u8, nodes, client, seq }
+    }
+
+    fn limited(client: u64, token: &str, tag: &str, mark: impl Fn(u16) -> String) -> Vec<Line> {
+        let key = format!("{{{tag}}}:{token}:key");
+        let (first, second) = (mark(PART), mark(PART + 1));
+        let [name, password] = limited(client);
+        let large = format!("{first}{}", "x".repeat(OVER_LIMIT_BYTES));
+        vec![
+            locally(&format!("AUTH {name} {password}"), "+OK\r\n"),
+            say(&format!("SET {key} {large} EX 60"), "+OK\r\n").writes(PART, 0),
+            // It waits here, with all that it has sent.
+            say(&format!("GETRANGE {key} 0 {}", first.len() - 1), bulk(&first)).or("$0\r\n\r\n"),
+            locally("ACL WHOAMI", bulk(&name)),
+            say(&format!("SET {key} {second} EX 60"), "+OK\r\n").writes(PART + 1, 0),
+            locally("AUTH default any", "+OK\r\n"),
+            say(&format!("GET {key}"), bulk(&second)).or("$-1\r\n").or(bulk(&large)),
+        ]
     }
 
     /// Those whose keys no other client uses.
@@ -398,8 +431,9 @@ impl State {
             | State::ContendedCopy
             | State::Counted
             | State::Pushing
-            | State::Popping => {
-                unreachable!("their keys are shared")
+            | State::Popping
+            | State::Limited => {
+                unreachable!("their lines are written elsewhere")
             }
         }
     }

@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 /// Sizes of values: small ones, some that are collected, some that are passed on in pieces, and some that fill every queue.
 const SIZES: [usize; 6] = [5, 900, 30_000, 90_000, 300_000, LARGE_REPLY_BYTES + 50_000];
 
+/// The user of the clients that may ask for little in a second.
+pub(super) const LIMITED: &str = "limited";
+
 /// The value that a key has at its node. Its name says how large it is.
 fn value_of(key: &[u8]) -> Vec<u8> {
     let size = key.last().and_then(|digit| SIZES.get(usize::from(digit.wrapping_sub(b'0')))).copied().unwrap_or(0);
@@ -51,6 +54,14 @@ impl Client {
             errors: Vec::new(),
             answered: 0,
         }
+    }
+
+    /// Says that it is of the user that may ask for little in a second.
+    pub(super) fn become_limited(&mut self) {
+        let mut out = Vec::new();
+        encode_request(&mut out, [&b"AUTH"[..], LIMITED.as_bytes(), b"secret"].into_iter());
+        self.to_send.put(&out);
+        self.expected.push_back(b"+OK\r\n".to_vec());
     }
 
     /// Asks for something, mostly about a large value.

@@ -251,8 +251,8 @@ fn each_shard_is_asked_once_though_slots_move() {
     assert_eq!((count(&source), count(&target)), (2, 1));
 }
 
-#[test]
-fn a_shard_that_empties_meanwhile_is_not_asked_twice() {
+/// Asks for the sizes of all shards, of which one goes over to the other while it is asked.
+fn sizes_while_a_shard_empties(ask: impl Fn(&Client) -> Vec<String> + Send + 'static) -> Vec<String> {
     let map = Map::default();
     let gate = Gate::new();
     let passes = gate.clone();
@@ -273,7 +273,7 @@ fn a_shard_that_empties_meanwhile_is_not_asked_twice() {
     let client = Client::with_config(config(&source));
     let sizes = std::thread::spawn({
         let client = client.clone();
-        move || texts(client.each_shard(cmd("DBSIZE")).wait().unwrap())
+        move || ask(&client)
     });
     wait_until("the shard is asked", DEADLINE, || Ok(executed(&source).contains(&"DBSIZE ".to_owned()))).unwrap();
     map.is(vec![(0, 16_383, vec![to])]);
@@ -287,9 +287,33 @@ fn a_shard_that_empties_meanwhile_is_not_asked_twice() {
     };
     wait_until("all slots are known to have moved", DEADLINE, is_known).unwrap();
     gate.open();
-    assert_eq!(sizes.join().unwrap(), ["2"]);
+    let sizes = sizes.join().unwrap();
     let count = |node| executed(node).iter().filter(|what| *what == "DBSIZE ").count();
     assert_eq!((count(&source), count(&target)), (1, 1));
+    sizes
+}
+
+#[test]
+fn a_shard_that_empties_meanwhile_is_not_asked_twice() {
+    let each = |client: &Client| texts(client.each_shard(cmd("DBSIZE")).wait().unwrap());
+    assert_eq!(sizes_while_a_shard_empties(each), ["2"]);
+    let sum = |client: &Client| vec![client.call::<usize>(cmd("DBSIZE")).wait().unwrap().to_string()];
+    assert_eq!(sizes_while_a_shard_empties(sum), ["2"]);
+}
+
+#[test]
+fn a_node_that_has_left_the_cluster_is_not_waited_for() {
+    let map = Map::default();
+    let stays = map.node(|request| if request.command() == "CONFIG" { ok() } else { Act::Usual });
+    let leaves = map.node(|_| Act::Usual);
+    map.is(vec![(0, 16_383, vec![port(&stays), port(&leaves)])]);
+    let client = Client::with_config(config(&stays).deadline(Some(DEADLINE)));
+    client.call::<String>(cmd("GET").key("k")).wait().unwrap();
+    // The client has not heard of it when it asks all nodes.
+    map.is(vec![(0, 16_383, vec![port(&stays)])]);
+    drop(leaves);
+    client.call::<()>(cmd("CONFIG").arg("RESETSTAT")).wait().unwrap();
+    assert_eq!(executed(&stays), ["GET k", "CONFIG RESETSTAT"]);
 }
 
 #[test]

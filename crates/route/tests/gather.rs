@@ -199,6 +199,24 @@ fn a_part_is_heard_once() {
 }
 
 #[test]
+fn a_part_without_a_reply_counts_for_nothing() {
+    let mut gather = Gather::new();
+    let mut out = Vec::new();
+    for (reply, joint) in [(":2\r\n", ":2\r\n"), ("-ERR no\r\n", "-ERR no\r\n")] {
+        begin_all(&mut gather, "DBSIZE", 3);
+        gather.pass_over(0);
+        gather.pass_over(0);
+        gather.accept(1, kind(reply.as_bytes()), reply.as_bytes());
+        assert!(!gather.is_complete());
+        gather.pass_over(2);
+        gather.accept(2, ReplyKind::Integer, b":100\r\n");
+        out.clear();
+        gather.finish(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out), joint);
+    }
+}
+
+#[test]
 fn only_what_is_needed_is_held() {
     let mut gather = Gather::new();
     let large = format!("*1\r\n$100000\r\n{}\r\n", "x".repeat(100_000));

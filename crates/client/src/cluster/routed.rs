@@ -98,8 +98,11 @@ impl Routed {
                 Plan::One(target) => {
                     Ok(State::Under(vec![self.unit(commands, vec![target], Together::Each)], Join::Only))
                 }
-                Plan::Parts(parts, gather, _) => {
-                    let (units, places) = self.grouped(parts, table);
+                Plan::Parts(parts, gather, of) => {
+                    let (mut units, places) = self.grouped(parts, table);
+                    if of == Parts::OfNodes {
+                        units = units.into_iter().map(|unit| unit.among(table)).collect();
+                    }
                     Ok(State::Under(units, Join::Gathered(places, gather)))
                 }
                 Plan::Refused(kind) => Err(kind),
@@ -259,12 +262,22 @@ impl Join {
                     let outcome = if parts().all(is_unsent) { Outcome::NotSent } else { Outcome::MaybeExecuted };
                     return Err(Error::new(kind, outcome));
                 }
+                if parts().next().is_none() {
+                    let why = "the cluster changes faster than its nodes are asked";
+                    return Err(Error::new(ErrorKind::Lost(why.into()), Outcome::MaybeExecuted));
+                }
                 let mut bytes = Vec::new();
-                for (place, ended) in places.into_iter().flatten().zip(parts()) {
-                    if let Ended::Reply(reply) = ended {
-                        bytes.clear();
-                        let kind = reply.write(&mut bytes);
-                        gather.accept(place, kind, &bytes);
+                for (places, ended) in places.iter().zip(&ended) {
+                    for (at, place) in places.iter().enumerate() {
+                        match ended.get(at) {
+                            Some(Ended::Reply(reply)) => {
+                                bytes.clear();
+                                let kind = reply.write(&mut bytes);
+                                gather.accept(*place, kind, &bytes);
+                            }
+                            // Its node is none of the cluster's any longer, or another part asks for what it had.
+                            _ => gather.pass_over(*place),
+                        }
                     }
                 }
                 let mut joint = Vec::new();

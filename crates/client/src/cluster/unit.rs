@@ -90,7 +90,7 @@ pub(super) struct Unit {
     commands: Vec<Command>,
     targets: Vec<Target>,
     together: Together,
-    /// The table by which each shard is asked by a unit of its own.
+    /// The table by which each shard, or each node, is asked by a unit of its own.
     begun: Option<Arc<Table>>,
     /// How each has ended.
     ended: Vec<Option<Ended>>,
@@ -129,18 +129,25 @@ impl Unit {
         }
     }
 
-    /// Other units ask the other shards of this table.
+    /// Other units ask the other shards of this table, or its other nodes.
     pub(super) fn among(mut self, begun: &Arc<Table>) -> Self {
         self.begun = Some(Arc::clone(begun));
         self
     }
 
-    /// Whether the shard that it asks is none any longer: its slots are at one that another unit asks.
-    fn is_joined(&self, at: usize) -> bool {
-        let (Some(begun), Target::Shard(node, slot)) = (&self.begun, &self.targets[at]) else { return false };
+    /// Whether what it asks is no part of the cluster any longer: a shard whose slots are at one that another unit asks, or a node that the
+    /// table does not name.
+    fn has_left(&self, at: usize) -> bool {
+        let Some(begun) = &self.begun else { return false };
         let table = self.cluster.table();
-        let is_asked = || table.shard_of(*slot).is_some_and(|shard| begun.is_primary(&shard.primary));
-        !table.is_primary(node) && is_asked()
+        match &self.targets[at] {
+            Target::Shard(node, slot) => {
+                let is_asked = || table.shard_of(*slot).is_some_and(|shard| begun.is_primary(&shard.primary));
+                !table.is_primary(node) && is_asked()
+            }
+            Target::Node(node, _) => !table.has(&node.address()),
+            Target::Slot(..) | Target::Any => false,
+        }
     }
 
     /// It goes on from what was sent already, which has come to this.
@@ -186,7 +193,7 @@ impl Unit {
             return self.send(node, false, which, is_asking);
         }
         let Some(first) = self.pending().next() else { return Step::Over };
-        if self.is_joined(first) {
+        if self.has_left(first) {
             // It has no reply of its own: what it had is counted where it is now.
             (self.ended, self.last) = (Vec::new(), Vec::new());
             return Step::Over;

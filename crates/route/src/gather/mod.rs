@@ -40,6 +40,8 @@ pub struct Gather {
     parts: Vec<Heard>,
     pending: usize,
     failed: usize,
+    /// Parts that have no reply, and need none.
+    passed: usize,
     /// The first part that failed, and what it said.
     failure: Option<(usize, Vec<u8>)>,
     /// The first part that is fit to be the reply, where one is chosen.
@@ -237,6 +239,14 @@ impl Gather {
         }
     }
 
+    /// Part `part` of a request to all nodes has no reply: its node has left meanwhile, or has become one with another that is asked.
+    pub fn pass_over(&mut self, part: usize) {
+        if let Some(heard) = self.parts.get_mut(part).filter(|heard| !heard.is_in) {
+            heard.is_in = true;
+            (self.pending, self.passed) = (self.pending - 1, self.passed + 1);
+        }
+    }
+
     /// Appends the joint reply and forgets everything. Panics unless [`is_complete`](Self::is_complete).
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         assert!(self.is_complete(), "a joint reply needs every part's");
@@ -257,7 +267,7 @@ impl Gather {
 
     /// A failed part's message, and how many failed unless all did.
     fn counted(&self, text: &[u8]) -> Vec<u8> {
-        let (failed, parts) = (self.failed, self.parts.len());
+        let (failed, parts) = (self.failed, self.parts.len() - self.passed);
         let count = if failed < parts { format!(" ({failed} of {parts} nodes failed)") } else { String::new() };
         [text.trim_ascii_end(), count.as_bytes()].concat()
     }
@@ -443,7 +453,7 @@ impl Gather {
         reset(&mut self.owners, GATHER_ITEMS_KEPT);
         reset(&mut self.folds, GATHER_ITEMS_KEPT);
         self.parts.clear();
-        (self.pending, self.failed, self.is_mixed) = (0, 0, false);
+        (self.pending, self.failed, self.passed, self.is_mixed) = (0, 0, 0, false);
         (self.failure, self.chosen, self.form, self.merge) = (None, None, None, None);
     }
 }

@@ -299,7 +299,7 @@ impl Progress {
         let mut waited = None;
         if self.step == Step::Sent {
             waited = Some(state.waited(*self.before.first().unwrap_or(&self.last), self.asked));
-            state.note_unanswered(core, self.asked, wakes);
+            state.note_unanswered(core, self.asked, core.now_us(), wakes);
         }
         if self.keeps_place && self.step == Step::Sent {
             if matches!(state.leader, Leader::Thread(leader) | Leader::Task(leader) if leader == self.last) {

@@ -45,8 +45,8 @@ impl State {
         Waited { in_front, unwritten_bytes: self.upstream.queued_bytes(), has_heard }
     }
 
-    /// The time of a call is over that waits for its reply. The connection is lost if it has been silent for too long.
-    pub(crate) fn note_unanswered(&mut self, core: &Core, asked: Asked, wakes: &mut Wakes) {
+    /// The time of a call is over, now, that waits for its reply. The connection is lost if it has been silent for too long.
+    pub(crate) fn note_unanswered(&mut self, core: &Core, asked: Asked, now_us: u64, wakes: &mut Wakes) {
         let Some(limit) = core.config.silence else { return };
         let is_same = |other: Asked| (other.epoch, other.heard) == (self.epoch, self.heard());
         if self.link.is_none() || !is_same(asked) {
@@ -55,10 +55,100 @@ impl State {
         let known = self.silent.filter(|known| is_same(*known) && known.at_us < asked.at_us);
         let since = known.unwrap_or(asked);
         self.silent = Some(since);
-        let now_us = core.now_us();
         if u128::from(now_us.saturating_sub(since.at_us)) >= limit.as_micros() {
             self.lose_link(&"the server is silent", now_us, wakes);
             self.open_lobby(wakes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Leader, Wakes};
+    use super::*;
+    use crate::run::Progress;
+    use crate::{Config, cmd};
+    use respool_testkit::{Act, Address, FakeBackend, Gate, wait_until};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    const MS: u64 = 1_000;
+
+    fn connected(server: &FakeBackend) -> Arc<Core> {
+        let Address::Tcp(address) = server.address() else { panic!("no TCP") };
+        let config = Config::from_url(&address.to_string()).unwrap().silence(Some(Duration::from_millis(400)));
+        let core = Core::new_with(config, std::time::Instant::now(), None);
+        Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+        core
+    }
+
+    /// Calls of 100 ms each, one behind the other, of which none is answered. Between each two something happens. Says whether the
+    /// connection is there still.
+    fn outlives_calls(calls: u64, between: impl Fn(&Arc<Core>)) -> bool {
+        let server = FakeBackend::start(|_| Act::Usual).unwrap();
+        let core = connected(&server);
+        let epoch = core.lock().epoch;
+        for call in 1..=calls {
+            let mut wakes = Wakes::default();
+            let mut state = core.lock();
+            state.last_used_us = call * 100 * MS;
+            let asked = state.asked();
+            drop(state);
+            between(&core);
+            core.lock().note_unanswered(&core, asked, (call + 1) * 100 * MS, &mut wakes);
+            wakes.run_on(&core);
+        }
+        let state = core.lock();
+        state.epoch == epoch && state.link.is_some()
+    }
+
+    fn read(core: &Arc<Core>, bytes: &[u8]) {
+        let half = core.lock().read_half.take().unwrap();
+        half.read_by(core, Leader::None, |_, buffer| {
+            buffer[..bytes.len()].copy_from_slice(bytes);
+            if bytes.is_empty() { Err(std::io::ErrorKind::WouldBlock.into()) } else { Ok(bytes.len()) }
+        });
+    }
+
+    #[test]
+    fn calls_that_find_nothing_add_up() {
+        assert!(outlives_calls(3, |_| {}));
+        assert!(!outlives_calls(4, |_| {}));
+        // A read that finds nothing is no sign of the server.
+        assert!(!outlives_calls(4, |core| read(core, b"")));
+    }
+
+    #[test]
+    fn a_server_that_sends_or_takes_something_is_not_silent() {
+        assert!(outlives_calls(40, |core| read(core, b">1\r\n+pong\r\n")));
+        assert!(outlives_calls(40, |core| core.lock().note_confirmed()));
+    }
+
+    #[test]
+    fn what_a_server_takes_of_a_large_request_is_a_sign_of_it() {
+        let gate = Gate::new();
+        let passes = gate.clone();
+        let server = FakeBackend::start(move |request| match &*request.command() {
+            "GET" => {
+                passes.pass();
+                Act::Usual
+            }
+            "SET" => Act::Bytes(b"+OK\r\n".to_vec()),
+            _ => Act::Usual,
+        })
+        .unwrap();
+        let core = connected(&server);
+        std::thread::scope(|scope| {
+            // While this is not answered the server reads nothing, and the kernel holds less than what comes behind it.
+            scope.spawn(|| Progress::new(None).wait(&core, &[cmd("GET").key("k")]).unwrap());
+            let value = bytes::Bytes::from(vec![b'v'; 32 << 20]);
+            scope.spawn(|| Progress::new(None).wait(&core, &[cmd("SET").key("k").arg(value)]).unwrap());
+            let is_stuck = || Ok(core.lock().counts.requests == 3 && core.lock().write_half.is_none());
+            let stuck = wait_until("the kernel takes no more", Duration::from_secs(60), is_stuck);
+            gate.open();
+            stuck.unwrap();
+        });
+        assert!(core.lock().confirmed > 0);
+        assert_eq!(core.counts().connections, 1);
     }
 }

@@ -53,7 +53,9 @@ impl HarmWindows {
                 (slots_of(node), for_us, Harm::Fails)
             }
             Fault::HalfOpen(node) => (slots_of(node), half_open_us, Harm::Fails),
-            Fault::Disconnect(node) | Fault::RestartEmpty(node) => (slots_of(node), 0, Harm::Fails),
+            Fault::Disconnect(node) | Fault::RestartEmpty(node) | Fault::Leave(node) => {
+                (slots_of(node), 0, Harm::Fails)
+            }
             Fault::Slow(node, _, for_us) => (slots_of(node), for_us, Harm::Delays),
             // A lagging node sends calls on, and they arrive.
             Fault::Stale(..) => return,

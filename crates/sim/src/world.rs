@@ -66,6 +66,8 @@ pub enum Fault {
     RestartEmpty(NodeIndex),
     /// The slot moves to this primary, key by key.
     Migrate(u16, NodeIndex),
+    /// The node leaves the cluster for good: a replica takes over all that it has, the others forget it, and it ends.
+    Leave(NodeIndex),
 }
 
 /// A connection of a client to a node.
@@ -289,6 +291,7 @@ impl World {
                 self.push(now_us + timeout_us, Event::Promote(node));
                 self.push(now_us + for_us, Event::Heal(node));
             }
+            Fault::Leave(node) => self.leave(node),
             Fault::Disconnect(node) => self.end_connections(node),
             Fault::HalfOpen(node) => {
                 let own = self.connections.iter_mut().filter(|connection| connection.node == node);
@@ -332,6 +335,11 @@ impl World {
     /// The node whose data it has a copy of; itself, if it is no replica.
     pub fn primary_of(&self, node: NodeIndex) -> NodeIndex {
         self.nodes[node].primary.unwrap_or(node)
+    }
+
+    /// One of the nodes that have a copy of a primary's data.
+    pub fn replica_of(&self, primary: NodeIndex) -> Option<NodeIndex> {
+        self.replicas.get(&primary)?.first().copied()
     }
 
     fn push(&mut self, at_us: u64, event: Event) {
@@ -490,6 +498,12 @@ impl World {
         };
         self.stop_moves(node);
         self.lose_replication(node);
+        self.take_over(node, next, replicas);
+        self.tell_lost(next);
+    }
+
+    /// The slots of a node go to one of its replicas, and the others follow that one.
+    fn take_over(&mut self, node: NodeIndex, next: NodeIndex, replicas: Vec<NodeIndex>) {
         self.epoch += 1;
         for belief in self.owners.iter_mut().filter(|belief| belief.owner == node) {
             *belief = Belief { owner: next, epoch: self.epoch };
@@ -503,7 +517,25 @@ impl World {
         self.nodes[next].primary = None;
         self.learn(next);
         self.spread();
-        self.tell_lost(next);
+    }
+
+    /// A primary without a replica that can be reached does not leave.
+    fn leave(&mut self, node: NodeIndex) {
+        let own = self.replicas.get(&node).cloned();
+        if let Some(replicas) = own {
+            let next = replicas.iter().copied().find(|replica| !self.cut_from_nodes.contains(replica));
+            let Some(next) = next.filter(|_| self.is_primary(node)) else { return };
+            self.stop_moves(node);
+            self.lose_replication(node);
+            self.copy(node, next);
+            self.take_over(node, next, replicas);
+        } else {
+            self.replicas.values_mut().for_each(|replicas| replicas.retain(|replica| *replica != node));
+            self.spread();
+        }
+        self.down.insert(node);
+        self.cut_from_nodes.insert(node);
+        self.end_connections(node);
     }
 
     fn heal(&mut self, node: NodeIndex) {

@@ -241,6 +241,7 @@ pub(super) struct Links {
     lines: BTreeMap<LineName, Line>,
     names: HashMap<ConnectionId, LineName>,
     tags: u64,
+    written: u64,
     /// By their texts, the requests that were written.
     traces: HashMap<String, Trace>,
     /// How often a connection was lost.
@@ -283,6 +284,7 @@ impl Links {
             lines: BTreeMap::new(),
             names: HashMap::new(),
             tags: 0,
+            written: 0,
             traces: HashMap::new(),
             losses: 0,
             foreign: BTreeSet::new(),
@@ -302,6 +304,11 @@ impl Links {
     pub(super) fn trace(&self, command: &Command) -> Trace {
         let request = command.all_arguments().into_iter().collect();
         self.traces.get(&text_of(&request)).copied().unwrap_or_default()
+    }
+
+    /// Requests that were written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     /// Exchanges that are under way: those of callers that have left are none.
@@ -393,6 +400,7 @@ impl Links {
                         let (hash_tag, only_reads) = what_of(&request);
                         let text = text_of(&request);
                         self.traces.entry(text.clone()).or_default().sent += 1;
+                        self.written += 1;
                         line.written.insert(self.tags, Written { number, place, hash_tag, only_reads, text });
                         self.world.send(connection, self.tags, vec![request]);
                     }

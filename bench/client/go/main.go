@@ -19,6 +19,8 @@ type options struct {
 	rate                    float64
 	seed                    uint64
 	workers                 int
+	batch                   int
+	beginMs                 int64
 }
 
 func (o options) time() time.Duration {
@@ -39,6 +41,8 @@ func main() {
 	flag.Float64Var(&o.rate, "rate", 10000, "requests a second of the open loop")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed")
 	flag.IntVar(&o.workers, "workers", 0, "processors of the scheduler; 0 is one")
+	flag.IntVar(&o.batch, "batch", 10, "requests of a batch")
+	flag.Int64Var(&o.beginMs, "begin-ms", 0, "when the load on a cluster begins, in milliseconds of the system's clock")
 	flag.Parse()
 	if *list {
 		for _, name := range peers {

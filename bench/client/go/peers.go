@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -18,15 +19,23 @@ type peer interface {
 	getIs(ctx context.Context, key string, value []byte) (bool, error)
 	set(ctx context.Context, key string, value []byte) error
 	incr(ctx context.Context, key string) (int64, error)
+	// In one batch.
+	setAll(ctx context.Context, keys []string, values [][]byte) error
+	getAre(ctx context.Context, keys []string, values [][]byte) (bool, error)
 }
 
 func connect(o options) peer {
+	addresses := strings.Split(o.address, ",")
+	isCluster := o.scenario == "cluster"
 	switch o.peer {
 	case "rueidis":
-		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{o.address}, DisableCache: true})
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addresses, DisableCache: true})
 		must(err)
 		return ofRueidis{client}
 	case "go-redis":
+		if isCluster {
+			return ofGoRedis{goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addresses})}
+		}
 		return ofGoRedis{goredis.NewClient(&goredis.Options{Addr: o.address})}
 	case "go-redis-pipeline":
 		client, err := goredis.NewClient(&goredis.Options{Addr: o.address}).
@@ -34,6 +43,11 @@ func connect(o options) peer {
 		must(err)
 		return ofGoRedis{client}
 	case "radix":
+		if isCluster {
+			client, err := radix.ClusterConfig{}.New(context.Background(), addresses)
+			must(err)
+			return ofRadix{client}
+		}
 		client, err := radix.PoolConfig{}.New(context.Background(), "tcp", o.address)
 		must(err)
 		return ofRadix{client}
@@ -66,6 +80,35 @@ func (p ofRueidis) incr(ctx context.Context, key string) (int64, error) {
 	return p.client.Do(ctx, p.client.B().Incr().Key(key).Build()).ToInt64()
 }
 
+func (p ofRueidis) setAll(ctx context.Context, keys []string, values [][]byte) error {
+	commands := make(rueidis.Commands, len(keys))
+	for at, key := range keys {
+		commands[at] = p.client.B().Set().Key(key).Value(rueidis.BinaryString(values[at])).Build()
+	}
+	for _, reply := range p.client.DoMulti(ctx, commands...) {
+		if err := reply.Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p ofRueidis) getAre(ctx context.Context, keys []string, values [][]byte) (bool, error) {
+	commands := make(rueidis.Commands, len(keys))
+	for at, key := range keys {
+		commands[at] = p.client.B().Get().Key(key).Build()
+	}
+	are := true
+	for at, reply := range p.client.DoMulti(ctx, commands...) {
+		found, err := reply.ToString()
+		if err != nil {
+			return false, err
+		}
+		are = are && found == string(values[at])
+	}
+	return are, nil
+}
+
 type ofGoRedis struct{ client goredis.Cmdable }
 
 func (p ofGoRedis) getIs(ctx context.Context, key string, value []byte) (bool, error) {
@@ -81,7 +124,37 @@ func (p ofGoRedis) incr(ctx context.Context, key string) (int64, error) {
 	return p.client.Incr(ctx, key).Result()
 }
 
-type ofRadix struct{ client radix.Client }
+func (p ofGoRedis) setAll(ctx context.Context, keys []string, values [][]byte) error {
+	_, err := p.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		for at, key := range keys {
+			pipe.Set(ctx, key, values[at], 0)
+		}
+		return nil
+	})
+	return err
+}
+
+func (p ofGoRedis) getAre(ctx context.Context, keys []string, values [][]byte) (bool, error) {
+	found := make([]*goredis.StringCmd, len(keys))
+	_, err := p.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		for at, key := range keys {
+			found[at] = pipe.Get(ctx, key)
+		}
+		return nil
+	})
+	are := true
+	for at, value := range values {
+		text, _ := found[at].Bytes()
+		are = are && bytes.Equal(text, value)
+	}
+	return are, err
+}
+
+type ofRadix struct{ client radixClient }
+
+type radixClient interface {
+	Do(ctx context.Context, action radix.Action) error
+}
 
 func (p ofRadix) getIs(ctx context.Context, key string, value []byte) (bool, error) {
 	var found []byte
@@ -96,6 +169,27 @@ func (p ofRadix) set(ctx context.Context, key string, value []byte) error {
 func (p ofRadix) incr(ctx context.Context, key string) (count int64, err error) {
 	err = p.client.Do(ctx, radix.Cmd(&count, "INCR", key))
 	return
+}
+
+func (p ofRadix) setAll(ctx context.Context, keys []string, values [][]byte) error {
+	pipeline := radix.NewPipeline()
+	for at, key := range keys {
+		pipeline.Append(radix.FlatCmd(nil, "SET", key, values[at]))
+	}
+	return p.client.Do(ctx, pipeline)
+}
+
+func (p ofRadix) getAre(ctx context.Context, keys []string, values [][]byte) (bool, error) {
+	pipeline, found := radix.NewPipeline(), make([][]byte, len(keys))
+	for at, key := range keys {
+		pipeline.Append(radix.Cmd(&found[at], "GET", key))
+	}
+	err := p.client.Do(ctx, pipeline)
+	are := true
+	for at, value := range values {
+		are = are && bytes.Equal(found[at], value)
+	}
+	return are, err
 }
 
 type ofRedigo struct{ pool *redis.Pool }
@@ -121,6 +215,46 @@ func (p ofRedigo) set(ctx context.Context, key string, value []byte) error {
 
 func (p ofRedigo) incr(ctx context.Context, key string) (int64, error) {
 	return redis.Int64(p.do(ctx, "INCR", key))
+}
+
+func (p ofRedigo) all(ctx context.Context, count int, send func(conn redis.Conn, at int) error) ([]any, error) {
+	conn, err := p.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	for at := range count {
+		if err := send(conn, at); err != nil {
+			return nil, err
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		return nil, err
+	}
+	replies := make([]any, count)
+	for at := range replies {
+		if replies[at], err = conn.Receive(); err != nil {
+			return nil, err
+		}
+	}
+	return replies, nil
+}
+
+func (p ofRedigo) setAll(ctx context.Context, keys []string, values [][]byte) error {
+	send := func(conn redis.Conn, at int) error { return conn.Send("SET", keys[at], values[at]) }
+	_, err := p.all(ctx, len(keys), send)
+	return err
+}
+
+func (p ofRedigo) getAre(ctx context.Context, keys []string, values [][]byte) (bool, error) {
+	send := func(conn redis.Conn, at int) error { return conn.Send("GET", keys[at]) }
+	replies, err := p.all(ctx, len(keys), send)
+	are := true
+	for at, reply := range replies {
+		found, _ := redis.Bytes(reply, nil)
+		are = are && bytes.Equal(found, values[at])
+	}
+	return are, err
 }
 
 // The value of a call that is given up after a time.

@@ -32,6 +32,10 @@ func run(p peer, o options) report {
 		return serial(p, o)
 	case "closed":
 		return closed(p, o)
+	case "batch":
+		return batch(p, o)
+	case "cluster":
+		return cluster(p, o)
 	case "open":
 		return open(p, o)
 	case "big":
@@ -152,6 +156,42 @@ func closed(p peer, o options) report {
 	cpu = cpuUs() - cpu
 	allocated = allocations() - allocated
 	r, ops := report{}, float64(len(f.times))
+	r["ops_s"], r["cpu_us"], r["allocations"] = ops/took.Seconds(), cpu/ops, allocated/ops
+	f.report(r)
+	return r
+}
+
+// A closed loop of batches: as many SET, then GET of the same keys.
+func batch(p peer, o options) report {
+	load := func(length time.Duration) (time.Duration, found) {
+		began := time.Now()
+		until := began.Add(length)
+		all := crowd(o.tasks, func(caller int) (f found) {
+			for turn := caller * 7919 * 2; ; turn++ {
+				began := time.Now()
+				if !began.Before(until) {
+					return
+				}
+				first := turn / 2 * o.batch % (keys - o.batch)
+				some, theirs := keyTexts[first:first+o.batch], values[first:first+o.batch]
+				isRight, err := true, error(nil)
+				if turn%2 == 0 {
+					err = p.setAll(background, some, theirs)
+				} else {
+					isRight, err = p.getAre(background, some, theirs)
+				}
+				f.times.push(time.Since(began))
+				f.note(isRight, err)
+			}
+		})
+		return time.Since(began), sum(all)
+	}
+	load(warmUp)
+	allocated, cpu := allocations(), cpuUs()
+	took, f := load(o.time())
+	cpu = cpuUs() - cpu
+	allocated = allocations() - allocated
+	r, ops := report{}, float64(len(f.times)*o.batch)
 	r["ops_s"], r["cpu_us"], r["allocations"] = ops/took.Seconds(), cpu/ops, allocated/ops
 	f.report(r)
 	return r
@@ -313,7 +353,7 @@ func big(p peer, o options) report {
 
 // One caller's counter, which nothing else counts up: every reply says how often its requests were executed so far.
 type counter struct {
-	acknowledged, maybe, last, maybeSince, wrong, repeated, cancelled int64
+	acknowledged, maybe, last, maybeSince, wrong, repeated, cancelled, unread int64
 }
 
 func (c *counter) note(value int64, err error) {
@@ -352,6 +392,7 @@ func reportOf(all []counter) report {
 		r["repeated"] += float64(c.repeated)
 		r["wrong"] += float64(c.wrong)
 		r["cancelled"] += float64(c.cancelled)
+		r["unread"] += float64(c.unread)
 	}
 	return r
 }

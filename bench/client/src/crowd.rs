@@ -42,12 +42,14 @@ where
             let (future, all_there) = (call(caller), Arc::clone(&all_there));
             let body = move || {
                 all_there.wait();
-                run_in_thread(future)
+                (Instant::now(), run_in_thread(future))
             };
             std::thread::Builder::new().stack_size(256 * 1024).spawn(body).expect("a thread")
         })
         .collect();
     all_there.wait();
-    let began = Instant::now();
-    (began, threads.into_iter().map(|thread| thread.join().expect("a caller has panicked")).collect())
+    let results = threads.into_iter().map(|thread| thread.join().expect("a caller has panicked"));
+    let (begun, results): (Vec<Instant>, Vec<T>) = results.unzip();
+    // This thread may have its turn long after all others have had theirs.
+    (begun.into_iter().min().unwrap_or_else(Instant::now), results)
 }

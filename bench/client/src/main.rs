@@ -32,15 +32,22 @@ fn main() {
     let address = options.address.as_str();
     // Some connections of the crate `redis` are not made anew when they are lost.
     let is_lost = options.scenario == "restart";
+    let is_cluster = options.scenario == "cluster";
+    let open = || {
+        let url = if is_cluster { format!("redis+cluster://{address}") } else { address.to_owned() };
+        Client::open(&url).expect("an address")
+    };
     match options.peer.as_str() {
-        "respool" => run(&runtime, Respool(Client::open(address).expect("an address")), &options),
-        "respool-threads" => run(&runtime, RespoolThreads(Client::open(address).expect("an address")), &options),
+        "respool" => run(&runtime, Respool(open()), &options),
+        "respool-threads" => run(&runtime, RespoolThreads(open()), &options),
+        "redis" if is_cluster => run(&runtime, runtime.block_on(redis_stable::cluster(address)), &options),
         "redis" if is_lost => run(&runtime, runtime.block_on(redis_stable::managed(address)), &options),
         "redis" => run(&runtime, runtime.block_on(redis_stable::plain(address)), &options),
+        "redis-rc" if is_cluster => run(&runtime, runtime.block_on(redis_candidate::cluster(address)), &options),
         "redis-rc" if is_lost => run(&runtime, runtime.block_on(redis_candidate::managed(address)), &options),
         "redis-rc" => run(&runtime, runtime.block_on(redis_candidate::plain(address)), &options),
-        "fred" => run(&runtime, runtime.block_on(Fred::connect(address)), &options),
-        "rustis" => run(&runtime, runtime.block_on(Rustis::connect(address)), &options),
+        "fred" => run(&runtime, runtime.block_on(Fred::connect(address, is_cluster)), &options),
+        "rustis" => run(&runtime, runtime.block_on(Rustis::connect(address, is_cluster)), &options),
         other => panic!("the client {other} is not known: --list names all"),
     }
 }

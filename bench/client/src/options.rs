@@ -17,6 +17,10 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     /// Threads of the runtime beside the main one; with 0 the main one runs the tasks.
     pub(crate) workers: usize,
+    /// Requests of a batch.
+    pub(crate) batch: usize,
+    /// When the load begins, in milliseconds of the system's clock. Something is done to the cluster at a third of its time.
+    pub(crate) begin_ms: u64,
 }
 
 impl Options {
@@ -32,6 +36,8 @@ impl Options {
             rate: 10_000.0,
             seed: 1,
             workers: 0,
+            batch: 10,
+            begin_ms: 0,
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
@@ -46,6 +52,8 @@ impl Options {
                 "--rate" => options.rate = number(&value),
                 "--seed" => options.seed = number(&value) as u64,
                 "--workers" => options.workers = number(&value) as usize,
+                "--batch" => options.batch = number(&value) as usize,
+                "--begin-ms" => options.begin_ms = number(&value) as u64,
                 _ => panic!("{name} is not known"),
             }
         }

@@ -26,6 +26,12 @@ pub(crate) trait Peer: Clone + Send + Sync + 'static {
 
     fn incr(&mut self, key: &str) -> impl Future<Output = Result<i64, Failure>> + Send;
 
+    /// Sets these keys to these values, in one batch.
+    fn set_all(&mut self, pairs: &[(String, String)]) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Whether the keys have these values, read in one batch.
+    fn get_are(&mut self, pairs: &[(String, String)]) -> impl Future<Output = Result<bool, Failure>> + Send;
+
     /// As [`Self::incr`], given up after so much time if it waits in a thread, and by being dropped after so many turns of a task.
     fn incr_for(
         &mut self,
@@ -61,6 +67,35 @@ fn of_respool(error: &respool_client::Error) -> Failure {
     }
 }
 
+/// Whether values are the ones that were asked for, each in its place.
+fn are_values(found: impl ExactSizeIterator<Item: AsRef<[u8]>>, pairs: &[(String, String)]) -> bool {
+    found.len() == pairs.len() && found.zip(pairs).all(|(found, (_, value))| found.as_ref() == value.as_bytes())
+}
+
+fn sets(pairs: &[(String, String)]) -> impl Iterator<Item = respool_client::Command> {
+    pairs.iter().map(|(key, value)| respool_client::cmd("SET").key(key).arg(value))
+}
+
+fn gets(pairs: &[(String, String)]) -> impl Iterator<Item = respool_client::Command> {
+    pairs.iter().map(|(key, _)| respool_client::cmd("GET").key(key))
+}
+
+type Replies = Result<Vec<Result<respool_client::Reply, respool_client::ServerError>>, respool_client::Error>;
+
+fn are_set(replies: Replies) -> Result<(), Failure> {
+    let replies = replies.map_err(|error| of_respool(&error))?;
+    if replies.iter().all(Result::is_ok) { Ok(()) } else { Err(Failure::Maybe) }
+}
+
+fn are_found(replies: Replies, pairs: &[(String, String)]) -> Result<bool, Failure> {
+    let replies = replies.map_err(|error| of_respool(&error))?;
+    let is = |(reply, (_, value)): (&Result<respool_client::Reply, _>, &(String, String))| match reply {
+        Ok(respool_client::Reply::Bulk(found)) => *found == value.as_bytes(),
+        _ => false,
+    };
+    Ok(replies.len() == pairs.len() && replies.iter().zip(pairs).all(is))
+}
+
 /// The client of this project, by tasks.
 #[derive(Clone)]
 pub(crate) struct Respool(pub(crate) respool_client::Client);
@@ -77,6 +112,14 @@ impl Peer for Respool {
 
     async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
         self.0.call(respool_client::cmd("INCR").key(key)).await.map_err(|error| of_respool(&error))
+    }
+
+    async fn set_all(&mut self, pairs: &[(String, String)]) -> Result<(), Failure> {
+        are_set(self.0.batch(sets(pairs)).await)
+    }
+
+    async fn get_are(&mut self, pairs: &[(String, String)]) -> Result<bool, Failure> {
+        are_found(self.0.batch(gets(pairs)).await, pairs)
     }
 
     fn taken(&self) -> Option<usize> {
@@ -105,6 +148,14 @@ impl Peer for RespoolThreads {
         self.0.call(respool_client::cmd("INCR").key(key)).wait().map_err(|error| of_respool(&error))
     }
 
+    async fn set_all(&mut self, pairs: &[(String, String)]) -> Result<(), Failure> {
+        are_set(self.0.batch(sets(pairs)).wait())
+    }
+
+    async fn get_are(&mut self, pairs: &[(String, String)]) -> Result<bool, Failure> {
+        are_found(self.0.batch(gets(pairs)).wait(), pairs)
+    }
+
     async fn incr_for(&mut self, key: &str, _turns: u32, limit: Duration) -> Option<Result<i64, Failure>> {
         match self.0.call(respool_client::cmd("INCR").key(key)).deadline(limit).wait() {
             Err(error) if matches!(error.kind(), respool_client::ErrorKind::Timeout(_)) => None,
@@ -121,9 +172,11 @@ impl Peer for RespoolThreads {
 macro_rules! redis_peers {
     ($module:ident, $krate:ident) => {
         pub(crate) mod $module {
-            use super::{Failure, Peer};
+            use super::{Failure, Peer, are_values};
             use $krate::aio::{ConnectionLike, ConnectionManager, MultiplexedConnection};
-            use $krate::{Client, ConnectionAddr, IntoConnectionInfo, cmd};
+            use $krate::cluster::ClusterClient;
+            use $krate::cluster_async::ClusterConnection;
+            use $krate::{Client, ConnectionAddr, IntoConnectionInfo, cmd, pipe};
 
             #[derive(Clone)]
             pub(crate) struct Shared<C>(C);
@@ -144,6 +197,13 @@ macro_rules! redis_peers {
                 Shared(ConnectionManager::new(client(address)).await.expect("a connection"))
             }
 
+            pub(crate) async fn cluster(addresses: &str) -> Shared<ClusterConnection> {
+                let settings = $krate::io::tcp::TcpSettings::default().set_nodelay(true);
+                let seeds = addresses.split(',').map(|address| format!("redis://{address}"));
+                let client = ClusterClient::builder(seeds).tcp_settings(settings).build().expect("a client");
+                Shared(client.get_async_connection().await.expect("a connection"))
+            }
+
             impl<C: ConnectionLike + Clone + Send + Sync + 'static> Peer for Shared<C> {
                 async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
                     let found: Vec<u8> =
@@ -158,6 +218,23 @@ macro_rules! redis_peers {
                 async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
                     cmd("INCR").arg(key).query_async(&mut self.0).await.map_err(|_| Failure::Maybe)
                 }
+
+                async fn set_all(&mut self, pairs: &[(String, String)]) -> Result<(), Failure> {
+                    let mut pipe = pipe();
+                    for (key, value) in pairs {
+                        pipe.set(key, value).ignore();
+                    }
+                    pipe.query_async(&mut self.0).await.map_err(|_| Failure::Maybe)
+                }
+
+                async fn get_are(&mut self, pairs: &[(String, String)]) -> Result<bool, Failure> {
+                    let mut pipe = pipe();
+                    for (key, _) in pairs {
+                        pipe.get(key);
+                    }
+                    let found: Vec<Vec<u8>> = pipe.query_async(&mut self.0).await.map_err(|_| Failure::Maybe)?;
+                    Ok(are_values(found.iter(), pairs))
+                }
             }
         }
     };
@@ -171,9 +248,10 @@ redis_peers!(redis_candidate, redis_2);
 pub(crate) struct Fred(fred::clients::Client);
 
 impl Fred {
-    pub(crate) async fn connect(address: &str) -> Self {
+    pub(crate) async fn connect(address: &str, is_cluster: bool) -> Self {
         use fred::prelude::*;
-        let config = Config::from_url(&format!("redis://{address}")).expect("an address");
+        let scheme = if is_cluster { "redis-cluster" } else { "redis" };
+        let config = Config::from_url(&format!("{scheme}://{}", first(address))).expect("an address");
         let mut builder = Builder::from_config(config);
         builder.with_connection_config(|config| config.tcp.nodelay = Some(true));
         // Without end: it gives up by default.
@@ -200,6 +278,31 @@ impl Peer for Fred {
         use fred::interfaces::KeysInterface;
         self.0.incr(key).await.map_err(|_| Failure::Maybe)
     }
+
+    async fn set_all(&mut self, pairs: &[(String, String)]) -> Result<(), Failure> {
+        use fred::interfaces::KeysInterface;
+        let pipeline = self.0.pipeline();
+        for (key, value) in pairs {
+            let () = pipeline.set(key, value.as_str(), None, None, false).await.map_err(|_| Failure::Maybe)?;
+        }
+        let _: Vec<()> = pipeline.all().await.map_err(|_| Failure::Maybe)?;
+        Ok(())
+    }
+
+    async fn get_are(&mut self, pairs: &[(String, String)]) -> Result<bool, Failure> {
+        use fred::interfaces::KeysInterface;
+        let pipeline = self.0.pipeline();
+        for (key, _) in pairs {
+            let () = pipeline.get(key).await.map_err(|_| Failure::Maybe)?;
+        }
+        let found: Vec<Bytes> = pipeline.all().await.map_err(|_| Failure::Maybe)?;
+        Ok(are_values(found.iter(), pairs))
+    }
+}
+
+/// The first of several addresses, for clients that are told one.
+fn first(addresses: &str) -> &str {
+    addresses.split(',').next().unwrap_or(addresses)
 }
 
 /// The crate `rustis`.
@@ -207,8 +310,9 @@ impl Peer for Fred {
 pub(crate) struct Rustis(rustis::client::Client);
 
 impl Rustis {
-    pub(crate) async fn connect(address: &str) -> Self {
-        Self(rustis::client::Client::connect(address).await.expect("a connection"))
+    pub(crate) async fn connect(address: &str, is_cluster: bool) -> Self {
+        let url = if is_cluster { format!("redis+cluster://{address}") } else { address.to_owned() };
+        Self(rustis::client::Client::connect(url).await.expect("a connection"))
     }
 }
 
@@ -227,5 +331,28 @@ impl Peer for Rustis {
     async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
         use rustis::commands::StringCommands;
         self.0.incr(key).await.map_err(|_| Failure::Maybe)
+    }
+
+    async fn set_all(&mut self, pairs: &[(String, String)]) -> Result<(), Failure> {
+        use rustis::client::BatchPreparedCommand;
+        use rustis::commands::StringCommands;
+        let mut pipeline = self.0.create_pipeline();
+        for (key, value) in pairs {
+            pipeline.set(key.as_str(), value.as_str()).queue();
+        }
+        let _: Vec<String> = pipeline.execute().await.map_err(|_| Failure::Maybe)?;
+        Ok(())
+    }
+
+    async fn get_are(&mut self, pairs: &[(String, String)]) -> Result<bool, Failure> {
+        use rustis::client::BatchPreparedCommand;
+        use rustis::commands::StringCommands;
+        let mut pipeline = self.0.create_pipeline();
+        for (key, _) in pairs {
+            pipeline.get::<()>(key.as_str()).queue();
+        }
+        let found: Vec<rustis::resp::BulkString> = pipeline.execute().await.map_err(|_| Failure::Maybe)?;
+        let found: Vec<&[u8]> = found.iter().map(|value| &value[..]).collect();
+        Ok(are_values(found.iter(), pairs))
     }
 }

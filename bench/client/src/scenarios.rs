@@ -1,5 +1,6 @@
 //! What callers do, and what is found out about it.
 
+mod cluster;
 mod lost;
 mod open;
 mod serial;
@@ -30,6 +31,8 @@ pub(crate) async fn run<P: Peer>(peer: P, options: Options) -> Report {
     match options.scenario.as_str() {
         "serial" => serial::serial(peer, &keys, &options).await,
         "closed" => closed(peer, &keys, &options).await,
+        "batch" => batch(peer, &keys, &options).await,
+        "cluster" => cluster::cluster(peer, &options).await,
         "open" => open::open(peer, &keys, &options).await,
         "big" => big(peer, &keys, &options).await,
         "cancel" => lost::cancel(peer, &keys, &options).await,
@@ -52,6 +55,12 @@ impl Keys {
     fn get(&self, number: usize) -> (&str, &[u8]) {
         let (key, value) = &self.0[number % KEYS];
         (key, value.as_bytes())
+    }
+
+    /// So many in a row, from the one with this number or before it.
+    fn some(&self, number: usize, count: usize) -> &[(String, String)] {
+        let first = number % (KEYS - count);
+        &self.0[first..first + count]
     }
 }
 
@@ -134,6 +143,48 @@ async fn load<P: Peer>(peer: &P, keys: &Keys, callers: usize, time: Duration, on
     };
     let (began, found) = crowd::<P, _, _>(callers, run).await;
     (began.elapsed(), Found::sum(found))
+}
+
+/// A closed loop of batches: as many SET, then GET of the same keys.
+async fn batch<P: Peer>(peer: P, keys: &Keys, options: &Options) -> Report {
+    let load = |time: Duration| {
+        let (peer, keys, size) = (peer.clone(), keys.clone(), options.batch);
+        let until = Instant::now() + time;
+        let run = move |caller: usize| {
+            let (mut peer, keys) = (peer.clone(), keys.clone());
+            async move {
+                let (mut found, mut turn) = (Found::default(), caller * 7919 * 2);
+                loop {
+                    let began = Instant::now();
+                    if began >= until {
+                        return found;
+                    }
+                    let pairs = keys.some(turn / 2 * size, size);
+                    let is_right = match turn % 2 {
+                        0 => peer.set_all(pairs).await.map(|()| true),
+                        _ => peer.get_are(pairs).await,
+                    };
+                    found.times.push(began.elapsed());
+                    found.note(is_right);
+                    turn += 1;
+                }
+            }
+        };
+        crowd::<P, _, _>(options.tasks, run)
+    };
+    load(WARM_UP).await;
+    let (cpu, allocated) = (cpu_us(), allocations());
+    let (began, found) = load(options.time).await;
+    let took = began.elapsed();
+    let (cpu, allocated) = (cpu_us() - cpu, allocations() - allocated);
+    let mut found = Found::sum(found);
+    let mut report = Report::default();
+    let ops = (found.times.len() * options.batch) as f64;
+    report.add("ops_s", ops / took.as_secs_f64());
+    report.add("cpu_us", cpu / ops);
+    report.add("allocations", allocated as f64 / ops);
+    found.report(&mut report);
+    report
 }
 
 /// A closed loop.

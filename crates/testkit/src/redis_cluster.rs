@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 
 use crate::{Client, PATIENCE, RedisServer, wait_until};
 
@@ -85,6 +86,17 @@ impl RedisCluster {
     /// Moves a slot with its keys from one primary to another, as `redis-cli --cluster reshard` does. `between` is called when the slot is
     /// on its way, before any key is.
     pub fn move_slot(&self, slot: u16, from: usize, to: usize, between: impl FnOnce()) -> io::Result<()> {
+        self.carry_slot(slot, from, to, between)?;
+        self.await_agreement()
+    }
+
+    /// Moves slots one after the other from one primary to another, and waits at the end until all nodes agree on them.
+    pub fn move_slots(&self, slots: Range<u16>, from: usize, to: usize) -> io::Result<()> {
+        slots.into_iter().try_for_each(|slot| self.carry_slot(slot, from, to, || {}))?;
+        self.await_agreement()
+    }
+
+    fn carry_slot(&self, slot: u16, from: usize, to: usize, between: impl FnOnce()) -> io::Result<()> {
         let (from_id, to_id) = (self.text(from, "CLUSTER MYID")?, self.text(to, "CLUSTER MYID")?);
         self.ok(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}"))?;
         self.ok(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}"))?;
@@ -101,8 +113,7 @@ impl RedisCluster {
             }
         }
         self.ok(to, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
-        self.ok(from, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
-        self.await_agreement()
+        self.ok(from, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))
     }
 
     /// Waits until all nodes that run name the same owners of slots, with the same epochs and with no epoch twice. Before that, word of an

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// One caller's counter, which nothing else counts up.
 #[derive(Debug, Default)]
-struct Counter {
+pub(super) struct Counter {
     /// Calls with a reply.
     acknowledged: i64,
     not_sent: i64,
@@ -22,15 +22,22 @@ struct Counter {
     not_sent_since: i64,
     maybe_since: i64,
     /// Replies that cannot be to the request: the counter has not grown.
-    wrong: i64,
+    pub(super) wrong: i64,
     /// Executions beyond what was asked for.
     repeated: i64,
     /// Executions of what was said not to have been sent.
     untrue: i64,
+    /// Calls beside those that count, without a reply.
+    unread: i64,
 }
 
 impl Counter {
-    fn note(&mut self, reply: Result<i64, Failure>) {
+    /// A call that counts nothing may have failed.
+    pub(super) fn note_read(&mut self, failure: Option<Failure>) {
+        self.unread += i64::from(failure.is_some());
+    }
+
+    pub(super) fn note(&mut self, reply: Result<i64, Failure>) {
         match reply {
             Ok(value) => {
                 self.acknowledged += 1;
@@ -49,7 +56,7 @@ impl Counter {
     }
 }
 
-fn report_of(counters: Vec<Counter>, report: &mut Report) {
+pub(super) fn report_of(counters: Vec<Counter>, report: &mut Report) {
     let sum = |part: fn(&Counter) -> i64| counters.iter().map(part).sum::<i64>() as f64;
     report.add("acknowledged", sum(|counter| counter.acknowledged));
     report.add("not_sent", sum(|counter| counter.not_sent));
@@ -57,10 +64,11 @@ fn report_of(counters: Vec<Counter>, report: &mut Report) {
     report.add("repeated", sum(|counter| counter.repeated));
     report.add("untrue", sum(|counter| counter.untrue));
     report.add("wrong", sum(|counter| counter.wrong));
+    report.add("unread", sum(|counter| counter.unread));
 }
 
 /// Asks until the server answers: the last reply says what it has counted.
-async fn count<P: Peer>(peer: &mut P, key: &str, counter: &mut Counter) {
+pub(super) async fn count<P: Peer>(peer: &mut P, key: &str, counter: &mut Counter) {
     for _ in 0..100 {
         let reply = peer.incr(key).await;
         counter.note(reply);

@@ -64,6 +64,10 @@ pub(crate) fn bars(samples: &Samples) -> Vec<Bar> {
         let what = format!("commands per server read, {scenario}");
         add(scenario, ours, "commands_per_read", &what, Order::AtLeast, Some(batch));
     }
+    for scenario in ["batch-10", "batch-100"] {
+        let fastest = best(samples, scenario, "ops_s", &[], f64::max);
+        add(scenario, ours, "ops_s", &format!("requests/s to the best other, {scenario}"), Order::AtLeast, fastest);
+    }
     for figure in ["p99_us", "p999_us"] {
         let quickest = best(samples, "open", figure, &[], f64::min);
         add("open", ours, figure, &format!("open loop, {figure} to the best other"), Order::AtMost, quickest);
@@ -75,6 +79,16 @@ pub(crate) fn bars(samples: &Samples) -> Vec<Bar> {
             for figure in ["wrong", "untrue", "repeated", "taken"] {
                 add(scenario, peer, figure, &format!("{scenario}: {figure}"), Order::AtMost, Some(0.0));
             }
+        }
+        for scenario in ["cluster-kill", "cluster-move"] {
+            let what = format!("{scenario}: other shards during to before");
+            add(scenario, peer, "others_to_before", &what, Order::AtLeast, Some(0.95));
+            for figure in ["wrong", "untrue", "repeated"] {
+                add(scenario, peer, figure, &format!("{scenario}: {figure}"), Order::AtMost, Some(0.0));
+            }
+        }
+        for figure in ["maybe", "not_sent", "unread", "lost"] {
+            add("cluster-move", peer, figure, &format!("cluster-move: {figure}"), Order::AtMost, Some(0.0));
         }
         for scenario in ["serial", "closed-128", "closed-1000", "open", "big"] {
             add(scenario, peer, "wrong", &format!("{scenario}: wrong values"), Order::AtMost, Some(0.0));

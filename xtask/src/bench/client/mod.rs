@@ -5,6 +5,7 @@
 //! What the server counts is asked of the server.
 
 pub(super) mod bars;
+mod cluster;
 mod page;
 mod plot;
 pub(super) mod samples;
@@ -12,7 +13,7 @@ mod scenario;
 
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -27,10 +28,13 @@ use crate::{Outcome, command};
 /// The client of this project, by tasks and by threads. The names are those of the programs.
 const OURS: [&str; 2] = ["respool", "respool-threads"];
 
+/// Clients that know no clusters.
+const NO_CLUSTER: [&str; 2] = ["go-redis-pipeline", "redigo"];
+
 /// Compare the client library with other clients and with a raw socket.
 ///
-/// Builds the programs of `bench/client` first; those in Go are left out where there is no Go. `--quick` takes about six minutes, the
-/// default about half an hour.
+/// Builds the programs of `bench/client` first; those in Go are left out where there is no Go. `--quick` takes about ten minutes, the
+/// default about forty.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Two rounds of a second
@@ -110,6 +114,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
             for turn in 0..peers.len() {
                 let peer = &peers[(round + turn) % peers.len()];
                 eprintln!("{}: round {} of {rounds}: {}", scenario.name, round + 1, peer.name);
+                if scenario.harm.is_some() && NO_CLUSTER.contains(&peer.name.as_str()) {
+                    continue;
+                }
                 match measure(options, scenario, peer, &samples, round) {
                     Ok(sample) => samples.add(scenario.name, &peer.name, sample),
                     Err(error) => samples.fail(scenario.name, &peer.name, &error),
@@ -185,6 +192,9 @@ fn measure(
     so_far: &Samples,
     round: usize,
 ) -> Result<Sample, Box<dyn std::error::Error>> {
+    if let Some(harm) = scenario.harm {
+        return cluster::measure(options, scenario, peer, harm);
+    }
     // What was executed outlives a server that is killed: it is with the kernel before it is answered.
     let kept = ["--appendonly", "yes", "--appendfsync", "no"];
     let mut server = RedisServer::start_with(if scenario.restarts > 0 { &kept } else { &[] })?;
@@ -193,18 +203,8 @@ fn measure(
     }
     let restarts = if options.quick { scenario.restarts.div_ceil(4) } else { scenario.restarts };
     let time = if restarts > 0 { RESTART_PAUSE * (restarts + 1) } else { options.time().mul_f64(scenario.length) };
-    let mut command = match options.pin {
-        true => {
-            let mut command = Command::new("taskset");
-            command.args(["-c", "1"]).arg(&peer.program);
-            command
-        }
-        false => Command::new(&peer.program),
-    };
-    command.args(["--peer", &peer.name, "--scenario", scenario.program]);
-    command.args(["--address", &server.tcp().to_string(), "--seconds", &time.as_secs_f64().to_string()]);
-    command.args(["--tasks", &scenario.tasks.to_string(), "--value-bytes", &options.value_bytes.to_string()]);
-    command.args(["--seed", &(round + 1).to_string(), "--workers", &options.workers.to_string()]);
+    let mut command = program(options, scenario, peer, &server.tcp().to_string(), time);
+    command.args(["--seed", &(round + 1).to_string()]);
     if scenario.program == "open" {
         let half = so_far.median("closed-128", OURS[0], "ops_s").map(|rate| rate / 2.0);
         let rate = options.rate.map(f64::from).or(half).ok_or("--rate is needed without the closed loop")?;
@@ -218,6 +218,32 @@ fn measure(
         }
         server.restart()?;
     }
+    let mut sample = sample_of(child, time)?;
+    let counted = server_counts(&server)?;
+    sample.insert("commands_per_read".to_owned(), counted.commands / counted.reads);
+    sample.insert("server_cpu_us".to_owned(), counted.cpu_us / counted.commands);
+    Ok(sample)
+}
+
+/// The program of a client, on its way to a server or to the nodes of a cluster.
+fn program(options: &Options, scenario: &Scenario, peer: &Peer, address: &str, time: Duration) -> Command {
+    let mut command = match options.pin {
+        true => {
+            let mut command = Command::new("taskset");
+            command.args(["-c", "1"]).arg(&peer.program);
+            command
+        }
+        false => Command::new(&peer.program),
+    };
+    command.args(["--peer", &peer.name, "--scenario", scenario.program]);
+    command.args(["--address", address, "--seconds", &time.as_secs_f64().to_string()]);
+    command.args(["--tasks", &scenario.tasks.to_string(), "--value-bytes", &options.value_bytes.to_string()]);
+    command.args(["--workers", &options.workers.to_string(), "--batch", &scenario.batch.to_string()]);
+    command
+}
+
+/// What a program has found, which takes about this time.
+fn sample_of(mut child: Child, time: Duration) -> Result<Sample, Box<dyn std::error::Error>> {
     let limit = Instant::now() + time + PATIENCE;
     while child.try_wait()?.is_none() {
         if Instant::now() > limit {
@@ -231,11 +257,7 @@ fn measure(
     if !output.status.success() {
         return Err(output.status.to_string().into());
     }
-    let mut sample: Sample = serde_json::from_slice(&output.stdout)?;
-    let counted = server_counts(&server)?;
-    sample.insert("commands_per_read".to_owned(), counted.commands / counted.reads);
-    sample.insert("server_cpu_us".to_owned(), counted.cpu_us / counted.commands);
-    Ok(sample)
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// How long the server lives between two restarts.

@@ -13,9 +13,22 @@ pub(crate) struct Scenario {
     pub(crate) length: f64,
     /// How often the server is ended and started again meanwhile.
     pub(crate) restarts: u32,
+    /// Requests of each batch.
+    pub(crate) batch: u32,
+    /// What is done to the cluster that it runs on; `None`: it runs on one server.
+    pub(crate) harm: Option<Harm>,
     /// What happens is counted and not timed: one round is enough.
     pub(crate) is_counted: bool,
     pub(crate) columns: &'static [Column],
+}
+
+/// What is done to a cluster at a third of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// The primary of the first slots is killed.
+    Kill,
+    /// Its first 1,000 slots move to another primary.
+    Move,
 }
 
 /// A figure of a scenario: its name in the report, what it is called, digits behind the point.
@@ -30,6 +43,17 @@ const CLOSED: &[Column] = &[
     Column("server_cpu_us", "server CPU us/op", 2),
     Column("commands_per_read", "commands per server read", 1),
     Column("allocations", "allocations/op", 2),
+    Column("errors", "errors", 0),
+    Column("wrong", "wrong values", 0),
+];
+
+const BATCH: &[Column] = &[
+    Column("ops_s", "requests/s", 0),
+    Column("p50_us", "batch p50 us", 0),
+    Column("p99_us", "batch p99 us", 0),
+    Column("cpu_us", "client CPU us/request", 2),
+    Column("server_cpu_us", "server CPU us/request", 2),
+    Column("allocations", "allocations/request", 2),
     Column("errors", "errors", 0),
     Column("wrong", "wrong values", 0),
 ];
@@ -52,11 +76,27 @@ const USUAL: Scenario = Scenario {
     tasks: 128,
     length: 1.0,
     restarts: 0,
+    batch: 10,
+    harm: None,
     is_counted: false,
     columns: CLOSED,
 };
 
-pub(crate) const ALL: [Scenario; 7] = [
+const CLUSTER: &[Column] = &[
+    Column("ops_s", "ops/s before", 0),
+    Column("others_to_before", "other shards during to before", 3),
+    Column("others_worst", "their worst half second to before", 3),
+    Column("gap_ms", "shard without a reply, ms", 0),
+    Column("not_sent", "said: not sent", 0),
+    Column("maybe", "said: may be executed", 0),
+    Column("unread", "failed GETs", 0),
+    Column("lost", "acknowledged, not there after", 0),
+    Column("untrue", "executed though not sent", 0),
+    Column("repeated", "executed twice", 0),
+    Column("wrong", "wrong replies", 0),
+];
+
+pub(crate) const ALL: [Scenario; 11] = [
     Scenario {
         name: "serial",
         title: "One caller, beside a raw socket in the same process; and again after two seconds of 1,000 callers",
@@ -79,6 +119,21 @@ pub(crate) const ALL: [Scenario; 7] = [
     },
     Scenario { name: "closed-128", title: "128 callers, half SET and half GET", ..USUAL },
     Scenario { name: "closed-1000", title: "1,000 callers, half SET and half GET", tasks: 1000, ..USUAL },
+    Scenario {
+        name: "batch-10",
+        title: "128 callers, batches of 10 SET and of 10 GET",
+        program: "batch",
+        columns: BATCH,
+        ..USUAL
+    },
+    Scenario {
+        name: "batch-100",
+        title: "128 callers, batches of 100 SET and of 100 GET",
+        program: "batch",
+        batch: 100,
+        columns: BATCH,
+        ..USUAL
+    },
     Scenario {
         name: "open",
         title: "Requests at random times at half the load of 128 callers, timed from when they were due",
@@ -130,6 +185,28 @@ pub(crate) const ALL: [Scenario; 7] = [
         restarts: 20,
         is_counted: true,
         columns: COUNTED,
+        ..USUAL
+    },
+    Scenario {
+        name: "cluster-kill",
+        title: "Three primaries and three replicas, 126 callers: the primary of a third of them is killed",
+        program: "cluster",
+        tasks: 126,
+        length: 4.0,
+        harm: Some(Harm::Kill),
+        is_counted: true,
+        columns: CLUSTER,
+        ..USUAL
+    },
+    Scenario {
+        name: "cluster-move",
+        title: "Three primaries and three replicas, 126 callers: the slots of a third of them move, and others, 1,000 in all",
+        program: "cluster",
+        tasks: 126,
+        length: 4.0,
+        harm: Some(Harm::Move),
+        is_counted: true,
+        columns: CLUSTER,
         ..USUAL
     },
 ];

@@ -32,6 +32,16 @@ pub(crate) fn used(pid: u32) -> io::Result<Used> {
     })
 }
 
+/// How long the calling thread has been ready while others had its processor, in nanoseconds; 0 where the kernel does not tell.
+pub(crate) fn waited_ns() -> u64 {
+    fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| waited_of(&text)).unwrap_or(0)
+}
+
+/// Time on a processor, time of waiting for one, and how often it had one.
+fn waited_of(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// User and system time. What stands in parentheses is the program's name, which may hold anything.
 fn ticks_of(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
@@ -55,6 +65,12 @@ mod tests {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 40 2 0 0";
         assert_eq!(ticks_of(stat), Some(42));
         assert_eq!(ticks_of("7 (a"), None);
+    }
+
+    #[test]
+    fn the_time_of_waiting_is_the_second_of_three() {
+        assert_eq!(waited_of("126052 3743753 2\n"), Some(3_743_753));
+        assert_eq!(waited_of(""), None);
     }
 
     #[test]

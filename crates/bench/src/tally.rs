@@ -198,6 +198,10 @@ pub struct Tally {
     pub timeline: Timeline,
     /// What went wrong.
     pub wrongs: Wrongs,
+    /// Of an open loop: how long after its time each request was sent. Latencies contain it.
+    pub sent_late: Latencies,
+    /// How long threads of the load were ready and another had their processor, in nanoseconds: latencies contain that, too.
+    pub waited_ns: u64,
     /// Replies that count: those after the warm-up.
     pub replies: u64,
     /// Requests that were sent, the warm-up's included.
@@ -215,6 +219,8 @@ impl Tally {
             latencies: vec![Latencies::default(); operations],
             timeline: Timeline::new(interval_ns),
             wrongs: Wrongs::default(),
+            sent_late: Latencies::default(),
+            waited_ns: 0,
             replies: 0,
             sent: 0,
             first_ns: u64::MAX,
@@ -229,6 +235,8 @@ impl Tally {
         }
         self.timeline.add(&other.timeline);
         self.wrongs.add(&other.wrongs);
+        self.sent_late.add(&other.sent_late);
+        self.waited_ns += other.waited_ns;
         self.replies += other.replies;
         self.sent += other.sent;
         self.first_ns = self.first_ns.min(other.first_ns);

@@ -100,6 +100,14 @@ impl Asking {
         0
     }
 
+    /// A request of an open loop was due at `due_ns` and is sent at `now_ns`; the run began at `began_ns`.
+    #[inline]
+    pub(super) fn note_sent(&mut self, due_ns: u64, now_ns: u64, began_ns: u64) {
+        if due_ns >= began_ns + self.warm_up_ns {
+            self.tally.sent_late.record(now_ns.saturating_sub(due_ns));
+        }
+    }
+
     /// Takes what one read brought. `times`: that of the read, and when the run began.
     #[inline]
     pub(super) fn take_replies(

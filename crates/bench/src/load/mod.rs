@@ -27,6 +27,7 @@ use crate::ask::words_of;
 use crate::clock::monotonic_ns;
 use crate::limits::{CONNECT_PATIENCE, LOOK_US, PATIENCE, READ_BYTES, STALL};
 use crate::plan::Plan;
+use crate::processes::waited_ns;
 use crate::tally::Tally;
 use crate::target::Target;
 use crate::work::Work;
@@ -61,6 +62,8 @@ pub(crate) struct Load {
     dialled: usize,
     ready: usize,
     has_begun: bool,
+    /// How long this thread had waited for a processor when the run began.
+    waited_before_ns: u64,
     /// When lost connections are dialled again.
     redial_ns: u64,
     /// Since when nothing more is sent.
@@ -108,6 +111,7 @@ impl Load {
             dialled: 0,
             ready: 0,
             has_begun: false,
+            waited_before_ns: 0,
             redial_ns: u64::MAX,
             ending_ns: None,
             is_over: false,
@@ -155,6 +159,7 @@ impl Load {
     /// Every thread has its connections: the run begins.
     fn begin(&mut self) {
         self.has_begun = true;
+        self.waited_before_ns = waited_ns();
         let began_ns = self.shared.began_ns();
         self.heard_ns = began_ns;
         self.pacer.begin(began_ns);
@@ -204,6 +209,7 @@ impl Load {
             let connection = &mut self.connections[place];
             let tags = &self.target.nodes[connection.node].tags;
             self.asking.ask(connection, tags, due_ns, self.now.mono_us, &mut self.pool);
+            self.asking.note_sent(due_ns, now_ns, self.shared.began_ns());
             self.list(place);
         }
     }
@@ -250,8 +256,13 @@ impl Load {
         }
     }
 
-    fn finish(&mut self, ended: Ended) {
+    fn finish(&mut self, mut ended: Ended) {
         self.is_over = true;
+        if let Ok(tally) = &mut ended
+            && self.has_begun
+        {
+            tally.waited_ns = waited_ns().saturating_sub(self.waited_before_ns);
+        }
         // The receiver waits for as many as there are threads.
         let _ = self.report.send(ended);
         self.actions.push_back(Action::Service(ServiceAction::Exit));

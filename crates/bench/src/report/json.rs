@@ -75,6 +75,8 @@ fn row_of(row: &Row) -> Value {
         "lost_connections": wrongs.lost_connections,
         "unanswered": wrongs.unanswered,
         "unsent": wrongs.unsent,
+        "sent_late_ms": (tally.sent_late.count() > 0).then(|| latency(&tally.sent_late)),
+        "own_waited_s": tally.waited_ns as f64 / 1e9,
         "own_processor_us_per_request": measured.own_processor_s * 1e6 / tally.sent.max(1) as f64,
         "processor_us_per_request": processor_us(measured),
         "processes": processes.collect::<Vec<_>>(),

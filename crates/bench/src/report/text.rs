@@ -139,11 +139,23 @@ fn distribution(all: &Latencies) -> Vec<(f64, u64)> {
     steps
 }
 
-/// What the processes used.
+/// Below this a wait for a processor is too short to be seen in a percentile.
+const WAITED_NS_SHOWN: u64 = 1_000_000;
+
+/// What the processes used, and what made latencies longer that is not the server's.
 fn costs(measured: &Measured) -> String {
     let mut out = String::new();
     let own_us = measured.own_processor_s * 1e6 / measured.tally.sent.max(1) as f64;
     let _ = writeln!(out, "  processor time of this program: {own_us:.3} us per request");
+    let late = &measured.tally.sent_late;
+    if late.count() > 0 {
+        let [p50, p99, most] = [late.percentile_ms(50.0), late.percentile_ms(99.0), late.max_ms()];
+        let _ = writeln!(out, "  sent after their time: p50 {p50:.3} ms, p99 {p99:.3} ms, {most:.3} ms at most");
+    }
+    if measured.tally.waited_ns > WAITED_NS_SHOWN {
+        let waited_ms = measured.tally.waited_ns as f64 / 1e6;
+        let _ = writeln!(out, "  this program waited {waited_ms:.1} ms for a processor, which latencies contain");
+    }
     if let Some(us) = processor_us(measured) {
         let _ = writeln!(out, "  processor time of the servers: {us:.3} us per request");
     }
@@ -238,6 +250,20 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
+    }
+
+    #[test]
+    fn what_the_load_itself_adds_to_latencies_is_said() {
+        let mut row = Row::new(measured("one", 1));
+        let page_of = |row: &Row| page(row, &Plan::default(), &[], false, 3);
+        assert!(!page_of(&row).contains("after their time") && !page_of(&row).contains("waited"));
+        row.all.tally.sent_late.record(2_000_000);
+        row.all.tally.waited_ns = 30_000_000;
+        let page = page_of(&row);
+        assert!(
+            page.contains("  sent after their time: p50 2.0") && page.contains("this program waited 30.0 ms"),
+            "{page}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod frame;
 pub(crate) mod id_map;
 pub(crate) mod lane;
 pub(crate) mod node_ledger;
+mod name;
 pub(crate) mod pending_changes;
 pub(crate) mod places;
 pub(crate) mod registry;

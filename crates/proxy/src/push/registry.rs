@@ -4,13 +4,14 @@
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
 
 use super::id_map::{IdTable, SeededHash};
+use super::name::Name;
 use super::scope::behind;
 use std::hash::Hasher;
 
 /// One channel, pattern or sharded channel.
 #[derive(Debug)]
 struct Channel {
-    name: Box<[u8]>,
+    name: Name,
     hash: u32,
     /// Who must not forget its number although there is no subscriber: commands that nodes have not acknowledged, replies not made.
     holds: u32,
@@ -78,7 +79,7 @@ impl Registry {
                 return None;
             }
             let channel = &self.channels[id as usize];
-            if channel.hash == hash && *channel.name == *name {
+            if channel.hash == hash && channel.name.as_bytes() == name {
                 return Some(id);
             }
             place = (place + 1) & (self.index.len() - 1);
@@ -94,7 +95,8 @@ impl Registry {
         if (live + 1) * 2 > self.index.len() {
             self.rebuild(((live + 1) * 4).next_power_of_two());
         }
-        let channel = Channel { name: name.into(), hash: self.hash(name), holds: 0, subscribers: IdTable::default() };
+        let channel =
+            Channel { name: Name::new(name), hash: self.hash(name), holds: 0, subscribers: IdTable::default() };
         self.bytes += Self::bytes_of(&channel);
         let id = match self.free.pop() {
             Some(id) => {
@@ -118,7 +120,7 @@ impl Registry {
 
     /// The same with its scope, by which it is found.
     pub(crate) fn full_name(&self, id: u32) -> &[u8] {
-        self.channels.get(id as usize).map_or(&[], |channel| &channel.name)
+        self.channels.get(id as usize).map_or(&[], |channel| channel.name.as_bytes())
     }
 
     /// How many subscribe.
@@ -184,7 +186,7 @@ impl Registry {
         }
         self.bytes -= Self::bytes_of(channel);
         self.strike(id);
-        self.channels[id as usize].name = Box::default();
+        self.channels[id as usize].name = Name::EMPTY;
         self.free.push(id);
         if self.free.len() == self.channels.len() && self.channels.len() > FREE_MAX {
             (self.channels, self.free, self.index) = (Vec::new(), Vec::new(), Vec::new());
@@ -200,7 +202,7 @@ impl Registry {
     }
 
     fn bytes_of(channel: &Channel) -> usize {
-        size_of::<Channel>() + 2 * size_of::<u32>() + channel.name.len()
+        size_of::<Channel>() + 2 * size_of::<u32>() + channel.name.heap_bytes()
     }
 
     fn enter(&mut self, id: u32) {

@@ -226,7 +226,7 @@ pub trait Machine {
         false
     }
 
-    /// The loop has waited for so long, before it begins a turn.
+    /// The loop has waited for so long, before it begins a turn; 0 if it had something left to do.
     fn handle_waited(&mut self, waited_us: u64) {
         let _ = waited_us;
     }

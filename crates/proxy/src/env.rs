@@ -189,6 +189,7 @@ impl<E: Execute> Env<E> {
             let reads = self.counters.client_reads.value();
             self.clients.arrivals.begin_turn(now.mono_us, reads, self.lanes.held.is_for_arrivals());
         }
+        self.clients.gathered.begin_turn(self.counters.client_reads.value() + self.counters.upstream_reads.value());
         self.counters.turns.add(1);
     }
 

@@ -279,6 +279,10 @@ impl<E: Execute> Machine for Worker<E> {
             // The review of a client, or what it has ended, may have listed others.
             if self.env.lanes.listed.is_empty() && self.env.clients.listed.is_empty() {
                 if !self.env.has_come_up() {
+                    // Messages are written last: what else leaves in this turn does not wait for them.
+                    if self.env.clients.list_gathered(self.env.now.mono_us) {
+                        continue;
+                    }
                     return None;
                 }
                 // Writing lets clients go on, and the requests that they had sent leave now: the loop would sleep on them.
@@ -308,7 +312,8 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn wait(&self) -> Wait {
-        self.env.wait()
+        // While messages are held the loop only looks.
+        if self.env.clients.gathered.clients.is_empty() { self.env.wait() } else { Wait::Anything }
     }
 
     fn flush_held(&mut self) {
@@ -316,14 +321,18 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn measures_waits(&self) -> bool {
-        self.env.config.flush.is_adaptive()
+        self.env.config.flush.is_adaptive() || self.subscriptions.is_any()
     }
 
     fn handle_waited(&mut self, waited_us: u64) {
+        self.env.clients.gathered.note_waited(waited_us);
         self.env.note_waited(waited_us);
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
+        if !self.env.clients.gathered.clients.is_empty() {
+            return Some(self.env.now.mono_us);
+        }
         let of_features = [self.subscriptions.subscriptions_due_us(&self.env), self.blocking.next_due_us()];
         of_features.into_iter().flatten().chain([self.env.next_due_us()]).min()
     }

@@ -30,6 +30,8 @@ mod flush_delay;
 mod following;
 #[path = "hostile/following_all.rs"]
 mod following_all;
+#[path = "hostile/gathering.rs"]
+mod gathering;
 #[path = "hostile/holding.rs"]
 mod holding;
 #[path = "hostile/kinds.rs"]

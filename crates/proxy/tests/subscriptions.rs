@@ -195,6 +195,10 @@ impl World {
             0 if !is_calm => self.chance.below(300_000) as u64,
             _ => self.chance.below(300) as u64,
         };
+        if self.chance.one_in(2) {
+            // The loops had something to read at once: messages may wait for more.
+            self.workers.iter_mut().for_each(|worker| worker.handle_waited(0));
+        }
         let now = Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 };
         self.workers.iter_mut().for_each(|worker| worker.begin_turn(now));
         for _ in 0..self.mail.len() {

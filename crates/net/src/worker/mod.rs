@@ -205,11 +205,11 @@ impl<M: Service> Worker<M> {
                 || !is_settled
                 || is_anybody_left
                 || self.has_non_clients() && (self.handshakes.is_any_ready() || self.lingering.is_any_ready());
-            let mut waits_since_us = None;
+            let (measures_waits, mut waits_since_us) = (self.machine.measures_waits(), None);
             let timeout_us = if has_left_over {
                 Some(0)
             } else {
-                waits_since_us = self.machine.measures_waits().then(|| self.clock.now().mono_us);
+                waits_since_us = measures_waits.then(|| self.clock.now().mono_us);
                 if self.wait(&mut nodes_events, now)? { Some(0) } else { self.timeout_us(now) }
             };
             match events.wait(&mut self.poll, timeout_us) {
@@ -217,8 +217,8 @@ impl<M: Service> Worker<M> {
                 outcome => outcome?,
             }
             now = self.clock.now();
-            if let Some(since_us) = waits_since_us {
-                self.machine.handle_waited(now.mono_us.saturating_sub(since_us));
+            if measures_waits {
+                self.machine.handle_waited(waits_since_us.map_or(0, |since_us| now.mono_us.saturating_sub(since_us)));
             }
             self.machine.begin_turn(now);
             self.take_events(&events, now, std::mem::take(&mut has_mail));

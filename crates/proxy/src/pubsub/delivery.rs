@@ -76,14 +76,14 @@ impl Subscriptions {
         let rest = message.get(1..).unwrap_or_default();
         let mut shared = None;
         let mut count = 0;
-        let Clients { sessions, pool, listed, doomed, counters, .. } = clients;
+        let Clients { sessions, pool, listed, gathered, doomed, counters, .. } = clients;
         for number in numbers {
             let Some(handle) = self.subscribers.at(number) else { continue };
             let Some(session) = sessions.get_mut(*handle) else { continue };
             let waiting = session.down.waiting_bytes();
             let protocol = session.protocol;
             let Some(subscriber) = session.subscriber.as_deref_mut() else { continue };
-            let Subscriber { backlog, after, unsettled, .. } = subscriber;
+            let Subscriber { backlog, after, unsettled, is_gathered, .. } = subscriber;
             if unsettled.as_ref().is_some_and(|u| u[kind as usize].contains(id, registry.mix())) {
                 continue;
             }
@@ -107,7 +107,13 @@ impl Subscriptions {
                 }
             }
             counters.messages_delivered.add(1);
-            if !session.is_listed {
+            if session.is_listed || *is_gathered && gathered.takes(waiting) {
+                continue;
+            }
+            if gathered.takes(waiting + rest.len()) {
+                *is_gathered = true;
+                gathered.clients.push(handle.index);
+            } else {
                 session.is_listed = true;
                 listed.push(handle.index);
             }
@@ -117,6 +123,26 @@ impl Subscriptions {
 }
 
 impl Clients {
+    /// Lists the clients whose messages are written now. `false`: there are none, or they are held back.
+    pub(crate) fn list_gathered(&mut self, now_us: u64) -> bool {
+        if self.gathered.clients.is_empty() {
+            return false;
+        }
+        let reads = self.counters.client_reads.value() + self.counters.upstream_reads.value();
+        if self.gathered.holds(now_us, reads) {
+            return false;
+        }
+        while let Some(index) = self.gathered.clients.pop() {
+            if let Some(session) = self.sessions.at_mut(index)
+                && let Some(subscriber) = &mut session.subscriber
+            {
+                subscriber.is_gathered = false;
+                self.list(index);
+            }
+        }
+        !self.listed.is_empty()
+    }
+
     /// Moves messages into the outbox of a client that is about to be written.
     #[cold]
     pub(crate) fn refill_outbox(&mut self, index: ClientId) {

@@ -135,6 +135,12 @@ impl Subscriptions {
         }
     }
 
+    /// Whether any client subscribes to anything.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.pairs > 0
+    }
+
     /// How many different channels, patterns and sharded channels there are.
     pub(crate) fn counts(&self) -> [usize; 3] {
         Kind::ALL.map(|kind| match kind {

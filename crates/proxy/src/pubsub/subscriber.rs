@@ -45,6 +45,8 @@ pub(crate) struct Subscriber {
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
     pub(crate) after: Option<Seq>,
     pub(super) backlog: Backlog,
+    /// It is among those whose messages may be written a moment later.
+    pub(super) is_gathered: bool,
     /// What it wants to hear of changed keys, if anything.
     pub(crate) tracking: Option<Box<Tracking>>,
     /// The connections that it has to itself so that it does not hear of its own changes.
@@ -68,6 +70,7 @@ impl Subscriber {
             has_heard_out: false,
             after: None,
             backlog: Backlog::default(),
+            is_gathered: false,
             tracking: None,
             noloop: None,
         }
@@ -281,7 +284,6 @@ mod tests {
         drop(backlogs);
         assert_eq!(ledger.held_bytes(), 0);
     }
-}
 
     #[test]
     fn what_waits_for_one_client_counts_as_much_as_is_held_for_it() {
@@ -293,3 +295,4 @@ mod tests {
         while backlog.pop().is_some() {}
         assert_eq!((backlog.bytes(), ledger.held_bytes()), (0, 0));
     }
+}

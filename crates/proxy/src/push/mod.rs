@@ -2,10 +2,11 @@
 //! acknowledged, and the frames that come. `pubsub` and `tracking` are built on it; it knows neither.
 
 pub(crate) mod frame;
+pub(crate) mod gathered;
 pub(crate) mod id_map;
 pub(crate) mod lane;
-pub(crate) mod node_ledger;
 mod name;
+pub(crate) mod node_ledger;
 pub(crate) mod pending_changes;
 pub(crate) mod places;
 pub(crate) mod registry;

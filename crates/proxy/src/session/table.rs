@@ -4,6 +4,7 @@
 
 use crate::limits::SLAB_KEPT_PLACES;
 use crate::observe::counters::Counters;
+use crate::push::gathered::GatheredPushes;
 use crate::reply::owner::Owner;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{Asker, ClientHandle, ClientId};
@@ -31,6 +32,8 @@ pub(crate) struct Clients {
     pub(crate) pool: BufferPool,
     /// Clients with something to write or to look at, each once.
     pub(crate) listed: Vec<ClientId>,
+    /// Clients with messages that may be written a moment later.
+    pub(crate) gathered: GatheredPushes,
     /// Clients whose replies may be waiting for the rest of their pipeline.
     pub(crate) unflushed: Vec<ClientId>,
     /// Clients that may be read again, each once.
@@ -52,6 +55,7 @@ impl Clients {
             sessions: Slab::default(),
             pool: BufferPool::new(),
             listed: Vec::new(),
+            gathered: GatheredPushes::new(),
             unflushed: Vec::new(),
             resuming: VecDeque::new(),
             halts: 0,
@@ -65,7 +69,7 @@ impl Clients {
     /// Makes tables smaller of which most is unused.
     pub(crate) fn shrink(&mut self) {
         self.sessions.shrink();
-        for list in [&mut self.listed, &mut self.unflushed] {
+        for list in [&mut self.listed, &mut self.gathered.clients, &mut self.unflushed] {
             list.shrink_to(SLAB_KEPT_PLACES.max(2 * list.len()));
         }
         self.resuming.shrink_to(SLAB_KEPT_PLACES.max(2 * self.resuming.len()));

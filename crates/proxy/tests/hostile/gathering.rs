@@ -1,0 +1,131 @@
+//! Messages that come while the worker has more to read leave in one write, in order, and none is held by a worker with time.
+
+use crate::bench::Bench;
+use crate::support::{NoEngine, config};
+use respool_connection::{ConnId, Machine, Wait};
+use respool_proxy::limits::PUSH_OUTBOX_BYTES;
+
+/// Two clients that subscribe to the same channel, and the connection over which its node sends.
+fn subscribers() -> (Bench<NoEngine>, [ConnId; 2], ConnId) {
+    let mut bench = Bench::proxy(config(1, 1));
+    let clients = [bench.accept(), bench.accept()];
+    let lane = bench.subscribe(clients[0], "c");
+    bench.ask(clients[1], &["SUBSCRIBE", "c"]);
+    bench.heard(clients[1]);
+    (bench, clients, lane)
+}
+
+fn message(first: char, text: &str) -> String {
+    format!("{first}3\r\n$7\r\nmessage\r\n$1\r\nc\r\n${}\r\n{text}\r\n", text.len())
+}
+
+/// The node publishes in a turn for which the loop has not slept.
+fn come_at_once(bench: &mut Bench<NoEngine>, lane: ConnId, text: &str) {
+    bench.worker.handle_waited(0);
+    bench.send(lane, message('>', text).as_bytes());
+}
+
+/// The loop looks once more, and nothing is there.
+fn look_in_vain(bench: &mut Bench<NoEngine>) {
+    assert!(bench.worker.next_wakeup_us().is_some_and(|at| at <= bench.now_us()), "it does not sleep on messages");
+    assert!(matches!(bench.worker.wait(), Wait::Anything));
+    bench.worker.handle_waited(0);
+    bench.turn(|_| {});
+}
+
+#[test]
+fn messages_that_come_one_upon_the_other_leave_in_one_write_and_in_order() {
+    let (mut bench, clients, lane) = subscribers();
+    assert!(bench.worker.measures_waits(), "the loop says whether it slept");
+    for text in ["one", "two", "three"] {
+        come_at_once(&mut bench, lane, text);
+        assert_eq!(clients.map(|client| bench.heard(client)), ["", ""], "{text} waits for what is read next");
+    }
+    bench.order.clear();
+    look_in_vain(&mut bench);
+    let all = ["one", "two", "three"].map(|text| message('*', text)).concat();
+    assert_eq!(clients.map(|client| bench.heard(client)), [all.clone(), all]);
+    assert_eq!(bench.order.len(), 2, "one write for each");
+    look_again(&mut bench, clients);
+}
+
+/// Nothing is written twice.
+fn look_again(bench: &mut Bench<NoEngine>, clients: [ConnId; 2]) {
+    bench.turn(|_| {});
+    assert_eq!(clients.map(|client| bench.heard(client)), ["", ""]);
+}
+
+#[test]
+fn a_worker_that_slept_writes_a_message_in_the_turn_in_which_it_comes() {
+    let (mut bench, clients, lane) = subscribers();
+    bench.worker.handle_waited(300);
+    bench.send(lane, message('>', "m").as_bytes());
+    assert_eq!(clients.map(|client| bench.heard(client)), [message('*', "m"), message('*', "m")]);
+}
+
+#[test]
+fn no_message_is_held_for_longer_than_a_millisecond() {
+    let (mut bench, clients, lane) = subscribers();
+    let began_us = bench.now_us();
+    let mut sent = String::new();
+    for number in 0.. {
+        assert!(bench.now_us() < began_us + 2_000, "something is always there to be read");
+        let text = number.to_string();
+        come_at_once(&mut bench, lane, &text);
+        sent += &message('*', &text);
+        let heard = bench.heard(clients[0]);
+        if !heard.is_empty() {
+            assert_eq!(heard, sent);
+            break;
+        }
+    }
+    assert!(bench.now_us() >= began_us + 1_000);
+}
+
+#[test]
+fn a_reply_takes_the_messages_before_it_along() {
+    let (mut bench, clients, lane) = subscribers();
+    come_at_once(&mut bench, lane, "m");
+    bench.worker.handle_waited(0);
+    bench.ask(clients[0], &["GET", "a"]);
+    let heard = bench.heard(clients[0]);
+    let reply = heard.strip_prefix(&message('*', "m")).expect("the message comes first");
+    assert!(reply.starts_with("-ERR Can't execute 'get'"), "{reply}");
+    assert_eq!(bench.heard(clients[1]), "");
+    look_in_vain(&mut bench);
+    assert_eq!(clients.map(|client| bench.heard(client)), [String::new(), message('*', "m")]);
+}
+
+/// What waits for a client that does not read is not written with the others, and is not lost when it reads on.
+#[test]
+fn a_client_that_does_not_read_holds_up_no_other() {
+    let (mut bench, clients, lane) = subscribers();
+    let [stalled, other] = clients;
+    bench.read_on(stalled, 0);
+    let text = "x".repeat(3_000);
+    let mut sent = String::new();
+    for _ in 0..2 * PUSH_OUTBOX_BYTES / text.len() {
+        come_at_once(&mut bench, lane, &text);
+        sent += &message('*', &text);
+    }
+    look_in_vain(&mut bench);
+    assert_eq!(bench.heard(other).len(), sent.len());
+    assert_eq!(bench.heard(stalled), "");
+    bench.read_on(stalled, usize::MAX);
+    (0..4).for_each(|_| bench.turn(|_| {}));
+    assert_eq!(bench.heard(stalled).len(), sent.len(), "all of them come, from the outbox and from behind it");
+}
+
+#[test]
+fn a_client_that_leaves_before_its_messages_are_written_takes_its_place_along() {
+    let (mut bench, [leaver, other], lane) = subscribers();
+    come_at_once(&mut bench, lane, "m");
+    bench.turn(|worker| worker.handle_broken(leaver, "connection reset by peer"));
+    let newcomer = bench.accept();
+    assert_eq!(
+        bench.answer(newcomer, &["CLIENT", "GETNAME"]),
+        "$-1\r\n",
+        "it hears nothing of what was meant for another"
+    );
+    assert_eq!(bench.heard(other), message('*', "m"));
+}

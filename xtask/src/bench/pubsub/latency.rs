@@ -1,6 +1,7 @@
 //! What `respool bench` says of a server that answers each request a millisecond after it has come: the truth is known.
 //!
-//! Server and load generator have a processor each and look again and again instead of sleeping, so that neither is woken late.
+//! Server and load generator have a processor each and look again and again instead of sleeping, so that neither is woken late. What each has
+//! waited for its processor is a figure of its own, and so is how late the server itself was: the machine may have other work.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use respool_testkit::{Address, TempDir};
+use respool_testkit::{Address, TempDir, proc_stats};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
@@ -27,7 +28,32 @@ const PONG: &[u8] = b"+PONG\r\n";
 struct Fake {
     address: Address,
     is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Option<JoinHandle<io::Result<Truth>>>,
+}
+
+/// What the server knows of its own exactness.
+#[derive(Debug, Default)]
+struct Truth {
+    /// From the read that brought each request to the write of its reply, in nanoseconds.
+    delays_ns: Vec<u64>,
+    /// How long it was ready to run while others had its processor, in nanoseconds.
+    waited_ns: u64,
+}
+
+impl Truth {
+    /// In milliseconds.
+    fn percentile_ms(&mut self, percent: usize) -> f64 {
+        self.delays_ns.sort_unstable();
+        let place = (self.delays_ns.len() * percent / 100).min(self.delays_ns.len().saturating_sub(1));
+        self.delays_ns.get(place).map_or(f64::NAN, |ns| *ns as f64 / 1e6)
+    }
+}
+
+/// How long this thread has been ready to run while others had its processor, in nanoseconds.
+fn waited_ns() -> io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let number = text.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+    number.ok_or_else(|| io::Error::other(format!("/proc/thread-self/schedstat reads {text:?}")))
 }
 
 impl Fake {
@@ -40,7 +66,7 @@ impl Fake {
         Ok(Fake { address, is_over, thread: Some(thread) })
     }
 
-    fn end(mut self) -> io::Result<()> {
+    fn end(mut self) -> io::Result<Truth> {
         self.is_over.store(true, Ordering::Relaxed);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,
@@ -63,12 +89,14 @@ struct Connection {
     due: VecDeque<Instant>,
 }
 
-fn serve(listener: &TcpListener, is_over: &AtomicBool) -> io::Result<()> {
+fn serve(listener: &TcpListener, is_over: &AtomicBool) -> io::Result<Truth> {
     let mut cores = CpuSet::new();
     cores.set(0);
     sched_setaffinity(None, &cores)?;
     let mut connections: Vec<Connection> = Vec::new();
     let mut piece = [0; 4096];
+    let mut delays_ns = Vec::new();
+    let waited_before_ns = waited_ns()?;
     while !is_over.load(Ordering::Relaxed) {
         if let Ok((stream, _)) = listener.accept() {
             stream.set_nonblocking(true)?;
@@ -83,12 +111,14 @@ fn serve(listener: &TcpListener, is_over: &AtomicBool) -> io::Result<()> {
                 connection.partial = bytes % PING.len();
             }
             while connection.due.front().is_some_and(|due| *due <= Instant::now()) {
-                connection.due.pop_front();
+                if let Some(due) = connection.due.pop_front() {
+                    delays_ns.push((DELAY + due.elapsed()).as_nanos() as u64);
+                }
                 connection.stream.write_all(PONG)?;
             }
         }
     }
-    Ok(())
+    Ok(Truth { delays_ns, waited_ns: waited_ns()? - waited_before_ns })
 }
 
 /// By how much the load generator's figures differ from the truth, in microseconds.
@@ -102,10 +132,23 @@ pub(super) fn measure(generator: &Path) -> io::Result<Sample> {
             .map(str::to_owned),
     );
     words.push(file.display().to_string());
+    let stolen = proc_stats::stolen_time()?;
     output(&words)?;
-    fake.end()?;
+    let stolen = proc_stats::stolen_time()?.saturating_sub(stolen);
+    let mut truth = fake.end()?;
     let document: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
-    let latencies = &document["results"][0]["latency_ms"];
-    let off = |name: &str| latencies[name].as_f64().map_or(f64::NAN, |ms| (ms - 1.0) * 1e3);
-    Ok(Sample::from([("p50 us off".to_owned(), off("p50")), ("p99 us off".to_owned(), off("p99"))]))
+    let result = &document["results"][0];
+    let ms = |of: &str, name: &str| result[of][name].as_f64().unwrap_or(f64::NAN);
+    let mut sample = Sample::default();
+    for (name, percent) in [("p50", 50), ("p99", 99)] {
+        let truth_ms = truth.percentile_ms(percent);
+        sample.insert(format!("{name} us off"), (ms("latency_ms", name) - truth_ms) * 1e3);
+        sample.insert(format!("{name} us late, server"), (truth_ms - DELAY.as_secs_f64() * 1e3) * 1e3);
+        sample.insert(format!("{name} us late, load"), ms("sent_late_ms", name) * 1e3);
+    }
+    sample.insert("ms without a processor, server".to_owned(), truth.waited_ns as f64 / 1e6);
+    let waited_s = result["own_waited_s"].as_f64().unwrap_or(f64::NAN);
+    sample.insert("ms without a processor, load".to_owned(), waited_s * 1e3);
+    sample.insert("ms stolen from the machine".to_owned(), stolen.as_secs_f64() * 1e3);
+    Ok(sample)
 }

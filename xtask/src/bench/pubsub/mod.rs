@@ -129,7 +129,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
                     }
                 }
             }
-            print_table(&name, &subjects, &samples);
+            print_table(&name, &subjects.iter().map(|subject| subject.name()).collect::<Vec<_>>(), &samples);
             println!("({:.0} s)\n", began.elapsed().as_secs_f64());
         }
     }
@@ -200,25 +200,27 @@ fn latency(generator: &Path, rounds: u16, samples: &mut Samples) {
             Err(error) => samples.fail("latency", "fake", &error),
         }
     }
+    print_table("latency", &["fake"], samples);
+    println!();
 }
 
-fn print_table(name: &str, subjects: &[Subject], samples: &Samples) {
+fn print_table(name: &str, subjects: &[&str], samples: &Samples) {
     let mut figures: Vec<&str> = Vec::new();
     for subject in subjects {
-        for figure in samples.names(name, subject.name()) {
+        for figure in samples.names(name, subject) {
             if !figures.contains(&figure) {
                 figures.push(figure);
             }
         }
     }
     print!("{name:<30}");
-    subjects.iter().for_each(|subject| print!(" | {:>28}", subject.name()));
+    subjects.iter().for_each(|subject| print!(" | {:>28}", subject));
     println!();
     for figure in figures {
         print!("{figure:<30}");
         for subject in subjects {
-            let median = samples.median(name, subject.name(), figure);
-            let range = samples.range(name, subject.name(), figure);
+            let median = samples.median(name, subject, figure);
+            let range = samples.range(name, subject, figure);
             let text = median.zip(range).map_or("-".to_owned(), |(median, (low, high))| {
                 format!("{} ({} to {})", short(median), short(low), short(high))
             });

@@ -1,19 +1,20 @@
 //! `cargo xtask bench ancestors`: the tables that the programs published whose place Respool takes, measured again.
 //!
-//! What each table says is a list of rows; a row is a command line of `respool bench` that asks all targets in turn. Of the programs
-//! themselves none is in a registry, so twemproxy stands beside Respool where a proxy of then would.
+//! What each table says is a list of rows; a row is a command line of `respool bench` that asks all targets in turn. docs/bench.md says
+//! what of the programs themselves was looked for and where; twemproxy stands beside Respool where a proxy of then would.
 
 use std::io;
 use std::time::Duration;
 
 use clap::Args;
 use respool_testkit::{Address, Nutcracker, RedisServer, Respool, TempDir, Transport};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::load::{command_line, output};
 use super::row::median;
-use crate::Outcome;
+use super::{report, unix_s};
 use crate::binary::Binary;
+use crate::{Outcome, command};
 
 /// Measure the tables of rmux, redis-sharding and ruby-redis again (about four minutes).
 #[derive(Args)]
@@ -178,8 +179,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let servers = Servers::start(options)?;
     let directory = TempDir::new()?;
     let file = directory.join("results.json");
-    let mut count = 0;
+    let (mut count, mut measured) = (0, Vec::new());
     for table in &tables {
+        let mut rows = Vec::new();
         println!("\n### {}\n", table.name);
         println!("| | {} |", table.targets.iter().map(|who| who.name()).collect::<Vec<_>>().join(" | "));
         println!("|{}", "---|".repeat(table.targets.len() + 1));
@@ -204,23 +206,37 @@ pub(crate) fn run(options: &Options) -> Outcome {
             output(&words)?;
             let document: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
             println!("| {} | {} |", row.name, cells(&document, table.targets).join(" | "));
+            let rates = table.targets.iter().map(|who| json!({ "target": who.name(), "rps": rates(&document, *who) }));
+            rows.push(json!({ "row": row.name, "flags": row.flags.join(" "), "rounds": rates.collect::<Vec<_>>() }));
             count += 1;
         }
+        measured.push(json!({ "table": table.name, "rows": rows }));
     }
-    Ok(format!("{count} rows"))
+    let raw = command::root().join(format!("bench-results/{}-ancestors.json", unix_s()));
+    let conditions = json!({
+        "machine": report::machine(),
+        "binary": options.binary.origin("dist"),
+        "rounds": options.rounds,
+        "seconds": options.seconds.as_secs_f64(),
+        "tables": measured,
+    });
+    std::fs::write(&raw, format!("{conditions:#}\n"))?;
+    Ok(format!("{count} rows, {}", raw.display()))
+}
+
+/// Requests a second that a target answered in each round.
+fn rates(document: &Value, who: Who) -> Vec<f64> {
+    let name = who.name().replace(',', "");
+    let of_target = |result: &&Value| result["target"] == name.as_str();
+    // A test may have other work in front of it, as filling in a list: the last is what was wanted.
+    let result = document["results"].as_array().into_iter().flatten().rfind(of_target);
+    let rounds = result.and_then(|result| result["rounds"].as_array());
+    rounds.into_iter().flatten().filter_map(|round| round["rps"].as_f64()).collect()
 }
 
 /// Requests a second of each target, medians of rounds, and for all but the first what they are to its.
 fn cells(document: &Value, targets: &[Who]) -> Vec<String> {
-    let rate = |who: &Who| {
-        let name = who.name().replace(',', "");
-        let of_target = |result: &&Value| result["target"] == name.as_str();
-        // A test may have other work in front of it, as filling in a list: the last is what was wanted.
-        let result = document["results"].as_array().into_iter().flatten().rfind(of_target);
-        let rounds = result.and_then(|result| result["rounds"].as_array());
-        median(rounds.into_iter().flatten().filter_map(|round| round["rps"].as_f64()).collect()).unwrap_or(f64::NAN)
-    };
-    let rates: Vec<f64> = targets.iter().map(rate).collect();
+    let rates: Vec<f64> = targets.iter().map(|who| median(rates(document, *who)).unwrap_or(f64::NAN)).collect();
     let cell = |(place, rate): (usize, &f64)| match place {
         0 => format!("{rate:.0}"),
         _ => format!("{rate:.0} ({:.2})", rate / rates[0]),

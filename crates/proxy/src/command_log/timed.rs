@@ -7,46 +7,26 @@ use crate::session::id::ClientId;
 use respool_command::Row;
 use respool_wire::Request;
 
-/// Does what a request asks, whatever state its session is in.
+/// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; the calls of an engine without a clock are counted.
 #[inline]
 pub(crate) fn run<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-    match by.env().times_from() {
-        None => run_without_clock(by, index, row, request),
-        Some(begun_us) => run_timed(by, index, row, request, begun_us),
-    }
-}
-
-/// The same for nodes, or for an engine without a clock, whose calls are counted.
-#[inline]
-fn run_without_clock<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-    if by.env().engine.is_none() {
+    let env = by.env();
+    let begun_us = env.times_from();
+    if begun_us.is_none() && env.engine.is_none() {
         return by.run_in_lane(index, row, request);
     }
-    let position = by.env().answer_position(index);
+    let (before, position) = (env.clients.waiting_bytes_of(index), env.answer_position(index));
     let flow = by.run_in_lane(index, row, request);
     let env = by.env();
-    // A script that is late counts once it has ended.
-    if flow != Flow::Again && !(row.runs_scripts && env.waits_for_script(index)) {
+    if let Some(begun_us) = begun_us {
+        env.note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
+    } else if flow != Flow::Again && !(row.runs_scripts && env.waits_for_script(index)) {
+        // A script that is late counts once it has ended.
         env.command_log.count_call(&env.clients, index, row, position, None);
         if !row.runs_scripts {
             env.show_to_monitors(index, row, request.args);
         }
     }
-    flow
-}
-
-/// The same, and notes what it took.
-fn run_timed<H: HandleRequests>(
-    by: &mut H,
-    index: ClientId,
-    row: &'static Row,
-    request: &Request<'_>,
-    begun_us: u64,
-) -> Flow {
-    let before = by.env().clients.waiting_bytes_of(index);
-    let position = by.env().answer_position(index);
-    let flow = by.run_in_lane(index, row, request);
-    by.env().note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
     flow
 }
 

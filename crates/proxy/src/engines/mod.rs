@@ -21,6 +21,7 @@ use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::mail::Content;
 use crate::nodes::id::NodeId;
 use crate::reply::progress::LostReply;
+use crate::reply::task::JointReply;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
 use crate::slab::Handle;
@@ -50,7 +51,7 @@ impl<E: Execute> Env<E> {
         let mut request = Vec::new();
         encode_request(&mut request, args.iter());
         self.shared.ledger.account(0, request.len());
-        let change = EnginesChange { asker, client, class, nodes, gather, request };
+        let change = EnginesChange { reply: JointReply { asker, gather }, client, class, nodes, request };
         let task = self.tasks.begin(InternalRequest::Change(Box::new(change)));
         self.counters.requests_split.add(1);
         self.is_busy = true;
@@ -67,7 +68,7 @@ impl<E: Execute> Env<E> {
         self.shared.ledger.account(request.len(), 0);
         // One may have become late meanwhile.
         let busy = self.shared.late_scripts.busy().map(|busy| format!("-{busy}\r\n"));
-        if let Some((busy, asker)) = busy.as_ref().zip(change.asker.take_if(|_| busy.is_some())) {
+        if let Some((busy, asker)) = busy.as_ref().zip(change.reply.asker.take_if(|_| busy.is_some())) {
             self.clients.finish(asker.session, asker.seq, |out| out.extend_from_slice(busy.as_bytes()));
         }
         for (part, node) in nodes.into_iter().enumerate() {

@@ -9,10 +9,11 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, Progress};
-use crate::session::id::ClientHandle;
+use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
 use crate::slab::{Handle, Slab};
 use crate::transaction::multi::Multi;
+use respool_route::Gather;
 use respool_wire::ReplyKind;
 use std::collections::VecDeque;
 
@@ -32,13 +33,39 @@ pub(crate) struct TaskLoss<'a> {
     pub(crate) error: &'a [u8],
 }
 
+/// The reply to what several nodes are told for one client: it is joined of theirs.
+#[derive(Debug)]
+pub(crate) struct JointReply {
+    /// `None` if no reply is wanted.
+    pub(crate) asker: Option<Asker>,
+    pub(crate) gather: Gather,
+}
+
+impl JointReply {
+    /// A node has replied. The client has the whole behind the last of them.
+    pub(crate) fn take(&mut self, part: TaskReply<'_>, clients: &mut Clients) -> Progress {
+        let Self { asker, gather } = self;
+        gather.accept(usize::from(part.step), part.kind, part.bytes);
+        if !gather.is_complete() {
+            return Progress::Waits;
+        }
+        match asker {
+            Some(asker) => clients.finish(asker.session, asker.seq, |out| gather.finish(out)),
+            None => gather.finish(&mut Vec::new()),
+        }
+        Progress::Through
+    }
+}
+
 /// What a feature does with the replies to what it asks.
 pub(crate) trait InternalTask {
     /// Takes a reply.
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress;
 
-    /// One reply will not come.
-    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress;
+    /// One reply will not come. The error takes its place, unless it makes a difference which of them it is.
+    fn handle_loss(&mut self, TaskLoss { step, error, .. }: TaskLoss<'_>, clients: &mut Clients) -> Progress {
+        self.handle_reply(TaskReply { step, kind: ReplyKind::Error, bytes: error }, clients)
+    }
 
     /// The client that waits for what it answers, if it answers in the place of a node.
     fn asker(&self) -> Option<ClientHandle> {

@@ -170,13 +170,17 @@ fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Reques
     }
     let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
     let flags = session.flags;
-    if flags.has(SessionFlags::NO_TOUCH) {
-        return run_without_trace(by, index, row, request, flags);
+    if flags.is_none() {
+        return run(by, index, row, request);
     }
-    if !flags.is_none() {
+    if !flags.has(SessionFlags::NO_TOUCH) {
         return run_in_state(by, index, row, request, flags);
     }
-    run(by, index, row, request)
+    // Of a block of EXEC what runs later sees to that itself.
+    by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(true));
+    let flow = run_in_state(by, index, row, request, flags);
+    by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(false));
+    flow
 }
 
 /// A request of a session in a rare state: one of them deals with it, or it goes on as any other.
@@ -194,21 +198,6 @@ fn run_in_state<H: HandleRequests>(
     if env.command_log.count_special(&env.clients, index, row, position, was_queueing) {
         env.show_to_monitors(index, row, request.args);
     }
-    flow
-}
-
-/// A request of a session that said `CLIENT NO-TOUCH`. What of a block of EXEC runs later sees to it itself.
-#[cold]
-fn run_without_trace<H: HandleRequests>(
-    by: &mut H,
-    index: ClientId,
-    row: &'static Row,
-    request: &Request<'_>,
-    flags: SessionFlags,
-) -> Flow {
-    by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(true));
-    let flow = run_in_state(by, index, row, request, flags);
-    by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(false));
     flow
 }
 

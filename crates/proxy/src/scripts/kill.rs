@@ -11,6 +11,7 @@ use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::reply::progress::LostReply;
+use crate::reply::task::JointReply;
 use crate::scripts::script_kill::ScriptKill;
 use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
@@ -33,8 +34,11 @@ impl<E: Execute> Env<E> {
         let nodes = self.config.nodes.len();
         let mut gather = Gather::new();
         gather.begin_all(row, request.args, nodes, 0);
-        let task =
-            self.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill { asker, client, gather, lanes: Vec::new() })));
+        let task = self.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill {
+            reply: JointReply { asker, gather },
+            client,
+            lanes: Vec::new(),
+        })));
         for (part, node) in self.config.node_ids().enumerate() {
             let borrowed = self.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
             if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {

@@ -39,7 +39,7 @@ impl LateScript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{env_with_engine, request};
+    use crate::testing::env_with_engine;
 
     #[test]
     fn others_are_told_whether_a_script_or_a_function_runs() {
@@ -51,17 +51,7 @@ mod tests {
         ] {
             let mut env = env_with_engine();
             let [waits, other] = [(), ()].map(|()| env.test_client());
-            let asker = env.test_asker(waits);
-            let id = env.test_session(waits).id;
-            let late = request(said, |row, args| LateScript {
-                asker,
-                is_wanted: true,
-                id,
-                row,
-                database: 0,
-                args: args.iter().collect(),
-                us: 0,
-            });
+            let late = env.test_late_script(waits, said);
             assert_eq!(late.busy(), busy, "{said}");
             let handle = |client| env.clients.sessions.handle(client).expect("it is there");
             assert!(late.is_of(handle(waits)) && !late.is_of(handle(other)));

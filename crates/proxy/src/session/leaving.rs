@@ -116,8 +116,7 @@ impl Session {
 mod tests {
     use super::*;
     use crate::pubsub::subscriber::Subscriber;
-    use crate::scripts::late_script::LateScript;
-    use crate::testing::{env_with_engine, env_with_node, request};
+    use crate::testing::{env_with_engine, env_with_node};
     use crate::transaction::reply_parts::ExecReply;
 
     #[test]
@@ -147,17 +146,7 @@ mod tests {
     fn a_client_in_the_midst_of_its_late_transaction_stays_until_the_time_is_over() {
         let mut env = env_with_engine();
         let client = env.test_client();
-        let asker = env.test_asker(client);
-        let id = env.test_session(client).id;
-        env.slices.script = Some(request("EVAL s 0", |row, args| LateScript {
-            asker,
-            is_wanted: true,
-            id,
-            row,
-            database: 0,
-            args: args.iter().collect(),
-            us: 0,
-        }));
+        env.slices.script = Some(env.test_late_script(client, "EVAL s 0"));
         let reply = ExecReply { parts: Default::default(), restored: None, departure: None, has_taken_time: false };
         env.test_session(client).pins_mut().exec_reply = Some(reply);
         env.close_client(client);

@@ -10,6 +10,7 @@ use crate::pool::key_id::{LaneKey, LaneKeyId};
 use crate::pool::lease::tests::config;
 use crate::request::dispatch::read_client;
 use crate::request::fast_path::Plain;
+use crate::scripts::late_script::LateScript;
 use crate::session::id::{Asker, ClientId, ClientNumber};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::workers::shared::{ProcessFacts, Shared};
@@ -130,6 +131,15 @@ impl Env<EchoEngine> {
     /// The place of a reply that a client waits for.
     pub(crate) fn test_asker(&mut self, client: ClientId) -> Asker {
         self.clients.expect_reply(client).flatten().expect("it wants a reply")
+    }
+
+    /// A script that this client waits for and that has become late.
+    pub(crate) fn test_late_script(&mut self, client: ClientId, said: &str) -> LateScript {
+        let (asker, id) = (self.test_asker(client), self.test_session(client).id);
+        request(said, |row, args| {
+            let args = args.iter().collect();
+            LateScript { asker, is_wanted: true, id, row, database: 0, args, us: 0 }
+        })
     }
 
     /// What a client has been answered since this was last asked.

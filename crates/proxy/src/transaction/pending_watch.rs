@@ -2,7 +2,7 @@
 
 use crate::error_text;
 use crate::reply::progress::Progress;
-use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::reply::task::{InternalTask, TaskReply};
 use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_wire::replies;
@@ -45,10 +45,6 @@ impl PendingWatch {
 impl InternalTask for PendingWatch {
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
         self.take(reply.bytes, clients)
-    }
-
-    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
-        self.take(lost.error, clients)
     }
 }
 

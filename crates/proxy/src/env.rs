@@ -184,6 +184,7 @@ impl<E: Execute> Env<E> {
         }
         debug_assert!(self.ended.is_empty(), "features have been told of all that ended before");
         self.now = now;
+        self.slices.rounds = 0;
         self.is_patient = None;
         if self.config.flush.is_adaptive() {
             let reads = self.counters.client_reads.value();
@@ -198,7 +199,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn has_come_up(&self) -> bool {
         !(self.tasks.through.is_empty()
             && self.clients.doomed.is_empty()
-            && self.clients.resuming.is_empty()
+            && (self.clients.resuming.is_empty() || !self.slices.has_round())
             && !self.lanes.dialling.has_news())
     }
 }

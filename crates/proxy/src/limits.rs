@@ -29,6 +29,10 @@ pub const LEAVING_SILENCE_US: u64 = 10_000_000;
 /// Bytes that wait for one node before the clients that send to it are not read any more. Half of it lets them go on.
 pub const LANE_QUEUE_SOFT_DIVISOR: usize = 4;
 
+/// How often clients that had to wait go on in one turn, each time that something was written. More is left to the next turn, in which
+/// others are read as well.
+pub const ROUNDS_PER_TURN_MAX: u32 = 16;
+
 /// Requests of one EXEC that are ours to do in one turn: a listing of ten thousand clients takes milliseconds.
 pub const OWN_PER_TURN_MAX: usize = 64;
 

@@ -132,9 +132,8 @@ impl<E: Execute> Worker<E> {
         self.conclude_tasks();
         self.env.cut_off_all_doomed();
         self.tell_ended();
-        let has_resumed = !self.env.clients.resuming.is_empty();
-        self.env.clients.sort_resuming();
-        while let Some((index, resumption)) = self.env.clients.next_resuming() {
+        let goes_on = self.env.slices.begin_round(&mut self.env.clients);
+        while goes_on && let Some((index, resumption)) = self.env.clients.next_resuming() {
             match resumption {
                 Resumption::Read => self.resume_client(index),
                 Resumption::EndExecReply => {
@@ -145,7 +144,7 @@ impl<E: Execute> Worker<E> {
         }
         self.tell_ended();
         self.env.lanes.write_last(before);
-        if has_resumed {
+        if goes_on {
             // The turn's end has passed, and what they subscribe to or give up is told before they are answered.
             self.tell_what_is_new();
         }

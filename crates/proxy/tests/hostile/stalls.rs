@@ -286,3 +286,26 @@ fn a_client_that_closes_its_side_before_a_stall_gets_its_element() {
     bench.send(lane, element.as_bytes());
     assert_eq!(bench.heard(client), element);
 }
+
+/// Replies that are made here are large and their requests small. A client that takes each reply as soon as it is written could be
+/// answered on and on, and others would wait for all of it.
+#[test]
+fn a_client_that_takes_everything_at_once_is_answered_in_several_turns() {
+    const ASKED: usize = 400;
+    let mut bench = Bench::proxy(config(2, 1));
+    let (greedy, other) = (bench.accept(), bench.accept());
+    bench.order.clear();
+    bench.send(greedy, &request(&["COMMAND", "DOCS"]).repeat(ASKED));
+    let (mut writes, mut turns) = (Vec::new(), 1);
+    loop {
+        writes.push(bench.order.drain(..).filter(|conn| *conn == greedy).count());
+        if writes.iter().sum::<usize>() >= ASKED {
+            break;
+        }
+        assert!(bench.worker.next_wakeup_us().is_some_and(|at_us| at_us <= bench.now_us()), "the next turn is at once");
+        turns += 1;
+        assert!(turns <= ASKED, "it is answered to the end");
+        assert_eq!(bench.answer(other, &["PING"]), "+PONG\r\n");
+    }
+    assert!(writes.iter().all(|writes| *writes <= 20), "{writes:?} replies in each turn");
+}

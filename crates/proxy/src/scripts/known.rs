@@ -10,6 +10,14 @@ use std::sync::Arc;
 /// The hash that names a script.
 pub(crate) type Hash = [u8; 20];
 
+/// Whether a request is a `SCRIPT FLUSH` that a node executes, and does not refuse for its arguments.
+pub(crate) fn flushes_scripts(row: &Row, args: Args<'_>) -> bool {
+    let is_mode = |mode: &[u8]| [&b"SYNC"[..], b"ASYNC"].iter().any(|known| mode.eq_ignore_ascii_case(known));
+    row.command == Command::Scripting(ScriptingCommand::ScriptFlush)
+        && args.len() <= 3
+        && args.get(2).is_none_or(is_mode)
+}
+
 /// Scripts by their hashes, the oldest forgotten first.
 #[derive(Debug, Default)]
 pub(crate) struct Scripts {

@@ -25,19 +25,13 @@ use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
-use crate::scripts::known::Scripts;
+use crate::scripts::known::{Scripts, flushes_scripts};
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_wire::{Args, Request, encode_request};
 use std::sync::{Arc, MutexGuard, PoisonError};
-
-/// Whether a node executes this `SCRIPT FLUSH`, and does not refuse it for its arguments.
-fn is_flush(args: Args<'_>) -> bool {
-    let is_mode = |mode: &[u8]| [&b"SYNC"[..], b"ASYNC"].iter().any(|known| mode.eq_ignore_ascii_case(known));
-    args.len() <= 3 && args.get(2).is_none_or(is_mode)
-}
 
 impl<E: Execute> Env<E> {
     /// A request that brings or names a script, for nodes. `None`: it goes there as any other.
@@ -50,7 +44,7 @@ impl<E: Execute> Env<E> {
         use ScriptingCommand as S;
         let Command::Scripting(command) = row.command else { return None };
         self.note_script(row, request.args);
-        if command == S::ScriptFlush && is_flush(request.args) {
+        if flushes_scripts(row, request.args) {
             self.shared.scripts().forget_all();
         }
         if row.runs_scripts

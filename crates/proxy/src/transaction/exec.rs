@@ -148,6 +148,9 @@ impl<E: Execute> Env<E> {
             self.clients.unpin();
         }
         self.counters.transactions.add(1);
+        if queued.flushes_scripts {
+            self.shared.scripts().forget_all();
+        }
         if pin.is_none() && queued.for_node == 0 {
             self.clients.begin_exec_reply(index, queued, &[]);
             return None;

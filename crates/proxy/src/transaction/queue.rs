@@ -9,7 +9,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
-use crate::scripts::known::{Hash, NamedScript};
+use crate::scripts::known::{Hash, NamedScript, flushes_scripts};
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
     text as texts,
@@ -66,6 +66,8 @@ pub(crate) struct QueuedCommands {
     pub(crate) has_blocking: bool,
     /// Some request runs a script.
     pub(crate) has_scripts: bool,
+    /// The only node forgets its scripts in it.
+    pub(crate) flushes_scripts: bool,
     /// A database is selected in it, whether or not it will run.
     wants_select: bool,
     /// It will not run for reasons that a server would not have.
@@ -227,6 +229,7 @@ impl QueuedCommands {
         self.has_select |= row.command == Command::Connection(C::Select);
         self.has_blocking |= row.lane(args) == Lane::Blocking;
         self.has_scripts |= row.runs_scripts;
+        self.flushes_scripts |= flushes_scripts(row, args);
         Ok(())
     }
 

@@ -37,6 +37,29 @@ fn pipeline(bench: &mut Bench<NoEngine>, client: ConnId, of: &[&[&str]]) {
     bench.send(client, &bytes);
 }
 
+/// The only node forgets its scripts with the block, and so does what would bring them back.
+#[test]
+fn a_flush_in_a_transaction_over_one_node_is_one() {
+    let (mut bench, shared) = warm(LaneLimits::default());
+    let client = bench.accept();
+    bench.ask(client, &["SCRIPT", "LOAD", "return 1"]);
+    assert_eq!(said(&mut bench, shared), ["SCRIPT LOAD return 1"]);
+    bench.send(shared, format!("$40\r\n{SHA}\r\n").as_bytes());
+    for words in [&["MULTI"][..], &["SCRIPT", "FLUSH"], &["EXEC"]] {
+        bench.ask(client, words);
+    }
+    assert!(bench.take_multi(shared));
+    assert_eq!(said(&mut bench, shared), ["MULTI", "SCRIPT FLUSH", "EXEC"]);
+    bench.send(shared, b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+    assert!(bench.heard(client).ends_with("*1\r\n+OK\r\n"));
+    bench.ask(client, &["EVALSHA", SHA, "0"]);
+    let apart = bench.connect()[0];
+    assert_eq!(said(&mut bench, apart), [format!("EVALSHA {SHA} 0")]);
+    bench.send(apart, b"-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    assert_eq!(said(&mut bench, apart), [""; 0], "it is not brought back");
+    assert_eq!(bench.heard(client), "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+}
+
 const EVAL: &[&str] = &["EVAL", "return 1", "0"];
 
 #[test]

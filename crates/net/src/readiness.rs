@@ -7,7 +7,8 @@ use mio::Token;
 pub(crate) use system::Events;
 
 // The numbers are those of epoll.
-const READABLE: u32 = 0x1 | 0x2;
+const READABLE: u32 = 0x1 | URGENT;
+const URGENT: u32 = 0x2;
 const WRITABLE: u32 = 0x4;
 const ERROR: u32 = 0x8;
 const CLOSED: u32 = 0x10;
@@ -29,6 +30,12 @@ impl Event {
     #[inline]
     pub(crate) fn is_readable(self) -> bool {
         self.said & READABLE != 0
+    }
+
+    /// Whether there is an urgent byte among what can be read. A read ends at it.
+    #[inline]
+    pub(crate) fn is_urgent(self) -> bool {
+        self.said & URGENT != 0
     }
 
     #[inline]
@@ -117,7 +124,7 @@ mod system {
         pub(crate) fn iter(&self) -> impl Iterator<Item = Event> {
             self.0.iter().map(|event| {
                 let said = [
-                    (event.is_readable(), READABLE),
+                    (event.is_readable(), READABLE & !URGENT),
                     (event.is_writable(), WRITABLE),
                     (event.is_error(), ERROR),
                     (event.is_read_closed(), READ_CLOSED),

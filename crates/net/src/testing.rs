@@ -99,14 +99,23 @@ impl<R: Reacts> Service for Reacting<R> {
     }
 }
 
-/// The only worker of a process.
+/// The only worker of a process, whose machine does what its test says.
 pub(crate) fn alone<R: Reacts>(
     reacts: R,
-    (postbox, inbox): (Postbox<()>, Inbox<()>),
+    mail: (Postbox<()>, Inbox<()>),
     listeners: Vec<Listener>,
 ) -> Setup<Reacting<R>> {
+    alone_with(Reacting(reacts), mail, listeners)
+}
+
+/// The only worker of a process.
+pub(crate) fn alone_with<M: Service<Mail = ()>>(
+    machine: M,
+    (postbox, inbox): (Postbox<()>, Inbox<()>),
+    listeners: Vec<Listener>,
+) -> Setup<M> {
     Setup {
-        machine: Reacting(reacts),
+        machine,
         inbox,
         workers: vec![postbox],
         number: WorkerId::FIRST,

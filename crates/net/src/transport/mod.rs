@@ -83,14 +83,20 @@ pub(crate) enum Socket {
     Tls(Box<TlsSocket>),
 }
 
+/// What is waited for of a stream. An urgent byte is told of where that can be asked for.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Interest::PRIORITY);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE);
+
 impl Socket {
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        self.source().register(registry, token, Interest::READABLE | Interest::WRITABLE)
+        self.source().register(registry, token, INTEREST)
     }
 
     /// The same under another number. An edge that came before comes again.
     pub(crate) fn reregister(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        self.source().reregister(registry, token, Interest::READABLE | Interest::WRITABLE)
+        self.source().reregister(registry, token, INTEREST)
     }
 
     fn source(&mut self) -> &mut dyn Source {

@@ -19,8 +19,9 @@ pub(super) struct Connection {
     pub(super) is_writable: bool,
     /// It is in the list of those to read in the next turn.
     pub(super) is_listed: bool,
-    /// The peer has closed its side: the end comes behind what has not been read, and no edge of its own tells of it.
-    pub(super) is_ending: bool,
+    /// A read that is cut short does not say that nothing is left: the peer has closed its side, or has sent an urgent byte, at which reads
+    /// end. No edge of its own tells of what is behind.
+    pub(super) is_read_to_end: bool,
     /// The peer has closed its side, and the machine knows.
     pub(super) has_ended: bool,
     /// The peer has closed its side, and waits for its turn to be taken leave of.
@@ -46,7 +47,7 @@ impl Connection {
             is_readable: false,
             is_writable: true,
             is_listed: false,
-            is_ending: false,
+            is_read_to_end: false,
             has_ended: false,
             is_departing: false,
             is_gone: false,

@@ -385,6 +385,7 @@ impl<M: Service> Worker<M> {
             return;
         }
         connection.is_readable |= event.is_readable();
+        connection.is_read_to_end |= event.is_urgent();
         if event.is_writable() {
             if let Err(error) = connection.socket.handle_writable() {
                 return self.lose(conn, &error);
@@ -407,7 +408,7 @@ impl<M: Service> Worker<M> {
         let Some(connection) = self.connection(conn) else { return };
         connection.is_gone |= is_gone;
         connection.is_readable = true;
-        connection.is_ending = true;
+        connection.is_read_to_end = true;
         match conn.role() {
             Role::Node => {
                 self.read(conn);
@@ -435,7 +436,7 @@ impl<M: Service> Worker<M> {
             }
             Ok(bytes) => {
                 connection.has_come = true;
-                connection.is_readable = bytes == room || connection.is_ending || connection.socket.holds_more();
+                connection.is_readable = bytes == room || connection.is_read_to_end || connection.socket.holds_more();
                 let is_again = connection.is_readable;
                 if conn.role() == Role::Client {
                     self.reads.note_read(bytes);

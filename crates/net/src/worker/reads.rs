@@ -84,9 +84,13 @@ mod tests {
     use crate::testing::{Reacts, alone};
     use crate::{TransportOptions, bind, mailbox};
     use respool_connection::{Action, Endpoint, Now, Peer, ServiceAction};
+    use socket2::SockRef;
     use std::io::Write;
+    use std::net::TcpStream;
+    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
     use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
 
     const READ_BYTES: usize = CLIENT_BYTES_PER_TURN / 2;
     const LARGE_CLIENTS: usize = 5;
@@ -179,6 +183,68 @@ mod tests {
             reads[*client] += 1;
             let (fewest, most) = (reads.iter().min().unwrap(), reads.iter().max().unwrap());
             assert!(most - fewest <= 2, "{turns:?}");
+        }
+    }
+
+    /// Notes what it is sent by a client, until that is so much.
+    struct Hearer {
+        heard: Vec<u8>,
+        expected: usize,
+        actions: Vec<Action<ServiceAction<()>>>,
+        buffer: [u8; READ_BYTES],
+        result: Sender<Vec<u8>>,
+    }
+
+    impl Reacts for Hearer {
+        fn actions(&mut self) -> &mut Vec<Action<ServiceAction<()>>> {
+            &mut self.actions
+        }
+
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+            Ok(ConnId::client(0))
+        }
+
+        fn read_buffer(&mut self) -> Option<&mut [u8]> {
+            Some(&mut self.buffer)
+        }
+
+        fn handle_read(&mut self, _: ConnId, bytes: usize) {
+            self.heard.extend_from_slice(&self.buffer[..bytes]);
+            if self.heard.len() >= self.expected {
+                let _ = self.result.send(std::mem::take(&mut self.heard));
+                self.actions.push(Action::Service(ServiceAction::Exit));
+            }
+        }
+    }
+
+    /// A read ends at an urgent byte, so it is short though there is more, and no edge tells of what is behind.
+    #[test]
+    fn what_stands_behind_an_urgent_byte_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s").to_str().unwrap().to_owned();
+        let unix = Endpoint::Unix { path: path.clone() };
+        let tcp = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
+        for endpoint in [tcp, unix] {
+            let listener = bind(&endpoint, 1, 8, 0o600, &TransportOptions::default()).unwrap().remove(0).remove(0);
+            let client: Box<dyn AsFd> = match endpoint {
+                Endpoint::Tcp { .. } => Box::new(TcpStream::connect(listener.address()).unwrap()),
+                _ => Box::new(UnixStream::connect(&path).unwrap()),
+            };
+            let client = SockRef::from(&client);
+            // All of it is there when the worker reads first.
+            client.send(b"before").unwrap();
+            if client.send_out_of_band(b"!").is_err() {
+                // Not every kernel has that for sockets that are files.
+                continue;
+            }
+            client.send(b"behind").unwrap();
+            let (result, heard) = channel();
+            let hearer =
+                Hearer { heard: Vec::new(), expected: 12, actions: Vec::new(), buffer: [0; READ_BYTES], result };
+            let setup = alone(hearer, mailbox(), vec![listener]);
+            std::thread::spawn(|| Worker::new(setup).unwrap().run().unwrap());
+            let heard = heard.recv_timeout(Duration::from_secs(5)).expect("everything is read");
+            assert_eq!(heard, b"beforebehind", "{endpoint:?}");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A property of the loop, tried with real sockets: whatever a machine leaves unread and reads again later, whatever a write leaves over, and
 //! however little one turn may read, every byte comes through, and then the end.
 
-use super::{Setup, Worker};
+use super::Worker;
 use crate::limits::CLIENT_BYTES_PER_TURN;
+use crate::testing::alone_with;
 use crate::{TransportOptions, bind, mailbox};
-use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
+use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -269,18 +270,7 @@ fn every_byte_comes_through_whatever_is_left_unread_meanwhile() {
             accepted: 0,
             closed: 0,
         };
-        let (postbox, inbox) = mailbox();
-        let setup = Setup {
-            machine,
-            inbox,
-            workers: vec![postbox],
-            number: WorkerId::FIRST,
-            listeners,
-            engines: Vec::new(),
-            transport: TransportOptions::default(),
-            tls: Arc::default(),
-            sockets: Arc::default(),
-        };
+        let setup = alone_with(machine, mailbox(), listeners);
         let worker = thread::spawn(|| Worker::new(setup).unwrap().run().unwrap());
         let mut peers: Vec<_> = (0..NODES)
             .map(|name| {

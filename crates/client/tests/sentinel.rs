@@ -304,6 +304,10 @@ struct Steered(Arc<(Mutex<Steer>, Condvar)>);
 struct Steer {
     port: u16,
     epoch: u64,
+    /// It answers nothing.
+    is_down: bool,
+    /// It reaches no other sentinel.
+    is_cut_off: bool,
     /// The port that it names from the next subscription on.
     at_subscription: Option<u16>,
     holds_subscriptions: bool,
@@ -315,7 +319,16 @@ impl Steered {
     /// The sentinel, and its own port.
     fn start(port: u16) -> (Self, u16) {
         let listening = Vec::new();
-        let steer = Steer { port, epoch: 0, at_subscription: None, holds_subscriptions: false, listening, pings: 0 };
+        let steer = Steer {
+            port,
+            epoch: 0,
+            is_down: false,
+            is_cut_off: false,
+            at_subscription: None,
+            holds_subscriptions: false,
+            listening,
+            pings: 0,
+        };
         let steered = Self(Arc::new((Mutex::new(steer), Condvar::new())));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();
@@ -345,12 +358,21 @@ impl Steered {
         while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
             let said = String::from_utf8_lossy(&buffer[..bytes]).into_owned();
             let mut answer = "*0\r\n".to_owned();
+            if self.0.0.lock().unwrap().is_down {
+                break;
+            }
             if said.contains("PING") {
                 answer = if listens { "*2\r\n$4\r\npong\r\n$0\r\n\r\n" } else { "+PONG\r\n" }.to_owned();
                 self.change(|steer| steer.pings += u32::from(listens));
             } else if said.contains("GET-MASTER-ADDR") {
                 let port = self.0.0.lock().unwrap().port.to_string();
                 answer = format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{port}\r\n", port.len());
+            } else if said.contains("CKQUORUM") {
+                answer = match self.0.0.lock().unwrap().is_cut_off {
+                    true => "-NOQUORUM 1 usable Sentinels. Not enough available Sentinels to reach the majority\r\n",
+                    false => "+OK 3 usable Sentinels. Quorum and failover authorization can be reached\r\n",
+                }
+                .to_owned();
             } else if said.contains("MASTER") {
                 answer = state(self.0.0.lock().unwrap().epoch);
             } else if said.contains("SUBSCRIBE") {
@@ -497,6 +519,27 @@ fn a_sentinel_that_is_behind_the_others_is_not_believed() {
         assert_eq!(get(), "new");
     }
     wait_until("the first is not listened to", PATIENCE, || Ok(!is_heard(&stale))).unwrap();
+}
+
+/// The others cannot be reached, and it cannot reach them either: of the failover it has not heard.
+#[test]
+fn a_sentinel_that_is_behind_and_cut_off_is_not_believed_alone() {
+    let (old, new) = two_servers();
+    let (stale, stale_port) = of_epoch(&old, 7);
+    let (current, current_port) = of_epoch(&new, 8);
+    stale.change(|steer| steer.is_cut_off = true);
+    let places = format!("127.0.0.1:{current_port},127.0.0.1:{stale_port}");
+    let client = Client::with_config(config(&format!("redis+sentinel://{places}/main")));
+    let get = |limit| client.call::<String>(cmd("GET").key("k")).deadline(limit).wait();
+    assert_eq!(get(PATIENCE).unwrap(), "new");
+    current.change(|steer| steer.is_down = true);
+    for _ in 0..3 {
+        new.client().unwrap().ask("CLIENT KILL TYPE normal SKIPME yes").unwrap();
+        let reply = get(Duration::from_millis(700));
+        assert!(reply.as_ref().map_or(true, |value| value == "new"), "{reply:?}");
+    }
+    current.change(|steer| steer.is_down = false);
+    assert_eq!(get(PATIENCE).unwrap(), "new");
 }
 
 #[test]

@@ -195,7 +195,8 @@ impl Sentinels {
     }
 
     /// Where the master is. At first the latest is meant that a majority of the sentinels knows of; then none that is older than what was told,
-    /// unless no sentinel knows of a later one, as when they were set up anew.
+    /// unless no sentinel knows of a later one, as when they were set up anew. One that reaches no majority of them has not been set up anew: it
+    /// has missed a failover.
     fn find_master(&self, config: &Config, lookup: &Lookup, until: Instant) -> Result<Told, Failure> {
         let is_first = lock(&self.epoch).is_none();
         let majority = lock(&self.known).len() / 2 + 1;
@@ -205,6 +206,9 @@ impl Sentinels {
             answers += 1;
             let has_epoch = told.epoch.is_some();
             let is_current = self.note_epoch(&told);
+            if !is_first && !is_current && talk.is_cut_off(&self.name)? {
+                return Ok(None);
+            }
             if latest.as_ref().is_none_or(|latest| told.epoch > latest.epoch) {
                 latest = Some(told);
             }

@@ -118,6 +118,12 @@ impl Talk<'_> {
         }
     }
 
+    /// Whether a sentinel says that it does not reach enough others for a failover of this master.
+    pub(super) fn is_cut_off(&mut self, name: &str) -> Result<bool, Failure> {
+        self.tell(&[b"SENTINEL", b"CKQUORUM", name.as_bytes()])?;
+        Ok(matches!(self.hear()?, Some(Reply::Error(error)) if error.code() == "NOQUORUM"))
+    }
+
     /// What a server says that it is; `None` if it may not be asked.
     pub(super) fn role(mut self) -> Result<Option<String>, Failure> {
         Ok(self.ask_if_it_may(&[b"ROLE"])?.and_then(|reply| words(reply).next()))

@@ -185,6 +185,10 @@ fn depth_is_bounded() {
         "return string.find(string.rep('a', 100000), string.rep('a-', 100000) .. 'b')",
         "return cjson.decode(string.rep('[', 100000))",
         "cjson.decode_max_depth(2147483647) return cjson.decode(string.rep('[', 5000) .. string.rep(']', 5000))",
+        "cjson.decode_max_depth(2147483647)
+         return cjson.decode(string.rep('{\"a\":', 5000) .. '1' .. string.rep('}', 5000))",
+        "cjson.decode_max_depth(1000)
+         return #cjson.encode(cjson.decode(string.rep('[{\"a\":', 500) .. '1' .. string.rep('}]', 500)))",
         "cjson.encode_max_depth(2147483647) local t = {} for i = 1, 5000 do t = {t} end return cjson.encode(t)",
         "return cmsgpack.unpack(string.rep('\\145', 100000))",
         "local t = {} t[1] = t return cjson.encode(t)",

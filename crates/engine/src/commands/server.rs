@@ -111,7 +111,12 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     let databases = keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0);
     let line = |(number, database): (usize, &Database)| {
         let (keys, expires) = (database.table.len(), database.keys.entries.len());
-        format!("db{number}:keys={keys},expires={expires},avg_ttl=0\r\n")
+        // Redis 7.0 knows no deadlines of fields, so the line is its own until there are some.
+        let volatile = match database.hashes.entries.len() {
+            0 => String::new(),
+            hashes => format!(",keys_with_volatile_items={hashes}"),
+        };
+        format!("db{number}:keys={keys},expires={expires},avg_ttl=0{volatile}\r\n")
     };
     section("Keyspace", databases.map(line).collect());
     call.reply.verbatim("txt", text.as_bytes());

@@ -187,6 +187,8 @@ fn human(bytes: u64) -> String {
 struct Database {
     keys: u64,
     expires: u64,
+    /// Hashes of which some fields have deadlines; those of a node that does not say so are none.
+    with_volatile_items: u64,
     /// Times to live, each as often as keys have it, so that the mean is that of all keys.
     ttl_sum: u128,
 }
@@ -235,6 +237,7 @@ impl Whole {
         let database = self.databases.get_or_insert_default().entry(number).or_default();
         database.keys = database.keys.saturating_add(figure("keys"));
         database.expires = database.expires.saturating_add(figure("expires"));
+        database.with_volatile_items = database.with_volatile_items.saturating_add(figure("keys_with_volatile_items"));
         database.ttl_sum += u128::from(figure("avg_ttl")) * u128::from(figure("expires"));
     }
 
@@ -252,9 +255,13 @@ impl Whole {
         }
         if let Some(databases) = self.databases {
             let mut text = "# Keyspace\r\n".to_owned();
-            for (number, Database { keys, expires, ttl_sum }) in databases {
+            for (number, Database { keys, expires, with_volatile_items, ttl_sum }) in databases {
                 let avg_ttl = ttl_sum.checked_div(u128::from(expires)).unwrap_or(0);
-                text.push_str(&format!("db{number}:keys={keys},expires={expires},avg_ttl={avg_ttl}\r\n"));
+                text.push_str(&format!("db{number}:keys={keys},expires={expires},avg_ttl={avg_ttl}"));
+                if with_volatile_items > 0 {
+                    text.push_str(&format!(",keys_with_volatile_items={with_volatile_items}"));
+                }
+                text.push_str("\r\n");
             }
             texts.push(text);
         }
@@ -352,9 +359,9 @@ mod tests {
             "# Server\r\nx:1\r\n",
             &[
                 "# Keyspace\r\ndb0:keys=3,expires=1,avg_ttl=100\r\n",
-                "# Keyspace\r\ndb0:keys=4,expires=3,avg_ttl=20,subexpiry=0\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
+                "# Keyspace\r\ndb0:keys=4,expires=3,avg_ttl=20,keys_with_volatile_items=2,subexpiry=0\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
             ],
-            "# Server\r\nx:1\r\n\r\n# Keyspace\r\ndb0:keys=7,expires=4,avg_ttl=40\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
+            "# Server\r\nx:1\r\n\r\n# Keyspace\r\ndb0:keys=7,expires=4,avg_ttl=40,keys_with_volatile_items=2\r\ndb2:keys=1,expires=0,avg_ttl=0\r\n",
         );
         check("# A\r\nx:1\r\n", &["", ""], "# A\r\nx:1\r\n");
     }

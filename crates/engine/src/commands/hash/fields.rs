@@ -118,12 +118,22 @@ pub(super) fn expire(call: &mut Call<'_, '_>, moment: Moment) -> Answer {
     let deadline = call.deadline_from(2, moment, 0)?;
     let is_past = deadline <= call.at.now;
     let event = if is_past { events::HEXPIRED } else { events::HEXPIRE };
+    let mut expired = 0;
     call.edit_fields(fields, event, |hash, heap, field| match hash.deadline(heap, field) {
         None => (NO_FIELD, false),
         Some(old) if !conditions.allow(old, deadline) => (REFUSED, false),
-        Some(_) if is_past => (REMOVED, hash.remove(heap, field)),
+        Some(_) if is_past => (REMOVED, removed(hash, heap, field, &mut expired)),
         Some(_) => (CHANGED, hash.set_deadline(heap, field, deadline)),
-    })
+    })?;
+    call.keyspace.counters.expired_fields += expired;
+    Ok(())
+}
+
+/// Removes a field whose new deadline has passed already, and counts it as one that has expired; returns whether there was one.
+fn removed(hash: &mut Hash, heap: &mut Heap, field: &[u8], expired: &mut u64) -> bool {
+    let is_removed = hash.remove(heap, field);
+    *expired += u64::from(is_removed);
+    is_removed
 }
 
 /// `HTTL key FIELDS count field ...` and its kin.
@@ -215,15 +225,18 @@ pub(super) fn hgetex(call: &mut Call<'_, '_>) -> Answer {
         Some(_) => events::HEXPIRE,
         None => events::HPERSIST,
     };
+    let mut expired = 0;
     call.read_fields(found, fields, event, |hash, heap, field| match deadline {
-        Some(deadline) if deadline <= now => hash.remove(heap, field),
+        Some(deadline) if deadline <= now => removed(hash, heap, field, &mut expired),
         Some(deadline) => hash.set_deadline(heap, field, deadline),
         None if options.drops_deadlines && matches!(hash.deadline(heap, field), Some(Some(_))) => {
             hash.clear_deadline(heap, field);
             true
         }
         None => false,
-    })
+    })?;
+    call.keyspace.counters.expired_fields += expired;
+    Ok(())
 }
 
 /// `HGETDEL key FIELDS count field ...`.
@@ -252,14 +265,10 @@ pub(super) fn hsetex(call: &mut Call<'_, '_>) -> Answer {
             return call.reply_integer(REFUSED);
         }
     }
+    let is_past = deadline.is_some_and(|deadline| deadline <= call.at.now);
     let expiry = match deadline {
-        // Fields of a time that has passed are removed instead of set.
-        Some(deadline) if deadline <= call.at.now => {
-            call.update(key, |hash: &mut Hash, heap| {
-                Edited::count(fields().filter(|field| hash.remove(heap, field)).count()).named(events::HEXPIRED)
-            })?;
-            return call.reply_integer(CHANGED);
-        }
+        // As in Valkey such fields are set and expire at once, which is four events.
+        Some(_) if is_past => Expiry::Never,
         Some(deadline) => Expiry::At(deadline),
         None if options.keeps_deadlines => Expiry::Keep,
         None => Expiry::Never,
@@ -275,8 +284,16 @@ pub(super) fn hsetex(call: &mut Call<'_, '_>) -> Answer {
             Edited::change(()).named(events::HSET)
         },
     )?;
-    if let Expiry::At(_) = expiry {
+    if deadline.is_some() {
         call.notify(events::HEXPIRE, key);
+    }
+    if is_past {
+        let mut expired = 0;
+        call.update(key, |hash: &mut Hash, heap| {
+            let removed = fields().filter(|field| removed(hash, heap, field, &mut expired)).count();
+            Edited::count(removed).named(events::HEXPIRED)
+        })?;
+        call.keyspace.counters.expired_fields += expired;
     }
     call.reply_integer(CHANGED)
 }
@@ -496,6 +513,31 @@ mod tests {
              HGETEX h EXAT 1 FIELDS 1 a -> *1 $1 1
              EXISTS h -> :0",
         );
+    }
+
+    #[test]
+    fn fields_of_a_passed_deadline_count_as_expired() {
+        let mut script = Script::new();
+        for (request, expired) in [
+            ("HEXPIRE h 0 FIELDS 3 a none a", 1),
+            ("HGETEX h EXAT 1 FIELDS 2 b none", 2),
+            ("HSETEX h PX 0 FIELDS 2 c 1 d 1", 4),
+            ("HDEL h e", 4),
+        ] {
+            script.say("HSET h a 1 b 1 e 1");
+            script.say(request);
+            assert_eq!(script.engine.counters().expired_fields, expired, "{request}");
+        }
+    }
+
+    #[test]
+    fn info_tells_of_hashes_with_deadlines() {
+        let mut script = Script::new();
+        script.say("HSET h a 1");
+        assert!(script.say("INFO keyspace").ends_with("db0:keys=1,expires=0,avg_ttl=0"), "as ever, without any");
+        script.say("HEXPIRE h 10 FIELDS 1 a");
+        let told = script.say("INFO keyspace");
+        assert!(told.ends_with("db0:keys=1,expires=0,avg_ttl=0,keys_with_volatile_items=1"), "{told}");
     }
 
     #[test]

@@ -9,6 +9,18 @@ use respool_command::glob;
 /// Entries to look at in one call, unless `COUNT` says otherwise.
 const COUNT: usize = 10;
 
+/// What a scan is about, which has options of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scanned {
+    /// `SCAN`: `TYPE`.
+    Keys,
+    /// `HSCAN`: `NOVALUES`.
+    Fields,
+    Members,
+    /// `ZSCAN`: `NOSCORES`.
+    Scores,
+}
+
 /// What a scan is asked for beside its cursor.
 pub(super) struct Wanted<'c> {
     /// About how many entries to look at.
@@ -17,6 +29,8 @@ pub(super) struct Wanted<'c> {
     pattern: Option<&'c [u8]>,
     /// Only keys of this type.
     pub(super) type_name: Option<&'c [u8]>,
+    /// Names alone are replied, not what belongs to them.
+    pub(super) is_bare: bool,
 }
 
 impl Wanted<'_> {
@@ -32,11 +46,21 @@ impl<'c> Call<'c, '_> {
         respool_command::parse_cursor(self.arg(index)).ok_or_else(|| text::INVALID_CURSOR.into())
     }
 
-    /// The options from `first` on. `TYPE` is only one for `SCAN` itself.
-    pub(super) fn wanted(&self, first: usize, has_type: bool) -> Result<Wanted<'c>, Fault> {
-        let mut wanted = Wanted { count: COUNT, pattern: None, type_name: None };
+    /// The options from `first` on.
+    pub(super) fn wanted(&self, first: usize, scanned: Scanned) -> Result<Wanted<'c>, Fault> {
+        let mut wanted = Wanted { count: COUNT, pattern: None, type_name: None, is_bare: false };
         let mut index = first;
         while index < self.args.len() {
+            let is_bare = match scanned {
+                Scanned::Fields => self.is_word(index, "NOVALUES"),
+                Scanned::Scores => self.is_word(index, "NOSCORES"),
+                Scanned::Keys | Scanned::Members => false,
+            };
+            if is_bare {
+                wanted.is_bare = true;
+                index += 1;
+                continue;
+            }
             let Some(value) = self.args.get(index + 1) else { return Err(text::SYNTAX.into()) };
             if self.is_word(index, "COUNT") {
                 let count = self.integer(index + 1)?;
@@ -46,7 +70,7 @@ impl<'c> Call<'c, '_> {
                 wanted.count = usize::try_from(count).unwrap_or(usize::MAX);
             } else if self.is_word(index, "MATCH") {
                 wanted.pattern = (value != b"*").then_some(value);
-            } else if self.is_word(index, "TYPE") && has_type {
+            } else if self.is_word(index, "TYPE") && scanned == Scanned::Keys {
                 wanted.type_name = Some(value);
             } else {
                 return Err(text::SYNTAX.into());

@@ -6,6 +6,7 @@ use respool_command::{SetCommand, text};
 use respool_wire::Args;
 
 use super::list::NUMKEYS;
+use super::scan::Scanned;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
 use crate::keyspace::{Edited, events};
 use crate::store::heap::Heap;
@@ -209,7 +210,7 @@ fn show_random(reply: &mut respool_wire::Encoder<'_>, set: &Set, heap: &mut Heap
 fn sscan(call: &mut Call<'_, '_>) -> Answer {
     let cursor = call.cursor(2)?;
     let Some(found) = call.read::<Set>(call.arg(1))? else { return call.reply_scan(0, &[]) };
-    let wanted = call.wanted(3, false)?;
+    let wanted = call.wanted(3, Scanned::Members)?;
     let mut seen = Vec::new();
     let next = call.keyspace.view::<Set>(found).map_or(0, |(set, heap)| {
         set.scan(heap, cursor, wanted.count, |member| {

@@ -10,6 +10,7 @@ use respool_command::{GenericCommand, glob, text};
 pub(super) use serialised::restore;
 
 use super::arguments::Moment;
+use super::scan::Scanned;
 use super::{Answer, Call, Fault, unsupported};
 use crate::keyspace::{At, events};
 use crate::number::integer;
@@ -102,7 +103,7 @@ fn keys(call: &mut Call<'_, '_>) -> Answer {
 
 fn scan(call: &mut Call<'_, '_>) -> Answer {
     let cursor = call.cursor(1)?;
-    let wanted = call.wanted(2, true)?;
+    let wanted = call.wanted(2, Scanned::Keys)?;
     let mut found = Vec::new();
     let next = call.keyspace.scan(call.at, cursor, wanted.count, |key, kind| {
         let is_of_type = wanted.type_name.is_none_or(|name| name.eq_ignore_ascii_case(kind.type_name().as_bytes()));

@@ -6,6 +6,7 @@ use respool_command::{HashCommand, text};
 use respool_wire::{Encoder, Protocol};
 
 use super::arguments::Moment;
+use super::scan::Scanned;
 use super::{Answer, Call, bulk, named};
 use crate::keyspace::{Edited, Expiry, events};
 use crate::number::integer;
@@ -213,12 +214,13 @@ fn hincrbyfloat(call: &mut Call<'_, '_>) -> Answer {
 fn hscan(call: &mut Call<'_, '_>) -> Answer {
     let cursor = call.cursor(2)?;
     let Some(found) = call.read::<Hash>(call.arg(1))? else { return call.reply_scan(0, &[]) };
-    let wanted = call.wanted(3, false)?;
+    let wanted = call.wanted(3, Scanned::Fields)?;
     let mut seen = Vec::new();
     let next = call.keyspace.view::<Hash>(found).map_or(0, |(hash, heap)| {
         hash.scan(heap, cursor, wanted.count, |field, value| {
             if wanted.lets(field) {
-                seen.extend([field.to_vec(), value.to_vec()]);
+                seen.push(field.to_vec());
+                seen.extend((!wanted.is_bare).then(|| value.to_vec()));
             }
         })
     });
@@ -345,5 +347,7 @@ mod tests {
         script.say(&format!("HSET g f {}", "x".repeat(65)));
         assert_eq!(script.say("OBJECT ENCODING g"), "$9 hashtable");
         assert!(script.say("HSCAN h 0 COUNT 1000 MATCH f50?").starts_with("*2 $1 0 *20 "));
+        assert!(script.say("HSCAN h 0 NOVALUES COUNT 1000 MATCH f50?").starts_with("*2 $1 0 *10 $4 f50"));
+        assert_eq!(script.say("HSCAN h 0 NOSCORES"), "-ERR syntax error");
     }
 }

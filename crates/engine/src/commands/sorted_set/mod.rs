@@ -7,6 +7,7 @@ use respool_command::{SortedSetCommand, text};
 use respool_wire::Protocol;
 
 use super::list::NUMKEYS;
+use super::scan::Scanned;
 use super::{Answer, Call, Fault, bulk, check_reply, pick};
 use crate::keyspace::{Edited, Found, events};
 use crate::number::double;
@@ -286,12 +287,13 @@ fn zrank(call: &mut Call<'_, '_>, direction: Direction) -> Answer {
 fn zscan(call: &mut Call<'_, '_>) -> Answer {
     let cursor = call.cursor(2)?;
     let Some(found) = call.read::<SortedSet>(call.arg(1))? else { return call.reply_scan(0, &[]) };
-    let wanted = call.wanted(3, false)?;
+    let wanted = call.wanted(3, Scanned::Scores)?;
     let mut seen = Vec::new();
     let next = call.keyspace.view::<SortedSet>(found).map_or(0, |(sorted, heap)| {
         sorted.scan(heap, cursor, wanted.count, |member, score| {
             if wanted.lets(member) {
-                seen.extend([member.to_vec(), score.to_vec()]);
+                seen.push(member.to_vec());
+                seen.extend((!wanted.is_bare).then(|| score.to_vec()));
             }
         })
     });
@@ -578,6 +580,7 @@ mod tests {
         assert_eq!(script.say("ZREMRANGEBYRANK z 0 99"), ":100");
         assert_eq!(script.say("ZCARD z"), ":100");
         assert!(script.say("ZSCAN z 0 COUNT 1000 MATCH m0").ends_with("*2 $2 m0 $3 500"));
+        assert!(script.say("ZSCAN z 0 COUNT 1000 MATCH m0 NOSCORES").ends_with("*1 $2 m0"));
         script.say("ZUNIONSTORE z 1 z");
         assert_eq!(script.say("OBJECT ENCODING z"), "$8 listpack");
     }

@@ -463,6 +463,27 @@ mod tests {
     }
 
     #[test]
+    fn the_last_entry_is_read() {
+        play(
+            "XADD s 5-1 f v -> $3 5-1
+              XADD s 6-1 f w -> $3 6-1
+              XREAD COUNT 9 STREAMS s t + + -> *1 *2 $1 s *1 *2 $3 6-1 *2 $1 f $1 w
+              XDEL s 6-1 -> :1
+              XREAD STREAMS s + -> *1 *2 $1 s *1 *2 $3 5-1 *2 $1 f $1 v
+              XDEL s 5-1 -> :1
+              XREAD STREAMS s + -> *-1
+              XGROUP CREATE s g 0 -> +OK
+              XREADGROUP GROUP g c STREAMS s + -> -ERR Invalid stream ID specified as stream command argument",
+        );
+        let mut script = Script::new();
+        script.say("XADD s 5-1 f v");
+        script.say("XTRIM s MAXLEN 0");
+        assert_eq!(script.say("XREAD BLOCK 9 STREAMS s +"), "");
+        script.say("XADD s 5-2 f v");
+        assert_eq!(script.served(), Some((1, "*1 *2 $1 s *1 *2 $3 5-2 *2 $1 f $1 v".to_owned())));
+    }
+
+    #[test]
     fn a_blocked_read_has_the_ids_of_its_arrival() {
         let mut script = Script::new();
         script.say("XADD s 5-1 f v");

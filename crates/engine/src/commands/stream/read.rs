@@ -206,6 +206,10 @@ fn starting_points(call: &mut Call<'_, '_>, read: &Read<'_>) -> Result<Vec<Id>, 
         ids.push(match c_text(text) {
             b"$" if read.group.is_some() => return Err(LAST_IN_GROUP.into()),
             b"$" => stream.map_or(Id::MIN, |(stream, _)| stream.figures.last_id),
+            // The last entry that is there, as in Valkey and in Redis since 7.4; of a group it is no ID at all.
+            b"+" if read.group.is_none() => stream.map_or(Id::MIN, |(stream, _)| {
+                stream.log.last_id().and_then(Id::previous).unwrap_or(stream.figures.last_id)
+            }),
             b">" if read.group.is_none() => return Err(NEW_IN_XREAD.into()),
             b">" => NEW,
             _ => strict_id(text, 0)?,

@@ -4,7 +4,7 @@
 //! place and is filled in when the last of them has answered.
 
 use crate::blocking::request::Release;
-use crate::commands::client_query::{ClientFilter, ClientKind, ClientQuestion, ClientStep, Ids};
+use crate::commands::client_query::{Asker, ClientFilter, ClientQuestion, ClientStep, Ids};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
@@ -13,7 +13,7 @@ use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::id::{ClientHandle, ClientId, ClientNumber};
 use crate::session::table::Clients;
-use crate::session::{Flow, SessionFlags};
+use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_connection::Now;
 use respool_wire::{Args, Encoder, encode_request};
@@ -132,78 +132,27 @@ impl<E: Execute> Env<E> {
     }
 
     fn client_list(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
-        let mut filter = ClientFilter::default();
-        let options = args.from(2);
-        match options.get(0) {
-            None => {}
-            Some(word) if word.eq_ignore_ascii_case(b"TYPE") && options.len() == 2 => {
-                if let Err(words) = only_of_type(options.at(1), &mut filter) {
-                    return self.refuse(index, &words).into();
-                }
-            }
-            Some(word) if word.eq_ignore_ascii_case(b"ID") && options.len() >= 2 => {
-                let number = |id: &[u8]| integer(id).and_then(|id| u64::try_from(id).ok()).map(ClientNumber::new);
-                let ids: Option<Vec<ClientNumber>> = options.from(1).iter().map(number).collect();
-                match ids {
-                    Some(ids) => filter.ids = Some(Ids::of(ids)),
-                    None => return self.refuse(index, b"ERR Invalid client ID").into(),
-                }
-            }
-            Some(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
-        }
-        ClientStep::ask(ClientQuestion::List { request_bytes: canonical_bytes(args) }, filter)
+        let question = ClientQuestion::List { request_bytes: canonical_bytes(args) };
+        self.ask_filtered(index, question, args.from(2))
     }
 
     fn client_kill(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
-        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
-        let own_id = session.id;
-        let mut filter = ClientFilter::default();
         if args.len() == 3 {
-            filter.address = Some(String::from_utf8_lossy(args.at(2)).into_owned());
-            return ClientStep::ask(ClientQuestion::KillOne, filter);
+            let address = Some(String::from_utf8_lossy(args.at(2)).into_owned());
+            return ClientStep::ask(ClientQuestion::KillOne, ClientFilter { address, ..ClientFilter::default() });
         }
-        if !args.len().is_multiple_of(2) {
-            return self.refuse(index, texts::SYNTAX.as_bytes()).into();
+        self.ask_filtered(index, ClientQuestion::KillSome, args.from(2))
+    }
+
+    /// Asks about the clients that fit the options.
+    fn ask_filtered(&mut self, index: ClientId, question: ClientQuestion, options: Args<'_>) -> ClientStep {
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
+        let asker =
+            Asker { id: session.id, now_us: self.now.mono_us, is_killing: question == ClientQuestion::KillSome };
+        match ClientFilter::parse(options, &asker, |name| self.users.user(name).is_some()) {
+            Ok(filter) => ClientStep::ask(question, filter),
+            Err(words) => self.refuse(index, &words).into(),
         }
-        let mut is_sparing_me = true;
-        for at in (2..args.len()).step_by(2) {
-            let (option, value) = (args.at(at), args.at(at + 1));
-            let text = || Some(String::from_utf8_lossy(value).into_owned());
-            match option.to_ascii_uppercase().as_slice() {
-                b"ID" => match integer(value) {
-                    Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![ClientNumber::new(id as u64)])),
-                    _ => return self.refuse(index, b"ERR client-id should be greater than 0").into(),
-                },
-                b"ADDR" => filter.address = text(),
-                b"LADDR" => filter.local_address = text(),
-                b"TYPE" => {
-                    if let Err(words) = only_of_type(value, &mut filter) {
-                        return self.refuse(index, &words).into();
-                    }
-                }
-                b"USER" if self.users.user(value).is_some() => filter.user = Some(value.to_vec()),
-                b"USER" => {
-                    let words = [b"ERR No such user '", value, b"'"].concat();
-                    return self.refuse(index, &words).into();
-                }
-                b"MAXAGE" => match integer(value) {
-                    Some(seconds) if seconds > 0 => {
-                        let now_us = i64::try_from(self.now.mono_us).unwrap_or(i64::MAX);
-                        filter.connected_by_us = Some(now_us.saturating_sub(seconds.saturating_mul(1_000_000)));
-                    }
-                    Some(_) => return self.refuse(index, b"ERR maxage should be greater than 0").into(),
-                    None => return self.refuse(index, b"ERR maxage is not an integer or out of range").into(),
-                },
-                b"SKIPME" => match value.to_ascii_uppercase().as_slice() {
-                    b"YES" => is_sparing_me = true,
-                    b"NO" => is_sparing_me = false,
-                    _ => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
-                },
-                _ => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
-            }
-        }
-        filter.spared = is_sparing_me.then_some(own_id);
-        ClientStep::ask(ClientQuestion::KillSome, filter)
     }
 }
 
@@ -211,8 +160,7 @@ impl<E: Execute> Env<E> {
     /// Closes the clients of this worker that `filter` matches; the one that asked, if it is among them, only once its
     /// reply is written.
     pub(crate) fn kill_clients(&mut self, filter: &ClientFilter, asker: Option<ClientHandle>) -> usize {
-        let matched: Vec<ClientId> =
-            self.clients.sessions.iter().filter(|(_, s)| filter.matches(s)).map(|(index, _)| index).collect();
+        let matched: Vec<ClientId> = self.clients.matching(filter).map(|(index, _)| index).collect();
         for index in &matched {
             if asker.is_some_and(|a| a.index == *index) {
                 self.clients.stop_client(*index);
@@ -274,37 +222,40 @@ impl Clients {
         asker: Option<ClientHandle>,
         request_bytes: usize,
     ) -> Vec<(ClientNumber, String)> {
-        let matched = self.sessions.iter().filter(|(_, session)| filter.matches(session));
         let describe = |index| {
             let is_asking = asker.is_some_and(|asker| asker.index == index);
             self.describe_client(now, index, is_asking.then_some(request_bytes))
         };
-        matched.map(|(index, session)| (session.id, describe(index))).collect()
+        self.matching(filter).map(|(index, session)| (session.id, describe(index))).collect()
     }
 
-    /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
-    /// does not count as outstanding.
-    pub(crate) fn describe_client(&self, now: Now, index: ClientId, request_bytes: Option<usize>) -> String {
+    /// The clients of this worker that fit a filter.
+    fn matching<'a>(&'a self, filter: &'a ClientFilter) -> impl Iterator<Item = (ClientId, &'a Session)> {
+        let is_flagged = |index| {
+            filter.flags.as_deref().is_none_or(|wanted| {
+                let flags = self.flags_of(index);
+                wanted.chars().all(|flag| flags.contains(flag))
+            })
+        };
+        self.sessions.iter().filter(move |(index, session)| filter.matches(session) && is_flagged(*index))
+    }
+
+    /// What a client is, as CLIENT LIST abbreviates it.
+    fn flags_of(&self, index: ClientId) -> String {
         let Some(session) = self.sessions.at(index) else { return String::new() };
-        let cold = &session.details;
-        let seconds_since = |then: u64| now.mono_us.saturating_sub(then) / 1_000_000;
-        let mut flags = String::new();
-        let is_subscriber = self.is_subscriber(index);
-        let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
         let pins = session.pins.as_deref();
-        let queued = pins.and_then(|p| p.queued.as_ref()).map(|b| b.entries.len());
-        let is_blocked = pins.is_some_and(|p| !p.blocked.is_empty());
+        let mut flags = String::new();
         flags.extend(session.dedicated().and_then(|role| match role {
             DedicatedRole::None => None,
             DedicatedRole::Monitors => Some('O'),
             DedicatedRole::Follows => Some('S'),
         }));
         for (flag, is_set) in [
-            ('P', is_subscriber),
-            ('x', queued.is_some()),
-            ('b', is_blocked),
-            ('U', cold.peer.is_unix),
-            ('e', cold.is_no_evict),
+            ('P', self.is_subscriber(index)),
+            ('x', pins.is_some_and(|pins| pins.queued.is_some())),
+            ('b', pins.is_some_and(|pins| !pins.blocked.is_empty())),
+            ('U', session.details.peer.is_unix),
+            ('e', session.details.is_no_evict),
             ('T', session.flags.has(SessionFlags::NO_TOUCH)),
         ] {
             if is_set {
@@ -315,6 +266,18 @@ impl Clients {
         if flags.is_empty() {
             flags.push('N');
         }
+        flags
+    }
+
+    /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
+    /// does not count as outstanding.
+    pub(crate) fn describe_client(&self, now: Now, index: ClientId, request_bytes: Option<usize>) -> String {
+        let Some(session) = self.sessions.at(index) else { return String::new() };
+        let cold = &session.details;
+        let seconds_since = |then: u64| now.mono_us.saturating_sub(then) / 1_000_000;
+        let flags = self.flags_of(index);
+        let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
+        let queued = session.pins.as_deref().and_then(|p| p.queued.as_ref()).map(|b| b.entries.len());
         let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
         let outstanding = session.down.outstanding();
         format!(
@@ -360,18 +323,6 @@ fn on_or_off(word: &[u8]) -> Option<bool> {
         b"OFF" => Some(false),
         _ => None,
     }
-}
-
-/// Only clients of a kind are meant.
-fn only_of_type(word: &[u8], filter: &mut ClientFilter) -> Result<(), Vec<u8>> {
-    filter.kind = Some(match word.to_ascii_lowercase().as_slice() {
-        b"normal" => ClientKind::Normal,
-        b"pubsub" => ClientKind::Pubsub,
-        b"replica" | b"slave" => ClientKind::Replica,
-        b"master" => ClientKind::Master,
-        _ => return Err([b"ERR Unknown client type '", word, b"'"].concat()),
-    });
-    Ok(())
 }
 
 /// The subcommands of a container with what they do, as lines.
@@ -439,5 +390,36 @@ mod tests {
         let some = ask(&mut env, client, "CLIENT KILL ID 7");
         assert!(matches!(some, ClientStep::Ask(ref query) if query.question == ClientQuestion::KillSome));
         assert!(matches!(ask(&mut env, client, "CLIENT KILL ID x"), ClientStep::Done(_)));
+    }
+
+    #[test]
+    fn options_of_a_list_are_joined() {
+        let mut env = env_with_node();
+        let [client, other] = [env.test_client(), env.test_client()];
+        assert!(matches!(ask(&mut env, other, "CLIENT SETNAME other"), ClientStep::Done(Flow::Next)));
+        env.take_output(other);
+        for (said, expected) in [
+            ("CLIENT LIST", Ok(2)),
+            ("CLIENT LIST ID 1 2 3 NAME other", Ok(1)),
+            ("CLIENT LIST NAME other FLAGS N", Ok(1)),
+            ("CLIENT LIST FLAGS NT", Ok(0)),
+            ("CLIENT LIST SKIPME yes TYPE normal", Ok(1)),
+            ("CLIENT LIST MAXAGE 100", Ok(0)),
+            ("CLIENT LIST ID", Err("-ERR syntax error\r\n")),
+            ("CLIENT LIST ID x", Err("-ERR Invalid client ID\r\n")),
+            ("CLIENT LIST ID 1 x", Err("-ERR Invalid client ID\r\n")),
+            ("CLIENT LIST USER nobody", Err("-ERR No such user 'nobody'\r\n")),
+            ("CLIENT LIST FLAGS NZ", Err("-ERR Unknown flags found in the provided filter: NZ\r\n")),
+            ("CLIENT LIST NOSUCH x", Err("-ERR syntax error\r\n")),
+        ] {
+            match (ask(&mut env, client, said), expected) {
+                (ClientStep::Ask(query), Ok(count)) => {
+                    let lines = env.clients.list_clients(env.now, &query.filter, None, 0);
+                    assert_eq!(lines.len(), count, "{said}: {lines:?}");
+                }
+                (ClientStep::Done(_), Err(error)) => assert_eq!(env.take_output(client), error, "{said}"),
+                (step, _) => panic!("{said}: {step:?}"),
+            }
+        }
     }
 }

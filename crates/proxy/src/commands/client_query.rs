@@ -1,11 +1,12 @@
 //! Queries about the clients of all workers: CLIENT LIST, KILL, UNBLOCK, PAUSE, and users that have changed.
 
 use crate::blocking::request::Release;
+use crate::integer::integer;
 use crate::session::Session;
 use crate::session::id::ClientNumber;
 use crate::workers::query::Step;
 use respool_command::text as texts;
-use respool_wire::Encoder;
+use respool_wire::{Args, Encoder};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct ClientQuery {
     pub(crate) question: ClientQuestion,
-    pub(crate) filter: ClientFilter,
+    pub(crate) filter: Box<ClientFilter>,
 }
 
 /// What workers answer.
@@ -58,7 +59,26 @@ pub(crate) struct ClientFilter {
     pub(crate) connected_by_us: Option<i64>,
     /// Only clients of this kind.
     pub(crate) kind: Option<ClientKind>,
+    pub(crate) name: Option<Vec<u8>>,
+    /// The address without its port.
+    pub(crate) ip: Option<String>,
+    /// All of these flags of CLIENT LIST.
+    pub(crate) flags: Option<String>,
 }
+
+/// Who asks about clients, and when.
+pub(crate) struct Asker {
+    pub(crate) id: ClientNumber,
+    pub(crate) now_us: u64,
+    /// It is CLIENT KILL, which spares the asker and knows one number alone, and not CLIENT LIST.
+    pub(crate) is_killing: bool,
+}
+
+/// The flags that CLIENT LIST may show, as Valkey counts them.
+const FLAGS: &str = "ONSMPxbtRBdcuAUreTIEi";
+
+/// The options that may follow the numbers of CLIENT LIST.
+const OPTIONS: [&str; 10] = ["ADDR", "FLAGS", "ID", "IP", "LADDR", "MAXAGE", "NAME", "SKIPME", "TYPE", "USER"];
 
 /// Numbers of clients. A request may name a million of them, and every client of every worker is looked for among them: they are
 /// sorted once, and all workers share them.
@@ -97,7 +117,32 @@ pub(crate) enum ClientKind {
     Master,
 }
 
+/// The numbers before the next option; at least one.
+fn listed_ids(words: Args<'_>) -> Result<Vec<ClientNumber>, Vec<u8>> {
+    let mut ids = Vec::new();
+    for word in words.iter() {
+        match integer(word).and_then(|id| u64::try_from(id).ok()) {
+            Some(id) => ids.push(ClientNumber::new(id)),
+            None if !ids.is_empty() && OPTIONS.iter().any(|option| word.eq_ignore_ascii_case(option.as_bytes())) => {
+                break;
+            }
+            None => return Err(b"ERR Invalid client ID".to_vec()),
+        }
+    }
+    Ok(ids)
+}
+
 impl ClientKind {
+    fn named(word: &[u8]) -> Result<Self, Vec<u8>> {
+        match word.to_ascii_lowercase().as_slice() {
+            b"normal" => Ok(Self::Normal),
+            b"pubsub" => Ok(Self::Pubsub),
+            b"replica" | b"slave" => Ok(Self::Replica),
+            b"master" => Ok(Self::Master),
+            _ => Err([b"ERR Unknown client type '", word, b"'"].concat()),
+        }
+    }
+
     fn of(session: &Session) -> Self {
         if session.is_replica() {
             Self::Replica
@@ -115,7 +160,7 @@ pub(crate) type ClientStep = Step<ClientQuery>;
 impl ClientStep {
     /// Puts a question about clients to every worker.
     pub(crate) fn ask(question: ClientQuestion, filter: ClientFilter) -> Self {
-        Self::Ask(ClientQuery { question, filter })
+        Self::Ask(ClientQuery { question, filter: Box::new(filter) })
     }
 
     /// Closes the clients with these numbers.
@@ -125,16 +170,69 @@ impl ClientStep {
 }
 
 impl ClientFilter {
+    /// The clients that fit all options, or the error text.
+    pub(crate) fn parse(options: Args<'_>, asker: &Asker, is_user: impl Fn(&[u8]) -> bool) -> Result<Self, Vec<u8>> {
+        let mut filter = Self::default();
+        let (mut is_sparing_me, mut at) = (asker.is_killing, 0);
+        while let Some(option) = options.get(at) {
+            let value = options.get(at + 1).ok_or(texts::SYNTAX)?;
+            let bytes = || Some(value.to_vec());
+            let text = || Some(String::from_utf8_lossy(value).into_owned());
+            match option.to_ascii_uppercase().as_slice() {
+                b"ID" if asker.is_killing => match integer(value) {
+                    Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![ClientNumber::new(id as u64)])),
+                    _ => return Err(b"ERR client-id should be greater than 0".to_vec()),
+                },
+                b"ID" => {
+                    let ids = listed_ids(options.from(at + 1))?;
+                    at += ids.len() - 1;
+                    filter.ids = Some(Ids::of(ids));
+                }
+                b"ADDR" => filter.address = text(),
+                b"LADDR" => filter.local_address = text(),
+                b"IP" => filter.ip = text(),
+                b"NAME" => filter.name = bytes(),
+                b"TYPE" => filter.kind = Some(ClientKind::named(value)?),
+                b"USER" if is_user(value) => filter.user = bytes(),
+                b"USER" => return Err([b"ERR No such user '", value, b"'"].concat()),
+                b"MAXAGE" => match integer(value) {
+                    Some(seconds) if seconds > 0 => {
+                        let now_us = i64::try_from(asker.now_us).unwrap_or(i64::MAX);
+                        filter.connected_by_us = Some(now_us.saturating_sub(seconds.saturating_mul(1_000_000)));
+                    }
+                    Some(_) => return Err(b"ERR maxage should be greater than 0".to_vec()),
+                    None => return Err(b"ERR maxage is not an integer or out of range".to_vec()),
+                },
+                b"FLAGS" => match text().filter(|flags| flags.chars().all(|flag| FLAGS.contains(flag))) {
+                    Some(flags) => filter.flags = Some(flags),
+                    None => return Err([b"ERR Unknown flags found in the provided filter: ", value].concat()),
+                },
+                b"SKIPME" => match value.to_ascii_uppercase().as_slice() {
+                    b"YES" => is_sparing_me = true,
+                    b"NO" => is_sparing_me = false,
+                    _ => return Err(texts::SYNTAX.into()),
+                },
+                _ => return Err(texts::SYNTAX.into()),
+            }
+            at += 2;
+        }
+        filter.spared = is_sparing_me.then_some(asker.id);
+        Ok(filter)
+    }
+
     pub(crate) fn matches(&self, session: &Session) -> bool {
-        let peer = &session.details.peer;
+        let details = &session.details;
+        let peer = &details.peer;
         self.spared != Some(session.id)
             && self.kind.is_none_or(|kind| kind == ClientKind::of(session))
             && self.ids.as_ref().is_none_or(|ids| ids.has(session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)
+            && self.ip.as_ref().is_none_or(|ip| peer.address.rsplit_once(':').is_some_and(|(host, _)| host == ip))
             && self
                 .connected_by_us
-                .is_none_or(|by_us| i64::try_from(session.details.connected_us).is_ok_and(|at_us| at_us <= by_us))
+                .is_none_or(|by_us| i64::try_from(details.connected_us).is_ok_and(|at_us| at_us <= by_us))
+            && self.name.as_ref().is_none_or(|name| *name == details.name.as_bytes())
             && self.user.as_ref().is_none_or(|user| session.user_name() == user)
     }
 }

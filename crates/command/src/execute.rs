@@ -57,9 +57,12 @@ pub trait Execute {
     /// The next script that begins has these rights, to its end; `None`: it may do everything.
     fn set_script_rights(&mut self, _rights: Option<Box<dyn ScriptRights>>) {}
 
-    /// Whether the script that ended last may have called a command that reads.
-    fn has_script_read(&self) -> bool {
-        true
+    /// Whether the keys that the next script reads are kept for [`Execute::script_reads`].
+    fn keep_script_reads(&mut self, _is_wanted: bool) {}
+
+    /// The keys that commands of the script that ended last have read, if they were to be kept. `None`: more than are kept.
+    fn script_reads(&mut self) -> Option<Vec<Box<[u8]>>> {
+        None
     }
 
     /// What scripts have called since this was last asked.

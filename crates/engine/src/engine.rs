@@ -445,8 +445,13 @@ impl Execute for Engine {
     }
 
     #[cfg(feature = "scripting")]
-    fn has_script_read(&self) -> bool {
-        self.scripts.has_read()
+    fn keep_script_reads(&mut self, is_wanted: bool) {
+        self.scripts.reads.set_wanted(is_wanted);
+    }
+
+    #[cfg(feature = "scripting")]
+    fn script_reads(&mut self) -> Option<Vec<Box<[u8]>>> {
+        self.scripts.reads.take()
     }
 
     fn watch(&mut self, client: u64, database: u32, now: Millis, keys: Args<'_>) -> usize {

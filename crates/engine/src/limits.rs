@@ -218,3 +218,8 @@ pub(crate) const SLEEP_US_MAX: u64 = 86_400 * 1_000_000;
 /// Bytes of scripts' calls that are kept for clients that monitor before the host takes them.
 #[cfg(feature = "scripting")]
 pub(crate) const WATCHED_CALLS_BYTES: usize = 64 * 1024;
+
+/// Keys that a script has read which are kept for a client that tracks: as many as those of a transaction. One that has read more
+/// is told to forget everything.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_READS_KEPT: usize = 10_000;

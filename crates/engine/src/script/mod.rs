@@ -37,6 +37,7 @@ mod ownership;
 mod pattern;
 mod raise;
 mod random;
+mod reads;
 mod run;
 mod shebang;
 mod structs;

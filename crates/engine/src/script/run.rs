@@ -23,6 +23,7 @@ use super::host::Host;
 use super::library::Libraries;
 use super::log::{Log, ScriptLogLevel};
 use super::ownership::{Ownership, Owns};
+use super::reads::Reads;
 use super::shebang::{self, ScriptFlags};
 use super::text;
 use super::watched::WatchedCalls;
@@ -46,8 +47,8 @@ pub(crate) struct Scripts {
     log: Option<Log>,
     /// What the next script that begins may do; `None`: everything.
     rights: Option<Box<dyn ScriptRights>>,
-    /// The script that began last has called a command that reads.
-    has_read: bool,
+    /// What the script that began last has read.
+    pub(crate) reads: Reads,
     /// What scripts have called, until the host takes it.
     calls: ScriptCalls,
     /// The same for clients that monitor.
@@ -132,7 +133,7 @@ impl Scripts {
             clock: None,
             log: None,
             rights: None,
-            has_read: false,
+            reads: Reads::default(),
             calls: ScriptCalls::default(),
             watched: WatchedCalls::default(),
             ownership: Ownership::default(),
@@ -148,11 +149,6 @@ impl Scripts {
     /// What scripts have called since this was last asked.
     pub(crate) fn take_calls(&mut self) -> ScriptCalls {
         std::mem::take(&mut self.calls)
-    }
-
-    /// Whether the script that began last has called a command that reads.
-    pub(crate) fn has_read(&self) -> bool {
-        self.has_read
     }
 
     /// From now on the log is told what scripts write.
@@ -452,7 +448,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
     request.clear();
     args.from(3).iter().for_each(|argument| _ = request.push(argument));
     drop(request);
-    scripts.has_read = false;
+    scripts.reads.begin();
     let rights = scripts.rights.take();
     scripts.running = Some(Box::new(Running {
         owner: session.client_id,
@@ -605,7 +601,7 @@ fn run_command(desk: &mut Desk<'_>) {
         scripts.watched.note(row, running.database, args);
     }
     let answer = permitted.and_then(|row| {
-        scripts.has_read |= row.flags.has(Flags::READONLY);
+        scripts.reads.note(row, args);
         answer(row, args, running, keyspace, &mut reply)
     });
     match answer {

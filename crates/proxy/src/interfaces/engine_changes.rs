@@ -16,6 +16,9 @@ pub(crate) trait EngineChanges {
     /// Tells clients of what was collected, unless a transaction is under way whose reply comes first.
     fn tell_changes(&mut self, env: &mut Env<impl Execute>);
 
+    /// A client's script is about to begin: the engine keeps what it reads if the client tracks it.
+    fn keep_script_reads(&mut self, env: &mut Env<impl Execute>, index: ClientId);
+
     /// A client's script has ended.
     fn track_script(&mut self, env: &mut Env<impl Execute>, index: ClientId);
 

@@ -99,6 +99,7 @@ impl Blocking {
             if let Some(engine) = &mut env.engine {
                 engine.set_script_rights(rights);
             }
+            changes.keep_script_reads(env, index);
         }
         let mut reply = Vec::new();
         let call = EngineCall { view, by: Some(client), row, args: request.args };

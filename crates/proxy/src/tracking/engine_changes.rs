@@ -129,17 +129,36 @@ impl EngineChanges for Subscriptions {
         }
     }
 
-    /// A script of the engine in this process has ended. As in Redis, its client has read the keys that the request names if it has
-    /// called a command that reads.
+    fn keep_script_reads(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let subscriber = env.clients.sessions.at(index).and_then(|session| session.subscriber.as_deref());
+        let tracking = subscriber.and_then(|subscriber| subscriber.tracking.as_deref());
+        let is_wanted = tracking.is_some_and(|tracking| tracking.script_keys.is_some());
+        if let Some(engine) = &mut env.engine {
+            engine.keep_script_reads(is_wanted);
+        }
+    }
+
+    /// A script of the engine in this process has ended. As in Valkey, and in Redis since 7.2, its client has read what its commands have
+    /// read; Redis 7.0 takes the keys that the request names instead.
     fn track_script(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let Some(handle) = env.clients.sessions.handle(index) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
-        let keys = std::mem::take(&mut tracking.script_keys);
-        if keys.is_empty() || !env.engine.as_ref().is_some_and(Execute::has_script_read) {
+        let Some(named) = tracking.script_keys.take() else { return };
+        if env.slices.script.is_some() {
+            // It was refused: what the engine keeps is read by the script that is late.
             return;
         }
+        let Some(read) = env.engine.as_mut().and_then(Execute::script_reads) else {
+            self.tracked.doubtful.push(handle);
+            return;
+        };
+        if read.is_empty() {
+            return;
+        }
+        // Under routes a client knows keys by other names than the engine: those that it has said.
+        let keys = if self.is_routed { named } else { read };
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
         let keys_max = env.shared.tracked_keys_max(&env.config);
         self.evict(keys_max, keys.len(), &mut env.clients);

@@ -253,6 +253,7 @@ impl Subscriptions {
             }
             return;
         }
+        let runs_here = has_engine && row.runs_scripts && !is_queueing;
         let mut keys = Vec::new();
         if is_exec {
             // EXEC may be put back and read again: what changes meanwhile is forgotten, and has to be remembered anew.
@@ -271,6 +272,10 @@ impl Subscriptions {
                 keys.extend(positions.iter().filter_map(|p| args.get(p.index as usize)).map(Box::from));
             }
         }
+        if runs_here {
+            tracking.script_keys = is_wanted.then_some(keys);
+            return;
+        }
         if keys.is_empty() {
             return;
         }
@@ -281,10 +286,6 @@ impl Subscriptions {
                 // It is told to forget everything after its transaction.
                 tracking.is_transaction_in_doubt = true;
             }
-            return;
-        }
-        if has_engine && row.runs_scripts {
-            tracking.script_keys = keys;
             return;
         }
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
@@ -326,7 +327,7 @@ impl Subscriptions {
         let keys: Vec<Box<[u8]>> = positions.iter().filter_map(|p| args.get(p.index as usize)).map(Box::from).collect();
         if row.runs_scripts {
             // It is known to have read them once it has ended.
-            tracking.script_keys = keys;
+            tracking.script_keys = Some(keys);
             return;
         }
         self.remember_all(env, index, handle, &keys);

@@ -45,8 +45,9 @@ pub(crate) struct Tracking {
     pub(super) reader: Option<u32>,
     /// Keys that it has read.
     pub(crate) keys: IdTable<()>,
-    /// Keys that a request names whose script is run by the engine in this process, and has not ended.
-    pub(super) script_keys: Vec<Box<[u8]>>,
+    /// A request whose script is run by the engine in this process, and has not ended, with the keys that it names: what it reads is
+    /// tracked.
+    pub(super) script_keys: Option<Vec<Box<[u8]>>>,
     /// Keys of its transaction, which will be read at EXEC, in the order in which they will be.
     pub(crate) queued_keys: VecDeque<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.

@@ -16,6 +16,7 @@ use super::raise::{self, throw};
 use super::text;
 use super::vm::Way;
 use crate::limits::{SCRIPT_LOG_BYTES_MAX, SCRIPT_REQUEST_BYTES_MAX};
+use crate::number::integer;
 use respool_wire::Protocol;
 
 /// The version that scripts are told.
@@ -67,6 +68,24 @@ pub(super) fn table<'s, 'e>(
     constants(&redis)?;
     plain_functions(lua, &redis)?;
     Ok(redis)
+}
+
+/// Makes the table `os`, of which scripts have the clock alone, as in Valkey and in Redis since 7.4. It goes by milliseconds, and on
+/// while the script waits.
+pub(super) fn os_table<'s, 'e>(
+    lua: &Lua,
+    scope: &'s Scope<'s, 'e>,
+    way: &'e Way,
+    exchange: &'e Rc<Exchange>,
+) -> Result<Table> {
+    let os = lua.create_table()?;
+    let clock = scope.create_function(|_, _: MultiValue| {
+        way.suspend(Report::Clock);
+        let now_ms = integer::parse(&exchange.reply.borrow()).unwrap_or_default();
+        Ok(now_ms as f64 / 1000.0)
+    })?;
+    os.raw_set("clock", clock)?;
+    Ok(os)
 }
 
 /// `redis.log`: the first argument is the level, strings and numbers among the others make the line.

@@ -44,6 +44,8 @@ pub(super) enum Report {
     Call,
     /// The script wants to know whether the user may run a command: it is in [`Exchange::request`].
     Look,
+    /// The script wants to know the time, in milliseconds as a text that belongs into [`Exchange::reply`].
+    Clock,
     /// The script writes a line to the log.
     Log(ScriptLogLevel, Vec<u8>),
     /// The script has run for a while, and asks whether it may go on.

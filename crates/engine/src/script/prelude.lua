@@ -182,7 +182,7 @@ local function world(own)
     return globals, raw_setmetatable({}, { __index = globals, __newindex = refuse })
 end
 
-local of_eval, eval_world = world({ redis = engine.redis, __redis__err__handler = handle })
+local of_eval, eval_world = world({ redis = engine.redis, os = engine.os, __redis__err__handler = handle })
 
 -- Tables are made here: for the engine each element would be a protected call of its own.
 local splits = {
@@ -228,7 +228,7 @@ local runs = {
 }
 
 -- A library is loaded in a world that has nothing but a smaller `redis`; its functions then run in the whole one.
-local of_functions, function_world = world({ redis = engine.redis, __redis__err__handler = handle })
+local of_functions, function_world = world({ redis = engine.redis, os = engine.os, __redis__err__handler = handle })
 local meta_of_functions = raw_getmetatable(function_world)
 local in_library = protect(raw_setmetatable(engine.library, { __index = absent }))
 local of_load = raw_setmetatable({ redis = in_library, server = in_library }, { __index = absent })

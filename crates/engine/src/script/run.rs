@@ -513,6 +513,7 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
                 }
             }
             Some(Report::Look) => look_up(desk),
+            Some(Report::Clock) => tell_time(desk),
             Some(Report::Log(level, line)) => desk.scripts.write_log(level, &line),
             Some(Report::Paused) => {
                 if desk.scripts.is_late() {
@@ -577,6 +578,15 @@ fn look_up(desk: &mut Desk<'_>) {
         let is_refused = rights.is_some_and(|rights| rights.refusal(row, request.as_args()).is_some());
         answer.push(if is_refused { b'0' } else { b'1' });
     }
+}
+
+/// Tells a script the time of its clock.
+fn tell_time(desk: &mut Desk<'_>) {
+    let now_ms = desk.scripts.clock_ms();
+    let Some(host) = &desk.scripts.host else { return };
+    let mut answer = host.exchange.reply.borrow_mut();
+    answer.clear();
+    answer.extend_from_slice(now_ms.to_string().as_bytes());
 }
 
 /// Runs the command that a script has put into the exchange.

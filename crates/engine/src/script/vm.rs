@@ -116,6 +116,7 @@ impl<'l> World<'l> {
         let host = lua.create_table()?;
         let redis = api::table(lua, scope, way, exchange)?;
         host.raw_set("redis", &redis)?;
+        host.raw_set("os", api::os_table(lua, scope, way, exchange)?)?;
         let unwrap = scope.create_function(|lua, error: Value| {
             if exchange.is_killed.get() {
                 return Err(raise::throw_text(lua, text::KILLED));

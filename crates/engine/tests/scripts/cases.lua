@@ -566,7 +566,7 @@ setmetatable(redis,{__index={}})
 getmetatable('').__index = {}
 getmetatable(_G).__index = nil
 redis = 1
-for k in pairs(_G) do if k == 'print' or k == 'os' or k == 'io' or k == 'debug' or k == 'require' or k == 'package' or k == 'dofile' or k == 'loadfile' or k == 'getfenv' or k == 'setfenv' or k == 'newproxy' or k == 'module' then return k end end return 'none'
+for k in pairs(_G) do if k == 'print' or k == 'io' or k == 'debug' or k == 'require' or k == 'package' or k == 'dofile' or k == 'loadfile' or k == 'getfenv' or k == 'setfenv' or k == 'newproxy' or k == 'module' then return k end end return 'none'
 return os
 return io
 return debug

@@ -209,7 +209,7 @@ fn published_escapes_lead_nowhere() {
     let mut hostile = Hostile::new();
     let is_refused = |reply: &str| reply.starts_with('-');
     // CVE-2022-0543 (Debian's package library), and what else reaches the system.
-    for name in ["package", "require", "io", "os", "debug", "dofile", "loadfile", "print", "module", "newproxy"] {
+    for name in ["package", "require", "io", "debug", "dofile", "loadfile", "print", "module", "newproxy"] {
         assert!(is_refused(&hostile.eval(&format!("return {name}"))), "{name}");
         assert_eq!(hostile.eval(&format!("return rawget(_G, '{name}')")), "$-1\r\n", "{name}");
     }
@@ -455,4 +455,24 @@ fn others_are_told_of_a_script_as_soon_as_is_set() {
     // The clock is asked once at the start, and goes on by ten milliseconds with each look.
     assert_eq!(late_after(50), 60);
     assert_eq!(late_after(200), 210);
+}
+
+#[test]
+fn of_the_system_scripts_see_the_clock_alone() {
+    let asked = Arc::new(AtomicU64::new(7_000));
+    let clock = Arc::clone(&asked);
+    let engine = Engine::new(EngineConfig::default(), [1, 2]).with_script_clock(move || clock.load(Ordering::Relaxed));
+    let mut hostile = Hostile { engine };
+    let names =
+        "local names = {} for name, value in pairs(os) do names[#names + 1] = name .. type(value) end return names";
+    assert_eq!(hostile.eval(names), "*1\r\n$13\r\nclockfunction\r\n");
+    assert_eq!(hostile.eval("return tostring(os.clock())"), "$1\r\n7\r\n");
+    asked.store(7_250, Ordering::Relaxed);
+    assert_eq!(hostile.eval("return tostring(os.clock())"), "$4\r\n7.25\r\n");
+    for name in ["execute", "exit", "getenv", "remove", "rename", "setlocale", "tmpname", "date", "time"] {
+        let told = hostile.eval(&format!("return os.{name}()"));
+        assert!(told.contains(&format!("attempt to call field '{name}' (a nil value)")), "{told}");
+    }
+    assert!(hostile.eval("os.clock = nil").contains("Attempt to modify a readonly table"));
+    assert!(hostile.eval("os.execute = 1").contains("Attempt to modify a readonly table"));
 }

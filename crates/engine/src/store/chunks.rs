@@ -65,6 +65,11 @@ impl Chunks {
         Some(pack)
     }
 
+    /// Takes the last listpack out.
+    pub(super) fn pop(&mut self) -> Option<Listpack> {
+        self.remove(self.packs.len().checked_sub(1)?)
+    }
+
     /// Bytes held from the allocator.
     #[inline]
     pub(super) fn memory_bytes(&self) -> usize {

@@ -46,6 +46,15 @@ impl QuickList {
         self.len
     }
 
+    /// Frees about `budget` chunks of a list that is asked for nothing any more; how many, and whether any are left.
+    pub(crate) fn drain(&mut self, budget: usize) -> (usize, bool) {
+        let mut freed = 0;
+        while freed < budget && self.chunks.pop().is_some() {
+            freed += 1;
+        }
+        (freed, self.chunks.len() > 0)
+    }
+
     /// The chunks in order.
     pub(crate) fn chunks(&self) -> impl ExactSizeIterator<Item = &Listpack> {
         self.chunks.iter()

@@ -56,6 +56,16 @@ impl<T> Slab<T> {
         Some(taken)
     }
 
+    /// Drops the values of the last chunk, after `see` has seen them: a large slab goes a part at a time, and nothing is put in
+    /// any more. How many there were; `None` when nothing is left.
+    pub(crate) fn drop_chunk(&mut self, see: impl FnMut(&T)) -> Option<usize> {
+        self.spare = Vec::new();
+        let chunk = self.chunks.pop()?;
+        chunk.iter().flatten().for_each(see);
+        self.len = self.chunks.len() * CHUNK;
+        Some(chunk.len())
+    }
+
     /// All values, in the order of their numbers.
     #[cfg(debug_assertions)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
@@ -100,6 +110,22 @@ mod tests {
         for number in numbers {
             slab.take(number);
         }
+        assert_eq!((slab.memory_bytes(), slab.get(3)), (0, None));
+    }
+
+    #[test]
+    fn a_slab_goes_a_chunk_at_a_time() {
+        let mut slab = Slab::default();
+        (0..2_500).for_each(|value| _ = slab.insert(value));
+        slab.take(7);
+        slab.take(2_499);
+        let (mut seen, mut parts) = (Vec::new(), Vec::new());
+        while let Some(count) = slab.drop_chunk(|value| seen.push(*value)) {
+            parts.push(count);
+        }
+        assert_eq!(parts, [452, CHUNK, CHUNK]);
+        seen.sort_unstable();
+        assert_eq!(seen, (0..2_499).filter(|value| *value != 7).collect::<Vec<_>>());
         assert_eq!((slab.memory_bytes(), slab.get(3)), (0, None));
     }
 }

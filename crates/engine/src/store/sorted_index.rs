@@ -455,6 +455,17 @@ impl SortedIndex {
         self.node_bytes -= gone.map_or(0, |children| children.capacity()) * size_of::<Child>();
     }
 
+    /// Frees some nodes of an index that is asked for nothing any more; how many, zero when none is left.
+    pub(crate) fn drain(&mut self) -> usize {
+        let mut bytes = 0;
+        let leaves = self.leaves.drop_chunk(|leaf| bytes += leaf.memory_bytes());
+        let freed = leaves
+            .or_else(|| self.inners.drop_chunk(|children| bytes += children.capacity() * size_of::<Child>()))
+            .unwrap_or(0);
+        self.node_bytes -= bytes;
+        freed
+    }
+
     /// Bytes held from the allocator.
     #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -7,6 +7,7 @@ pub(crate) mod sorted_set;
 pub(crate) mod stream;
 
 use crate::keyspace::Kind;
+use crate::limits::LARGE_EFFORT;
 use crate::store::graves::Drain;
 use crate::store::heap::Heap;
 use crate::store::pool::{Handle, Pool};
@@ -16,7 +17,7 @@ use crate::store::weighed::Footprint;
 
 pub(crate) use hash::{Hash, Volatile};
 pub(crate) use set::Set;
-pub(crate) use sorted_set::SortedSet;
+pub(crate) use sorted_set::{Indexed, SortedSet};
 pub(crate) use stream::Stream;
 
 /// A value that is no string.
@@ -30,8 +31,10 @@ pub(crate) enum Object {
 
 /// The rest of a deleted value, which is freed incrementally.
 pub(crate) enum Remains {
-    /// The table of the records of a hash, a set or a sorted set.
+    List(Box<QuickList>),
+    /// The table of the records of a hash or a set.
     Table(Table),
+    Sorted(Box<Indexed>),
     /// A hash with deadlines.
     Fields(Box<Volatile>),
     Stream(Box<Stream>),
@@ -92,8 +95,10 @@ impl Object {
         match self {
             Self::Hash(Hash::Table(table)) | Self::Set(Set::Table(table)) => Some(Remains::Table(*table)),
             Self::Hash(Hash::Volatile(volatile)) => Some(Remains::Fields(volatile)),
-            Self::SortedSet(sorted) => sorted.into_table().map(Remains::Table),
+            Self::SortedSet(sorted) => sorted.into_indexed().map(Remains::Sorted),
             Self::Stream(stream) => Some(Remains::Stream(stream)),
+            // A list of a few chunks costs less to free than to remember.
+            Self::List(list) if list.chunks().len() > LARGE_EFFORT => Some(Remains::List(list)),
             _ => None,
         }
     }
@@ -151,7 +156,9 @@ impl Footprint for Object {
 impl Footprint for Remains {
     fn memory_bytes(&self) -> usize {
         match self {
+            Self::List(list) => size_of::<QuickList>() + list.memory_bytes(),
             Self::Table(table) => table.memory_bytes(),
+            Self::Sorted(indexed) => indexed.memory_bytes(),
             Self::Fields(fields) => fields.memory_bytes(),
             Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
         }
@@ -161,7 +168,9 @@ impl Footprint for Remains {
 impl Drain for Remains {
     fn drain(&mut self, budget: usize, see: &mut dyn FnMut(Handle)) -> (usize, bool) {
         match self {
+            Self::List(list) => list.drain(budget),
             Self::Table(table) => (0, table.drain_bucket(see)),
+            Self::Sorted(indexed) => indexed.drain(see),
             Self::Fields(fields) => (0, fields.drain(see)),
             Self::Stream(stream) => (stream.drain(budget), !stream.is_drained()),
         }
@@ -172,6 +181,8 @@ impl Drain for Remains {
         match self {
             Self::Table(table) => table.iter().for_each(see),
             Self::Fields(fields) => fields.each_record(see),
+            Self::List(list) => return size_of::<QuickList>() + list.walked_bytes(),
+            Self::Sorted(indexed) => return indexed.walk(see),
             Self::Stream(stream) => return size_of::<Stream>() + stream.walked_bytes(),
         }
         self.memory_bytes()

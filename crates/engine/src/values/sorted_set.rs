@@ -94,6 +94,28 @@ impl Indexed {
     fn rank(&self, pool: &Pool, score: f64, member: &[u8]) -> usize {
         self.index.rank_by(|other| Self::is_entry_less(pool, other, (score, member)))
     }
+
+    /// Frees part of what no key holds any more: nodes of the index, whose number is returned, and then records, which `see` frees; and
+    /// whether anything is left.
+    pub(crate) fn drain(&mut self, see: impl FnMut(Handle)) -> (usize, bool) {
+        match self.index.drain() {
+            0 => (0, self.table.drain_bucket(see)),
+            nodes => (nodes, true),
+        }
+    }
+
+    /// Bytes held from the allocator beside the records.
+    #[inline]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.table.memory_bytes() + self.index.memory_bytes()
+    }
+
+    /// Passes every record to `see`, and returns [`Indexed::memory_bytes`], counted anew.
+    #[cfg(debug_assertions)]
+    pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle)) -> usize {
+        self.table.iter().for_each(see);
+        size_of::<Self>() + self.table.memory_bytes() + self.index.walked_bytes()
+    }
 }
 
 impl SortedSet {
@@ -152,8 +174,8 @@ impl SortedSet {
 
     /// Frees the records of a set that no key holds.
     pub(crate) fn free(self, heap: &mut Heap) {
-        if let Some(table) = self.into_table() {
-            table.iter().for_each(|handle| heap.pool.free(handle));
+        if let Self::Indexed(indexed) = self {
+            indexed.table.iter().for_each(|handle| heap.pool.free(handle));
         }
     }
 
@@ -430,11 +452,11 @@ impl SortedSet {
         }
     }
 
-    /// The table of records, once nothing else is wanted of the set.
-    pub(crate) fn into_table(self) -> Option<Table> {
+    /// What is to be freed a part at a time, once nothing else is wanted of the set.
+    pub(crate) fn into_indexed(self) -> Option<Box<Indexed>> {
         match self {
             Self::Packed(_) => None,
-            Self::Indexed(indexed) => Some(indexed.table),
+            Self::Indexed(indexed) => Some(indexed),
         }
     }
 
@@ -443,10 +465,7 @@ impl SortedSet {
     pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle)) -> usize {
         match self {
             Self::Packed(pack) => pack.memory_bytes(),
-            Self::Indexed(indexed) => {
-                indexed.table.iter().for_each(see);
-                size_of::<Indexed>() + indexed.table.memory_bytes() + indexed.index.walked_bytes()
-            }
+            Self::Indexed(indexed) => indexed.walk(see),
         }
     }
 
@@ -455,9 +474,7 @@ impl SortedSet {
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
             Self::Packed(pack) => pack.memory_bytes(),
-            Self::Indexed(indexed) => {
-                size_of::<Indexed>() + indexed.table.memory_bytes() + indexed.index.memory_bytes()
-            }
+            Self::Indexed(indexed) => indexed.memory_bytes(),
         }
     }
 }

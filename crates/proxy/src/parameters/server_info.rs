@@ -6,7 +6,7 @@
 use crate::command_log::log::CommandLog;
 use crate::env::Env;
 use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};
-use crate::observe::counters::{Counter, Counters};
+use crate::observe::counters::Counter;
 use crate::observe::histogram::quantile_us;
 use crate::observe::rates::{Rates, Traffic};
 use crate::observe::terms::Terms;
@@ -51,7 +51,6 @@ type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
 struct ServerInfo<'e> {
     shared: &'e Shared,
     command_log: &'e CommandLog,
-    counters: &'e Counters,
     rates: &'e Rates,
     terms: &'e Terms,
     now: Now,
@@ -62,9 +61,9 @@ struct ServerInfo<'e> {
 impl<E: Execute> Env<E> {
     /// The sections of a server that are asked for.
     pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
-        let Self { shared, command_log, counters, rates, now, .. } = self;
+        let Self { shared, command_log, rates, now, .. } = self;
         let (terms, has_engine) = (&self.config.seeing, self.engine.is_some());
-        ServerInfo { shared, command_log, counters, rates, terms, now: *now, has_engine }.sections(args)
+        ServerInfo { shared, command_log, rates, terms, now: *now, has_engine }.sections(args)
     }
 
     /// Takes a sample of what clients send and receive, if there is an engine to tell it of.
@@ -163,7 +162,7 @@ impl ServerInfo<'_> {
             rates.bytes_in as f64 / 1024.0,
             rates.bytes_out as f64 / 1024.0,
             self.command_log.calls.errors_total(),
-            self.counters.clients_cut_off_for_memory.value(),
+            self.shared.sum(|counters| counters.clients_cut_off_for_memory.value()),
         );
         out.push_str(STATS);
     }
@@ -221,9 +220,7 @@ mod tests {
         let shared = Shared::new(1, 0, ProcessFacts::default(), Default::default());
         let (rates, terms, now) = (Rates::default(), Terms::default(), Now::default());
         let args: ArgsBuf = words.iter().collect();
-        let counters = &shared.counters[0];
-        let info =
-            ServerInfo { shared: &shared, command_log, counters, rates: &rates, terms: &terms, now, has_engine: true };
+        let info = ServerInfo { shared: &shared, command_log, rates: &rates, terms: &terms, now, has_engine: true };
         info.sections(args.as_args())
     }
 

@@ -1,6 +1,7 @@
 //! What clients of an embedded server may be owed for a time, and hold together.
 
 use std::io;
+use std::path::Path;
 
 use respool_testkit::{Client, PATIENCE, Respool, wait_until};
 
@@ -62,5 +63,25 @@ fn those_that_hold_most_go_when_all_hold_too_much() -> io::Result<()> {
     begin_request(&mut kept, 14_000_000)?;
     wait_until("the next one is disconnected", PATIENCE, || Ok(!client.ask("CLIENT LIST")?.contains("name=small")))?;
     assert!(client.ask("CLIENT LIST")?.contains("name=kept"));
+    Ok(())
+}
+
+#[test]
+fn every_worker_tells_how_many_clients_were_disconnected_for_memory() -> io::Result<()> {
+    let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
+    let server = Respool::start(binary, &[], &["--workers", "2", "--admin-commands", "allow"])?;
+    let mut client = server.client()?;
+    client.command(&["CONFIG", "SET", "maxmemory-clients", "4mb"])?;
+    let mut large = named(&server, "large")?;
+    match begin_request(&mut large, 14_000_000) {
+        Err(error) if error.kind() != io::ErrorKind::ConnectionReset => return Err(error),
+        _ => {}
+    }
+    wait_until("it is disconnected", PATIENCE, || Ok(!client.ask("CLIENT LIST")?.contains("name=large")))?;
+    // Connections are spread over the workers.
+    let mut askers = (0..8).map(|_| server.client()).collect::<io::Result<Vec<_>>>()?;
+    for asker in &mut askers {
+        assert_eq!(asker.figure("stats", "evicted_clients")?, 1);
+    }
     Ok(())
 }

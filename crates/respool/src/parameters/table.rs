@@ -434,6 +434,24 @@ pub static SECTIONS: &[Section] = &[
             )
             .flags(PROCESS),
             row(
+                "min-io-threads-avoid-copy-reply",
+                Kind::Number { min: 0, max: INT_MAX },
+                "7",
+                Effect::Without("a value is copied into the client's buffer of replies, whatever its size"),
+            ),
+            row(
+                "min-string-size-avoid-copy-reply",
+                Kind::Number { min: 0, max: INT_MAX },
+                "16384",
+                Effect::Without("a value is copied into the client's buffer of replies, whatever its size"),
+            ),
+            row(
+                "min-string-size-avoid-copy-reply-threaded",
+                Kind::Number { min: 0, max: INT_MAX },
+                "65536",
+                Effect::Without("a value is copied into the client's buffer of replies, whatever its size"),
+            ),
+            row(
                 "io-threads",
                 Kind::Number { min: 1, max: 128 },
                 "1",

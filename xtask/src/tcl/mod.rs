@@ -72,6 +72,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let expectations = match options {
         Options { through_proxy: true, .. } => Expectations::of_respool(options.cluster_mode)?,
         Options { embedded: true, suite: source::Suite::Redis, internal, .. } => Expectations::of_embedded(*internal)?,
+        Options { embedded: true, suite: source::Suite::Valkey, .. } => Expectations::of_embedded_valkey()?,
         _ => Expectations::none(),
     };
     if options.list {

@@ -1,13 +1,13 @@
 //! `cargo xtask redis-py`: the tests of the Python client, straight to a redis-server and through Respool.
 //!
 //! The client's source distribution carries them. Some fail straight too, since they want a newer server; those do not
-//! count. Every test has to end through Respool as it does straight, in one run in a fixed order without a second try: what one
+//! count. Every test has to end through Respool, or against the embedded server, as it does straight, in one run in a fixed order without a second try: what one
 //! test leaves behind for another shows. The tests of TLS and of credentials are among them.
 
 mod source;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
@@ -68,6 +68,9 @@ pub(crate) struct Options {
     /// Put Respool between the tests and the server, and compare with a straight run
     #[arg(long)]
     through_proxy: bool,
+    /// Run them against `respool server` in the place of redis-server, and compare with a straight run
+    #[arg(long, conflicts_with = "through_proxy")]
+    embedded: bool,
     /// Only this dialect, 2 or 3
     #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
     protocol: Option<u8>,
@@ -101,26 +104,31 @@ impl Results {
 
 pub(crate) fn run(options: &Options) -> Outcome {
     let suite = source::locate()?;
-    let respool = options.through_proxy.then(|| options.binary.locate("release")).transpose()?;
+    let is_tried = options.through_proxy || options.embedded;
+    let respool = is_tried.then(|| options.binary.locate("release")).transpose()?;
     let arguments = options.binary.arguments(&RESPOOL_ARGUMENTS);
+    let subject = match &respool {
+        Some(binary) if options.embedded => Subject::Embedded(binary),
+        Some(binary) => Subject::Through(binary, &arguments),
+        None => Subject::Redis,
+    };
     let files: Vec<&str> =
         if options.file.is_empty() { FILES.to_vec() } else { options.file.iter().map(String::as_str).collect() };
-    let known = Known::load()?;
+    let known = Known::load(subject.table())?;
     let (mut passed, mut complaints) = (0, Vec::new());
     for protocol in options.protocol.map_or(vec![2, 3], |protocol| vec![protocol]) {
-        let straight = attempt(&suite, &files, protocol, None)?;
+        let straight = attempt(&suite, &files, protocol, Subject::Redis)?;
         show("straight", protocol, &straight);
         passed += straight.passed.len();
-        let Some(binary) = &respool else { continue };
-        let through = attempt(&suite, &files, protocol, Some((binary.as_path(), &arguments[..])))?;
-        show("through Respool", protocol, &through);
-        complaints.extend(judge(protocol, &straight, &through, &known));
+        if is_tried {
+            let tried = attempt(&suite, &files, protocol, subject)?;
+            show(subject.name(), protocol, &tried);
+            complaints.extend(judge(protocol, &straight, &tried, &known));
+        }
     }
     complaints.iter().for_each(|complaint| println!("  {complaint}"));
     match complaints.len() {
-        0 => {
-            Ok(format!("{passed} passed straight, and nothing ends otherwise through Respool but what is written down"))
-        }
+        0 => Ok(format!("{passed} passed straight, and nothing ends otherwise with Respool but what is written down")),
         count => {
             Err(format!("{count} tests end otherwise than in a straight run; logs are in {}", suite.display()).into())
         }
@@ -142,13 +150,13 @@ fn judge(protocol: u8, straight: &Results, through: &Results, known: &Known) -> 
         };
         if !is_as_known {
             let known = if how.is_some() { ", although it is written down to differ" } else { "" };
-            complaints.push(format!("RESP{protocol} {test}: {straight} straight, {through} through Respool{known}"));
+            complaints.push(format!("RESP{protocol} {test}: {straight} straight, {through} with Respool{known}"));
         }
     }
     complaints
 }
 
-/// Tests that may end otherwise, each with its reason: `xtask/expected/redis-py.tsv`.
+/// Tests that may end otherwise, each with its reason: `xtask/expected/redis-py.tsv`, or `redis-py-embedded.tsv`.
 struct Known(Vec<[String; 4]>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -160,8 +168,8 @@ enum How {
 }
 
 impl Known {
-    fn load() -> io::Result<Known> {
-        let rows = command::expected("redis-py.tsv", 4)?.into_iter();
+    fn load(file: &str) -> io::Result<Known> {
+        let rows = command::expected(file, 4)?.into_iter();
         Ok(Known(rows.map(|fields| <[String; 4]>::try_from(fields).expect("four were read")).collect()))
     }
 
@@ -177,30 +185,79 @@ fn show(what: &str, protocol: u8, results: &Results) {
     println!("RESP{protocol} {what}: {} passed, {} failed", results.passed.len(), results.failed.len());
 }
 
-/// A binary and its arguments.
-type Through<'a> = (&'a Path, &'a [&'a str]);
+/// What the tests talk to.
+#[derive(Clone, Copy)]
+enum Subject<'a> {
+    /// A redis-server.
+    Redis,
+    /// Respool with a redis-server behind it: the binary and its arguments.
+    Through(&'a Path, &'a [&'a str]),
+    /// `respool server`.
+    Embedded(&'a Path),
+}
+
+impl Subject<'_> {
+    /// The table of tests that may end otherwise.
+    fn table(self) -> &'static str {
+        if let Self::Embedded(_) = self { "redis-py-embedded.tsv" } else { "redis-py.tsv" }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "straight",
+            Self::Through(..) => "through Respool",
+            Self::Embedded(_) => "against the embedded server",
+        }
+    }
+
+    /// Names its log.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Redis => "straight",
+            Self::Through(..) => "through",
+            Self::Embedded(_) => "embedded",
+        }
+    }
+}
+
+/// A link to the program by the name under which it takes redis-server's command line.
+fn as_redis_server(suite: &Path, binary: &Path) -> io::Result<PathBuf> {
+    let directory = suite.with_file_name("respool-server");
+    fs::create_dir_all(&directory)?;
+    let link = directory.join("redis-server");
+    if fs::symlink_metadata(&link).is_ok() {
+        fs::remove_file(&link)?;
+    }
+    std::os::unix::fs::symlink(binary, &link)?;
+    Ok(link)
+}
 
 /// One run of the tests against fresh servers.
-fn attempt(suite: &Path, files: &[&str], protocol: u8, through: Option<Through<'_>>) -> io::Result<Results> {
+fn attempt(suite: &Path, files: &[&str], protocol: u8, subject: Subject<'_>) -> io::Result<Results> {
     let [certificate, key, authority] =
         ["redis.crt", "redis.key", "ca.crt"].map(|file| source::certificate(suite, file));
     let tls = free_port()?.to_string();
     let of_server = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-ca-cert-file", &authority];
     let mut wanted = SERVER_ARGUMENTS.to_vec();
-    if through.is_none() {
+    if !matches!(subject, Subject::Through(..)) {
         wanted.extend(["--tls-port", &tls, "--tls-auth-clients", "optional"]);
         wanted.extend(of_server);
     }
-    let server = RedisServer::start_with(&wanted)?;
+    let server = match subject {
+        Subject::Embedded(binary) => RedisServer::start_program(&as_redis_server(suite, binary)?, &wanted)?,
+        Subject::Redis | Subject::Through(..) => RedisServer::start_with(&wanted)?,
+    };
     let listen = format!("tls:127.0.0.1:{tls}");
     let of_respool = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-client-ca-file", &authority];
-    let start = |(binary, arguments): Through<'_>| {
-        let tls = ["--listen", &listen, "--tls-auth-clients", "optional"];
-        Respool::start(binary, &[server.tcp()], &[arguments, &tls, &of_respool].concat())
+    let respool = match subject {
+        Subject::Through(binary, arguments) => {
+            let tls = ["--listen", &listen, "--tls-auth-clients", "optional"];
+            Some(Respool::start(binary, &[server.tcp()], &[arguments, &tls, &of_respool].concat())?)
+        }
+        Subject::Redis | Subject::Embedded(_) => None,
     };
-    let respool = through.map(start).transpose()?;
     let address: Address = respool.as_ref().map_or(server.tcp(), Respool::tcp);
-    let log = suite.join(format!("resp{protocol}-{}.log", if respool.is_some() { "through" } else { "straight" }));
+    let log = suite.join(format!("resp{protocol}-{}.log", subject.word()));
     let output = fs::File::create(&log)?;
     let mut tests = Command::new(suite.with_file_name("venv").join("bin").join("python"));
     tests.current_dir(suite).env("PYTHONPATH", suite).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -268,8 +325,10 @@ mod tests {
 
     #[test]
     fn the_committed_table_can_be_read() {
-        let known = Known::load().unwrap();
-        assert!(known.0.iter().all(|[_, _, how, _]| how == "varies" || how == "differs"));
+        for table in [Subject::Redis, Subject::Embedded(Path::new("respool"))].map(Subject::table) {
+            let known = Known::load(table).unwrap();
+            assert!(known.0.iter().all(|[_, _, how, _]| how == "varies" || how == "differs"), "{table}");
+        }
     }
 
     #[test]

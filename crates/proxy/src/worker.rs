@@ -277,15 +277,12 @@ impl<E: Execute> Machine for Worker<E> {
             self.tell_ended();
             // The review of a client, or what it has ended, may have listed others.
             if self.env.lanes.listed.is_empty() && self.env.clients.listed.is_empty() {
-                if !self.env.has_come_up() {
-                    // Messages are written last: what else leaves in this turn does not wait for them.
-                    if self.env.clients.list_gathered(self.env.now.mono_us) {
-                        continue;
-                    }
+                if self.env.has_come_up() {
+                    // Writing lets clients go on, and the requests that they had sent leave now: the loop would sleep on them.
+                    self.go_on();
+                } else if !self.env.clients.list_gathered(self.env.now.mono_us) {
                     return None;
                 }
-                // Writing lets clients go on, and the requests that they had sent leave now: the loop would sleep on them.
-                self.go_on();
             }
         }
     }
@@ -311,8 +308,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn wait(&self) -> Wait {
-        // While messages are held the loop only looks.
-        if self.env.clients.gathered.clients.is_empty() { self.env.wait() } else { Wait::Anything }
+        self.env.wait()
     }
 
     fn flush_held(&mut self) {
@@ -324,14 +320,10 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn handle_waited(&mut self, waited_us: u64) {
-        self.env.clients.gathered.note_waited(waited_us);
         self.env.note_waited(waited_us);
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        if !self.env.clients.gathered.clients.is_empty() {
-            return Some(self.env.now.mono_us);
-        }
         let of_features = [self.subscriptions.subscriptions_due_us(&self.env), self.blocking.next_due_us()];
         of_features.into_iter().flatten().chain([self.env.next_due_us()]).min()
     }

@@ -111,6 +111,9 @@ impl<E: Execute> Env<E> {
 
     /// What the loop waits for before the next turn.
     pub(crate) fn wait(&self) -> Wait {
+        if self.clients.gathered.is_holding() {
+            return Wait::Anything;
+        }
         self.lanes.held.wait(|| self.patient_until_us())
     }
 
@@ -125,12 +128,16 @@ impl<E: Execute> Env<E> {
 
     /// The loop has waited for so long.
     pub(crate) fn note_waited(&mut self, waited_us: u64) {
+        self.clients.gathered.note_waited(waited_us);
         let held = &self.lanes.held;
         self.clients.arrivals.note_waited(waited_us, held.is_for_arrivals() || held.is_for_clients());
     }
 
     /// When what is held back is written at the latest, if that is before `due_us`.
     pub(crate) fn flush_due_us(&self, due_us: u64) -> u64 {
+        if self.clients.gathered.is_holding() {
+            return self.now.mono_us;
+        }
         let mut due_us = due_us.min(self.lanes.held.until_us());
         if !self.clients.unflushed.is_empty() {
             due_us = due_us.min(self.now.mono_us + FLUSH_LIMITS.replies_us_max);

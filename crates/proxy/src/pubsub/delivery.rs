@@ -123,7 +123,8 @@ impl Subscriptions {
 }
 
 impl Clients {
-    /// Lists the clients whose messages are written now. `false`: there are none, or they are held back.
+    /// Lists the clients whose messages are written now, behind everything else that leaves in this turn. `false`: there are none, or
+    /// they are held back.
     pub(crate) fn list_gathered(&mut self, now_us: u64) -> bool {
         if self.gathered.clients.is_empty() {
             return false;

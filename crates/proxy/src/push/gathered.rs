@@ -39,6 +39,12 @@ impl GatheredPushes {
         Self { clients: Vec::new(), since_us: 0, had_input: false, waited_us: None, reads_before: 0 }
     }
 
+    /// Whether messages are held: the loop looks for more to read, and does not sleep.
+    #[inline]
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.clients.is_empty()
+    }
+
     /// The loop has waited for so long before the turn that begins next.
     pub(crate) fn note_waited(&mut self, waited_us: u64) {
         self.waited_us = Some(waited_us);

@@ -223,3 +223,7 @@ pub(crate) const WATCHED_CALLS_BYTES: usize = 64 * 1024;
 /// is told to forget everything.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_READS_KEPT: usize = 10_000;
+
+/// Bytes of these keys: a hundred each. A script can make keys as long as it likes.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_READ_BYTES_KEPT: usize = 1 << 20;

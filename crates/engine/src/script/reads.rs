@@ -3,17 +3,21 @@
 //! A client's script has read what its commands have read, whatever keys its request has named: a key that was named and not read
 //! is not remembered, one that was read and not named is.
 
+use std::collections::BTreeSet;
+
 use respool_command::{Flags, KeyPositions, Row};
 use respool_wire::Args;
 
-use crate::limits::SCRIPT_READS_KEPT;
+use crate::limits::{SCRIPT_READ_BYTES_KEPT, SCRIPT_READS_KEPT};
 
 /// See the module documentation.
 #[derive(Default)]
 pub(crate) struct Reads {
     is_wanted: bool,
     /// `None`: there were more than are kept.
-    keys: Option<Vec<Box<[u8]>>>,
+    keys: Option<BTreeSet<Box<[u8]>>>,
+    /// Bytes of them.
+    bytes: usize,
 }
 
 impl Reads {
@@ -24,7 +28,8 @@ impl Reads {
 
     /// A script begins.
     pub(super) fn begin(&mut self) {
-        self.keys = Some(Vec::new());
+        self.keys = Some(BTreeSet::new());
+        self.bytes = 0;
     }
 
     /// The script runs a command.
@@ -38,21 +43,23 @@ impl Reads {
         }
         for key in positions.iter().filter_map(|position| args.get(position.index as usize)) {
             let Some(keys) = &mut self.keys else { return };
-            // A loop over one key is one key.
-            if keys.last().is_some_and(|last| **last == *key) {
+            // A loop over some keys reads no more than these.
+            if keys.contains(key) {
                 continue;
             }
-            if keys.len() == SCRIPT_READS_KEPT {
+            self.bytes += key.len();
+            if keys.len() == SCRIPT_READS_KEPT || self.bytes > SCRIPT_READ_BYTES_KEPT {
                 self.keys = None;
                 return;
             }
-            keys.push(key.into());
+            keys.insert(key.into());
         }
     }
 
     /// What the script has read.
     pub(crate) fn take(&mut self) -> Option<Vec<Box<[u8]>>> {
-        self.keys.replace(Vec::new())
+        self.bytes = 0;
+        self.keys.replace(BTreeSet::new()).map(|keys| keys.into_iter().collect())
     }
 }
 
@@ -85,6 +92,10 @@ mod tests {
         assert_eq!(reads_of(&mut script, &many), Some(Vec::new()), "it was not wanted");
         script.engine.keep_script_reads(true);
         assert_eq!(reads_of(&mut script, &many), None);
-        assert_eq!(reads_of(&mut script, "for i = 1, 99 do redis.call('get', 'a') end"), Some(vec!["a".to_owned()]));
+        let in_turn = "for i = 1, 99999 do redis.call('get', i % 2 == 0 and 'a' or 'b') end";
+        assert_eq!(reads_of(&mut script, in_turn), Some(vec!["a".to_owned(), "b".to_owned()]));
+        let large = "local s = string.rep('x', 100000) for i = 1, 100 do redis.call('exists', s .. i) end";
+        assert_eq!(reads_of(&mut script, large), None, "few keys, and many bytes");
+        assert!(script.engine.script_reads().is_some_and(|keys| keys.is_empty()), "nothing stays");
     }
 }

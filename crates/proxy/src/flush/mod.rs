@@ -111,7 +111,8 @@ impl<E: Execute> Env<E> {
 
     /// What the loop waits for before the next turn.
     pub(crate) fn wait(&self) -> Wait {
-        if self.clients.gathered.is_holding() {
+        // What goes on in the next turn is due now: neither it nor messages that are held wait for replies of near nodes.
+        if self.clients.gathered.is_holding() || !self.slices.is_empty() {
             return Wait::Anything;
         }
         self.lanes.held.wait(|| self.patient_until_us())

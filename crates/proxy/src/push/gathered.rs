@@ -10,7 +10,8 @@
 //!                                                          '---------------------------- no
 //! ```
 //!
-//! A message is held only while the worker has other work, for which it would have waited as well. A reply to the same client,
+//! A message is held only while the worker has other work, and it waits for the turn that does this work, however long it is: with an
+//! engine, for a long command. A reply to the same client,
 //! or 16 KB in its outbox, end that for it.
 
 use crate::session::id::ClientId;

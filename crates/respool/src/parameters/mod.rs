@@ -573,7 +573,7 @@ mod tests {
         assert_eq!(names(&["watchdog-period"]), ["watchdog-period"]);
         assert_eq!(names(&["nothing", "no?hing"]), Vec::<String>::new());
         assert_eq!(names(&["*commandlog*"]).len(), 6);
-        assert_eq!(names(&["*"]).len(), 198);
+        assert_eq!(names(&["*"]).len(), 201);
     }
 
     #[test]

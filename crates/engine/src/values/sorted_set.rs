@@ -452,7 +452,7 @@ impl SortedSet {
         }
     }
 
-    /// What is to be freed a part at a time, once nothing else is wanted of the set.
+    /// Gives the index, which is freed in parts. A packed set has none: it is one piece of memory.
     pub(crate) fn into_indexed(self) -> Option<Box<Indexed>> {
         match self {
             Self::Packed(_) => None,

@@ -11,8 +11,7 @@
 //! ```
 //!
 //! A message is held only while the worker has other work, and it waits for the turn that does this work, however long it is: with an
-//! engine, for a long command. A reply to the same client,
-//! or 16 KB in its outbox, end that for it.
+//! engine, for a long command. A reply to the same client, or 16 KB in its outbox, end that for it.
 
 use crate::session::id::ClientId;
 use respool_connection::flush::FLUSH_LIMITS;

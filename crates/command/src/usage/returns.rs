@@ -136,9 +136,9 @@ impl Returns {
     /// Whether one of the arguments behind the first `fixed` may be the word of a case in which the reply is not short. Another
     /// argument that happens to be that word counts as well.
     pub(crate) fn may_be_long(self, args: Args<'_>, fixed: usize) -> bool {
-        self.cases().filter(|(_, reply)| !reply.is_short()).any(|(mut names, _)| {
+        self.cases_as_text().filter(|(_, reply)| !is_short(reply.as_bytes(), 0, reply.len())).any(|(names, _)| {
             // The name of an argument without a word of its own is in small letters: whether it is given is not known.
-            names.any(|name| {
+            names.split(',').any(|name| {
                 let is_word = !name.bytes().any(|byte| byte.is_ascii_lowercase());
                 !is_word || args.iter().skip(fixed).any(|arg| arg.eq_ignore_ascii_case(name.as_bytes()))
             })
@@ -152,9 +152,12 @@ impl Returns {
 
     /// What it is instead: the arguments of which one has to be given, and the reply.
     pub fn cases(self) -> impl Iterator<Item = (impl Iterator<Item = &'static str>, ReplyType)> {
+        self.cases_as_text().map(|(names, reply)| (names.split(','), ReplyType::of(reply)))
+    }
+
+    fn cases_as_text(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let cases = self.text.split_once("; ").map_or("", |(_, cases)| cases);
-        let cases = cases.split("; ").filter_map(|case| case.split_once(" -> "));
-        cases.map(|(names, reply)| (names.split(','), ReplyType::of(reply)))
+        cases.split("; ").filter_map(|case| case.split_once(" -> "))
     }
 
     /// The reply if these arguments are given, each by its token or name.
@@ -207,12 +210,6 @@ const fn is_short(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 impl ReplyType {
-    /// Whether it is a word or a number, or a null.
-    const fn is_short(&self) -> bool {
-        use ReplyForm::{Digits, Double, Flag, Float, Integer, Ok, Simple};
-        matches!(self.form, Ok | Simple | Integer | Flag | Double | Float | Digits)
-    }
-
     fn of(text: &'static str) -> Self {
         let (text, is_nullable) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
         let start = text.find(['<', '[', '(', '{']).map_or(text.len(), |at| at + 1);
@@ -435,11 +432,14 @@ mod tests {
         ] {
             assert_eq!(Returns::of(text).size(), size, "{text}");
         }
-        // What is computed at compile time and what is read say the same of every row.
+        // What is computed when the table is compiled and the forms say the same of every row.
+        use ReplyForm::{Digits, Double, Flag, Float, Integer, Ok, Simple};
+        let has_short_form =
+            |reply: ReplyType| matches!(reply.form, Ok | Simple | Integer | Flag | Double | Float | Digits);
         for row in crate::all().filter(|row| !row.is_container()) {
             let Some(returns) = row.usage().returns() else { continue };
-            let usual = returns.usual().is_short();
-            let cases = returns.cases().all(|(_, reply)| reply.is_short());
+            let usual = has_short_form(returns.usual());
+            let cases = returns.cases().all(|(_, reply)| has_short_form(reply));
             let expected = match (usual, cases) {
                 (true, true) => ReplySize::Short,
                 (true, false) => ReplySize::ShortUnless,

@@ -35,6 +35,7 @@ mod scatter;
 mod scripts;
 mod session;
 mod tracking;
+mod tracking_embedded;
 mod transactions;
 mod trouble;
 mod users;

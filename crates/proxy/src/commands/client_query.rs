@@ -203,7 +203,8 @@ impl ClientFilter {
                     Some(_) => return Err(b"ERR maxage should be greater than 0".to_vec()),
                     None => return Err(b"ERR maxage is not an integer or out of range".to_vec()),
                 },
-                b"FLAGS" => match text().filter(|flags| flags.chars().all(|flag| FLAGS.contains(flag))) {
+                // Every client has all of no flags.
+                b"FLAGS" => match text().filter(|all| !all.is_empty() && all.chars().all(|c| FLAGS.contains(c))) {
                     Some(flags) => filter.flags = Some(flags),
                     None => return Err([b"ERR Unknown flags found in the provided filter: ", value].concat()),
                 },

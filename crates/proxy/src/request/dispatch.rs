@@ -318,7 +318,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         if has_much || session.has_asked_much() {
-            return self.throttle(index, lane, args);
+            return self.throttle(index, lane, &args);
         }
         Flow::Next
     }
@@ -329,15 +329,18 @@ impl<E: Execute> Env<E> {
     }
 
     /// The client has asked for more than is being answered: it is not read for a while.
+    ///
+    /// By reference: what a loop over requests might pass here by value would be kept in registers for each of them.
     #[cold]
-    pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId, args: Args<'_>) -> Flow {
+    pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId, args: &Args<'_>) -> Flow {
         let soft = self.config.budgets.client_output_soft;
         let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.has_asked_much_by(args) {
+        if session.has_asked_much() {
+            // Whatever the size of this reply, or a client of short ones would come here with each request for ever.
             session.credit.review(&session.down, soft);
         }
-        if session.has_asked_much_by(args) {
+        if session.has_asked_much_by(*args) {
             session.pause.add(Pause::OUTSTANDING);
         } else if has_much {
             session.pause.add(Pause::LANE);

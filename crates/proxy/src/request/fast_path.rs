@@ -56,6 +56,6 @@ impl<E: Execute> Env<E> {
             lane.is_listed = true;
             lanes.listed.push(place);
         }
-        if has_much { Some(self.throttle(index, place, request.args)) } else { Some(Flow::Next) }
+        if has_much { Some(self.throttle(index, place, &request.args)) } else { Some(Flow::Next) }
     }
 }

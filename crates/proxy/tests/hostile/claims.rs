@@ -283,6 +283,21 @@ fn short_replies_are_not_expected_to_be_large() {
 }
 
 #[test]
+fn short_replies_open_the_window_as_others_do() {
+    let mut pair = Pair::new();
+    pair.bench.read_on(pair.slow, usize::MAX);
+    for _ in 0..3 {
+        pair.bench.send(pair.slow, &request(&["SET", "k", "v"]).repeat(100));
+        pair.bench.send(pair.shared, &b"+OK\r\n".repeat(100));
+    }
+    assert_eq!(pair.bench.heard(pair.slow).len(), 1_500);
+    pair.bench.heard(pair.shared);
+    // What is known of its replies is seen by the number of large ones that it may ask for at once.
+    pair.bench.send(pair.slow, &request(&["GET", "k"]).repeat(200));
+    assert_eq!(requests(&pair.bench.heard(pair.shared)).len(), 200);
+}
+
+#[test]
 fn short_replies_do_not_let_large_ones_pass() {
     let mut pair = Pair::new();
     let mixed = [request(&["GET", "k"]), request(&["SET", "k", "v"])].concat();

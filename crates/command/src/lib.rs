@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Owns: the rows (`src/table/`, a file per group), finding a row by name ([`lookup()`], [`resolve`]), finding the keys of a
-//! request ([`Keys`]), what its arguments and replies are ([`Usage`]), the texts of errors that clients match on ([`text`]), what `COMMAND` answers ([`introspect`]), and what a
+//! request ([`Keys`]), what its arguments and replies are ([`Usage`]), the texts of errors that clients match on ([`text`]), what `COMMAND` answers ([`introspect`]), lines as words ([`words`]), and what a
 //! local node is ([`Execute`]). Never runs a command, opens a socket or asks for the time.
 #![forbid(unsafe_code)]
 
@@ -46,6 +46,7 @@ mod table;
 pub mod text;
 mod timeout;
 mod usage;
+pub mod words;
 
 pub use categories::Categories;
 pub use cursor::parse_cursor;

@@ -6,6 +6,7 @@
 
 use respool_wire::Args;
 
+use crate::words::until_nul;
 use crate::{Command, Row, TransactionsCommand};
 
 /// A client that monitors, or follows as a replica, asks for data.
@@ -286,7 +287,7 @@ pub fn no_input_key(row: &Row, out: &mut Vec<u8>) {
 
 /// The part of a peer's bytes that an error repeats.
 fn echoed(bytes: &[u8], len_max: usize) -> &[u8] {
-    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let bytes = until_nul(bytes);
     bytes.get(..len_max).unwrap_or(bytes)
 }
 

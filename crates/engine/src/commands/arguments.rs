@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use respool_command::text;
+use respool_command::words::until_nul;
 use respool_wire::Args;
 
 use super::{Call, Fault, named};
@@ -73,7 +74,7 @@ impl Conditions {
                 () if call.is_word(index, "GT") => read.only_if_later = true,
                 () if call.is_word(index, "LT") => read.only_if_sooner = true,
                 () => {
-                    let text = [b"ERR Unsupported option ", c_string(call.arg(index))].concat();
+                    let text = [b"ERR Unsupported option ", until_nul(call.arg(index))].concat();
                     return Err(Fault::Written(text));
                 }
             }
@@ -97,11 +98,6 @@ impl Conditions {
         };
         !is_refused
     }
-}
-
-/// Bytes as C prints them: up to the first NUL.
-fn c_string(bytes: &[u8]) -> &[u8] {
-    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// Refuses a choice with more repetition than one reply may hold.

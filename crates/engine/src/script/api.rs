@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use mlua::{Function, Lua, LuaString, MultiValue, Result, Scope, Table, Value};
+use respool_command::words::until_nul;
 use sha1::{Digest, Sha1};
 
 use super::arguments::{Given, as_number, to_integer};
 use super::cache::{Hash, written};
-use super::convert::{Reading, number_argument, until_nul};
+use super::convert::{Reading, number_argument};
 use super::exchange::{Exchange, Order, Report};
 use super::library::Draft;
 use super::log::{self, ScriptLogLevel};

@@ -1,6 +1,7 @@
 //! Replies as Lua values, and Lua values as replies: Redis's conversion rules, both ways.
 
 use mlua::{Either, Lua, LuaString, Result, Table, Value};
+use respool_command::words::until_nul;
 use respool_wire::{DoubleText, Encoder, Protocol};
 
 use super::arguments::to_integer;
@@ -340,11 +341,6 @@ impl Writing<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// As much of a text as C reads of it.
-pub(super) fn until_nul(text: &[u8]) -> &[u8] {
-    text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 fn is_line_end(byte: u8) -> bool {

@@ -1,5 +1,6 @@
 //! `FUNCTION` and `FCALL`: the engine's libraries.
 
+use respool_command::words::until_nul;
 use respool_command::{ScriptingCommand, glob, text as texts};
 use respool_wire::{Args, Encoder};
 
@@ -89,7 +90,7 @@ fn load(scripts: &mut Scripts, args: Args<'_>) -> Result<Vec<u8>, Fault> {
     let mut replaces = false;
     for option in options.iter() {
         if !option.eq_ignore_ascii_case(b"REPLACE") {
-            return Err(Fault::Written([b"ERR Unknown option given: ", option].concat()));
+            return Err(Fault::Written([b"ERR Unknown option given: ", until_nul(option)].concat()));
         }
         replaces = true;
     }
@@ -155,9 +156,7 @@ fn list(libraries: &Libraries, args: Args<'_>, reply: &mut Encoder<'_>) -> Resul
         } else if pattern.is_none() && option.eq_ignore_ascii_case(b"LIBRARYNAME") {
             pattern = Some(options.next().ok_or(Fault::Text(text::NO_LIBRARY_NAME))?);
         } else {
-            // Redis writes it as a text of C.
-            let option = option.split(|byte| *byte == 0).next().unwrap_or_default();
-            return Err(Fault::Written([b"ERR Unknown argument ", option].concat()));
+            return Err(Fault::Written([b"ERR Unknown argument ", until_nul(option)].concat()));
         }
     }
     let is_meant = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches_in_any_case(pattern, name));

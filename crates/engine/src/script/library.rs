@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::shebang::{self, ScriptFlags};
+use respool_command::words::{self, until_nul};
+
+use super::shebang::ScriptFlags;
 
 const BAD_NAME: &str =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
@@ -106,8 +108,8 @@ pub(super) fn read(text: &[u8]) -> Result<(Vec<u8>, usize), Vec<u8>> {
         return Err("ERR Missing library metadata".into());
     }
     let invalid = || Vec::from("ERR Invalid library metadata");
-    let end = text.iter().position(|&byte| byte == b'\n').ok_or_else(invalid)?;
-    let words = shebang::words(&text[..end]).ok_or_else(invalid)?;
+    let end = until_nul(text).iter().position(|&byte| byte == b'\n').ok_or_else(invalid)?;
+    let words = words::split(&text[..end]).ok_or_else(invalid)?;
     let (engine, options) = words.split_first().ok_or_else(invalid)?;
     let mut name = None;
     for option in options {
@@ -117,7 +119,7 @@ pub(super) fn read(text: &[u8]) -> Result<(Vec<u8>, usize), Vec<u8>> {
                     return Err("ERR Invalid metadata value, name argument was given multiple times".into());
                 }
             }
-            _ => return Err([b"ERR Invalid metadata value given: ", &option[..]].concat()),
+            _ => return Err([b"ERR Invalid metadata value given: ", until_nul(option)].concat()),
         }
     }
     let name = name.ok_or("ERR Library name was not given")?;

@@ -1,5 +1,7 @@
 //! The first line of a script: `#!lua flags=no-writes,allow-oom`.
 
+use respool_command::words::{self, until_nul};
+
 /// What a script says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ScriptFlags {
@@ -31,61 +33,23 @@ pub(super) fn read(text: &[u8]) -> Result<(ScriptFlags, usize), Vec<u8>> {
         return Ok((flags, 0));
     }
     flags.is_declared = true;
-    let end = text.iter().position(|&byte| byte == b'\n').ok_or("ERR Invalid script shebang")?;
-    let words = words(&text[..end]).filter(|words| !words.is_empty()).ok_or("ERR Invalid engine in script shebang")?;
+    let end = until_nul(text).iter().position(|&byte| byte == b'\n').ok_or("ERR Invalid script shebang")?;
+    let words =
+        words::split(&text[..end]).filter(|words| !words.is_empty()).ok_or("ERR Invalid engine in script shebang")?;
     let (engine, options) = words.split_first().ok_or("ERR Invalid engine in script shebang")?;
-    if engine != b"#!lua" {
-        return Err([b"ERR Unexpected engine in script shebang: ", &engine[..]].concat());
+    if until_nul(engine) != b"#!lua" {
+        return Err([b"ERR Unexpected engine in script shebang: ", until_nul(engine)].concat());
     }
     for option in options {
         let Some(listed) = option.strip_prefix(b"flags=") else {
-            return Err([b"ERR Unknown lua shebang option: ", &option[..]].concat());
+            return Err([b"ERR Unknown lua shebang option: ", until_nul(option)].concat());
         };
         for flag in listed.split(|&byte| byte == b',').filter(|_| !listed.is_empty()) {
-            let unexpected = || [b"ERR Unexpected flag in script shebang: ", flag].concat();
+            let unexpected = || [b"ERR Unexpected flag in script shebang: ", until_nul(flag)].concat();
             flags.add(flag).ok_or_else(unexpected)?;
         }
     }
     Ok((flags, end))
-}
-
-/// Splits a line into words, some of them in quotation marks. `None`: one has no end.
-pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut words = Vec::new();
-    let mut rest = line.iter().copied().peekable();
-    loop {
-        while rest.next_if(u8::is_ascii_whitespace).is_some() {}
-        if rest.peek().is_none() {
-            return Some(words);
-        }
-        let mut word = Vec::new();
-        while let Some(byte) = rest.next_if(|byte| !byte.is_ascii_whitespace()) {
-            match byte {
-                b'"' | b'\'' => {
-                    loop {
-                        match rest.next()? {
-                            end if end == byte => break,
-                            b'\\' if byte == b'"' => word.push(match rest.next()? {
-                                b'n' => b'\n',
-                                b'r' => b'\r',
-                                b't' => b'\t',
-                                b'b' => 8,
-                                b'a' => 7,
-                                other => other,
-                            }),
-                            b'\\' if rest.next_if_eq(&b'\'').is_some() => word.push(b'\''),
-                            other => word.push(other),
-                        }
-                    }
-                    if rest.peek().is_some_and(|next| !next.is_ascii_whitespace()) {
-                        return None;
-                    }
-                }
-                other => word.push(other),
-            }
-        }
-        words.push(word);
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use corosensei::Yielder;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, Result, Scope, StdLib, Table, Value, VmState};
+use respool_command::words::until_nul;
 use respool_wire::{Encoder, Protocol};
 
 use super::api;
@@ -464,7 +465,7 @@ fn errors(lua: &Lua, host: &Table) -> Result<()> {
     host.raw_set("fail", lua.create_function(fail)?)?;
     let absent = |lua: &Lua, (_, name): (Value, Value)| -> Result<()> {
         let name = lua.coerce_string(name)?.map(|name| name.as_bytes().to_vec()).unwrap_or_default();
-        let name = convert::until_nul(&name);
+        let name = until_nul(&name);
         let text = [b"Script attempted to access nonexistent global variable '", name, b"'"].concat();
         Err(raise::fail(lua, text))
     };

@@ -102,6 +102,9 @@ fn functions_answer_as_in_redis() {
             "FUNCTION LIST WITHCODE WITHCODE",
             "FUNCTION KILL",
             "FUNCTION LOAD X y",
+            // Redis writes these as texts of C.
+            "FUNCTION LOAD X\0Y y",
+            "FUNCTION LIST X\0Y",
             "SCRIPT FLUSH",
             "FCALL f1 0",
             "FUNCTION DELETE nosuch",
@@ -118,6 +121,11 @@ fn functions_answer_as_in_redis() {
         ] {
             requests.push(words(&line.split(' ').collect::<Vec<_>>()));
         }
+        for line in ["name=l x\0y", "name=l \"x\\x00y\"", "\"flags=x\\x00y\"", "\0"] {
+            let text = format!("#!lua {line}\nreturn 1");
+            requests.extend([words(&["FUNCTION", "LOAD", &text]), words(&["EVAL", &text, "0"])]);
+        }
+        requests.push(words(&["EVAL", "#!\"lua\\x00\"\nreturn 1", "0"]));
         let mut differences = Vec::new();
         let mut compare = |request: &[Vec<u8>]| {
             let (expected, said) = (redis.command(request).expect("the server answers"), subject.command(request));

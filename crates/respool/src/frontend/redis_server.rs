@@ -9,9 +9,9 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use respool_command::glob;
+use respool_command::{glob, words};
 
-use crate::parameters::{Parameters, is_secret, words};
+use crate::parameters::{Parameters, is_secret};
 use crate::settings::raw::{RawUser, Statement, Text, UserKey};
 use crate::settings::{Origin, RawSettings, Setting};
 

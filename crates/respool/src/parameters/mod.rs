@@ -15,11 +15,10 @@ pub mod rewrite;
 pub mod row;
 pub mod table;
 mod value;
-pub mod words;
 
 use std::path::PathBuf;
 
-use respool_command::glob;
+use respool_command::{glob, words};
 
 use crate::settings::Process;
 use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROCESS, PROTECTED, Parameter, RESTART, SENSITIVE};

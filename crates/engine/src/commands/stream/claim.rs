@@ -1,6 +1,7 @@
 //! `XCLAIM` and `XAUTOCLAIM`: transfer pending entries from one consumer to another.
 
 use respool_command::text;
+use respool_command::words::until_nul;
 
 use super::super::{Answer, Call, Fault, check_reply};
 use super::groups::no_key_or_group;
@@ -9,7 +10,6 @@ use crate::keyspace::{Edited, Found};
 use crate::limits::CLAIMED_AT_ONCE;
 use crate::number::integer;
 use crate::values::Stream;
-use crate::values::stream::id::c_text;
 use crate::values::stream::{Group, Id, Log};
 
 const BAD_IDLE_MIN: &str = "ERR Invalid min-idle-time argument for XCLAIM";
@@ -117,7 +117,7 @@ impl<'c> Call<'c, '_> {
                 index += 1;
                 last_id = strict_id(self.arg(index), 0)?;
             } else {
-                let option = c_text(self.arg(index));
+                let option = until_nul(self.arg(index));
                 return Err(Fault::Written([b"ERR Unrecognized XCLAIM option '", option, b"'"].concat()));
             }
             index += 1;

@@ -1,12 +1,12 @@
 //! `XGROUP`, `XACK` and `XPENDING`: groups, their consumers and their pending entries.
 
 use respool_command::text;
+use respool_command::words::until_nul;
 
 use super::super::{Answer, Call, Fault};
 use super::{end_of, id_or_end, reply_id, start_of, strict_id};
 use crate::keyspace::{Edited, Expiry, Found, Kind, events};
 use crate::number::integer::IntegerText;
-use crate::values::stream::id::c_text;
 use crate::values::stream::{Group, Id, READ_UNKNOWN};
 use crate::values::{Held, Stream};
 
@@ -39,13 +39,14 @@ const HELP: &[&str] = &[
 /// The error for a key that has no such group.
 pub(super) fn no_group_of(key: &[u8], group: &[u8]) -> Fault {
     let parts: [&[u8]; 5] =
-        [b"NOGROUP No such consumer group '", c_text(group), b"' for key name '", c_text(key), b"'"];
+        [b"NOGROUP No such consumer group '", until_nul(group), b"' for key name '", until_nul(key), b"'"];
     Fault::Written(parts.concat())
 }
 
 /// The error for a key or a group that does not exist.
 pub(super) fn no_key_or_group(key: &[u8], group: &[u8]) -> Fault {
-    let parts: [&[u8]; 5] = [b"NOGROUP No such key '", c_text(key), b"' or consumer group '", c_text(group), b"'"];
+    let parts: [&[u8]; 5] =
+        [b"NOGROUP No such key '", until_nul(key), b"' or consumer group '", until_nul(group), b"'"];
     Fault::Written(parts.concat())
 }
 
@@ -134,7 +135,7 @@ pub(super) fn create(call: &mut Call<'_, '_>) -> Answer {
         return Err(wrong_arguments(call));
     }
     let (key, name) = (call.arg(2), call.arg(3));
-    let last_id = match c_text(call.arg(4)) {
+    let last_id = match until_nul(call.arg(4)) {
         b"$" => {
             let stream = found.and_then(|found| call.keyspace.view::<Stream>(found));
             stream.map_or(Id::MIN, |(stream, _)| stream.figures.last_id)
@@ -169,7 +170,7 @@ pub(super) fn set_id(call: &mut Call<'_, '_>) -> Answer {
     if !matches!(call.args.len(), 5 | 7) {
         return Err(wrong_arguments(call));
     }
-    let last_id = match c_text(call.arg(4)) {
+    let last_id = match until_nul(call.arg(4)) {
         b"$" => {
             let stream = found.and_then(|found| call.keyspace.view::<Stream>(found));
             stream.map_or(Id::MIN, |(stream, _)| stream.figures.last_id)

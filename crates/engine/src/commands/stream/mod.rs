@@ -6,6 +6,7 @@ mod groups;
 mod info;
 mod read;
 
+use respool_command::words::until_nul;
 use respool_command::{StreamCommand, text};
 use respool_wire::Encoder;
 
@@ -14,7 +15,7 @@ use crate::keyspace::{Edited, Expiry, Kind, events};
 use crate::limits::{
     STREAM_ENTRY_BYTES_MAX, STREAM_NODES_TRIMMED_AT_ONCE, STREAM_TRIMMED_AT_ONCE, STREAM_TRIMMED_AT_ONCE_MAX,
 };
-use crate::values::stream::id::{self, Said, Seq, c_text};
+use crate::values::stream::id::{self, Said, Seq};
 use crate::values::stream::{Entry, Id, NodeLimits, References, Trim, Trimming};
 use crate::values::{Held, Stream};
 
@@ -80,7 +81,7 @@ fn strict_id(text: &[u8], missing: u64) -> Result<Id, Fault> {
 
 /// As [`strict_id`], with `-` for the least id and `+` for the greatest.
 fn id_or_end(text: &[u8], missing: u64) -> Result<Id, Fault> {
-    match c_text(text) {
+    match until_nul(text) {
         b"-" => Ok(Id::MIN),
         b"+" => Ok(Id::MAX),
         _ => strict_id(text, missing),

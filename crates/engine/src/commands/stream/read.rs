@@ -1,6 +1,7 @@
 //! `XREAD` and `XREADGROUP`, which may block until entries are added.
 
 use respool_command::text;
+use respool_command::words::until_nul;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 use super::super::{Answer, Call, Fault, check_reply};
@@ -8,7 +9,6 @@ use super::{reply_entries, reply_entry, reply_id, strict_id};
 use crate::keyspace::Edited;
 use crate::limits::STREAM_AWAITED_ENTRIES;
 use crate::values::Stream;
-use crate::values::stream::id::c_text;
 use crate::values::stream::{Figures, Group, Id, Log};
 
 const UNBALANCED: &str = "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.";
@@ -114,9 +114,9 @@ impl<'c> Read<'c> {
 fn no_group(key: &[u8], group: &[u8]) -> Fault {
     let parts: [&[u8]; 5] = [
         b"NOGROUP No such key '",
-        c_text(key),
+        until_nul(key),
         b"' or consumer group '",
-        c_text(group),
+        until_nul(group),
         b"' in XREADGROUP with GROUP option",
     ];
     Fault::Written(parts.concat())
@@ -203,7 +203,7 @@ fn starting_points(call: &mut Call<'_, '_>, read: &Read<'_>) -> Result<Vec<Id>, 
         {
             return Err(no_group(key, group));
         }
-        ids.push(match c_text(text) {
+        ids.push(match until_nul(text) {
             b"$" if read.group.is_some() => return Err(LAST_IN_GROUP.into()),
             b"$" => stream.map_or(Id::MIN, |(stream, _)| stream.figures.last_id),
             // The last entry that is there, as in Valkey and in Redis since 7.4; of a group it is no ID at all.

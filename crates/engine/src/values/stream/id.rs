@@ -1,6 +1,7 @@
 //! The id of an entry: milliseconds and a number within them, ordered as one number of 128 bits.
 
 use crate::number::integer;
+use respool_command::words::until_nul;
 
 /// See the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
@@ -109,19 +110,13 @@ pub(crate) fn parse(text: &[u8]) -> Option<Said> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let text = c_text(text);
+    let text = until_nul(text);
     let Some(dash) = text.iter().position(|&byte| byte == b'-') else {
         return Some(Said { ms: unsigned(text)?, seq: None });
     };
     let (ms, seq) = (unsigned(&text[..dash])?, &text[dash + 1..]);
     let seq = if seq == b"*" { Seq::Any } else { Seq::Number(unsigned(seq)?) };
     Some(Said { ms, seq: Some(seq) })
-}
-
-/// The part of a text before its first NUL byte, where C ends it.
-pub(crate) fn c_text(text: &[u8]) -> &[u8] {
-    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-    &text[..end]
 }
 
 /// Parses an unsigned number as Redis does: strictly at first, and otherwise as `strtoull`, with leading spaces, a sign and

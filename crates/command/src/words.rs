@@ -1,4 +1,4 @@
-//! Lines of redis.conf as words, and words as redis.conf quotes them. Bytes are bytes: a password need not be text.
+//! Lines of redis.conf and first lines of scripts as words, and words as redis.conf quotes them. Bytes are bytes: a password need not be text.
 
 /// The words of a line: separated by blanks, quoted by `"` with escapes or by `'` without. `None`: a quote is not closed, or
 /// something other than a blank stands behind the closing one.
@@ -66,6 +66,12 @@ fn take_quoted(line: &[u8], mut at: usize, quote: u8, word: &mut Vec<u8>) -> Opt
             }
         }
     }
+}
+
+/// As much of a text as C reads of it: what stands before the first NUL.
+#[must_use]
+pub fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 /// What C's `isspace` knows.

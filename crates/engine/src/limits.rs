@@ -12,6 +12,17 @@ pub(crate) const REAPED_AT_ONCE: usize = 1024;
 /// A value of more records or nodes counts as one that is freed a part at a time, as in Redis.
 pub(crate) const LARGE_EFFORT: usize = 64;
 
+/// So many bytes of a forgotten value cost about as much as a record: the allocator gives them back by pages.
+const BYTES_LIKE_A_RECORD: usize = 16 * 1024;
+
+/// Bytes of a list that are freed a part at a time, however few its chunks are.
+pub(crate) const LARGE_BYTES: usize = LARGE_EFFORT * BYTES_LIKE_A_RECORD;
+
+/// As how many records so many bytes count that are freed.
+pub(crate) const fn records_like(bytes: usize) -> usize {
+    bytes / BYTES_LIKE_A_RECORD
+}
+
 /// Records of forgotten values that one tick frees: about a millisecond.
 pub(crate) const REAPED_PER_TICK: usize = 16 * 1024;
 

@@ -214,6 +214,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_large_by_its_bytes_alone_is_freed_in_parts() {
+        let mut script = Script::new();
+        let (large, now) = (vec![b'x'; 1 << 20], script.session.now);
+        for (fill, drop) in [
+            (&["RPUSH", "large"][..], "DEL large"),
+            (&["HSET", "large", "field"], "UNLINK large"),
+            (&["XADD", "large", "*", "field"], "SET large x"),
+            (&["SET", "large"], "FLUSHDB"),
+        ] {
+            let empty = script.engine.memory_bytes();
+            for number in 0..120 {
+                let mut words: Vec<Vec<u8>> = fill.iter().map(|word| word.as_bytes().to_vec()).collect();
+                match fill[0] {
+                    "HSET" | "SET" => words.last_mut().into_iter().for_each(|name| name.push(number)),
+                    _ => {}
+                }
+                words.push(large.clone());
+                script.send(&words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            }
+            let full = script.engine.memory_bytes();
+            script.say(drop);
+            let left = script.engine.memory_bytes();
+            assert!(left - empty > (full - empty) / 2, "{drop} frees all but {left} of {full} bytes at once");
+            let mut turns = 0;
+            while script.engine.tick(now) < Some(Millis(now.0 + 100)) {
+                turns += 1;
+                assert!(turns < 40, "the engine comes to rest");
+            }
+            script.say("DEL large");
+            let left = script.engine.memory_bytes();
+            assert!(left < empty + (full - empty) / 3, "{left} of {full} bytes are still held after {drop}");
+        }
+    }
+
+    #[test]
     fn a_flushed_database_is_freed_little_by_little() {
         let mut script = Script::new();
         for number in 0..2_000 {

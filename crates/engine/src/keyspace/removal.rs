@@ -33,13 +33,16 @@ impl Keyspace {
         let (mut freed, mut records) = (0, Vec::new());
         while freed < budget {
             let Some(part) = self.graves.take_part(budget - freed, &mut records) else { return false };
-            freed += part.count;
+            let before = self.heap.pool.used_bytes();
             for record in records.drain(..) {
                 if part.holds_keys {
                     self.bury_value(record);
                 }
                 self.heap.pool.free(record);
             }
+            let cost = limits::records_like(before - self.heap.pool.used_bytes());
+            self.graves.note_cost(cost);
+            freed += part.count + cost;
         }
         !self.graves.is_empty()
     }

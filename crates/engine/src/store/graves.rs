@@ -91,6 +91,11 @@ impl<R: Drain> Graves<R> {
         self.freed
     }
 
+    /// The records that were taken out have cost as much as so many more.
+    pub(crate) fn note_cost(&mut self, records: usize) {
+        self.freed += records as u64;
+    }
+
     /// Passes every record, and whether it is that of a key, to `see`, and returns [`Graves::memory_bytes`], counted anew.
     #[cfg(debug_assertions)]
     pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle, bool)) -> usize {

@@ -4,6 +4,7 @@
 
 use super::chunks::Chunks;
 use super::listpack::{Element, Listpack};
+use crate::limits::records_like;
 
 /// A chunk takes no further element past this many bytes; a longer element has a chunk of its own.
 const CHUNK_BYTES_MAX: usize = 8192;
@@ -46,11 +47,14 @@ impl QuickList {
         self.len
     }
 
-    /// Frees about `budget` chunks of a list that is asked for nothing any more; how many, and whether any are left.
+    /// Frees about `budget` chunks of a list that is asked for nothing any more, a large one counting as several; how many, and
+    /// whether any are left.
     pub(crate) fn drain(&mut self, budget: usize) -> (usize, bool) {
         let mut freed = 0;
-        while freed < budget && self.chunks.pop().is_some() {
-            freed += 1;
+        while freed < budget
+            && let Some(chunk) = self.chunks.pop()
+        {
+            freed += 1 + records_like(chunk.memory_bytes());
         }
         (freed, self.chunks.len() > 0)
     }

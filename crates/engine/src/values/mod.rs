@@ -7,7 +7,7 @@ pub(crate) mod sorted_set;
 pub(crate) mod stream;
 
 use crate::keyspace::Kind;
-use crate::limits::LARGE_EFFORT;
+use crate::limits::{LARGE_BYTES, LARGE_EFFORT};
 use crate::store::graves::Drain;
 use crate::store::heap::Heap;
 use crate::store::pool::{Handle, Pool};
@@ -98,7 +98,9 @@ impl Object {
             Self::SortedSet(sorted) => sorted.into_indexed().map(Remains::Sorted),
             Self::Stream(stream) => Some(Remains::Stream(stream)),
             // A list of a few chunks costs less to free than to remember.
-            Self::List(list) if list.chunks().len() > LARGE_EFFORT => Some(Remains::List(list)),
+            Self::List(list) if list.chunks().len() > LARGE_EFFORT || list.memory_bytes() > LARGE_BYTES => {
+                Some(Remains::List(list))
+            }
             _ => None,
         }
     }

@@ -16,7 +16,7 @@ use respool_wire::Args;
 
 use super::id::Id;
 use super::radix;
-use crate::limits::STREAM_NODE_BYTES_CEILING;
+use crate::limits::{STREAM_NODE_BYTES_CEILING, records_like};
 use crate::store::heap::EncodingLimits;
 use crate::store::listpack::{Appender, ELEMENT_BYTES, Element, Listpack};
 
@@ -387,14 +387,14 @@ impl Log {
         self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id)
     }
 
-    /// Frees up to `budget` listpacks; returns how many.
+    /// Frees about `budget` listpacks, a large one counting as several; returns how many.
     pub(super) fn drain(&mut self, budget: usize) -> usize {
         let mut freed = 0;
         while freed < budget
             && let Some((_, pack)) = self.nodes.pop_first()
         {
             self.bytes -= pack.memory_bytes();
-            freed += 1;
+            freed += 1 + records_like(pack.memory_bytes());
         }
         freed
     }

@@ -196,7 +196,7 @@ impl Stream {
     /// Frees about `budget` parts of a deleted stream; returns how many.
     pub(crate) fn drain(&mut self, budget: usize) -> usize {
         let freed = self.log.drain(budget);
-        freed + self.groups.drain(budget - freed)
+        freed + self.groups.drain(budget.saturating_sub(freed))
     }
 
     /// Whether all parts are freed.

@@ -82,9 +82,7 @@ impl Blocking {
         row: &'static Row,
         request: &Request<'_>,
     ) -> Flow {
-        if env.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         if !env.may_wait(index) {
             return Flow::Stop;
         }

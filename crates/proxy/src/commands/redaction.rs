@@ -2,8 +2,8 @@
 
 use crate::error_text;
 use crate::reply::progress::Progress;
-use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::{Asker, ClientHandle};
+use crate::reply::task::{InternalTask, TaskReply};
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_command::{is_open_setting, is_secret_setting};
 use respool_wire::elements;
@@ -35,13 +35,8 @@ impl InternalTask for RedactedConfigGet {
         Progress::Through
     }
 
-    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, lost.error);
-        Progress::Through
-    }
-
-    fn asker(&self) -> Option<ClientHandle> {
-        Some(self.asker.session)
+    fn asker(&self) -> Option<Asker> {
+        Some(self.asker)
     }
 }
 

@@ -80,9 +80,7 @@ impl<E: Execute> Env<E> {
         if self.engine.is_some() && database >= self.config.databases {
             return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
         }
-        if self.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         if self.engine.is_none() && !self.shared.databases.has(database) && !is_embedded(&self.config, database) {
             return self.ask_for_database(reads, index, database);
         }

@@ -1,8 +1,8 @@
 //! PING of a RESP2 subscriber, on its way to a node.
 
 use crate::reply::progress::Progress;
-use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::{Asker, ClientHandle};
+use crate::reply::task::{InternalTask, TaskReply};
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_wire::{Encoder, Protocol};
 
@@ -26,13 +26,8 @@ impl InternalTask for SubscriberPing {
         Progress::Through
     }
 
-    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, lost.error);
-        Progress::Through
-    }
-
-    fn asker(&self) -> Option<ClientHandle> {
-        Some(self.asker.session)
+    fn asker(&self) -> Option<Asker> {
+        Some(self.asker)
     }
 }
 

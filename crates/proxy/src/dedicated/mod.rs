@@ -36,7 +36,7 @@ use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::{DedicatedMark, DedicatedRole};
 use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
 use respool_connection::Action;
 use respool_wire::{Args, Request, encode_request, replies};
@@ -143,8 +143,7 @@ impl Dedicated {
         if row.is_admin(request.args) && env.refuses_to_steer(row) {
             return env.refuse(index, error_text::admin_refused(row.name).as_bytes());
         }
-        let in_transaction =
-            env.clients.sessions.at(index).and_then(|s| s.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
+        let in_transaction = env.clients.sessions.at(index).is_some_and(Session::is_amid_exec_reply);
         match row.command {
             Command::Server(S::Monitor) if in_transaction => env.refuse(index, texts::MONITOR_DENIED.as_bytes()),
             _ if in_transaction => env.refuse_unsupported(index, row, "not inside a transaction"),
@@ -374,9 +373,7 @@ impl Dedicated {
 
     /// MONITOR: every node shows what it is asked.
     fn monitor<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, args: Args<'_>) -> Flow {
-        if env.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         self.leave(env, index);
         let mut this = DedicatedClient::new(Kind::Monitor, env.now.mono_us);
         for node in env.config.node_ids() {
@@ -394,9 +391,7 @@ impl Dedicated {
 
     /// MONITOR of the engine in this process, which agrees at once.
     fn monitor_engine<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId) -> Flow {
-        if env.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let this = DedicatedClient::new(Kind::Monitor, env.now.mono_us);
         let flow = self.begin(env, index, this, |_| {});
@@ -460,9 +455,7 @@ impl Dedicated {
 
     /// SYNC and PSYNC: the client follows the node.
     fn follow<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        if env.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
         if session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) || session.flags.has(SessionFlags::TRACKING) {
             return env.refuse_unsupported(index, row, "its client is told of messages or changed keys");

@@ -7,8 +7,8 @@ use crate::nodes::moves::Moves;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
 use crate::reply::progress::Progress;
-use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::{Asker, ClientHandle};
+use crate::reply::task::{InternalTask, TaskReply};
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::workers::query::Step;
 use respool_command::{PubsubCommand, Row, text as texts};
@@ -141,13 +141,8 @@ impl InternalTask for Publishing {
         Progress::Through
     }
 
-    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, lost.error);
-        Progress::Through
-    }
-
-    fn asker(&self) -> Option<ClientHandle> {
-        Some(self.asker.session)
+    fn asker(&self) -> Option<Asker> {
+        Some(self.asker)
     }
 
     fn move_to(&mut self, moves: &Moves, _: bool) {

@@ -62,13 +62,18 @@ pub(crate) trait InternalTask {
     /// Takes a reply.
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress;
 
-    /// One reply will not come. The error takes its place, unless it makes a difference which of them it is.
+    /// One reply will not come. The client that waits is told so; without one the error takes its place, unless it makes a difference
+    /// which of them it is.
     fn handle_loss(&mut self, TaskLoss { step, error, .. }: TaskLoss<'_>, clients: &mut Clients) -> Progress {
-        self.handle_reply(TaskReply { step, kind: ReplyKind::Error, bytes: error }, clients)
+        let Some(asker) = self.asker() else {
+            return self.handle_reply(TaskReply { step, kind: ReplyKind::Error, bytes: error }, clients);
+        };
+        clients.fail(asker.session, asker.seq, error);
+        Progress::Through
     }
 
     /// The client that waits for what it answers, if it answers in the place of a node.
-    fn asker(&self) -> Option<ClientHandle> {
+    fn asker(&self) -> Option<Asker> {
         None
     }
 
@@ -204,7 +209,7 @@ impl<T: AnyTask> Tasks<T> {
 
     /// The client that waits for what a task answers, if it answers in the place of a node.
     pub(crate) fn asker(&self, of: Handle) -> Option<ClientHandle> {
-        self.running.get(of)?.task().asker()
+        Some(self.running.get(of)?.task().asker()?.session)
     }
 
     /// The bound of a reply that is for no client in particular.

@@ -3,8 +3,8 @@
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::reply::progress::Progress;
-use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::{Asker, ClientHandle};
+use crate::reply::task::{InternalTask, TaskReply};
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_command::{Command, Row, ScriptingCommand};
 use respool_wire::{Args, ArgsBuf, request_bulk, request_head};
@@ -59,13 +59,8 @@ impl InternalTask for EvalshaRetry {
         Progress::Through
     }
 
-    fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
-        clients.fail(self.asker.session, self.asker.seq, lost.error);
-        Progress::Through
-    }
-
-    fn asker(&self) -> Option<ClientHandle> {
-        Some(self.asker.session)
+    fn asker(&self) -> Option<Asker> {
+        Some(self.asker)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::{Asker, ClientHandle};
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::transaction::queue::QueuedCommands;
 use respool_command::text as texts;
@@ -193,8 +193,8 @@ impl InternalTask for Exec {
         self.fail(lost.loss, lost.error, clients)
     }
 
-    fn asker(&self) -> Option<ClientHandle> {
-        Some(self.asker.session)
+    fn asker(&self) -> Option<Asker> {
+        Some(self.asker)
     }
 
     /// The class in which it runs if its client has disconnected.

@@ -136,9 +136,7 @@ impl<E: Execute> Env<E> {
     /// WATCH: the keys of each node are watched on a private connection to it, and the client is read on once all nodes
     /// have said so. What it reads afterwards, on whatever connection, is read after the watching began.
     fn watch_at_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        if self.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         let keys = match self.watched_keys(index, row, request.args) {
             Ok(keys) => keys,
             Err(error) => {
@@ -466,9 +464,7 @@ impl<E: Execute> Env<E> {
 
     /// Refuses a WATCH with an error, without sending it. Keys watched before stay watched.
     pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &[u8]) -> Flow {
-        if self.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
         let is_wanted = self.clients.passes_reply(index);
         if let Some(session) = self.clients.sessions.at_mut(index) {

@@ -6,7 +6,7 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::ClientHandle;
+use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::transaction::exec_request::{Exec, is_abort, is_error};
 use crate::transaction::multi::Multi;
@@ -87,9 +87,9 @@ impl InternalTask for Trial {
     }
 
     /// The client whose block waits for it, if one does.
-    fn asker(&self) -> Option<ClientHandle> {
+    fn asker(&self) -> Option<Asker> {
         match &self.then {
-            Then::Send(exec) => Some(exec.asker.session),
+            Then::Send(exec) => Some(exec.asker),
             Then::Nothing => None,
         }
     }

@@ -57,9 +57,7 @@ impl<E: Execute> Worker<E> {
         if let Some(flow) = self.subscriptions.hear_out(&mut self.env, index) {
             return flow;
         }
-        if self.env.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = self.env.clients.settle_before(index) else { return Flow::Again };
         self.env.leave_transaction(index);
         self.dedicated.leave(&mut self.env, index);
         self.subscriptions.reset_subscriptions(&mut self.env, index);

@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId, ClientNumber};
-use crate::session::{Flow, SessionFlags};
+use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{
     Asked, Command, EventClasses, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted,
 };
@@ -39,9 +39,7 @@ impl Blocking {
         row: &'static Row,
         request: &Request<'_>,
     ) -> Flow {
-        if env.clients.settle_before(index).is_none() {
-            return Flow::Again;
-        }
+        let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         let mut reply = Vec::new();
         let outcome = self.run_engine(env, changes, index, row, request.args, &mut reply);
         let Some(Outcome::Parked(wait)) = outcome else {
@@ -111,7 +109,7 @@ impl Blocking {
     ) -> Option<Outcome> {
         let by = env.clients.sessions.handle(index);
         let session = env.clients.sessions.at(index)?;
-        let is_in_transaction = session.pins.as_ref().is_some_and(|p| p.exec_reply.is_some());
+        let is_in_transaction = session.is_amid_exec_reply();
         let view = SessionView { is_in_transaction, ..env.view(session.database, session.id) };
         self.run_engine_as(env, changes, EngineCall { view, by, row, args }, reply)
     }
@@ -164,7 +162,7 @@ impl Blocking {
             return;
         }
         let session = env.clients.sessions.at(index);
-        if session.and_then(|s| s.pins.as_ref()).is_some_and(|p| p.exec_reply.is_some()) {
+        if session.is_some_and(Session::is_amid_exec_reply) {
             return;
         }
         // Those who wait hear of the change before they are served; who has made it, behind its reply.

@@ -7,6 +7,7 @@
 use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::pubsub::Subscriptions;
+use crate::session::Session;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::tracking::state::{Changed, Readers};
@@ -61,12 +62,9 @@ impl Subscriptions {
 
     #[cold]
     fn tell_collected(&mut self, env: &mut Env<impl Execute>) {
-        let is_in_transaction = |by: ClientHandle, clients: &mut Clients| {
-            let session = clients.sessions.get_mut(by);
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some())
-        };
         let Env { clients, .. } = env;
-        if self.changed.iter().any(|changed| changed.by.is_some_and(|by| is_in_transaction(by, clients))) {
+        let mut sessions = self.changed.iter().filter_map(|changed| clients.sessions.get(changed.by?));
+        if sessions.any(Session::is_amid_exec_reply) {
             return;
         }
         let is_broadcast = self.tracked.has_prefixes();
@@ -104,11 +102,13 @@ impl EngineChanges for Subscriptions {
             Change::Event { database, key, event } => events.push((database, Box::from(key), event)),
         });
         self.publish_events(env, &events);
-        let session = by.and_then(|by| env.clients.sessions.get_mut(by));
-        let is_in_transaction =
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
+        let session = by.and_then(|by| env.clients.sessions.get(by));
+        let is_in_transaction = session.is_some_and(Session::is_amid_exec_reply);
+        // What it changes it may have read before, which is known once it has ended.
+        let tracking = session.and_then(|session| session.subscriber.as_deref()?.tracking.as_deref());
+        let runs_script = tracking.is_some_and(|tracking| tracking.script_keys.is_some());
         let mut note = |by, keys: Option<Vec<Box<[u8]>>>| {
-            let is_told_later = keys.as_deref().filter(|_| is_in_transaction);
+            let is_told_later = keys.as_deref().filter(|_| is_in_transaction && !runs_script);
             let readers = is_told_later.map(|keys| self.take_readers(by, keys, &mut env.clients));
             self.changed.push(Changed { by, keys, readers });
         };
@@ -154,15 +154,16 @@ impl EngineChanges for Subscriptions {
             self.tracked.doubtful.push(handle);
             return;
         };
-        if read.is_empty() {
-            return;
-        }
         // Under routes a client knows keys by other names than the engine: those that it has said.
-        let keys = if self.is_routed { named } else { read };
-        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
-        let keys_max = env.shared.tracked_keys_max(&env.config);
-        self.evict(keys_max, keys.len(), &mut env.clients);
-        self.tracked.show(&env.counters);
+        let keys = if self.is_routed && !read.is_empty() { named } else { read };
+        self.remember_all(env, index, handle, &keys);
+        let mut changed = std::mem::take(&mut self.changed);
+        for Changed { by, keys, readers } in &mut changed {
+            if let (Some(keys), None) = (keys, &readers) {
+                *readers = Some(self.take_readers(*by, keys, &mut env.clients));
+            }
+        }
+        self.changed = changed;
     }
 
     fn pubsub_for_script(

@@ -288,13 +288,10 @@ impl Subscriptions {
             }
             return;
         }
-        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
+        self.remember_all(env, index, handle, &keys);
         if !is_told {
             self.tracked.doubtful.push(handle);
         }
-        let keys_max = env.shared.tracked_keys_max(&env.config);
-        self.evict(keys_max, keys.len(), &mut env.clients);
-        self.tracked.show(&env.counters);
     }
 
     /// A command of a transaction is about to be run by the engine of this process. The keys that it reads are remembered now, so that

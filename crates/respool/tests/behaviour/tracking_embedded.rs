@@ -147,6 +147,19 @@ const EMBEDDED: &[&[(&str, usize)]] = &[
         ("EXEC", 1),
         ("!MSET w 8 v 8", 1),
     ],
+    // A script of a transaction changes what was read before, and what it has read itself.
+    &[
+        ("CLIENT TRACKING ON", 1),
+        ("GET {u}1", 1),
+        ("MULTI", 1),
+        ("EVAL redis.call(ARGV[1],KEYS[1],1) 1 {u}1 SET", 1),
+        ("EVAL redis.call(ARGV[1],KEYS[1])redis.call(ARGV[2],KEYS[1],1) 1 {u}2 GET SET", 1),
+        ("GET {u}1", 1),
+        ("EXEC", 3),
+        ("!SET {u}2 2", 0),
+        ("!SET {u}1 2", 1),
+        ("PING", 1),
+    ],
     // Each prefix has one push for all that a transaction changes.
     &[
         ("CLIENT TRACKING ON BCAST PREFIX {t}a PREFIX {t}b", 1),

@@ -398,8 +398,15 @@ mod tests {
         let [client, other] = [env.test_client(), env.test_client()];
         assert!(matches!(ask(&mut env, other, "CLIENT SETNAME other"), ClientStep::Done(Flow::Next)));
         env.take_output(other);
+        env.test_session(client).details.peer.address = "/tmp/socket:0".to_owned();
+        env.test_session(other).details.peer.address = "[::1]:6379".to_owned();
         for (said, expected) in [
             ("CLIENT LIST", Ok(2)),
+            ("CLIENT LIST NAME ", Ok(0)),
+            ("CLIENT LIST IP ::1", Ok(1)),
+            ("CLIENT LIST IP [::1]", Ok(0)),
+            ("CLIENT LIST IP ", Ok(0)),
+            ("CLIENT LIST IP /tmp/socket", Ok(0)),
             ("CLIENT LIST ID 1 2 3 NAME other", Ok(1)),
             ("CLIENT LIST NAME other FLAGS N", Ok(1)),
             ("CLIENT LIST FLAGS NT", Ok(0)),

@@ -229,13 +229,19 @@ impl ClientFilter {
             && self.ids.as_ref().is_none_or(|ids| ids.has(session.id))
             && self.address.as_ref().is_none_or(|a| *a == peer.address)
             && self.local_address.as_ref().is_none_or(|a| *a == peer.local_address)
-            && self.ip.as_ref().is_none_or(|ip| peer.address.rsplit_once(':').is_some_and(|(host, _)| host == ip))
+            && self.ip.as_ref().is_none_or(|ip| is_at(&peer.address, ip))
             && self
                 .connected_by_us
                 .is_none_or(|by_us| i64::try_from(details.connected_us).is_ok_and(|at_us| at_us <= by_us))
-            && self.name.as_ref().is_none_or(|name| *name == details.name.as_bytes())
+            // An empty name is none.
+            && self.name.as_ref().is_none_or(|name| !name.is_empty() && *name == details.name.as_bytes())
             && self.user.as_ref().is_none_or(|user| session.user_name() == user)
     }
+}
+
+/// Whether an address has this IP. Those of IPv6 stand in brackets, and a path has no port.
+fn is_at(address: &str, ip: &str) -> bool {
+    address.rsplit_once(':').is_some_and(|(host, port)| port != "0" && host.trim_matches(['[', ']']) == ip)
 }
 
 impl ClientQuery {

@@ -20,7 +20,7 @@ use crate::env::Env;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::scripts::late_script::LateScript;
 use crate::session::id::{ClientHandle, ClientId};
-use crate::session::{Flow, SessionFlags};
+use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Group, Outcome, Row, ServerCommand, SessionView};
 use respool_wire::{Args, Encoder, Protocol, Request};
 
@@ -88,7 +88,7 @@ impl Blocking {
         let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);
-        let is_in_transaction = session.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some());
+        let is_in_transaction = session.is_amid_exec_reply();
         let view = SessionView { is_in_transaction, ..env.view(database, id) };
         // Without a user it has no rights, and does not run.
         let Some(user) = env.clients.user_in_force(&env.users, index) else { return Flow::Stop };
@@ -107,9 +107,8 @@ impl Blocking {
             let is_wanted = env.clients.passes_reply(index);
             let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
             let args = request.args.iter().collect();
-            let late = LateScript { asker, is_wanted, id, row, database, args, us: 0 };
-            env.shared.late_scripts.begin(late.busy());
-            env.slices.script = Some(late);
+            let mark = env.shared.late_scripts.begin(row);
+            env.slices.script = Some(LateScript { asker, is_wanted, id, row, database, args, us: 0, mark });
             return Flow::Pause;
         }
         env.note_script_calls(&reply);
@@ -131,8 +130,7 @@ impl Blocking {
         let session = env.clients.sessions.get(client);
         let by = session.map(|_| client);
         let protocol = session.map_or(Protocol::Resp2, |session| session.protocol);
-        let is_in_transaction =
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| pins.exec_reply.is_some());
+        let is_in_transaction = session.is_some_and(Session::is_amid_exec_reply);
         let view = SessionView { has_waited: true, is_in_transaction, ..env.view(late.database, late.id) };
         let begun_us = env.times_from();
         let mut reply = Vec::new();
@@ -148,7 +146,6 @@ impl Blocking {
             return None;
         }
         let late = env.slices.script.take()?;
-        env.shared.late_scripts.end(late.busy());
         env.note_script_calls(&reply);
         env.command_log.calls.end(row, &reply, begun_us.map(|_| late.us + us));
         if env.clients.sessions.get(client).is_none() {

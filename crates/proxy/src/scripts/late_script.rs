@@ -1,7 +1,8 @@
 //! A script of the engine in this process that has become late.
 
+use crate::engines::late::LateMark;
 use crate::session::id::{Asker, ClientHandle, ClientNumber};
-use respool_command::{Command, Row, ScriptingCommand, text as texts};
+use respool_command::Row;
 use respool_wire::ArgsBuf;
 
 /// A script that has become late.
@@ -19,6 +20,8 @@ pub(crate) struct LateScript {
     pub(crate) args: ArgsBuf,
     /// What it has taken so far.
     pub(crate) us: u64,
+    /// While this is there, no worker changes all engines.
+    pub(crate) mark: LateMark,
 }
 
 impl LateScript {
@@ -29,17 +32,14 @@ impl LateScript {
 
     /// The reply to others.
     pub(crate) fn busy(&self) -> &'static str {
-        match self.row.command {
-            Command::Scripting(ScriptingCommand::Fcall | ScriptingCommand::FcallRo) => texts::BUSY_FUNCTION,
-            _ => texts::BUSY_SCRIPT,
-        }
+        self.mark.busy
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::env_with_engine;
+    use respool_command::text as texts;
 
     #[test]
     fn others_are_told_whether_a_script_or_a_function_runs() {

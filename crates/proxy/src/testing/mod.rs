@@ -137,8 +137,8 @@ impl Env<EchoEngine> {
     pub(crate) fn test_late_script(&mut self, client: ClientId, said: &str) -> LateScript {
         let (asker, id) = (self.test_asker(client), self.test_session(client).id);
         request(said, |row, args| {
-            let args = args.iter().collect();
-            LateScript { asker, is_wanted: true, id, row, database: 0, args, us: 0 }
+            let (args, mark) = (args.iter().collect(), self.shared.late_scripts.begin(row));
+            LateScript { asker, is_wanted: true, id, row, database: 0, args, us: 0, mark }
         })
     }
 

@@ -44,11 +44,6 @@ impl<E: Execute> Env<E> {
     /// A request about the logs. `None`: it is about something else, or nothing is timed here.
     pub(crate) fn own_logs(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let Command::Server(command) = row.command else { return None };
-        if command == ServerCommand::ConfigResetstat {
-            // The engine has figures of its own, and answers.
-            self.command_log.reset_counts();
-            return None;
-        }
         self.times_from()?;
         let now_s = self.now.unix_us / 1_000_000;
         Some(match self.command_log.handle_request(command, args, now_s, &self.config.seeing)? {
@@ -63,7 +58,7 @@ impl<E: Execute> Env<E> {
 
 impl CommandLog {
     /// `CONFIG RESETSTAT`.
-    fn reset_counts(&mut self) {
+    pub(crate) fn reset_counts(&mut self) {
         self.latencies.forget_commands();
         self.calls.reset();
     }

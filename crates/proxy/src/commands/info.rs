@@ -166,15 +166,16 @@ impl<'e> ProxyInfo<'e> {
         let _ = write!(
             out,
             "total_connections_received:{}\r\ntotal_commands_processed:{}\r\ntotal_net_input_bytes:{}\r\n\
-             total_net_output_bytes:{}\r\nrejected_connections:{}\r\ntotal_reads_processed:{}\r\n\
+             total_net_output_bytes:{}\r\nrejected_connections:{}\r\nevicted_clients:{}\r\ntotal_reads_processed:{}\r\n\
              total_writes_processed:{}\r\npubsub_channels:{}\r\npubsub_patterns:{}\r\npubsubshard_channels:{}\r\n",
-            shared.sum(|c| c.clients_accepted.value()),
-            shared.sum(|c| c.requests.value()),
-            shared.sum(|c| c.client_bytes_in.value()),
-            shared.sum(|c| c.client_bytes_out.value()),
-            shared.sum(|c| c.clients_refused.value()),
-            shared.sum(|c| c.client_reads.value()),
-            shared.sum(|c| c.client_writes.value()),
+            shared.statistic(|c| c.clients_accepted.value()),
+            shared.statistic(|c| c.requests.value()),
+            shared.statistic(|c| c.client_bytes_in.value()),
+            shared.statistic(|c| c.client_bytes_out.value()),
+            shared.statistic(|c| c.clients_refused.value()),
+            shared.statistic(|c| c.clients_cut_off_for_memory.value()),
+            shared.statistic(|c| c.client_reads.value()),
+            shared.statistic(|c| c.client_writes.value()),
             shared.sum(|c| c.pubsub_channels.value()),
             shared.sum(|c| c.pubsub_patterns.value()),
             shared.sum(|c| c.pubsub_shard_channels.value()),

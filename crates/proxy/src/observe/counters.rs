@@ -1,5 +1,6 @@
 //! What the proxy counts. Every worker has counters of its own, written by it alone and summed by readers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
@@ -14,6 +15,11 @@ macro_rules! counters {
             /// Every counter: name, help text, whether it only ever grows, value.
             pub fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, Kind, u64)> {
                 [$((stringify!($name), concat!($($doc),+).trim_ascii(), Kind::$kind, self.$name.value()),)*].into_iter()
+            }
+
+            /// Takes over the sum of what several workers have counted. Theirs go on.
+            pub(crate) fn set_to_sum(&self, of: &[Arc<Counters>]) {
+                $(self.$name.set(of.iter().map(|counters| counters.$name.value()).sum());)*
             }
         }
     };

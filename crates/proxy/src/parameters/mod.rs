@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
+use crate::observe::rates::Rates;
 use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_access::file;
@@ -55,6 +56,11 @@ impl<E: Execute> Env<E> {
         }
         if let Some(step) = self.own_config(index, row, request.args) {
             return AdminStep::Parameters(step);
+        }
+        if row.command == Command::Server(ServerCommand::ConfigResetstat) && self.is_server() {
+            self.shared.reset_statistics();
+            self.command_log.reset_counts();
+            self.rates = Rates::default();
         }
         if self.is_own_debug(row) {
             return self.own_debug(index, row, request);

@@ -157,12 +157,11 @@ impl ServerInfo<'_> {
         let _ = write!(
             out,
             "instantaneous_ops_per_sec:{}\r\ninstantaneous_input_kbps:{:.2}\r\ninstantaneous_output_kbps:{:.2}\r\n\
-             total_error_replies:{}\r\nevicted_clients:{}\r\n",
+             total_error_replies:{}\r\n",
             rates.requests,
             rates.bytes_in as f64 / 1024.0,
             rates.bytes_out as f64 / 1024.0,
             self.command_log.calls.errors_total(),
-            self.shared.sum(|counters| counters.clients_cut_off_for_memory.value()),
         );
         out.push_str(STATS);
     }

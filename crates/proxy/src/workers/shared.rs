@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Shared {
     /// One set per worker.
     pub counters: Vec<Arc<Counters>>,
+    /// What all of them had counted when a client began the statistics anew (`CONFIG RESETSTAT`).
+    counted_before: Counters,
     /// When the process started, in microseconds of the monotonic clock.
     pub started_us: u64,
     /// Text for `INFO`: what the process is and runs on.
@@ -116,6 +118,7 @@ impl Shared {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
         Self {
             counters,
+            counted_before: Counters::default(),
             started_us,
             about,
             figures: (0..workers).map(|_| WorkerNodeStats::default()).collect(),
@@ -211,6 +214,16 @@ impl Shared {
     /// The sum of one counter over all workers.
     pub fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
         self.counters.iter().map(|c| pick(c)).sum()
+    }
+
+    /// The sum of a counter that only grows, since a client has begun the statistics anew.
+    pub(crate) fn statistic(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
+        self.sum(&pick).saturating_sub(pick(&self.counted_before))
+    }
+
+    /// The statistics begin anew; those of engines are theirs. Counters go on: metrics are read as sums that only grow.
+    pub(crate) fn reset_statistics(&self) {
+        self.counted_before.set_to_sum(&self.counters);
     }
 }
 

@@ -100,6 +100,66 @@ fn commands_and_errors_are_counted_as_by_redis() -> io::Result<()> {
     Ok(())
 }
 
+/// Statistics that `CONFIG RESETSTAT` begins anew.
+const STATISTICS: &[&str] = &[
+    "total_connections_received",
+    "total_commands_processed",
+    "total_net_input_bytes",
+    "total_net_output_bytes",
+    "rejected_connections",
+    "total_reads_processed",
+    "total_writes_processed",
+    "expired_keys",
+    "keyspace_hits",
+    "keyspace_misses",
+    "total_error_replies",
+];
+
+/// Asks for what each of them counts, and shows them; with a client that has come for that, whose end would be counted as well.
+fn spend(client: &mut Client, address: &Address) -> io::Result<(BTreeMap<String, String>, Client)> {
+    for request in ["SET a 1", "GET a", "GET none", "LPUSH a x", "SET e v PX 1", "BLPOP nothing 0.05", "GET e"] {
+        client.ask(request)?;
+    }
+    let mut other = Client::connect(address)?;
+    assert_eq!(other.ask("PING")?, "+PONG\r\n");
+    assert_eq!(client.ask("CONFIG SET maxclients 1")?, "+OK\r\n");
+    assert!(Client::connect(address)?.reply()?.starts_with(b"-ERR max number of clients"));
+    assert_eq!(client.ask("CONFIG SET maxclients 100")?, "+OK\r\n");
+    let mut shown = lines(client, "stats", "")?;
+    shown.retain(|name, _| STATISTICS.contains(&name.as_str()));
+    Ok((shown, other))
+}
+
+#[test]
+fn statistics_begin_anew_where_those_of_redis_do() -> io::Result<()> {
+    let server = redis_servers(1)?.remove(0);
+    let play = |address: &Address, reset: &[&str]| -> io::Result<_> {
+        let mut client = Client::connect(address)?;
+        let (before, _first) = spend(&mut client, address)?;
+        reset.iter().try_for_each(|request| client.ask(request).map(drop))?;
+        assert!(lines(&mut client, "errorstats", "errorstat_")?.is_empty());
+        assert!(lines(&mut client, "commandstats", "cmdstat_get")?.is_empty());
+        reset.iter().try_for_each(|request| client.ask(request).map(drop))?;
+        Ok((before, spend(&mut client, address)?.0))
+    };
+    for (engines, resets) in [
+        ("1", &[&["CONFIG RESETSTAT"][..], &["MULTI", "CONFIG RESETSTAT", "EXEC"]][..]),
+        ("4", &[&["CONFIG RESETSTAT"]]),
+    ] {
+        for reset in resets {
+            let own = proxy(&[], &["--engine-threads", engines])?;
+            let ((_, mut wanted), (before, mut shown)) = (play(&server.tcp(), reset)?, play(&own.tcp(), reset)?);
+            if reset.len() > 1 {
+                // Redis counts EXEC behind what it runs, and that as well.
+                [&mut wanted, &mut shown].into_iter().for_each(|all| all.retain(|name, _| !name.contains("commands")));
+            }
+            assert!(before.values().all(|value| value != "0"), "{engines}: {before:?}");
+            assert_eq!(shown, wanted, "{engines}: {reset:?}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn quick_commands_are_counted_each_and_timed_now_and_then() -> io::Result<()> {
     let own = proxy(&[], &[])?;

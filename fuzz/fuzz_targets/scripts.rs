@@ -5,6 +5,8 @@
 //! words of Lua's.
 #![no_main]
 
+mod dump;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -102,17 +104,6 @@ fn bulk(reply: &[u8]) -> &[u8] {
     &reply[head + 1..reply.len() - 2]
 }
 
-/// A dump with its version and checksum: CRC-64 as Redis computes it, bit by bit.
-fn sealed(content: &[u8]) -> Vec<u8> {
-    const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
-    let mut dump = content.to_vec();
-    dump.extend_from_slice(&10_u16.to_le_bytes());
-    let step = |sum: u64, _| if sum & 1 == 1 { sum >> 1 ^ POLYNOMIAL } else { sum >> 1 };
-    let sum = dump.iter().fold(0, |sum, &byte| (0..8).fold(sum ^ u64::from(byte), step));
-    dump.extend_from_slice(&sum.to_le_bytes());
-    dump
-}
-
 fuzz_target!(|input: &[u8]| {
     let Some((&mode, rest)) = input.split_first() else { return };
     let protocol = if mode & 0x80 == 0 { Protocol::Resp2 } else { Protocol::Resp3 };
@@ -126,7 +117,7 @@ fuzz_target!(|input: &[u8]| {
         1 => subject.say(&[b"EVAL_RO", rest, b"1", b"k", b"v"]),
         2 => subject.say(&[b"FUNCTION", b"LOAD", rest]),
         3 => subject.say(&[b"FUNCTION", b"RESTORE", rest]),
-        4 => subject.say(&[b"FUNCTION", b"RESTORE", &sealed(rest), b"REPLACE"]),
+        4 => subject.say(&[b"FUNCTION", b"RESTORE", &dump::sealed(rest, 10), b"REPLACE"]),
         5 => subject.say(&[b"FUNCTION", b"LOAD", format!("#!lua name=l\n{}", chosen(rest)).as_bytes()]),
         _ => subject.say(&[b"EVAL", chosen(rest).as_bytes(), b"1", b"k", b"v"]),
     };

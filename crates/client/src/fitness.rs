@@ -1,7 +1,7 @@
 //! What may be sent on a connection that others use, and what may be sent twice.
 
 use crate::Command;
-use respool_command::{Command as TableCommand, GenericCommand, Lane, Row, lookup, timeout_us};
+use respool_command::{Command as TableCommand, GenericCommand, Lane, Row, ServerCommand, lookup, timeout_us};
 #[cfg(feature = "cache")]
 use respool_command::{Flags, KeyAccess, KeyPosition, KeyPositions};
 use respool_wire::{Args, ArgsBuf, Head, Request, RequestDecoder, RequestLimits, Step, Strictness};
@@ -73,6 +73,15 @@ fn fitness_of(row: &'static Row, command: &Command) -> Fitness {
 /// Whether a request is about what its connection has written, so that it says nothing on another.
 fn counts_own_writes(row: &Row) -> bool {
     row.command == TableCommand::Generic(GenericCommand::Wait)
+}
+
+/// Whether a request deletes the keys of each server that it is sent to.
+pub(crate) fn deletes_all(command: &Command) -> bool {
+    let of_server = lookup(command.name()).and_then(|row| match row.command {
+        TableCommand::Server(of_server) => Some(of_server),
+        _ => None,
+    });
+    matches!(of_server, Some(ServerCommand::Flushall | ServerCommand::Flushdb))
 }
 
 /// How long a request may wait on the server: `None` if it never does, `Some(None)` if without end.

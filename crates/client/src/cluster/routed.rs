@@ -1,12 +1,16 @@
 //! What a caller has asked a cluster for: one request, several, or a transaction, in units that are each at one node.
 //!
 //! Units of one call go their ways at the same time. A call is over when all of them are.
+//!
+//! What deletes the keys of all shards asks each of them twice. A key goes from one that has not deleted its keys yet to one that has, in the
+//! middle of a slot that no table says is on its way: the second round, which begins when the first is over, finds it where it has gone.
 
 use super::plan::{Parts, Plan, plan};
 use super::reads::Reads;
 use super::unit::{How, Rest, Seen, Target, Together, Unit};
 use super::{Cluster, Table};
 use crate::core::{Ended, standing};
+use crate::fitness::deletes_all;
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
 use bytes::Bytes;
 use respool_route::Gather;
@@ -35,6 +39,8 @@ pub(crate) struct Routed {
     kind: Kind,
     until_us: Option<u64>,
     state: State,
+    /// What the shards are asked once more when they all have done it.
+    again: Option<Command>,
 }
 
 enum State {
@@ -62,13 +68,13 @@ impl Routed {
         let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
         let until_us = limit.map(|limit| cluster.now_us().saturating_add(micros(limit)));
         let state = State::New(commands.to_vec(), None);
-        Self { cluster: Arc::clone(cluster), kind, until_us, state }
+        Self { cluster: Arc::clone(cluster), kind, until_us, state, again: None }
     }
 
     /// A call of one request, which goes on from what its unit has come to.
     pub(super) fn resumed(cluster: &Arc<Cluster>, until_us: Option<u64>, unit: Unit) -> Self {
         let state = State::Under(vec![unit], Join::Only);
-        Self { cluster: Arc::clone(cluster), kind: Kind::Each, until_us, state }
+        Self { cluster: Arc::clone(cluster), kind: Kind::Each, until_us, state, again: None }
     }
 
     fn unit(&self, commands: Vec<Command>, targets: Vec<Target>, together: Together) -> Unit {
@@ -169,6 +175,7 @@ impl Routed {
                 }
                 let commands = std::mem::take(commands);
                 self.state = State::Over;
+                self.again = commands.first().filter(|first| self.kind == Kind::Each && deletes_all(first)).cloned();
                 return Some(self.begin(commands, &table).map(|state| self.state = state).map_err(unsent));
             }
             let is_late = self.until_us.is_some_and(|until_us| self.cluster.now_us() >= until_us);
@@ -183,6 +190,18 @@ impl Routed {
             }
             *rest = None;
         }
+    }
+
+    /// All units are over. Whether they have done what is done twice, and others do it from now on.
+    fn begins_again(&mut self) -> bool {
+        let State::Under(units, _) = &self.state else { return false };
+        let Some(command) = self.again.take().filter(|_| units.iter().all(Unit::has_succeeded)) else { return false };
+        let Ok(mut state) = self.begin(vec![command], &self.cluster.table()) else { return false };
+        if let State::Under(units, _) = &mut state {
+            units.iter_mut().for_each(Unit::note_executed);
+        }
+        self.state = state;
+        true
     }
 
     /// All units are over.
@@ -200,11 +219,18 @@ impl Routed {
             Some(Err(error)) => return Poll::Ready(Err(error)),
             Some(Ok(())) => {}
         }
-        let mut is_over = true;
-        if let State::Under(units, _) = &mut self.state {
-            units.iter_mut().for_each(|unit| is_over &= unit.poll(cx).is_ready());
+        loop {
+            let mut is_over = true;
+            if let State::Under(units, _) = &mut self.state {
+                units.iter_mut().for_each(|unit| is_over &= unit.poll(cx).is_ready());
+            }
+            if !is_over {
+                return Poll::Pending;
+            }
+            if !self.begins_again() {
+                return Poll::Ready(self.finish());
+            }
         }
-        if is_over { Poll::Ready(self.finish()) } else { Poll::Pending }
     }
 
     /// Waits in this thread.
@@ -223,7 +249,9 @@ impl Routed {
             && let [unit] = &mut units[..]
         {
             unit.wait();
-            return self.finish();
+            if !self.begins_again() {
+                return self.finish();
+            }
         }
         // A thread reads for all at one node. At several it waits as a task does.
         standing::wait(|cx| self.poll(cx))

@@ -135,6 +135,11 @@ impl Unit {
         self
     }
 
+    /// What it asks for was done before, in another round: it does not end as what was never sent.
+    pub(super) fn note_executed(&mut self) {
+        self.repeats += 1;
+    }
+
     /// Whether what it asks is no part of the cluster any longer: a shard whose slots are at one that another unit asks, or a node that the
     /// table does not name.
     fn has_left(&self, at: usize) -> bool {
@@ -154,6 +159,13 @@ impl Unit {
     pub(super) fn resumed(mut self, sent: Sent, result: Result<(), Error>) -> Self {
         self.step = self.take_result(sent, result);
         self
+    }
+
+    /// Whether its requests have ended with no error, or it has none any longer.
+    pub(super) fn has_succeeded(&self) -> bool {
+        let is_plain =
+            |ended: &Option<Ended>| matches!(ended, Some(Ended::Reply(reply)) if !matches!(reply, Reply::Error(_)));
+        self.ended.iter().all(is_plain)
     }
 
     /// How its requests have ended, once it is over.

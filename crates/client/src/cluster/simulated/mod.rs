@@ -11,6 +11,7 @@
 //! written.
 
 mod callers;
+mod flushes;
 mod links;
 
 use super::direct::Place;
@@ -555,6 +556,11 @@ impl Run {
     }
 
     fn step(&mut self, until_us: u64, may_begin: bool) {
+        self.step_beside(None, until_us, may_begin);
+    }
+
+    /// As [`Self::step`], while another call is under way.
+    fn step_beside(&mut self, other: Option<&Flag>, until_us: u64, may_begin: bool) {
         let mut next_us = self.drive_callers(may_begin).min(self.drive_keeper());
         if self.drive_questions() {
             next_us = self.now();
@@ -564,7 +570,9 @@ impl Run {
             .callers
             .iter()
             .filter_map(|caller| caller.call.as_ref())
-            .any(|call| call.woken.0.load(Ordering::Relaxed))
+            .map(|call| &*call.woken)
+            .chain(other)
+            .any(|woken| woken.0.load(Ordering::Relaxed))
             || self.questions.iter().any(|question| question.woken.0.load(Ordering::Relaxed));
         if is_woken || next_us <= self.now() {
             return;

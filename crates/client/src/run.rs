@@ -199,6 +199,7 @@ impl Progress {
         }
         let mut first = Self::new(Some(limit));
         (first.is_last_time, self.is_last_time) = (true, true);
+        first.asked = self.asked.of_first(self.before.len() + 1);
         (first.step, first.last, first.has_waited) = (Step::Sent, self.before.remove(0), true);
         first.extend(core, limit);
         Some(first)
@@ -298,7 +299,7 @@ impl Progress {
     fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
         let mut waited = None;
         if self.step == Step::Sent {
-            waited = Some(state.waited(*self.before.first().unwrap_or(&self.last), self.asked));
+            waited = Some(state.waited(self.asked.of_first(self.before.len() + 1)));
             state.note_unanswered(core, self.asked, core.now_us(), wakes);
         }
         if self.keeps_place && self.step == Step::Sent {

@@ -5,7 +5,7 @@
 //!
 //! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is not read.
 
-use super::{Core, SlotId, State, Wakes};
+use super::{Core, State, Wakes};
 use crate::Waited;
 
 /// The connection as it was when a request was queued.
@@ -15,13 +15,22 @@ pub(crate) struct Asked {
     epoch: u64,
     /// How often there had been a sign of the server.
     heard: u64,
+    /// How many requests had been queued for the server, this one among them.
+    number: u64,
+}
+
+impl Asked {
+    /// As it was for the first of so many requests that were queued together, of which this was the last.
+    pub(crate) fn of_first(self, count: usize) -> Self {
+        Self { number: self.number.saturating_sub(count as u64 - 1), ..self }
+    }
 }
 
 impl State {
     /// A request is queued now.
     #[inline]
     pub(crate) fn asked(&self) -> Asked {
-        Asked { at_us: self.last_used_us, epoch: self.epoch, heard: self.heard() }
+        Asked { at_us: self.last_used_us, epoch: self.epoch, heard: self.heard(), number: self.counts.requests }
     }
 
     /// How often there was a sign of the server.
@@ -36,11 +45,15 @@ impl State {
         self.confirmed += 1;
     }
 
-    /// What the request at `id`, whose time is over, waits behind.
+    /// What a request waits behind whose time is over.
+    ///
+    /// Requests are answered, or lost, in the order in which they were queued, so the two numbers say how many are in front of it without
+    /// a look at any of them: when a server is silent each of those that wait comes here.
     #[cold]
-    pub(crate) fn waited(&self, id: SlotId, asked: Asked) -> Waited {
-        // Not there: it was answered, and others of its caller behind it were not.
-        let in_front = self.upstream.tickets().iter().position(|other| *other == id).unwrap_or(0);
+    pub(crate) fn waited(&self, asked: Asked) -> Waited {
+        let over = self.counts.requests - self.upstream.tickets().len() as u64;
+        // Without one in front if it was answered itself, and others of its caller behind it were not.
+        let in_front = asked.number.saturating_sub(over + 1) as usize;
         let has_heard = (asked.epoch, asked.heard) != (self.epoch, self.heard());
         Waited { in_front, unwritten_bytes: self.upstream.queued_bytes(), has_heard }
     }
@@ -116,6 +129,25 @@ mod tests {
         assert!(!outlives_calls(4, |_| {}));
         // A read that finds nothing is no sign of the server.
         assert!(!outlives_calls(4, |core| read(core, b"")));
+    }
+
+    #[test]
+    fn requests_in_front_are_told_by_their_numbers() {
+        let server = FakeBackend::start(|request| if request.command() == "GET" { Act::Skip } else { Act::Usual });
+        let server = server.unwrap();
+        let core = connected(&server);
+        let mut in_front = 0;
+        // Of several, it is the first that waits behind others. What was given up stays in front.
+        for count in [1, 3, 1, 2] {
+            let mut progress = Progress::new(Some(Duration::from_millis(20)));
+            let error = progress.wait(&core, &vec![cmd("GET").key("k"); count]).unwrap_err();
+            assert_eq!(error.waited().unwrap().in_front, in_front);
+            in_front += count;
+        }
+        // One that was answered, or lost, waits behind none.
+        let asked = core.lock().asked();
+        core.lock().lose_link(&"a test", 0, &mut Wakes::default());
+        assert_eq!(core.lock().waited(asked).in_front, 0);
     }
 
     #[test]

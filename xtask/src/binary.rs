@@ -32,10 +32,10 @@ impl Binary {
         canonical(path)
     }
 
-    /// Where it is from, for people.
+    /// Where it is from, for people. Results that say so are published, and a directory of this machine says nothing elsewhere.
     pub(crate) fn origin(&self, usual: &str) -> String {
         match (&self.given, &self.profile) {
-            (Some(path), _) => format!("given: {}", path.display()),
+            (Some(path), _) => format!("given: {}", path.file_name().unwrap_or_default().display()),
             (None, profile) => format!("built with --profile {}", profile.as_deref().unwrap_or(usual)),
         }
     }

@@ -20,7 +20,7 @@ use clap::Args;
 use respool_testkit::RedisServer;
 use serde_json::json;
 
-use self::samples::{Sample, Samples};
+use self::samples::{Conditions, Sample, Samples};
 use self::scenario::Scenario;
 use super::{report, unix_s};
 use crate::{Outcome, command};
@@ -61,7 +61,9 @@ pub(crate) struct Options {
     /// Threads of the clients' runtimes; with 0 the process has one thread for all tasks
     #[arg(long, default_value_t = 0)]
     workers: u16,
-    /// Requests a second of the open loop [default: half of what this project's client has done with 128 tasks]
+    /// Requests a second of the open loop [default: a quarter of what the slowest client has done with 128 tasks]
+    ///
+    /// All have to keep up with it, and at times of their own requests cost a client up to twice as much.
     #[arg(long, value_name = "NUMBER")]
     rate: Option<u32>,
     /// The server on the first processor, clients on the second
@@ -70,6 +72,9 @@ pub(crate) struct Options {
     /// Write docs/bench-client.md and its plot
     #[arg(long)]
     write: bool,
+    /// The results of an earlier run, of which scenarios are taken that are not measured now; may be given several times
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
 }
 
 impl Options {
@@ -107,6 +112,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return Err("no client or no scenario has such a name; --list shows all".into());
     }
     let mut samples = Samples::default();
+    for path in &options.with {
+        let results: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+        samples.take_from(&results, |name| !scenarios.iter().any(|scenario| scenario.name == name))?;
+    }
     for scenario in &scenarios {
         let rounds = if scenario.is_counted { 1 } else { options.rounds() };
         let began = Instant::now();
@@ -123,6 +132,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
                 }
             }
         }
+        let load = std::fs::read_to_string("/proc/loadavg")?;
+        let load = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN);
+        let seconds = options.time().as_secs_f64();
+        samples.note_conditions(scenario.name, Conditions { rounds: rounds.into(), seconds, load });
         print!("{}", page::table(scenario, &peers_of(&peers), &samples));
         println!("({:.0} s)\n", began.elapsed().as_secs_f64());
     }
@@ -131,8 +144,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let raw = command::root().join(format!("bench-results/{}-client.json", unix_s()));
     let conditions = json!({
         "machine": report::machine(),
-        "rounds": options.rounds(),
-        "seconds": options.time().as_secs_f64(),
+        "conditions": samples.json_of_conditions(),
         "workers": options.workers,
         "value bytes": options.value_bytes,
         "pinned": options.pin,
@@ -140,6 +152,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     });
     std::fs::write(&raw, format!("{conditions:#}\n"))?;
     if options.write {
+        let has_samples = |scenario: &Scenario| samples.conditions(scenario.name).is_some();
+        let scenarios: Vec<Scenario> = scenario::ALL.into_iter().filter(has_samples).collect();
         let page = page::page(options, &scenarios, &peers_of(&peers), &samples, &bars)?;
         std::fs::write(command::root().join("docs/bench-client.md"), page)?;
         std::fs::write(command::root().join("docs/bench-client.svg"), plot::plot(&peers_of(&peers), &samples)?)?;
@@ -206,8 +220,9 @@ fn measure(
     let mut command = program(options, scenario, peer, &server.tcp().to_string(), time);
     command.args(["--seed", &(round + 1).to_string()]);
     if scenario.program == "open" {
-        let half = so_far.median("closed-128", OURS[0], "ops_s").map(|rate| rate / 2.0);
-        let rate = options.rate.map(f64::from).or(half).ok_or("--rate is needed without the closed loop")?;
+        let all = so_far.peers("closed-128").filter_map(|peer| so_far.median("closed-128", peer, "ops_s"));
+        let quarter = all.reduce(f64::min).map(|slowest| slowest / 4.0);
+        let rate = options.rate.map(f64::from).or(quarter).ok_or("--rate is needed without the closed loop")?;
         command.args(["--rate", &rate.round().to_string()]);
     }
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;

@@ -4,19 +4,25 @@ use std::fmt::Write;
 use std::io;
 
 use super::bars::Bar;
-use super::samples::Samples;
+use super::samples::{Conditions, Samples};
 use super::scenario::Scenario;
 use super::{OURS, Options};
 use crate::command;
 
 /// One scenario: a row for each client.
 pub(crate) fn table(scenario: &Scenario, peers: &[&str], samples: &Samples) -> String {
-    let mut text = format!("### {}\n\n| client |", scenario.title);
+    let mut text = format!("### {}\n\n", scenario.title);
+    if let Some(Conditions { rounds, seconds, load }) = samples.conditions(scenario.name) {
+        let plural = if rounds == 1 { "" } else { "s" };
+        let load = if load.is_nan() { String::new() } else { format!(", load {load:.1} at the end") };
+        let _ = write!(text, "{rounds} round{plural} of {seconds} s{load}.\n\n");
+    }
+    text += "| client |";
     scenario.columns.iter().for_each(|column| text += &format!(" {} |", column.1));
     text += "\n|---|";
     scenario.columns.iter().for_each(|_| text += "---|");
     text.push('\n');
-    for peer in peers {
+    for peer in peers.iter().filter(|peer| samples.peers(scenario.name).any(|measured| measured == **peer)) {
         let name = if OURS.contains(peer) { format!("**{peer}**") } else { (*peer).to_owned() };
         let _ = write!(text, "| {name} |");
         for column in scenario.columns {
@@ -57,24 +63,20 @@ pub(crate) fn page(
     let mut server = std::process::Command::new("redis-server");
     let server = command::capture(server.arg("--version"))?;
     let server = server.split_whitespace().find_map(|word| word.strip_prefix("v=")).unwrap_or("of an unknown version");
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let mut text = format!(
         "# The client library beside other clients\n\n\
-         Written by `cargo xtask bench client --write`. Medians of {} rounds of {} s, in which all clients take turns; each\n\
+         Written by `cargo xtask bench client --write`. Medians of rounds in which all clients take turns, of two the higher figure; each\n\
          measurement is a process of its own on a redis-server {server} of its own, over TCP on loopback. Keys of 16 bytes, values of {},\n\
-         every value that is read is checked. Runtimes with {}. {}, {} processors, kernel {}, load {} at the end{}.\n\n\
+         every value that is read is checked. Runtimes with {}. {}, {} processors, kernel {}{}.\n\n\
          Clients in Rust are built with cargo's release profile, as their users have them. The versions are in the lock files of\n\
          `bench/client`. `TCP_NODELAY` is on for all. Figures of clients in different languages differ in their runtimes, too. The client\n\
          redispipe is not compared: its module cannot be had from the Go module proxy.\n\n\
          ![Operations a second and one caller's time](bench-client.svg)\n\n",
-        options.rounds(),
-        options.time().as_secs_f64(),
         options.value_bytes,
         if options.workers == 0 { "one thread".to_owned() } else { format!("{} threads", options.workers) },
         machine["processor"].as_str().unwrap_or("unknown processor"),
         machine["cores"],
         machine["kernel"].as_str().unwrap_or("unknown"),
-        load.split_whitespace().next().unwrap_or("unknown"),
         if options.pin { ", the server on the first, clients on the second" } else { "" },
     );
     scenarios.iter().for_each(|scenario| text += &table(scenario, peers, samples));

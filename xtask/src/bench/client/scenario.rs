@@ -136,7 +136,7 @@ pub(crate) const ALL: [Scenario; 11] = [
     },
     Scenario {
         name: "open",
-        title: "Requests at random times at half the load of 128 callers, timed from when they were due",
+        title: "Requests at random times, as often as all clients keep up with, timed from when they were due",
         program: "open",
         columns: &[
             Column("rate", "due a second", 0),

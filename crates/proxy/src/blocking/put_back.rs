@@ -19,9 +19,8 @@ use crate::blocking::request::BlockedRequest;
 use crate::blocking::returns::{Outcome, Return, Returning};
 use crate::env::Env;
 use crate::hooks::Event;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
-use crate::reply::progress::LostReply;
 use respool_command::Execute;
 use respool_wire::encode_request;
 
@@ -54,16 +53,11 @@ impl Blocking {
             return self.try_later(env, what);
         }
         let lane = env.lanes.lane_for_aftermath(&env.config, env.now, node, class);
+        let mut request = Vec::new();
+        encode_request(&mut request, what.request.as_args().iter());
         let task = InternalRequest::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
         let task = env.tasks.begin(task);
-        let Env { lanes, clients, config, now, tasks, .. } = env;
-        let Some(InternalRequest::Return(returning)) = tasks.get_mut(task) else { return };
-        let write = |out: &mut Vec<u8>| encode_request(out, returning.what.request.as_args().iter());
-        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        env.is_busy = true;
-        if let Err(error) = sent {
-            env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
-        }
+        env.send_for_task(task, 0, lane, |out| out.extend_from_slice(&request));
     }
 
     /// A node has been asked.

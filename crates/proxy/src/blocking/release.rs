@@ -9,7 +9,6 @@ use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, State, begins_at_arrival, is_wait};
 use crate::commands::client_query::ClientFilter;
 use crate::env::Env;
-use crate::internal_request::InternalRequests;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
@@ -134,12 +133,7 @@ impl Blocking {
         }
         let task = env.tasks.begin(node_query(NodeQueryPurpose::Unblock { blocked, lane }));
         let other = env.lanes.lane_for_aftermath(&env.config, env.now, node, LaneKeyId::PLAIN);
-        let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
-        let owner = InternalRequests::owner(task, COUNTS);
-        let sent = env.lanes.send(other, owner, &env.config, env.now, &mut env.clients.pool, write);
-        if let Err(error) = sent {
-            env.tasks.fail(task, COUNTS, crate::reply::progress::LostReply::Unsent, &error, &mut env.clients);
-        }
+        env.send_for_task(task, COUNTS, other, |out| encode_request(out, words.iter().copied()));
     }
 
     /// Whether the node has unblocked a request, or will, is not known: its connection must not serve others.

@@ -8,9 +8,9 @@
 use crate::auth::secret_args::shows_secrets;
 use crate::commands::redaction::{RedactedConfigGet, VisibleSettings, hidden};
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
-use crate::reply::progress::{LostReply, ReplyMode};
+use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView};
@@ -66,15 +66,8 @@ impl<E: Execute> Env<E> {
         let session = self.clients.sessions.at_mut(index).filter(|session| session.reply_mode == ReplyMode::On)?;
         let (class, asker) = (session.class, Asker { session: handle, seq: session.down.expect() });
         let task = self.tasks.begin(InternalRequest::Hide(RedactedConfigGet { asker, terms }));
-        let Self { lanes, clients, config, now, tasks, .. } = self;
-        let lane = lanes.lane(config, node, class);
-        let write = |out: &mut Vec<u8>| encode_request(out, args.as_args().iter());
-        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.is_busy = true;
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            tasks.fail(task, 0, LostReply::Unsent, &error, clients);
-        }
+        let lane = self.lanes.lane(&self.config, node, class);
+        self.send_for_task(task, 0, lane, |out| encode_request(out, args.as_args().iter()));
         Some(self.keep_pace_of_all(index, Some(lane), args.as_args()))
     }
 }

@@ -9,12 +9,11 @@
 
 use crate::commands::subscriber_ping::{SubscriberPing, write_pong};
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
-use crate::reply::progress::LostReply;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
@@ -39,15 +38,8 @@ impl<E: Execute> Env<E> {
         let (Some(asker), Some(session)) = (asker, self.clients.sessions.at(index)) else { return Flow::Next };
         let class = session.class;
         let task = self.tasks.begin(InternalRequest::SubscriberPing(SubscriberPing { asker, text: text.into() }));
-        let Self { lanes, clients, config, now, tasks, .. } = self;
-        let lane = lanes.lane(config, node, class);
-        let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
-        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, ping);
-        self.is_busy = true;
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            tasks.fail(task, 0, LostReply::Unsent, &error, clients);
-        }
+        let lane = self.lanes.lane(&self.config, node, class);
+        self.send_for_task(task, 0, lane, |out| encode_request(out, [b"PING".as_slice()].into_iter()));
         self.clients.keep_outstanding(index)
     }
 

@@ -17,7 +17,7 @@ pub(crate) mod turns;
 
 use crate::engines::change::EnginesChange;
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::mail::Content;
 use crate::nodes::id::NodeId;
 use crate::reply::progress::LostReply;
@@ -78,15 +78,8 @@ impl<E: Execute> Env<E> {
                 continue;
             }
             let lane = self.lanes.lane(&self.config, node, class);
-            let owner = InternalRequests::owner(task, part);
-            let write = |out: &mut Vec<u8>| out.extend_from_slice(&request);
-            let sent = self.lanes.send(lane, owner, &self.config, self.now, &mut self.clients.pool, write);
-            if let Err(error) = sent {
-                self.counters.node_errors.add(1);
-                self.tasks.fail(task, part, LostReply::Unsent, &error, &mut self.clients);
-            }
+            self.send_for_task(task, part, lane, |out| out.extend_from_slice(&request));
         }
-        self.is_busy = true;
     }
 
     /// All engines have answered: the next change may go, and the client is read on.

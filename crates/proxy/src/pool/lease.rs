@@ -13,7 +13,7 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::lane_reset::{LaneReset, ResetNeeded};
@@ -188,20 +188,10 @@ impl<E: Execute> Env<E> {
         }
         let task = self.tasks.begin(InternalRequest::Clean(LaneReset::new(lane, awaited)));
         for (step, request) in requests.into_iter().enumerate() {
-            let owner = InternalRequests::owner(task, step as u16);
-            let write = |out: &mut Vec<u8>| encode_request(out, request.iter().copied());
-            if let Err(error) = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write) {
-                self.tasks.fail(
-                    task,
-                    step as u16,
-                    crate::reply::progress::LostReply::Unsent,
-                    &error,
-                    &mut self.clients,
-                );
+            if !self.send_for_task(task, step as u16, place, |out| encode_request(out, request.iter().copied())) {
                 return;
             }
         }
-        self.is_busy = true;
     }
 
     pub(crate) fn conclude_cleaning(&mut self, cleaning: LaneReset) {

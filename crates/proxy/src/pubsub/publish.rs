@@ -11,11 +11,11 @@ use super::routing::MessageSource;
 use super::{PubsubStep, Subscriptions};
 use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
 use crate::push::frame;
 use crate::push::frame::Kind;
-use crate::reply::progress::{LostReply, ReplyMode};
+use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::id::{Asker, ClientId};
 use crate::session::table::Clients;
@@ -79,11 +79,7 @@ impl Subscriptions {
         let task = env.tasks.begin(InternalRequest::Publish(task));
         let lane = env.lanes.lane(&env.config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [args.at(0), channel, payload].into_iter());
-        let owner = InternalRequests::owner(task, 0);
-        env.is_busy = true;
-        if let Err(error) = env.lanes.send(lane, owner, &env.config, env.now, &mut env.clients.pool, write) {
-            env.counters.node_errors.add(1);
-            env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
+        if !env.send_for_task(task, 0, lane, write) {
             return Flow::Next;
         }
         env.keep_pace(index, lane, args)

@@ -5,12 +5,15 @@
 
 use crate::engines::changes_all;
 use crate::env::Env;
+use crate::internal_request::InternalRequests;
 use crate::nodes::id::NodeId;
+use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
-use crate::reply::progress::ReplyMode;
+use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::target::nodes_of_all;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
+use crate::slab::Handle;
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::{PoolMode, RouteScratch, Routed, Routes, plan_at_once};
@@ -126,6 +129,24 @@ impl<E: Execute> Env<E> {
         }
         self.clients.note_sent(owner);
         self.keep_pace(index, lane, args)
+    }
+
+    /// Sends request number `step` of a task on a lane. `false`: it cannot leave, and the task has been told.
+    pub(crate) fn send_for_task(
+        &mut self,
+        task: Handle,
+        step: u16,
+        lane: LaneId,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> bool {
+        let Self { lanes, clients, tasks, config, now, counters, .. } = self;
+        let sent = lanes.send(lane, InternalRequests::owner(task, step), config, *now, &mut clients.pool, write);
+        self.is_busy = true;
+        if let Err(error) = &sent {
+            counters.node_errors.add(1);
+            tasks.fail(task, step, LostReply::Unsent, error, clients);
+        }
+        sent.is_ok()
     }
 
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.

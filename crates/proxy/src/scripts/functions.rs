@@ -11,9 +11,8 @@
 
 use crate::env::Env;
 use crate::interfaces::held_back::WaitsAtNodes;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
-use crate::reply::progress::LostReply;
 use crate::scripts::listing::{Listing, Names, readonly_functions, text};
 use crate::session::Flow;
 use crate::session::id::ClientId;
@@ -118,14 +117,8 @@ impl Functions {
         self.by_node.insert(node, None);
         let listing = Listing { node, epoch: self.epoch, readonly: Names::new() };
         let task = env.tasks.begin(InternalRequest::List(listing));
-        let Env { lanes, clients, config, now, tasks, is_busy, .. } = env;
-        let lane = lanes.lane(config, node, class);
-        let write = |out: &mut Vec<u8>| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter());
-        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        *is_busy = true;
-        if let Err(error) = sent {
-            tasks.fail(task, 0, LostReply::Unsent, &error, clients);
-        }
+        let lane = env.lanes.lane(&env.config, node, class);
+        env.send_for_task(task, 0, lane, |out| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter()));
     }
 
     /// A node has said which functions change nothing, or has not. If there are any, calls that wait for the end of the pause are

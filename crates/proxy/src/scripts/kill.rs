@@ -7,10 +7,9 @@
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
-use crate::reply::progress::LostReply;
 use crate::reply::task::JointReply;
 use crate::scripts::script_kill::ScriptKill;
 use crate::session::id::ClientId;
@@ -49,15 +48,8 @@ impl<E: Execute> Env<E> {
                 // As many as there may be are lent. What runs for long does so on others than the shared connection.
                 Err(_) => self.lanes.lane(&self.config, node, class),
             };
-            let write = |out: &mut Vec<u8>| encode_request(out, request.args.iter());
-            let owner = InternalRequests::owner(task, part as u16);
-            let sent = self.lanes.send(place, owner, &self.config, self.now, &mut self.clients.pool, write);
-            if let Err(error) = sent {
-                self.counters.node_errors.add(1);
-                self.tasks.fail(task, part as u16, LostReply::Unsent, &error, &mut self.clients);
-            }
+            self.send_for_task(task, part as u16, place, |out| encode_request(out, request.args.iter()));
         }
-        self.is_busy = true;
         Flow::Pause
     }
 }

@@ -21,7 +21,7 @@ pub(crate) mod listing;
 pub(crate) mod script_kill;
 
 use crate::env::Env;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
@@ -89,15 +89,8 @@ impl<E: Execute> Env<E> {
         let healing =
             EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
         let task = self.tasks.begin(InternalRequest::Heal(healing));
-        let Self { lanes, clients, config, now, tasks, .. } = self;
-        let lane = lanes.lane(config, node, class);
-        let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
-        let sent = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write);
-        self.is_busy = true;
-        if let Err(error) = sent {
-            self.counters.node_errors.add(1);
-            tasks.fail(task, 0, crate::reply::progress::LostReply::Unsent, &error, clients);
-        }
+        let lane = self.lanes.lane(&self.config, node, class);
+        self.send_for_task(task, 0, lane, |out| encode_request(out, args.iter()));
         Some(self.keep_pace_of_all(index, Some(lane), args))
     }
 

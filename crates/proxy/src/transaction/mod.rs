@@ -34,7 +34,7 @@ pub(crate) mod trial;
 use crate::auth::secrets::is_confidential;
 use crate::env::Env;
 use crate::error_text;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
@@ -181,18 +181,11 @@ impl<E: Execute> Env<E> {
                 request_bulk(out, b"WATCH");
                 keys.iter().for_each(|key| request_bulk(out, key));
             };
-            let Self { lanes, clients, tasks, config, now, .. } = self;
-            let sent = match lanes.find(lane) {
-                Some(place) => {
-                    lanes.send(place, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write)
-                }
-                None => Err(error_text::pin_lost()),
-            };
-            if let Err(error) = sent {
-                tasks.fail(task, 0, LostReply::Unsent, &error, clients);
+            match self.lanes.find(lane) {
+                Some(place) => _ = self.send_for_task(task, 0, place, write),
+                None => self.tasks.fail(task, 0, LostReply::Unsent, &error_text::pin_lost(), &mut self.clients),
             }
         }
-        self.is_busy = true;
         Flow::Pause
     }
 

@@ -23,7 +23,7 @@ const ENV_LINES_MAX: usize = 8_184;
 /// Files with functions that have unit tests, in percent.
 const TESTED_PERCENT_MIN: usize = 60;
 /// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500.
-const CODE_LINES_MAX: usize = 33_869;
+const CODE_LINES_MAX: usize = 33_821;
 
 /// What is counted.
 #[derive(Debug, Default, PartialEq, Eq)]

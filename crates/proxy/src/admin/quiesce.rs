@@ -113,7 +113,7 @@ impl AdminState {
 
 impl<E: Execute> Env<E> {
     fn has_settled(&mut self, wait: &Wait) -> bool {
-        let Asker { session, seq } = wait.asker;
+        let Asker { session, seq, .. } = wait.asker;
         let leaves = self.clients.sessions.get(session).is_none_or(|session| session.details.has_hung_up);
         let left = self.shared.settling.left(wait.until, &wait.nodes);
         let is_ending = self.drain_until_us.is_some();

@@ -103,10 +103,9 @@ impl Blocking {
         };
         env.note_target(&target, row);
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = env.clients.passes_reply(index);
         let at = WaitsAt::of(&target);
         let words = Wording::of(request.args.iter().collect(), target);
-        self.enqueue(env, index, row, words, at, Target::Client { asker, is_wanted });
+        self.enqueue(env, index, row, words, at, Target::Client { asker });
         if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
@@ -120,12 +119,8 @@ impl Blocking {
         nodes: Vec<NodeId>,
     ) -> Flow {
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = env.clients.passes_reply(index);
         let chance = env.lanes.chance(&env.counters, env.now);
         let gather = env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
-        if !is_wanted {
-            env.scatters.mute(gather);
-        }
         for (part, node) in nodes.into_iter().enumerate() {
             let words = Wording { args: request.args.iter().collect(), said: None };
             self.enqueue(env, index, row, words, node.into(), Target::Part { gather, part: part as u16 });
@@ -553,14 +548,14 @@ impl Blocking {
         let drops_client = this.release.is_some_and(Release::drops_client);
         let has_waited = this.release == Some(Release::Vanished);
         let index = match this.target {
-            Target::Client { asker, is_wanted } => {
+            Target::Client { asker } => {
                 let is_there = env.clients.sessions.get_mut(asker.session).is_some();
                 let is_put_back = (has_waited || !is_there) && self.put_back(env, &this, reply);
                 if !is_there {
                     return;
                 }
-                let is_told = is_wanted && (is_served || !drops_client) && !is_put_back;
-                env.clients.feed(asker.session, asker.seq, if is_told { reply } else { &[] }, true);
+                let is_told = (is_served || !drops_client) && !is_put_back;
+                env.clients.fill(asker, if is_told { reply } else { &[] });
                 Some(asker.session.index)
             }
             Target::Part { gather, .. } if drops_client && !is_served => {

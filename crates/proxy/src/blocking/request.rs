@@ -18,11 +18,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A client.
-    Client {
-        asker: Asker,
-        /// It has not switched replies off.
-        is_wanted: bool,
-    },
+    Client { asker: Asker },
     /// A request that several nodes answer.
     Part { gather: Handle, part: u16 },
 }
@@ -256,7 +252,7 @@ pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
     let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
     let session = crate::slab::Slab::<(), crate::session::id::ClientId>::default().insert(());
     BlockedRequest {
-        target: Target::Client { asker: Asker { session, seq: respool_connection::Seq(0) }, is_wanted: true },
+        target: Target::Client { asker: Asker { session, seq: respool_connection::Seq(0), is_wanted: true } },
         client: ClientNumber::new(1),
         protocol: Protocol::Resp2,
         node: NodeId::nth(0),

@@ -12,7 +12,7 @@ use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::ClientId;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView};
 use respool_wire::{ArgsBuf, Encoder, Request, encode_request};
 
@@ -62,9 +62,9 @@ impl<E: Execute> Env<E> {
         args: ArgsBuf,
         terms: VisibleSettings,
     ) -> Option<Flow> {
-        let handle = self.clients.sessions.handle(index)?;
-        let session = self.clients.sessions.at_mut(index).filter(|session| session.reply_mode == ReplyMode::On)?;
-        let (class, asker) = (session.class, Asker { session: handle, seq: session.down.expect() });
+        let session = self.clients.sessions.at(index).filter(|session| session.reply_mode == ReplyMode::On)?;
+        let class = session.class;
+        let asker = self.clients.expect(index)?;
         let task = self.tasks.begin(InternalRequest::Hide(RedactedConfigGet { asker, terms }));
         let lane = self.lanes.lane(&self.config, node, class);
         self.send_for_task(task, 0, lane, |out| encode_request(out, args.as_args().iter()));

@@ -13,10 +13,9 @@
 use crate::env::Env;
 use crate::limits::{INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use crate::nodes::id::NodeId;
-use crate::reply::progress::ReplyMode;
 use crate::request::gathers::{InfoReplies, PartOwner};
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::ClientId;
 use crate::slab::Handle;
 use crate::workers::info_cache::{CachedReply, InfoKey};
 use respool_command::{Execute, Row};
@@ -32,16 +31,12 @@ impl<E: Execute> Env<E> {
     /// INFO with sections of nodes.
     #[cold]
     pub(crate) fn info_of_nodes(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        if session.reply_mode != ReplyMode::On {
-            // INFO changes nothing, and its reply is not wanted.
-            session.reply_mode.pass();
-            return Flow::Next;
-        }
-        self.counters.requests_split.add(1);
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let (class, protocol) = (session.class, session.protocol);
-        let asker = Asker { session: handle, seq: session.down.expect() };
+        let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
+        // INFO changes nothing: without a reply there is nothing to do.
+        let Some(asker) = asker else { return Flow::Next };
+        self.counters.requests_split.add(1);
         let nodes = self.config.topology.node_count();
         let own = match nodes {
             1 if self.proxy_info().asks_for_clients(request.args) => self.proxy_info().clients_section(),

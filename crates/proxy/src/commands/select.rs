@@ -98,8 +98,7 @@ impl<E: Execute> Env<E> {
             return self.refuse_select(index);
         };
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.clients.passes_reply(index);
-        let selecting = Selecting { asker, is_wanted, asked: Vec::new() };
+        let selecting = Selecting { asker, asked: Vec::new() };
         self.ask_next_node(reads, selecting, class, &error_text::no_node_for_database(database));
         Flow::Pause
     }
@@ -141,7 +140,7 @@ impl<E: Execute> Env<E> {
                     match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
                         Some(words) if says_that_there_is_none(words) => {
                             let words = error_text::verbatim(words);
-                            return self.clients.answer_select(&selecting, &words);
+                            return self.clients.fill(selecting.asker, &words);
                         }
                         Some(words) => error = error_text::verbatim(words),
                         None => error = refusal,
@@ -150,7 +149,7 @@ impl<E: Execute> Env<E> {
             }
         }
         self.clients.note_unmet_of(selecting.asker);
-        self.clients.answer_select(&selecting, &error);
+        self.clients.fill(selecting.asker, &error);
     }
 
     /// A lane that a SELECT waited for is ready: the client is in that database now.
@@ -160,14 +159,12 @@ impl<E: Execute> Env<E> {
         let (index, protocol) = (selecting.asker.session.index, session.protocol);
         if self.reclass(reads, index, database, protocol) {
             self.clients.note_met(index, &[WantedState::Database]);
-            self.clients.answer_select(&selecting, replies::OK);
+            self.clients.fill(selecting.asker, replies::OK);
         } else {
             // The classes have been given to others while the node was dialled.
             self.clients.note_unmet(index, WantedState::Database);
-            self.clients.answer_select(
-                &selecting,
-                &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)),
-            );
+            self.clients
+                .fill(selecting.asker, &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)));
         }
     }
 
@@ -181,7 +178,7 @@ impl<E: Execute> Env<E> {
         error: &[u8],
     ) {
         match is_certain {
-            true => self.clients.answer_select(&selecting, error),
+            true => self.clients.fill(selecting.asker, error),
             false => self.ask_next_node(reads, selecting, class, error),
         }
     }
@@ -218,11 +215,6 @@ impl Clients {
         if self.sessions.get_mut(asker.session).is_some() {
             self.note_unmet(asker.session.index, WantedState::Database);
         }
-    }
-
-    fn answer_select(&mut self, selecting: &Selecting, reply: &[u8]) {
-        let Asker { session, seq } = selecting.asker;
-        self.feed(session, seq, if selecting.is_wanted { reply } else { &[] }, true);
     }
 }
 

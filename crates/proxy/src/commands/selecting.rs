@@ -7,7 +7,6 @@ use crate::session::id::Asker;
 #[derive(Debug)]
 pub(crate) struct Selecting {
     pub(crate) asker: Asker,
-    pub(crate) is_wanted: bool,
     /// The nodes that have been asked.
     pub(crate) asked: Vec<NodeId>,
 }

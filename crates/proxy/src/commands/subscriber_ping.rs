@@ -16,7 +16,7 @@ pub(crate) struct SubscriberPing {
 impl InternalTask for SubscriberPing {
     /// Passes on the node's reply.
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
-        let Asker { session, seq } = self.asker;
+        let Asker { session, seq, .. } = self.asker;
         match reply.kind.is_error() {
             true => clients.feed(session, seq, reply.bytes, true),
             false => {

@@ -47,8 +47,8 @@ use std::collections::BTreeMap;
 enum Stage {
     /// A replica has told the node of itself and follows it not yet.
     Preparing,
-    /// Nodes have been asked and have not all agreed. `is_wanted`: the client has not switched replies off.
-    Asking { asker: Asker, since_us: u64, is_wanted: bool },
+    /// Nodes have been asked and have not all agreed.
+    Asking { asker: Asker, since_us: u64 },
     /// The node's bytes are the client's.
     Passing { asker: Asker },
 }
@@ -226,10 +226,10 @@ impl Dedicated {
         let Some(this) = self.clients.get(&reader) else { return };
         match this.stage {
             Stage::Preparing => self.leave(env, reader.index),
-            Stage::Asking { asker, is_wanted, .. } => {
+            Stage::Asking { asker, .. } => {
                 env.counters.node_errors.add(1);
                 self.leave(env, reader.index);
-                env.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+                env.clients.fill(asker, error);
             }
             Stage::Passing { .. } => self.end(env, reader.index),
         }
@@ -428,13 +428,9 @@ impl Dedicated {
             },
         };
         let Some(lane) = env.lanes.find(lane) else { return self.refuse_lost(env, index) };
-        let is_wanted = env.clients.passes_reply(index);
         let Some(handle) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let owner = match is_wanted {
-            true => Owner::Client { index, generation: handle.generation, seq: session.down.expect() },
-            false => Owner::Unanswered { index, generation: handle.generation },
-        };
+        let owner = session.expect_from_node(handle);
         let Env { lanes, clients, config, now, .. } = env;
         let write = |out: &mut Vec<u8>| encode_request(out, args.iter());
         match (lanes.send(lane, owner, config, *now, &mut clients.pool, write), owner) {
@@ -506,8 +502,7 @@ impl Dedicated {
         ask: impl Fn(&mut Vec<u8>),
     ) -> Flow {
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = env.clients.passes_reply(index);
-        this.stage = Stage::Asking { asker, since_us: env.now.mono_us, is_wanted };
+        this.stage = Stage::Asking { asker, since_us: env.now.mono_us };
         for link in &this.links {
             let Some(lane) = env.lanes.find(link.lane) else { continue };
             let up = &mut env.lanes[lane].up;
@@ -536,7 +531,7 @@ impl Dedicated {
     /// A node refuses. A replica may have another way to ask; a client that wanted to see all nodes sees none.
     fn refuse<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, error: &[u8]) {
         let Some(this) = self.clients.get_mut(&reader) else { return };
-        let Stage::Asking { asker, is_wanted, .. } = this.stage else { return };
+        let Stage::Asking { asker, .. } = this.stage else { return };
         this.stage = Stage::Preparing;
         if this.kind == Kind::Monitor {
             self.leave(env, reader.index);
@@ -546,7 +541,7 @@ impl Dedicated {
             this.reader = None;
             count(env);
         }
-        env.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+        env.clients.fill(asker, error);
     }
 
     /// Ends what a client is shown, and with it the client: what comes after is not for it to miss.
@@ -564,7 +559,7 @@ impl Dedicated {
 
     fn agree<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, bytes: &[u8]) {
         let Some(this) = self.clients.get_mut(&reader) else { return };
-        let Stage::Asking { asker, is_wanted, .. } = this.stage else { return };
+        let Stage::Asking { asker, .. } = this.stage else { return };
         if !this.links.iter().all(|link| link.has_agreed) {
             // What is seen before all nodes are seen is left out.
             return;
@@ -573,7 +568,7 @@ impl Dedicated {
         let kind = this.kind;
         self.mark(env, reader);
         if kind == Kind::Monitor {
-            env.clients.feed(asker.session, asker.seq, if is_wanted { replies::OK } else { &[] }, true);
+            env.clients.fill(asker, replies::OK);
         } else {
             // Its reply never ends, and nothing waits behind it.
             env.clients.unpause(reader.index, Pause::BARRIER);

@@ -17,7 +17,7 @@ use crate::push::frame;
 use crate::push::frame::Kind;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use respool_command::{Execute, Row, glob};
 use respool_connection::limits::POOLED_BUFFER_BYTES_MAX;
@@ -72,9 +72,8 @@ impl Subscriptions {
             return env
                 .send_to(index, node, args, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
-        let Some(session) = env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(this) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let (class, asker) = (this.class, Asker { session, seq: this.down.expect() });
+        let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return Flow::Stop };
+        let Some(asker) = env.clients.expect(index) else { return Flow::Stop };
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
         let task = env.tasks.begin(InternalRequest::Publish(task));
         let lane = env.lanes.lane(&env.config, node, class);

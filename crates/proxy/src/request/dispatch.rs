@@ -22,7 +22,7 @@ use crate::pool::key_id::LaneKey;
 use crate::pool::table::LaneId;
 use crate::reply::progress::ReplyMode;
 use crate::request::fast_path::Plain;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use respool_command::{Execute, Row, resolve};
@@ -489,17 +489,6 @@ impl Clients {
         session.pause.add(Pause::OUTSTANDING);
         self.counters.pauses.add(1);
         Flow::Pause
-    }
-
-    /// Takes the place of a reply that does not come from one node alone. `None` within: no reply is wanted.
-    pub(crate) fn expect_reply(&mut self, index: ClientId) -> Option<Option<Asker>> {
-        let session = self.sessions.handle(index)?;
-        let this = self.sessions.at_mut(index)?;
-        if this.reply_mode == ReplyMode::On {
-            return Some(Some(Asker { session, seq: this.down.expect() }));
-        }
-        this.reply_mode.pass();
-        Some(None)
     }
 }
 

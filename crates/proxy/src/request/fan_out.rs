@@ -6,10 +6,9 @@ use crate::observe::counters::Counters;
 use crate::pool::Lanes;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
-use crate::reply::progress::ReplyMode;
 use crate::request::gathers::PartOwner;
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::ClientId;
 use respool_command::{Execute, Row};
 use respool_connection::Now;
 use respool_route::{RouteScratch, Routes, ScanStep};
@@ -91,14 +90,12 @@ impl<E: Execute> Env<E> {
         self.counters.requests_split.add(1);
         self.is_busy = true;
         let handle = self.clients.sessions.handle(index)?;
-        let session = self.clients.sessions.at_mut(index)?;
-        let class = session.class;
-        if session.reply_mode != ReplyMode::On {
-            session.reply_mode.pass();
-            return Some((class, PartOwner::Unanswered(handle)));
-        }
-        let asker = Asker { session: handle, seq: session.down.expect() };
-        Some((class, PartOwner::Joint(self.scatters.begin(asker, begin))))
+        let class = self.clients.sessions.at(index)?.class;
+        let due = match self.clients.expect_reply(index)? {
+            Some(asker) => PartOwner::Joint(self.scatters.begin(asker, begin)),
+            None => PartOwner::Unanswered(handle),
+        };
+        Some((class, due))
     }
 
     /// Returns the lane that the part went to.

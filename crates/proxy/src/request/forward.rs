@@ -9,7 +9,7 @@ use crate::internal_request::InternalRequests;
 use crate::nodes::id::NodeId;
 use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
-use crate::reply::progress::{LostReply, ReplyMode};
+use crate::reply::progress::LostReply;
 use crate::request::target::nodes_of_all;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
@@ -111,12 +111,7 @@ impl<E: Execute> Env<E> {
         let Self { clients, lanes, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
-        let owner = if session.reply_mode == ReplyMode::On {
-            Owner::Client { index, generation: handle.generation, seq: session.down.expect() }
-        } else {
-            session.reply_mode.pass();
-            Owner::Unanswered { index, generation: handle.generation }
-        };
+        let owner = session.expect_from_node(handle);
         let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
         self.is_busy = true;

@@ -15,8 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 struct Scatter {
     asker: Asker,
-    /// Its client has not switched replies off.
-    is_wanted: bool,
     gather: Gather,
     /// What its client's account has of it.
     held: usize,
@@ -113,14 +111,7 @@ impl Scatters {
     pub(crate) fn begin(&mut self, asker: Asker, begin: impl FnOnce(&mut Gather)) -> Handle {
         let mut gather = self.spare.pop().unwrap_or_default();
         begin(&mut gather);
-        self.waiting.insert(Scatter { asker, is_wanted: true, gather, held: 0, words: None })
-    }
-
-    /// The parts are waited for, but their client wants no reply.
-    pub(crate) fn mute(&mut self, of: Handle) {
-        if let Some(scatter) = self.waiting.get_mut(of) {
-            scatter.is_wanted = false;
-        }
+        self.waiting.insert(Scatter { asker, gather, held: 0, words: None })
     }
 
     /// A request ends without a reply. Gives whose it was, once; nothing if that client has gone, as its place may be another's.
@@ -296,13 +287,7 @@ impl Scatters {
                     None => self.late.push((asked.clone(), 1)),
                 }
             }
-            let rest = Scatter {
-                asker: scatter.asker,
-                is_wanted: scatter.is_wanted,
-                gather: Gather::new(),
-                held: 0,
-                words: scatter.words.take(),
-            };
+            let rest = Scatter { asker: scatter.asker, gather: Gather::new(), held: 0, words: scatter.words.take() };
             let scatter = std::mem::replace(scatter, rest);
             return self.answer(scatter, clients);
         }
@@ -314,7 +299,7 @@ impl Scatters {
     fn answer(&mut self, mut scatter: Scatter, clients: &mut Clients) {
         let asker = scatter.asker;
         clients.note_gathered(asker.session, scatter.held, 0);
-        match scatter.is_wanted {
+        match asker.is_wanted {
             true => clients.finish(asker.session, asker.seq, |out| scatter.gather.finish(out)),
             false => clients.feed(asker.session, asker.seq, &[], true),
         }

@@ -104,11 +104,10 @@ impl Blocking {
         let mut reply = Vec::new();
         let call = EngineCall { view, by: Some(client), row, args: request.args };
         if self.run_engine_as(env, changes, call, &mut reply) == Some(Outcome::Unfinished) {
-            let is_wanted = env.clients.passes_reply(index);
             let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
             let args = request.args.iter().collect();
             let mark = env.shared.late_scripts.begin(row);
-            env.slices.script = Some(LateScript { asker, is_wanted, id, row, database, args, us: 0, mark });
+            env.slices.script = Some(LateScript { asker, id, row, database, args, us: 0, mark });
             return Flow::Pause;
         }
         env.note_script_calls(&reply);
@@ -154,11 +153,11 @@ impl Blocking {
         }
         let index = client.index;
         env.counters.requests_local.add(1);
-        env.clients.feed(client, late.asker.seq, if late.is_wanted { &reply } else { &[] }, true);
+        env.clients.fill(late.asker, &reply);
         changes.track_script(env, index);
         self.note_script_run(env, changes, Some(index));
         if begun_us.is_some() {
-            let reply_bytes = if late.is_wanted { reply.len() } else { 0 };
+            let reply_bytes = if late.asker.is_wanted { reply.len() } else { 0 };
             env.note_cost(index, row, late.args.as_args(), Cost { us: late.us + us, reply_bytes });
         }
         let _: Flow = env.keep_room(index, Flow::Next);

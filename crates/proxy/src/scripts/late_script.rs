@@ -10,8 +10,6 @@ use respool_wire::ArgsBuf;
 pub(crate) struct LateScript {
     /// The place of its reply, and the client that waits for it.
     pub(crate) asker: Asker,
-    /// Whether the client wants that reply.
-    pub(crate) is_wanted: bool,
     /// The client, as the engine knows it.
     pub(crate) id: ClientNumber,
     pub(crate) row: &'static Row,

@@ -27,7 +27,7 @@ use crate::reply::progress::ReplyMode;
 use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
 use crate::scripts::known::{Scripts, flushes_scripts};
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientId};
+use crate::session::id::ClientId;
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
 use respool_wire::{Args, Request, encode_request};
@@ -70,16 +70,14 @@ impl<E: Execute> Env<E> {
         script: Arc<[u8]>,
     ) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at(index) else { return Some(Flow::Stop) };
+        let class = session.class;
         if session.reply_mode != ReplyMode::On {
             return None;
         }
         let target = self.target(index, row, request.args).ok()?;
         self.note_target(&target, row);
         let (node, args) = (target.node, target.args(request.args));
-        let Some(handle) = self.clients.sessions.handle(index) else { return Some(Flow::Stop) };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
-        let asker = Asker { session: handle, seq: session.down.expect() };
-        let class = session.class;
+        let Some(asker) = self.clients.expect(index) else { return Some(Flow::Stop) };
         // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
         let accounted =
             size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();

@@ -72,7 +72,10 @@ impl Display for ClientNumber {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) session: ClientHandle,
+    /// The place of the reply.
     pub(crate) seq: respool_connection::Seq,
+    /// The client has not switched replies off; otherwise nothing is written in the place.
+    pub(crate) is_wanted: bool,
 }
 
 #[cfg(test)]

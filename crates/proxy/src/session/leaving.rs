@@ -77,7 +77,7 @@ impl<E: Execute> Env<E> {
             input.wipe();
         }
         if let Some(late) = &mut self.slices.script {
-            late.is_wanted = false;
+            late.asker.is_wanted = false;
         }
         let subscriber = session.subscriber.take();
         if subscriber.is_some() {
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(env.clients.departure_of(client), Some(Departure::Closing));
         env.drop_client(client);
         assert_eq!(env.clients.departure_of(client), Some(Departure::Gone), "it cannot be written any more");
-        assert!(env.slices.script.as_ref().is_some_and(|late| !late.is_wanted));
+        assert!(env.slices.script.as_ref().is_some_and(|late| !late.asker.is_wanted));
         env.drain_until_us = Some(env.now.mono_us);
         env.drop_client(client);
         assert!(env.clients.sessions.is_empty());

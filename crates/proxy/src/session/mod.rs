@@ -21,10 +21,11 @@ use crate::auth::unmet_states::UnmetStates;
 use crate::pool::key_id::LaneKeyId;
 use crate::pubsub::subscriber::Subscriber;
 use crate::reply::large::Large;
+use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::held_time::HeldTime;
-use crate::session::id::ClientNumber;
+use crate::session::id::{ClientHandle, ClientNumber};
 use crate::session::reply_window::Credit;
 use crate::transaction::state::TransactionState;
 use crate::workers::budget::ProcessBudget;
@@ -303,6 +304,17 @@ impl Session {
             subscriber: None,
             details: Box::new(details),
         }
+    }
+
+    /// Whose the reply to the request is that goes to one node: it takes the next place if the client wants it.
+    #[inline]
+    pub(crate) fn expect_from_node(&mut self, client: ClientHandle) -> Owner {
+        let ClientHandle { index, generation } = client;
+        if self.reply_mode == ReplyMode::On {
+            return Owner::Client { index, generation, seq: self.down.expect() };
+        }
+        self.reply_mode.pass();
+        Owner::Unanswered { index, generation }
     }
 
     /// Bytes of replies that wait to be written, or for what comes before them or belongs to them.

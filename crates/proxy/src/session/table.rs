@@ -6,6 +6,7 @@ use crate::limits::SLAB_KEPT_PLACES;
 use crate::observe::counters::Counters;
 use crate::push::gathered::GatheredPushes;
 use crate::reply::owner::Owner;
+use crate::reply::progress::ReplyMode;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::reply_window::ReplySizes;
@@ -133,6 +134,37 @@ impl Clients {
             session.is_listed = true;
             self.listed.push(to.index);
         }
+    }
+
+    /// Takes the next place for a reply of a client.
+    pub(crate) fn expect(&mut self, index: ClientId) -> Option<Asker> {
+        let session = self.sessions.handle(index)?;
+        let this = self.sessions.at_mut(index)?;
+        let is_wanted = this.reply_mode == ReplyMode::On;
+        this.reply_mode.pass();
+        Some(Asker { session, seq: this.down.expect(), is_wanted })
+    }
+
+    /// The same, and the client is not read on before the reply has come.
+    pub(crate) fn expect_behind_barrier(&mut self, index: ClientId) -> Option<Asker> {
+        let asker = self.expect(index)?;
+        self.sessions.at_mut(index)?.pause.add(Pause::BARRIER);
+        Some(asker)
+    }
+
+    /// The same for a reply that does not come from one node alone, and takes no place if it is not wanted: `None` within.
+    pub(crate) fn expect_reply(&mut self, index: ClientId) -> Option<Option<Asker>> {
+        let this = self.sessions.at_mut(index)?;
+        if this.reply_mode == ReplyMode::On {
+            return self.expect(index).map(Some);
+        }
+        this.reply_mode.pass();
+        Some(None)
+    }
+
+    /// The whole reply that a client has waited for, if it wants it. Nothing happens if the client has gone.
+    pub(crate) fn fill(&mut self, asker: Asker, reply: &[u8]) {
+        self.feed(asker.session, asker.seq, if asker.is_wanted { reply } else { &[] }, true);
     }
 
     /// The reply that a client has waited for. Nothing happens if the client has gone.

@@ -138,7 +138,7 @@ impl Env<EchoEngine> {
         let (asker, id) = (self.test_asker(client), self.test_session(client).id);
         request(said, |row, args| {
             let (args, mark) = (args.iter().collect(), self.shared.late_scripts.begin(row));
-            LateScript { asker, is_wanted: true, id, row, database: 0, args, us: 0, mark }
+            LateScript { asker, id, row, database: 0, args, us: 0, mark }
         })
     }
 

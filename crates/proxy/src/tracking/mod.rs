@@ -99,7 +99,8 @@ impl Subscriptions {
         env.clients.list(index);
         match redirect {
             Some(id) => {
-                let asker = env.clients.sessions.handle(index).map(|session| Asker { session, seq });
+                let is_wanted = wanted.is_reply_wanted;
+                let asker = env.clients.sessions.handle(index).map(|session| Asker { session, seq, is_wanted });
                 env.is_busy = true;
                 TrackingStep::Search { asker, search: RedirectSearch { id, wanted } }
             }

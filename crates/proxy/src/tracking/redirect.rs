@@ -15,14 +15,13 @@ impl Clients {
         search: &RedirectSearch,
         found: Option<Redirect>,
     ) -> Option<TrackingOptions> {
-        let Asker { session, seq } = asker;
-        self.sessions.get_mut(session)?;
+        self.sessions.get_mut(asker.session)?;
         if found.is_some() {
             return Some(TrackingOptions { redirect: found, ..search.wanted.clone() });
         }
         let mut error = Vec::new();
         Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-        self.feed(session, seq, if search.wanted.is_reply_wanted { &error } else { &[] }, true);
+        self.fill(asker, &error);
         None
     }
 
@@ -59,10 +58,9 @@ mod tests {
         for (is_reply_wanted, beginning) in [(true, "-ERR"), (false, "")] {
             let mut env = env_with_node();
             let client = env.test_client();
-            let wanted = TrackingOptions { is_reply_wanted, ..TrackingOptions::default() };
-            let search = RedirectSearch { id: ClientNumber::new(99), wanted };
+            let search = RedirectSearch { id: ClientNumber::new(99), wanted: TrackingOptions::default() };
             assert!(env.clients.find_redirect(WorkerId::FIRST, &search).is_none());
-            let asker = env.test_asker(client);
+            let asker = Asker { is_wanted: is_reply_wanted, ..env.test_asker(client) };
             assert!(env.clients.redirected(asker, &search, None).is_none());
             let output = env.take_output(client);
             assert!(output.starts_with(beginning) && output.is_empty() != is_reply_wanted, "{output}");

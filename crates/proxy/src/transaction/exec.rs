@@ -22,7 +22,7 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::held_requests::Held;
 use crate::scripts::known::NamedScript;
-use crate::session::id::{Asker, ClientId, ClientNumber};
+use crate::session::id::{ClientId, ClientNumber};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
@@ -173,10 +173,8 @@ impl<E: Execute> Env<E> {
 
     fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
         let ExecPath { private, node, is_watching } = way;
-        let is_wanted = self.clients.passes_reply(index);
-        let Some(handle) = self.clients.sessions.handle(index) else { return Flow::Stop };
+        let Some(asker) = self.clients.expect(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let asker = Asker { session: handle, seq: session.down.expect() };
         let class = session.class;
         let is_read = queued.has_own() || queued.has_select;
         // What comes behind it must not overtake it while MULTI is tried.
@@ -192,7 +190,6 @@ impl<E: Execute> Env<E> {
         };
         let exec = Exec {
             asker,
-            is_wanted,
             class: self.lanes.base(class),
             queued,
             private,
@@ -349,7 +346,7 @@ impl<E: Execute> Env<E> {
         }
         // The place ends before the script begins, which then answers as if it had just been asked.
         self.clients.feed(exec.asker.session, exec.asker.seq, &[], true);
-        if !exec.is_wanted
+        if !exec.asker.is_wanted
             && let Some(session) = self.clients.sessions.at_mut(index)
             && session.reply_mode == ReplyMode::On
         {

@@ -24,7 +24,6 @@ pub(crate) const EXEC: u16 = 2;
 #[derive(Debug)]
 pub(crate) struct Exec {
     pub(crate) asker: Asker,
-    pub(crate) is_wanted: bool,
     /// The client's shared class. The transaction runs there if the client has disconnected before the transaction is sent.
     pub(crate) class: LaneKeyId,
     pub(crate) queued: QueuedCommands,
@@ -174,7 +173,7 @@ impl Exec {
         if std::mem::replace(&mut self.is_answered, true) {
             return;
         }
-        clients.feed(self.asker.session, self.asker.seq, if self.is_wanted { reply } else { &[] }, true);
+        clients.fill(self.asker, reply);
     }
 
     /// Where the node says the keys are, if that is why it refused to queue them.

@@ -41,8 +41,8 @@ use crate::pool::key_id::LaneKeyId;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::LaneHandle;
 use crate::pool::{LaneUse, Lanes};
-use crate::reply::progress::{LostReply, ReplyMode};
-use crate::session::id::{Asker, ClientId};
+use crate::reply::progress::LostReply;
+use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
@@ -161,18 +161,16 @@ impl<E: Execute> Env<E> {
                 Err(error) => {
                     // What was pinned just now watches nothing, and goes with the rest.
                     let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
-                    let is_wanted = self.clients.passes_reply(index);
                     if let Some(session) = self.clients.sessions.at_mut(index) {
                         session.pins_mut().failure.note(has_watched);
                     }
-                    self.clients.feed(asker.session, asker.seq, if is_wanted { &error } else { &[] }, true);
+                    self.clients.fill(asker, &error);
                     return Flow::Pause;
                 }
             }
         }
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.clients.passes_reply(index);
-        let watching = PendingWatch { asker, is_wanted, awaited: by_node.len(), error: None, has_watched };
+        let watching = PendingWatch { asker, awaited: by_node.len(), error: None, has_watched };
         let task = self.tasks.begin(InternalRequest::Watch(watching));
         for ((_, keys), lane) in by_node.iter().zip(lanes) {
             self.try_before_watching(lane);
@@ -459,13 +457,12 @@ impl<E: Execute> Env<E> {
     pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &[u8]) -> Flow {
         let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
-        let is_wanted = self.clients.passes_reply(index);
         if let Some(session) = self.clients.sessions.at_mut(index) {
             let pins = session.pins_mut();
             let has_watched = !pins.watches.is_empty() || pins.local_watch.is_some();
             pins.failure.note(has_watched);
         }
-        self.clients.feed(asker.session, asker.seq, if is_wanted { error } else { &[] }, true);
+        self.clients.fill(asker, error);
         Flow::Pause
     }
 }
@@ -485,22 +482,6 @@ impl Clients {
             pins.queued = None;
         }
         session.settle_pins();
-    }
-
-    /// Takes the next place for a reply and does not read the client on before it has come.
-    pub(crate) fn expect_behind_barrier(&mut self, index: ClientId) -> Option<Asker> {
-        let session = self.sessions.handle(index)?;
-        let this = self.sessions.at_mut(index)?;
-        this.pause.add(Pause::BARRIER);
-        Some(Asker { session, seq: this.down.expect() })
-    }
-
-    /// Whether the reply to the request that is being read is wanted.
-    pub(crate) fn passes_reply(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.sessions.at_mut(index) else { return false };
-        let is_wanted = session.reply_mode == ReplyMode::On;
-        session.reply_mode.pass();
-        is_wanted
     }
 
     pub(crate) fn unpin(&mut self) {

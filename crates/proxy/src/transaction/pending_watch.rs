@@ -11,7 +11,6 @@ use respool_wire::replies;
 #[derive(Debug)]
 pub(crate) struct PendingWatch {
     pub(crate) asker: Asker,
-    pub(crate) is_wanted: bool,
     pub(crate) awaited: usize,
     pub(crate) error: Option<Vec<u8>>,
     /// Its client watched something before.
@@ -33,11 +32,10 @@ impl PendingWatch {
             return Progress::Waits;
         }
         let reply = match &self.error {
-            _ if !self.is_wanted => &[][..],
             Some(error) => error,
             None => replies::OK,
         };
-        clients.feed(self.asker.session, self.asker.seq, reply, true);
+        clients.fill(self.asker, reply);
         if is_doubtful { Progress::OutOfStep } else { Progress::Through }
     }
 }
@@ -57,8 +55,8 @@ mod tests {
     fn watch(is_wanted: bool, said: &[&str]) -> (Vec<Progress>, String, bool) {
         let mut env = env_with_node();
         let client = env.test_client();
-        let asker = env.test_asker(client);
-        let mut watch = PendingWatch { asker, is_wanted, awaited: said.len(), error: None, has_watched: true };
+        let asker = Asker { is_wanted, ..env.test_asker(client) };
+        let mut watch = PendingWatch { asker, awaited: said.len(), error: None, has_watched: true };
         let progress = said.iter().map(|reply| watch.take(reply.as_bytes(), &mut env.clients)).collect();
         let has_failed = env.test_session(client).pins.is_some();
         (progress, env.take_output(client), has_failed)

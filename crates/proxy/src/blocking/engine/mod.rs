@@ -58,10 +58,8 @@ impl Blocking {
             env.cancel_wait(wait);
             return Flow::Stop;
         };
-        let is_wanted = env.clients.passes_reply(index);
         let words = Wording { args: request.args.iter().collect(), said: None };
-        let blocked =
-            self.enter_queue(env, index, row, words, NodeId::nth(0).into(), Target::Client { asker, is_wanted });
+        let blocked = self.enter_queue(env, index, row, words, NodeId::nth(0).into(), Target::Client { asker });
         if let Some(this) = self.requests.get_mut(blocked) {
             this.wait = Some(wait);
         }

@@ -26,6 +26,7 @@ mod env;
 mod error_reply;
 mod error_text;
 pub mod hooks;
+mod id_vec;
 mod integer;
 mod interfaces;
 mod internal_request;

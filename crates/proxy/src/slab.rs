@@ -3,6 +3,7 @@
 //! A handle is a place and a generation. The handle of something that was removed finds nothing in its place,
 //! never its successor: this is what makes a late reply to a client that left harmless.
 
+use crate::id_vec::Id;
 use crate::limits::SLAB_KEPT_PLACES;
 use std::cmp::Reverse;
 use std::marker::PhantomData;
@@ -14,26 +15,6 @@ pub(crate) struct Handle<I = u32> {
     pub(crate) index: I,
     /// The place's generation.
     pub(crate) generation: u32,
-}
-
-/// What places of a table are named by: a number, or an id that only this table makes.
-pub(crate) trait SlabIndex: Copy {
-    /// The name of a place.
-    fn at(place: u32) -> Self;
-    /// The place of a name.
-    fn place(self) -> u32;
-}
-
-impl SlabIndex for u32 {
-    #[inline(always)]
-    fn at(place: u32) -> Self {
-        place
-    }
-
-    #[inline(always)]
-    fn place(self) -> u32 {
-        self
-    }
 }
 
 #[derive(Debug)]
@@ -69,19 +50,19 @@ impl<T, I> Default for Slab<T, I> {
     }
 }
 
-impl<T, I: SlabIndex> Slab<T, I> {
+impl<T, I: Id> Slab<T, I> {
     /// Keeps `value`. Panics at 2^31 values, which the limit on clients keeps far away.
     pub(crate) fn insert(&mut self, value: T) -> Handle<I> {
         if let Some(index) = self.free.pop() {
             let place = &mut self.places[index as usize];
             place.value = Some(value);
-            return Handle { index: I::at(index), generation: place.generation };
+            return Handle { index: I::nth(index as usize), generation: place.generation };
         }
         let index = u32::try_from(self.places.len()).ok().filter(|i| *i < 1 << 31);
         let index = index.expect("limits keep tables far below 2^31 places");
         let generation = self.gone.pop().unwrap_or(0);
         self.places.push(Place { generation, value: Some(value) });
-        Handle { index: I::at(index), generation }
+        Handle { index: I::nth(index as usize), generation }
     }
 
     /// Gives back memory of places behind the last that is taken, if there are many and most are free. Further values come
@@ -115,7 +96,7 @@ impl<T, I: SlabIndex> Slab<T, I> {
 
     /// Takes a value out; its handles are void from now on, but its place is not given away before [`Self::release`].
     pub(crate) fn retire(&mut self, index: I) -> Option<T> {
-        let place = self.places.get_mut(index.place() as usize)?;
+        let place = self.places.get_mut(index.index())?;
         let value = place.value.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.retired += 1;
@@ -125,49 +106,49 @@ impl<T, I: SlabIndex> Slab<T, I> {
     /// Gives the place of a retired value free. To be called once for each.
     pub(crate) fn release(&mut self, index: I) {
         debug_assert!(
-            self.at(index).is_none() && !self.free.iter().rev().take(64).any(|free| *free == index.place()),
+            self.at(index).is_none() && !self.free.iter().rev().take(64).any(|free| *free as usize == index.index()),
             "only what was retired is released"
         );
         self.retired -= 1;
-        self.free.push(index.place());
+        self.free.push(index.index() as u32);
         self.has_freed = true;
     }
 
     /// The value of a handle, unless it has gone.
     pub(crate) fn get(&self, of: Handle<I>) -> Option<&T> {
-        self.places.get(of.index.place() as usize).filter(|place| place.generation == of.generation)?.value.as_ref()
+        self.places.get(of.index.index()).filter(|place| place.generation == of.generation)?.value.as_ref()
     }
 
     /// The value at a place, whichever generation.
     #[inline]
     pub(crate) fn at(&self, index: I) -> Option<&T> {
-        self.places.get(index.place() as usize)?.value.as_ref()
+        self.places.get(index.index())?.value.as_ref()
     }
 
     /// The value at a place, whichever generation.
     #[inline]
     pub(crate) fn at_mut(&mut self, index: I) -> Option<&mut T> {
-        self.places.get_mut(index.place() as usize)?.value.as_mut()
+        self.places.get_mut(index.index())?.value.as_mut()
     }
 
     /// The value at a place, and which generation it is of.
     #[inline(always)]
     pub(crate) fn with_generation(&mut self, index: I) -> Option<(&mut T, u32)> {
-        let place = self.places.get_mut(index.place() as usize)?;
+        let place = self.places.get_mut(index.index())?;
         Some((place.value.as_mut()?, place.generation))
     }
 
     /// The value of a handle, unless it has gone.
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: Handle<I>) -> Option<&mut T> {
-        let place = self.places.get_mut(handle.index.place() as usize)?;
+        let place = self.places.get_mut(handle.index.index())?;
         if place.generation == handle.generation { place.value.as_mut() } else { None }
     }
 
     /// The handle of what is at a place now.
     #[inline]
     pub(crate) fn handle(&self, index: I) -> Option<Handle<I>> {
-        let place = self.places.get(index.place() as usize)?;
+        let place = self.places.get(index.index())?;
         place.value.is_some().then_some(Handle { index, generation: place.generation })
     }
 
@@ -183,12 +164,12 @@ impl<T, I: SlabIndex> Slab<T, I> {
 
     /// All values with their places, to be changed.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (I, &mut T)> {
-        self.places.iter_mut().enumerate().filter_map(|(i, p)| p.value.as_mut().map(|v| (I::at(i as u32), v)))
+        self.places.iter_mut().enumerate().filter_map(|(i, p)| p.value.as_mut().map(|v| (I::nth(i), v)))
     }
 
     /// All values with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (I, &T)> {
-        self.places.iter().enumerate().filter_map(|(i, p)| p.value.as_ref().map(|v| (I::at(i as u32), v)))
+        self.places.iter().enumerate().filter_map(|(i, p)| p.value.as_ref().map(|v| (I::nth(i), v)))
     }
 }
 

@@ -16,7 +16,7 @@ impl Lanes {
     /// For each class, `false`.
     fn no_class(&self) -> PerKey<bool> {
         let mut none = PerKey::default();
-        none.resize_as(&self.owners);
+        none.resize(self.owners.len());
         none
     }
 

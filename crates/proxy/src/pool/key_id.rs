@@ -4,11 +4,11 @@
 //! an id, when there is one class more. A number that is free is another class's later.
 
 use crate::auth::quota::UserQuota;
+use crate::id_vec::{Id, IdVec};
 use crate::nodes::id::{NodeId, PerNode};
 use crate::session::id::ClientHandle;
 use respool_wire::Protocol;
 use std::fmt::{Display, Formatter};
-use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 /// The number of a class of lanes.
@@ -19,9 +19,18 @@ impl LaneKeyId {
     /// The first, in which every client begins.
     pub(crate) const PLAIN: Self = Self(0);
 
-    /// Where it stands among what is kept for each class.
+    /// How many classes there may be.
+    pub(super) const COUNT_MAX: usize = u16::MAX as usize + 1;
+}
+
+impl Id for LaneKeyId {
     #[inline(always)]
-    pub(super) const fn place(self) -> usize {
+    fn nth(before: usize) -> Self {
+        Self(before as u16)
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -55,102 +64,7 @@ impl LaneKeyUse {
 }
 
 /// Something for each class.
-#[derive(Debug)]
-pub(crate) struct PerKey<T>(Vec<T>);
-
-impl<T> Default for PerKey<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T> PerKey<T> {
-    /// For the first class.
-    pub(super) fn new(of_first: T) -> Self {
-        Self(vec![of_first])
-    }
-
-    /// For one class more. `None`: there are no more numbers.
-    pub(super) fn push(&mut self, of: T) -> Option<LaneKeyId> {
-        let id = LaneKeyId(u16::try_from(self.0.len()).ok()?);
-        self.0.push(of);
-        Some(id)
-    }
-
-    /// For as many classes as `other` has.
-    pub(super) fn resize_as<U>(&mut self, other: &PerKey<U>)
-    where
-        T: Default,
-    {
-        self.0.resize_with(other.0.len(), T::default);
-    }
-
-    /// What there is for a class; made, with that for all classes before it, if there is nothing.
-    pub(crate) fn get_or_default(&mut self, class: LaneKeyId) -> &mut T
-    where
-        T: Default,
-    {
-        if self.0.len() <= class.place() {
-            self.0.resize_with(class.place() + 1, T::default);
-        }
-        &mut self.0[class.place()]
-    }
-
-    pub(crate) fn get(&self, class: LaneKeyId) -> Option<&T> {
-        self.0.get(class.place())
-    }
-
-    pub(crate) fn get_mut(&mut self, class: LaneKeyId) -> Option<&mut T> {
-        self.0.get_mut(class.place())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn ids(&self) -> impl Iterator<Item = LaneKeyId> + use<T> {
-        (0..self.0.len()).map(|place| LaneKeyId(place as u16))
-    }
-
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.0.iter()
-    }
-
-    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
-        self.0.iter_mut()
-    }
-
-    /// All with their classes.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (LaneKeyId, &T)> {
-        self.ids().zip(&self.0)
-    }
-
-    /// All with their classes.
-    pub(super) fn into_entries(self) -> impl Iterator<Item = (LaneKeyId, T)> {
-        self.ids().zip(self.0)
-    }
-
-    /// The first class of which `is_fit` holds.
-    pub(super) fn position(&self, is_fit: impl FnMut(&T) -> bool) -> Option<LaneKeyId> {
-        self.0.iter().position(is_fit).map(|place| LaneKeyId(place as u16))
-    }
-}
-
-impl<T> Index<LaneKeyId> for PerKey<T> {
-    type Output = T;
-
-    #[inline(always)]
-    fn index(&self, class: LaneKeyId) -> &T {
-        &self.0[class.place()]
-    }
-}
-
-impl<T> IndexMut<LaneKeyId> for PerKey<T> {
-    #[inline(always)]
-    fn index_mut(&mut self, class: LaneKeyId) -> &mut T {
-        &mut self.0[class.place()]
-    }
-}
+pub(crate) type PerKey<T> = IdVec<LaneKeyId, T>;
 
 /// The session state that a lane's users share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -300,9 +300,9 @@ impl Lanes {
         let plain = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
         Self {
             nodes: PerNode::new(config.nodes.iter().map(Node::new)),
-            classes: PerKey::new(plain),
-            owners: PerKey::new(KeyOwner::Shared),
-            uses: PerKey::new(Arc::default()),
+            classes: PerKey::new([plain]),
+            owners: PerKey::new([KeyOwner::Shared]),
+            uses: PerKey::new([Arc::default()]),
             table: LaneGrid::new(1, config.nodes.len()),
             entropy: entropy | 1,
             ..Self::default()
@@ -335,7 +335,10 @@ impl Lanes {
             self.uses[free] = Arc::default();
             return Some(free);
         }
-        let number = self.classes.push(class)?;
+        if self.classes.len() == LaneKeyId::COUNT_MAX {
+            return None;
+        }
+        let number = self.classes.push(class);
         self.owners.push(owner);
         self.uses.push(Arc::default());
         self.table.resize(self.classes.len());

@@ -301,7 +301,7 @@ impl Lanes {
 
     /// Has the shared lanes of classes leave that have been unused for long.
     fn leave_classes(&mut self, is_used: &PerKey<bool>, now_us: u64) {
-        self.unused_since_us.resize_as(is_used);
+        self.unused_since_us.resize(is_used.len());
         for (class, is_used) in is_used.entries() {
             let since_us = &mut self.unused_since_us[class];
             if *is_used {

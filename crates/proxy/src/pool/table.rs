@@ -3,12 +3,12 @@
 //! Only the table makes an id, so an id is of a place that exists. A place is used again after its lane has ended; a handle
 //! says of which of them it is.
 
+use crate::id_vec::{Id, IdVec};
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::slab::Handle;
 use respool_connection::ConnId;
 use std::fmt::{Display, Formatter};
-use std::ops::{Index, IndexMut};
 
 /// The place of a lane in its worker's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,77 +45,20 @@ impl Display for LaneId {
     }
 }
 
+impl Id for LaneId {
+    #[inline(always)]
+    fn nth(before: usize) -> Self {
+        Self(before as u32)
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// All lanes of one worker in their places.
-#[derive(Debug)]
-pub(crate) struct LaneTable<L>(Vec<L>);
-
-impl<L> Default for LaneTable<L> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<L> LaneTable<L> {
-    /// Puts a lane into a place of its own.
-    pub(super) fn push(&mut self, lane: L) -> LaneId {
-        let id = LaneId(self.0.len() as u32);
-        self.0.push(lane);
-        id
-    }
-
-    /// The place that the next lane gets if none is free.
-    pub(crate) fn next_id(&self) -> LaneId {
-        LaneId(self.0.len() as u32)
-    }
-
-    pub(crate) fn get(&self, lane: LaneId) -> Option<&L> {
-        self.0.get(lane.0 as usize)
-    }
-
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, lane: LaneId) -> Option<&mut L> {
-        self.0.get_mut(lane.0 as usize)
-    }
-
-    /// All places that there are now.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = LaneId> + use<L> {
-        (0..self.0.len() as u32).map(LaneId)
-    }
-
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, L> {
-        self.0.iter()
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, L> {
-        self.0.iter_mut()
-    }
-
-    /// All lanes with their places.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (LaneId, &L)> {
-        self.ids().zip(&self.0)
-    }
-
-    /// The first lane for which `is_fit` holds.
-    pub(crate) fn position(&self, is_fit: impl FnMut(&L) -> bool) -> Option<LaneId> {
-        self.0.iter().position(is_fit).map(|place| LaneId(place as u32))
-    }
-}
-
-impl<L> Index<LaneId> for LaneTable<L> {
-    type Output = L;
-
-    #[inline(always)]
-    fn index(&self, lane: LaneId) -> &L {
-        &self.0[lane.0 as usize]
-    }
-}
-
-impl<L> IndexMut<LaneId> for LaneTable<L> {
-    #[inline(always)]
-    fn index_mut(&mut self, lane: LaneId) -> &mut L {
-        &mut self.0[lane.0 as usize]
-    }
-}
+pub(crate) type LaneTable<L> = IdVec<LaneId, L>;
 
 /// The lane of each class and node.
 #[derive(Debug, Default)]
@@ -138,7 +81,7 @@ impl LaneGrid {
 
     #[inline(always)]
     fn cell(&self, node: NodeId, class: LaneKeyId) -> usize {
-        class.place() * self.nodes + node.index()
+        class.index() * self.nodes + node.index()
     }
 
     /// The lane of a node and class, if there is one.
@@ -162,7 +105,7 @@ impl LaneGrid {
 
     /// The lanes of a class.
     pub(crate) fn of_class(&self, class: LaneKeyId) -> impl Iterator<Item = LaneId> + '_ {
-        let start = class.place() * self.nodes;
+        let start = class.index() * self.nodes;
         let cells = self.cells.get(start..start + self.nodes).unwrap_or_default();
         cells.iter().copied().filter(|lane| *lane != LaneId::NONE)
     }

@@ -3,7 +3,8 @@
 //! Only the table of sessions makes an id, when a client is accepted. A place is used again after its client has gone; a handle
 //! says which of them is meant.
 
-use crate::slab::{Handle, SlabIndex};
+use crate::id_vec::Id;
+use crate::slab::Handle;
 use respool_connection::ConnId;
 use std::fmt::{Display, Formatter};
 
@@ -28,15 +29,15 @@ impl ClientId {
     }
 }
 
-impl SlabIndex for ClientId {
+impl Id for ClientId {
     #[inline(always)]
-    fn at(place: u32) -> Self {
-        Self(place)
+    fn nth(before: usize) -> Self {
+        Self(before as u32)
     }
 
     #[inline(always)]
-    fn place(self) -> u32 {
-        self.0
+    fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -85,9 +86,9 @@ mod tests {
     #[test]
     fn a_connection_of_the_loop_leads_back_to_its_client() {
         for place in [0, 7, 1 << 20] {
-            let client = ClientId::at(place);
+            let client = ClientId::nth(place);
             assert!(!client.conn().is_upstream());
-            assert_eq!((ClientId::of(client.conn()), client.place()), (client, place));
+            assert_eq!((ClientId::of(client.conn()), client.index()), (client, place));
         }
     }
 }

@@ -84,6 +84,9 @@ pub(crate) struct Vigil {
     patience: Option<Duration>,
     #[cfg(any(target_os = "linux", target_os = "android"))]
     kernel: Option<Diag>,
+    /// Whether the kernel has answered when it was asked last.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    has_answered: bool,
     /// By the place of the connection.
     doubts: HashMap<ConnId, Doubt>,
     /// Something was written that may not have arrived.
@@ -100,6 +103,8 @@ impl Vigil {
             patience,
             #[cfg(any(target_os = "linux", target_os = "android"))]
             kernel: patience.and_then(|_| Diag::open().ok()),
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            has_answered: false,
             doubts: HashMap::new(),
             is_awake: false,
             looked_us: 0,
@@ -112,7 +117,8 @@ impl Vigil {
         Self { interval_us: LOOK_AT_CLIENTS_US, ..Self::new(None) }
     }
 
-    /// A client has come. The kernel's rule by which it would be given up is taken back if it can be watched instead.
+    /// A client has come. The kernel's rule by which it would be given up is taken back if it can be watched instead. A kernel that has
+    /// answered is not asked again for that: it would be four system calls for each client that comes.
     pub(crate) fn take_over(&mut self, conn: ConnId, socket: &mut Socket) {
         self.doubts.remove(&conn);
         #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -124,7 +130,7 @@ impl Vigil {
             if self.patience != timeout {
                 self.set_patience(timeout);
             }
-            if self.ask(socket).is_some()
+            if (self.has_answered || self.ask(socket).is_some())
                 && let Some(stream) = socket.tcp()
             {
                 // If that fails it is as it was.
@@ -215,7 +221,9 @@ impl Vigil {
     fn ask(&mut self, socket: &mut Socket) -> Option<Signs> {
         let stream = socket.tcp()?;
         let (local, peer) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
-        self.kernel.as_mut()?.ask(local, peer).ok()
+        let signs = self.kernel.as_mut()?.ask(local, peer).ok();
+        self.has_answered = signs.is_some();
+        signs
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -311,5 +319,28 @@ mod tests {
         assert_eq!(vigil.begin_look(at(1_000)), vigil.can_ask());
         assert!(!vigil.begin_look(at(1_000)));
         assert_eq!(Vigil::new(None).next_look_us(), None);
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[test]
+    fn a_kernel_that_has_answered_is_not_asked_about_each_client() {
+        let listener = mio::net::TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut vigil = Vigil::over_clients();
+        let mut timeouts = Vec::new();
+        let mut clients = Vec::new();
+        for index in 0..3 {
+            clients.push(std::net::TcpStream::connect(address).unwrap());
+            let (stream, _) = listener.accept().unwrap();
+            SockRef::from(&stream).set_tcp_user_timeout(Some(PATIENCE)).unwrap();
+            let mut socket = Socket::Tcp(stream);
+            vigil.take_over(ConnId::client(index), &mut socket);
+            timeouts.push(SockRef::from(&*socket.tcp().unwrap()).tcp_user_timeout().unwrap());
+        }
+        let Some(kernel) = vigil.kernel.as_ref().filter(|_| vigil.has_answered) else {
+            assert!(timeouts.iter().all(|timeout| *timeout == Some(PATIENCE)), "what cannot be watched keeps it");
+            return;
+        };
+        assert_eq!((timeouts, kernel.asked(), vigil.patience), (vec![None; 3], 1, Some(PATIENCE)));
     }
 }

@@ -45,6 +45,12 @@ impl Diag {
         Ok(Self { socket, sequence: 0, buffer: Box::new([0; BUFFER_BYTES]) })
     }
 
+    /// How often it was asked.
+    #[cfg(test)]
+    pub(super) fn asked(&self) -> u32 {
+        self.sequence
+    }
+
     /// What is known of the connection between two addresses.
     pub(super) fn ask(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<Signs> {
         self.sequence = self.sequence.wrapping_add(1);

@@ -190,7 +190,10 @@ impl<E: Execute> Env<E> {
             let reads = self.counters.client_reads.value();
             self.clients.arrivals.begin_turn(now.mono_us, reads, self.lanes.held.is_for_arrivals());
         }
-        self.clients.gathered.begin_turn(self.counters.client_reads.value() + self.counters.upstream_reads.value());
+        if self.clients.gathered.is_holding() || self.clients.gathered.policy.is_measured() {
+            let messages = self.counters.messages_received.value();
+            self.clients.gathered.policy.begin_turn(now.mono_us, self.reads(), messages);
+        }
         self.counters.turns.add(1);
     }
 

@@ -280,7 +280,7 @@ impl<E: Execute> Machine for Worker<E> {
                 if self.env.has_come_up() {
                     // Writing lets clients go on, and the requests that they had sent leave now: the loop would sleep on them.
                     self.go_on();
-                } else if !self.env.clients.list_gathered(self.env.now.mono_us) {
+                } else if !self.env.flush_messages() {
                     return None;
                 }
             }

@@ -1,5 +1,6 @@
 //! How often requests arrive, of whichever client, and how long the clients of those that wait let pass since their last one.
 
+use super::event_rate::EventRate;
 use super::limits::FLUSH_LIMITS;
 
 /// The arrivals at one worker.
@@ -7,11 +8,8 @@ use super::limits::FLUSH_LIMITS;
 pub(crate) struct ArrivalRate {
     /// The shortest time that a client let pass whose request waits, in microseconds.
     gap_us: u64,
-    /// The usual time between two reads of requests, in microseconds, as far as it is known.
-    interval_us: u64,
-    /// Since when reads are being counted for the next interval, and how many there had been by then.
-    counted_us: u64,
-    counted: u64,
+    /// How often requests are read.
+    reads: EventRate,
     /// Requests that wait are written, whatever else is expected: first set for the next turn, and then in it.
     is_over_next: bool,
     is_over: bool,
@@ -19,14 +17,8 @@ pub(crate) struct ArrivalRate {
 
 impl ArrivalRate {
     /// Nothing has arrived.
-    pub(crate) const NONE: Self = Self {
-        gap_us: u64::MAX,
-        interval_us: u64::MAX,
-        counted_us: 0,
-        counted: 0,
-        is_over_next: false,
-        is_over: false,
-    };
+    pub(crate) const NONE: Self =
+        Self { gap_us: u64::MAX, reads: EventRate::NONE, is_over_next: false, is_over: false };
 
     /// A request has come of a client whose last one came `gap_us` before.
     #[inline]
@@ -41,18 +33,7 @@ impl ArrivalRate {
         if !is_waiting {
             self.gap_us = u64::MAX;
         }
-        if self.counted_us == 0 {
-            // Counting begins. The time before was not watched, and is no window.
-            (self.counted_us, self.counted) = (now_us, reads);
-            return None;
-        }
-        let passed_us = now_us.saturating_sub(self.counted_us);
-        if passed_us < FLUSH_LIMITS.window_us {
-            return None;
-        }
-        self.interval_us = passed_us / reads.saturating_sub(self.counted).max(1);
-        (self.counted_us, self.counted) = (now_us, reads);
-        Some(passed_us)
+        self.reads.note(now_us, reads)
     }
 
     /// What waits now is written in the next turn.
@@ -63,7 +44,7 @@ impl ArrivalRate {
     /// How long requests that wait may be delayed, in microseconds: not at all, unless enough others are expected by then.
     pub(crate) fn delay_us(&self, delay_us_max: u64) -> u64 {
         let delay_us = (self.gap_us / FLUSH_LIMITS.delay_divisor).min(delay_us_max);
-        let is_worthwhile = !self.is_over && delay_us / FLUSH_LIMITS.arrivals_min >= self.interval_us;
+        let is_worthwhile = !self.is_over && self.reads.expects(FLUSH_LIMITS.arrivals_min, delay_us);
         if is_worthwhile { delay_us } else { 0 }
     }
 }

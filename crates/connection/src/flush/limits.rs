@@ -40,6 +40,11 @@ pub struct FlushLimits {
     /// The share of the time for which a core has to be in use before requests are delayed, in thousandths. Far enough above one
     /// half that chance does not reach it at half load, and from seven tenths on hardly.
     pub core_busy_min: u64,
+    /// A wait that took less found its event there: the loop did not sleep, in microseconds.
+    pub at_once_us: u64,
+    /// So many messages have to be expected within [`Self::replies_us_max`] before one waits for others that are not there to be
+    /// read. With fewer a subscriber would hardly have two in a write.
+    pub messages_min: u64,
     /// Samples over which the least round trip is sought. It tells the link from the node's queue.
     pub least_round_trip_samples: u32,
 }
@@ -61,5 +66,7 @@ pub const FLUSH_LIMITS: FlushLimits = FlushLimits {
     batch_enough: 16,
     window_us: 2_500,
     core_busy_min: 850,
+    at_once_us: 10,
+    messages_min: 8,
     least_round_trip_samples: 1_024,
 };

@@ -11,7 +11,8 @@
 //! | arrivals | two more requests are expected within the delay, and the core or the node is busy | the delay that is set | [`FlushPolicy::Adaptive`] |
 //! | clients | four clients or more are about to send again, and fewer requests are queued than usual | 200 us, half a round trip | [`FlushPolicy::Immediate`] |
 //!
-//! Replies that wait for the rest of their client's pipeline follow the first rule, too ([`FlushPolicy::decide_replies`]). Nothing
+//! Replies that wait for the rest of their client's pipeline follow the first rule, too ([`FlushPolicy::decide_replies`]). Messages
+//! for subscribers have a rule of their own ([`MessageGathering`]). Nothing
 //! is held on a link of 300 us or more, or if 16 KB are queued. All bounds are in [`FlushLimits`].
 //!
 //! A delay for arrivals has to cost nothing that is not lost already. So a request is delayed only where it would have waited anyway:
@@ -21,8 +22,10 @@
 mod arrival_rate;
 mod arrivals;
 mod core_load;
+mod event_rate;
 mod held;
 mod limits;
+mod message_gathering;
 mod returning_clients;
 mod round_trip;
 mod wake_on;
@@ -30,6 +33,7 @@ mod wake_on;
 pub use arrivals::Arrivals;
 pub use held::Held;
 pub use limits::{FLUSH_LIMITS, FlushLimits};
+pub use message_gathering::MessageGathering;
 pub use returning_clients::ClientPace;
 pub(crate) use round_trip::RoundTrip;
 pub use wake_on::WakeOn;

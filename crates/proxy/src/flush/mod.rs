@@ -111,11 +111,32 @@ impl<E: Execute> Env<E> {
 
     /// What the loop waits for before the next turn.
     pub(crate) fn wait(&self) -> Wait {
-        // What goes on in the next turn is due now: neither it nor messages that are held wait for replies of near nodes.
-        if self.clients.gathered.is_holding() || !self.slices.is_empty() {
+        // What goes on in the next turn is due now, and does not wait for replies of near nodes.
+        if !self.slices.is_empty() {
             return Wait::Anything;
         }
+        if self.clients.gathered.is_holding() {
+            return self.clients.gathered.policy.wait();
+        }
         self.lanes.held.wait(|| self.patient_until_us())
+    }
+
+    /// How often connections have been read.
+    #[inline]
+    pub(crate) fn reads(&self) -> u64 {
+        self.counters.client_reads.value() + self.counters.upstream_reads.value()
+    }
+
+    /// Everything else of the turn has been written. Lists the clients whose messages are written now; `false`: there are none, or
+    /// they are held back.
+    pub(crate) fn flush_messages(&mut self) -> bool {
+        if !self.clients.gathered.is_holding() {
+            return false;
+        }
+        let mut policy = self.clients.gathered.policy;
+        let is_held = policy.holds(self.now.mono_us, self.reads(), || self.patient_until_us().is_some());
+        self.clients.gathered.policy = policy;
+        !is_held && self.clients.list_gathered()
     }
 
     /// The loop has let others run, or cannot: what is held for requests is written in the next turn.
@@ -123,13 +144,15 @@ impl<E: Execute> Env<E> {
         if self.lanes.held.is_for_clients() {
             return self.give_up_clients();
         }
-        self.clients.arrivals.end_delay();
-        self.lanes.list_unflushed();
+        if self.lanes.held.is_for_arrivals() {
+            self.clients.arrivals.end_delay();
+            self.lanes.list_unflushed();
+        }
     }
 
     /// The loop has waited for so long.
     pub(crate) fn note_waited(&mut self, waited_us: u64) {
-        self.clients.gathered.note_waited(waited_us);
+        self.clients.gathered.policy.note_waited(waited_us);
         let held = &self.lanes.held;
         self.clients.arrivals.note_waited(waited_us, held.is_for_arrivals() || held.is_for_clients());
     }

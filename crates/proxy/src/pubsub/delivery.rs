@@ -123,16 +123,8 @@ impl Subscriptions {
 }
 
 impl Clients {
-    /// Lists the clients whose messages are written now, behind everything else that leaves in this turn. `false`: there are none, or
-    /// they are held back.
-    pub(crate) fn list_gathered(&mut self, now_us: u64) -> bool {
-        if self.gathered.clients.is_empty() {
-            return false;
-        }
-        let reads = self.counters.client_reads.value() + self.counters.upstream_reads.value();
-        if self.gathered.holds(now_us, reads) {
-            return false;
-        }
+    /// Lists the clients whose messages are written now. `false`: there are none.
+    pub(crate) fn list_gathered(&mut self) -> bool {
         while let Some(index) = self.gathered.clients.pop() {
             if let Some(session) = self.sessions.at_mut(index)
                 && let Some(subscriber) = &mut session.subscriber

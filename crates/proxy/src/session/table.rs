@@ -59,7 +59,7 @@ impl Clients {
             sessions: Slab::default(),
             pool: BufferPool::new(),
             listed: Vec::new(),
-            gathered: GatheredPushes::new(),
+            gathered: GatheredPushes::default(),
             unflushed: Vec::new(),
             reply_sizes: ReplySizes::new(),
             resuming: VecDeque::new(),

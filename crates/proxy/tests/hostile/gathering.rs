@@ -1,13 +1,15 @@
-//! Messages that come while the worker has more to read leave in one write, in order, and none is held by a worker with time.
+//! Messages that come while the worker has more to read, or come one upon the other, leave in one write, in order; one that comes alone is
+//! not held by a worker with time.
 
 use crate::bench::Bench;
 use crate::support::{NoEngine, config};
-use respool_connection::{ConnId, Machine, Wait};
+use respool_connection::{ConnId, FlushPolicy, Machine, Wait};
+use respool_proxy::Config;
 use respool_proxy::limits::PUSH_OUTBOX_BYTES;
 
 /// Two clients that subscribe to the same channel, and the connection over which its node sends.
 fn subscribers() -> (Bench<NoEngine>, [ConnId; 2], ConnId) {
-    let mut bench = Bench::proxy(config(1, 1));
+    let mut bench = Bench::proxy(Config { flush: FlushPolicy::Immediate, ..config(1, 1) });
     let clients = [bench.accept(), bench.accept()];
     let lane = bench.subscribe(clients[0], "c");
     bench.ask(clients[1], &["SUBSCRIBE", "c"]);
@@ -128,4 +130,75 @@ fn a_client_that_leaves_before_its_messages_are_written_takes_its_place_along() 
         "it hears nothing of what was meant for another"
     );
     assert_eq!(bench.heard(other), message('*', "m"));
+}
+
+/// The node publishes so often that further messages are expected while one is held. Nothing is held at the end.
+fn come_often(bench: &mut Bench<NoEngine>, clients: [ConnId; 2], lane: ConnId) {
+    for _ in 0..300 {
+        bench.worker.handle_waited(10);
+        bench.send(lane, message('>', "m").as_bytes());
+    }
+    bench.wait(1_000);
+    bench.worker.handle_waited(1_000);
+    bench.turn(|_| {});
+    assert!(clients.map(|client| bench.heard(client)).iter().all(|heard| !heard.is_empty()));
+}
+
+/// What the clients have heard before and behind a turn in which nothing comes, and what the loop waits for between the two.
+fn look(bench: &mut Bench<NoEngine>, clients: [ConnId; 2]) -> ([String; 2], Wait, [String; 2]) {
+    let before = clients.map(|client| bench.heard(client));
+    let wait = bench.worker.wait();
+    bench.worker.handle_waited(0);
+    bench.turn(|_| {});
+    (before, wait, clients.map(|client| bench.heard(client)))
+}
+
+#[test]
+fn where_messages_come_often_others_run_once_before_they_are_written() {
+    let (mut bench, clients, lane) = subscribers();
+    come_often(&mut bench, clients, lane);
+    bench.worker.handle_waited(300);
+    bench.send(lane, message('>', "one").as_bytes());
+    let (before, wait, behind) = look(&mut bench, clients);
+    assert!(matches!(wait, Wait::Yielding { .. }), "{wait:?}");
+    assert_eq!((before, behind), ([String::new(), String::new()], ["one", "one"].map(|text| message('*', text))));
+}
+
+#[test]
+fn where_messages_come_often_they_wait_for_replies_that_are_due() {
+    let (mut bench, clients, lane) = subscribers();
+    let other = bench.accept();
+    bench.ask(other, &["GET", "a"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    assert_eq!(bench.heard(other), "$-1\r\n");
+    come_often(&mut bench, clients, lane);
+    bench.ask(other, &["GET", "a"]);
+    assert!(bench.heard(node).contains("GET"), "it is asked");
+    for text in ["one", "two"] {
+        bench.worker.handle_waited(60);
+        bench.send(lane, message('>', text).as_bytes());
+        let (before, wait, behind) = look(&mut bench, clients);
+        assert!(matches!(wait, Wait::Yielding { .. }), "{wait:?}");
+        assert_eq!([before, behind].concat(), [""; 4]);
+        assert!(matches!(bench.worker.wait(), Wait::Nodes { .. }), "messages come with replies");
+    }
+    bench.order.clear();
+    bench.worker.handle_waited(60);
+    bench.send(node, b"$-1\r\n");
+    let (before, wait, behind) = look(&mut bench, clients);
+    assert!(matches!(wait, Wait::Yielding { .. }), "{wait:?}");
+    let all = ["one", "two"].map(|text| message('*', text)).concat();
+    assert_eq!((before, behind), ([String::new(), String::new()], [all.clone(), all]));
+    assert_eq!(bench.order.iter().filter(|conn| clients.contains(conn)).count(), 2, "one write for each");
+}
+
+#[test]
+fn a_message_that_comes_alone_after_a_busy_time_leaves_in_its_turn() {
+    let (mut bench, clients, lane) = subscribers();
+    come_often(&mut bench, clients, lane);
+    bench.wait(50_000);
+    bench.worker.handle_waited(50_000);
+    bench.send(lane, message('>', "m").as_bytes());
+    assert_eq!(clients.map(|client| bench.heard(client)), [message('*', "m"), message('*', "m")]);
 }

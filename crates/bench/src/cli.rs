@@ -309,6 +309,8 @@ fn works_of(
     use std::os::unix::ffi::OsStrExt;
     let words = matches.get_many::<std::ffi::OsString>("command").into_iter().flatten();
     let mut words: Vec<Vec<u8>> = words.map(|word| word.as_bytes().to_vec()).collect();
+    // What comes from standard input may be anything, and is not shown.
+    let title = words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
     if matches.get_flag("stdin") {
         if words.is_empty() {
             return Err("-x needs a command whose last argument it reads".to_owned());
@@ -316,7 +318,11 @@ fn works_of(
         words.push(stdin().map_err(|error| format!("standard input cannot be read: {error}"))?);
     }
     if !words.is_empty() {
-        return Ok(vec![Work::of_command(&words, shape)]);
+        let work = Work::of_command(title, &words, shape);
+        return match shape.is_verified && !work.has_proofs() {
+            true => Err("--verify: a command can only be verified if it has __data__ or is GET KEY".to_owned()),
+            false => Ok(vec![work]),
+        };
     }
     match said(matches, "ratio") {
         Some(mix) => Work::of_mix(mix, shape).map(|work| vec![work]).map_err(|why| format!("--ratio: {why}")),
@@ -358,7 +364,12 @@ fn tls_of(
         (Some(certificate_pem), Some(key_pem)) => Some(KeyPair { certificate_pem, key_pem: key_pem.into() }),
         _ => None,
     };
-    clients.set(PROFILE, &ClientTls { authorities_pem, own }).map_err(|error| error.to_string())?;
+    let authorities = ClientTls { authorities_pem, own: None };
+    clients.set(PROFILE, &authorities).map_err(|error| format!("--cacert: {error}"))?;
+    if own.is_some() {
+        let all = ClientTls { own, ..authorities };
+        clients.set(PROFILE, &all).map_err(|error| format!("--cert and --key: {error}"))?;
+    }
     Ok(Arc::new(clients))
 }
 
@@ -426,6 +437,7 @@ fn tcp(matches: &ArgMatches, host: String, port: u16) -> Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Keys;
 
     fn parse(line: &str) -> Result<Options, String> {
         let words = std::iter::once("bench").chain(line.split_ascii_whitespace());
@@ -460,7 +472,16 @@ mod tests {
     fn a_command_takes_all_that_follows() {
         let options = parse("-r 10 -n 5 lpush mylist __rand_int__ -x --csv").unwrap();
         assert_eq!(options.works[0].title, "lpush mylist __rand_int__ -x --csv");
-        assert_eq!(parse("-x set key").unwrap().works[0].title, "set key from stdin");
+        let options = parse("-x set key").unwrap();
+        assert_eq!(options.works[0].title, "set key", "what is read may be anything");
+        let mut request = Vec::new();
+        options.works[0].operations[0].template.write(
+            &mut request,
+            &mut Keys::new(Spread::Uniform, 1, 1, 0, 1),
+            0,
+            &[],
+        );
+        assert!(request.ends_with(b"$10\r\nfrom stdin\r\n"), "{}", request.escape_ascii());
     }
 
     #[test]

@@ -65,11 +65,13 @@ fn host_of(seed: &Endpoint) -> String {
     }
 }
 
-/// Another node that is reached in the same way.
+/// Another node that is reached in the same way. Its certificate is for its own host, unless the seed's is for another name than the
+/// seed's host.
 fn beside(seed: &Endpoint, host: String, port: u16) -> Endpoint {
     match seed {
-        Endpoint::Tls { server_name, profile, .. } => {
-            Endpoint::Tls { host, port, server_name: server_name.clone(), profile: profile.clone() }
+        Endpoint::Tls { host: seed_host, server_name, profile, .. } => {
+            let server_name = if server_name == seed_host { host.clone() } else { server_name.clone() };
+            Endpoint::Tls { host, port, server_name, profile: profile.clone() }
         }
         _ => Endpoint::Tcp { host, port },
     }
@@ -79,6 +81,19 @@ fn beside(seed: &Endpoint, host: String, port: u16) -> Endpoint {
 mod tests {
     use super::*;
     use respool_route::slot;
+
+    #[test]
+    fn a_nodes_certificate_is_for_its_own_host_unless_a_name_was_given() {
+        let name_of = |seed_name: &str| {
+            let (host, profile) = ("seed".to_owned(), "bench".to_owned());
+            let seed = Endpoint::Tls { host, port: 1, server_name: seed_name.to_owned(), profile };
+            match beside(&seed, "other".to_owned(), 2) {
+                Endpoint::Tls { host, port: 2, server_name, .. } if host == "other" => server_name,
+                node => panic!("{node}"),
+            }
+        };
+        assert_eq!([name_of("seed"), name_of("redis.example")], ["other", "redis.example"]);
+    }
 
     #[test]
     fn masters_have_tags_of_their_slots_alone() {

@@ -86,15 +86,30 @@ impl Template {
         }
     }
 
-    /// Appends one request. `writer` is its number, `tag` replaces [`TAG`] and is as long.
+    /// Whether it has a value.
+    pub fn has_values(&self) -> bool {
+        self.parts.contains(&Part::Value)
+    }
+
+    /// Appends one request. `writer` is its number, one of `tags` replaces [`TAG`], if there are any. Where values are verified the
+    /// first key's number says which: each key of a node is in one slot, and is met again.
     #[inline]
-    pub fn write(&self, out: &mut Vec<u8>, keys: &mut Keys, writer: u64, tag: [u8; 5]) -> Drawn {
+    pub fn write(&self, out: &mut Vec<u8>, keys: &mut Keys, writer: u64, tags: &[[u8; 5]]) -> Drawn {
+        let mut first = None;
+        let tag = match tags {
+            [] => *b"{tag}",
+            tags if self.is_verified && self.parts.contains(&Part::Random) => {
+                let key = *first.insert(keys.next_key());
+                tags[(key % tags.len() as u64) as usize]
+            }
+            tags => tags[keys.below(tags.len() as u64) as usize],
+        };
         let mut key = 0;
         for part in &self.parts {
             match part {
                 Part::Bytes(bytes) => out.extend_from_slice(bytes),
                 Part::Random => {
-                    key = keys.next_key();
+                    key = first.take().unwrap_or_else(|| keys.next_key());
                     out.extend_from_slice(&digits(key));
                 }
                 Part::Tag => out.extend_from_slice(&tag),
@@ -143,7 +158,7 @@ mod tests {
 
     fn written(template: &Template, keys: &mut Keys) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
-        template.write(&mut out, keys, 9, *b"{abc}");
+        template.write(&mut out, keys, 9, &[*b"{abc}"]);
         words(&out)
     }
 
@@ -154,6 +169,22 @@ mod tests {
         let mut keys = keys();
         assert_eq!(written(&template, &mut keys), [&b"MSET"[..], b"k:000000000000", b"v", b"{abc}000000000001x"]);
         assert_eq!(written(&template, &mut keys)[1], b"k:000000000002");
+    }
+
+    #[test]
+    fn a_verified_key_has_the_same_tag_whenever_it_is_drawn() {
+        let template = Template::new(&["GET", "key:{tag}:__rand_int__"], true, &Sizes::one(40), true);
+        let mut keys = Keys::new(Spread::Uniform, 10, 1, 0, 1);
+        let tags = [*b"{000}", *b"{111}", *b"{222}"];
+        let mut drawn = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let mut out = Vec::new();
+            let key = template.write(&mut out, &mut keys, 0, &tags).key;
+            let tag = String::from_utf8_lossy(&tags[key as usize % 3]).into_owned();
+            assert_eq!(words(&out)[1], format!("key:{tag}:{key:012}").into_bytes());
+            drawn.insert(key);
+        }
+        assert_eq!(drawn.len(), 10);
     }
 
     #[test]
@@ -177,7 +208,7 @@ mod tests {
         let set = Template::new(&["SET", "__rand_int__:__rand_int__", VALUE], true, &Sizes::one(40), true);
         let get = Template::new(&["GET", "__rand_int__:__rand_int__"], true, &Sizes::one(40), true);
         let value = written(&set, &mut keys()).swap_remove(2);
-        let read = get.write(&mut Vec::new(), &mut keys(), 9, *b"{abc}");
+        let read = get.write(&mut Vec::new(), &mut keys(), 9, &[*b"{abc}"]);
         assert!(is_proof(&value, read.key, &mut Vec::new()));
     }
 
@@ -189,7 +220,7 @@ mod tests {
         let mut keys = Keys::new(Spread::Uniform, 1000, 1, 0, 1);
         for _ in 0..20 {
             let mut out = Vec::new();
-            let drawn = mixed.write(&mut out, &mut keys, 9, *b"{abc}");
+            let drawn = mixed.write(&mut out, &mut keys, 9, &[*b"{abc}"]);
             let words = words(&out);
             assert!([35, 40].contains(&words[2].len()));
             assert!(is_proof(&words[2], drawn.key, &mut Vec::new()));

@@ -130,13 +130,17 @@ impl Work {
     }
 
     /// The user's command.
-    pub fn of_command(words: &[Vec<u8>], shape: &Shape) -> Self {
-        let text: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word)).collect();
+    pub fn of_command(title: String, words: &[Vec<u8>], shape: &Shape) -> Self {
         let template = Template::new(words, shape.keys.is_some(), &shape.sizes, shape.is_verified);
         let is_get = words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"get"));
         let is_proven = shape.is_verified && is_get && words.len() == 2;
-        let operation = Operation { title: text.join(" "), template, weight: 1, is_proven };
-        Self { title: text.join(" "), operations: vec![operation], shape: shape.clone() }
+        let operation = Operation { title: title.clone(), template, weight: 1, is_proven };
+        Self { title, operations: vec![operation], shape: shape.clone() }
+    }
+
+    /// Whether a verified run of it has values that prove their keys, or replies that are checked.
+    pub fn has_proofs(&self) -> bool {
+        self.operations.iter().any(|operation| operation.is_proven || operation.template.has_values())
     }
 
     /// A mix of tests: `get=9,set=1`.
@@ -222,7 +226,7 @@ mod tests {
     fn first(work: &Work) -> String {
         let mut out = Vec::new();
         let mut keys = Keys::new(Spread::Sequence, 10, 1, 0, 1);
-        work.operations[0].template.write(&mut out, &mut keys, 0, *b"{abc}");
+        work.operations[0].template.write(&mut out, &mut keys, 0, &[*b"{abc}"]);
         String::from_utf8(out).unwrap()
     }
 

@@ -12,7 +12,7 @@ use respool_bench::target::{Session, Target};
 use respool_bench::values::Sizes;
 use respool_bench::work::{Shape, Test, Work};
 use respool_connection::Endpoint;
-use respool_testkit::{Act, Address, FakeBackend, Gate, RedisServer, figure};
+use respool_testkit::{Act, Address, FakeBackend, Gate, RedisCluster, RedisServer, figure};
 
 fn shape(is_verified: bool) -> Shape {
     let sizes = Sizes::one(if is_verified { 64 } else { 3 });
@@ -90,6 +90,32 @@ fn every_value_of_one_mset_proves_its_own_key() {
     let wrongs = &measured.tally.wrongs;
     assert_eq!((wrongs.mismatches, wrongs.errors), (0, 0), "{wrongs:?}");
     assert!(measured.tally.latencies[1].count() > wrongs.misses, "some keys were there: {wrongs:?}");
+}
+
+/// Connections are spread over the masters, each asks for keys of its own slots, and a key is where it was set.
+#[test]
+fn the_keys_of_a_cluster_are_asked_of_their_masters_and_found_again() {
+    let cluster = RedisCluster::start(3, 0, &[]).unwrap();
+    let mut target = target(&cluster.nodes[0].tcp());
+    target.find_cluster().unwrap();
+    assert_eq!(target.nodes.len(), 3);
+    let target = Arc::new(target);
+    let ask = |mix: &str| {
+        let shape = Shape { keys: Some(40), is_tagged: true, ..shape(true) };
+        let work = Arc::new(Work::of_mix(mix, &shape).unwrap());
+        let plan = Plan { pipeline: 4, threads: 2, ..plan(4_000) };
+        let measured = run(&plan, &work, &target, &AtomicBool::new(false), |_| {}).unwrap();
+        let wrongs = &measured.tally.wrongs;
+        assert_eq!((wrongs.mismatches, wrongs.errors), (0, 0), "{mix}: {wrongs:?}");
+        assert!(mix == "set" || wrongs.misses == 0, "{mix}: what was set is there: {wrongs:?}");
+    };
+    ask("set");
+    for number in 0..3 {
+        let keys = String::from_utf8(cluster.ask(number, "DBSIZE").unwrap()).unwrap();
+        assert_eq!(keys, ":40\r\n", "node {number} has each key once");
+    }
+    ask("get");
+    ask("mset=1,get=9");
 }
 
 #[test]

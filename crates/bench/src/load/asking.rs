@@ -70,15 +70,11 @@ impl Asking {
     ) {
         let number = self.draw_operation();
         let operation = &self.work.operations[number];
-        let tag = match tags {
-            [] => *b"{tag}",
-            tags => tags[self.keys.below(tags.len() as u64) as usize],
-        };
         let (keys, writer) = (&mut self.keys, self.tally.sent);
         let mut sent =
             Sent { due_ns, key: 0, operation: number as u16, is_proven: operation.is_proven, is_tombstone: false };
         // The ticket is queued behind the bytes: what is drawn for them is part of it.
-        connection.upstream.tell(now_us, pool, |out| sent.key = operation.template.write(out, keys, writer, tag).key);
+        connection.upstream.tell(now_us, pool, |out| sent.key = operation.template.write(out, keys, writer, tags).key);
         connection.upstream.send(sent, now_us, pool, |_| {});
         self.tally.sent += 1;
         self.outstanding += 1;

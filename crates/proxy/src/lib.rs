@@ -26,7 +26,6 @@ mod env;
 mod error_reply;
 mod error_text;
 pub mod hooks;
-mod id_vec;
 mod integer;
 mod interfaces;
 mod internal_request;

@@ -3,7 +3,7 @@
 //! Nodes that are configured come first, in the order of the settings; those that have gone stand behind them while they still owe
 //! something. This file alone knows that, and turns places of the settings into ids.
 
-use crate::id_vec::{Id, IdVec};
+use crate::slab::id_vec::{Id, IdVec};
 use respool_route::{NodeIndex, NodePlace, Pool};
 use std::fmt::{Display, Formatter};
 use std::ops::Range;

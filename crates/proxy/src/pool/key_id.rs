@@ -4,9 +4,9 @@
 //! an id, when there is one class more. A number that is free is another class's later.
 
 use crate::auth::quota::UserQuota;
-use crate::id_vec::{Id, IdVec};
 use crate::nodes::id::{NodeId, PerNode};
 use crate::session::id::ClientHandle;
+use crate::slab::id_vec::{Id, IdVec};
 use respool_wire::Protocol;
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 //! Only the table makes an id, so an id is of a place that exists. A place is used again after its lane has ended; a handle
 //! says of which of them it is.
 
-use crate::id_vec::{Id, IdVec};
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::slab::Handle;
+use crate::slab::id_vec::{Id, IdVec};
 use respool_connection::ConnId;
 use std::fmt::{Display, Formatter};
 

@@ -3,8 +3,8 @@
 //! Only the table of sessions makes an id, when a client is accepted. A place is used again after its client has gone; a handle
 //! says which of them is meant.
 
-use crate::id_vec::Id;
 use crate::slab::Handle;
+use crate::slab::id_vec::Id;
 use respool_connection::ConnId;
 use std::fmt::{Display, Formatter};
 

@@ -3,8 +3,10 @@
 //! A handle is a place and a generation. The handle of something that was removed finds nothing in its place,
 //! never its successor: this is what makes a late reply to a client that left harmless.
 
-use crate::id_vec::Id;
+pub(crate) mod id_vec;
+
 use crate::limits::SLAB_KEPT_PLACES;
+use crate::slab::id_vec::Id;
 use std::cmp::Reverse;
 use std::marker::PhantomData;
 

@@ -255,6 +255,8 @@ impl World {
         self.now_us += passed_us;
         let unix_us = 1_700_000_000_000_000 + self.now_us;
         self.worker.begin_turn(Now { mono_us: self.now_us, unix_us });
+        // Clients may have been closed with it: they hold too much.
+        self.act();
     }
 
     fn step(&mut self, verb: u8, who: u8, bytes: &[u8]) {

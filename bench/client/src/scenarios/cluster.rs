@@ -1,5 +1,5 @@
 //! Callers of a cluster to which something is done at a third of their time, by the xtask: the primary of the first slots is killed, or
-//! those slots move. Each caller has keys of one shard: it counts one up, and reads another.
+//! those slots move. Each caller has keys of one shard: it counts one up, reads another, and pauses.
 
 use super::lost::{Counter, count, report_of};
 use crate::crowd::{crowd, sleep};
@@ -12,6 +12,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The slots of the callers' keys: those that something is done to, and some of each other shard.
 const SLOTS: [Range<u16>; 3] = [0..1_000, 5_500..10_900, 11_000..16_384];
+
+/// How long a caller waits between two pairs of requests. Without a pause the nodes, the load and what moves the slots would take the
+/// processor from each other, and that would be measured.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Time is counted in pieces of so long.
 const PIECE: Duration = Duration::from_millis(100);
@@ -54,8 +58,8 @@ pub(super) async fn cluster<P: Peer>(peer: P, options: &Options) -> Report {
                 }
                 if reply.is_err() || is_right.is_err() {
                     done.counter.note_read(is_right.err());
-                    sleep::<P>(Duration::from_millis(1)).await;
                 }
+                sleep::<P>(PAUSE).await;
             }
             count(&mut peer, &counted, &mut done.counter).await;
             done

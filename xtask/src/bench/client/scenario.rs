@@ -189,7 +189,7 @@ pub(crate) const ALL: [Scenario; 11] = [
     },
     Scenario {
         name: "cluster-kill",
-        title: "Three primaries and three replicas, 126 callers: the primary of a third of them is killed",
+        title: "Three primaries and three replicas, 126 callers that pause 5 ms: the primary of a third of them is killed",
         program: "cluster",
         tasks: 126,
         length: 4.0,
@@ -200,7 +200,7 @@ pub(crate) const ALL: [Scenario; 11] = [
     },
     Scenario {
         name: "cluster-move",
-        title: "Three primaries and three replicas, 126 callers: the slots of a third of them move, and others, 1,000 in all",
+        title: "Three primaries and three replicas, 126 callers that pause 5 ms: the slots of a third of them move, and others, 1,000 in all",
         program: "cluster",
         tasks: 126,
         length: 4.0,

@@ -10,15 +10,9 @@ pub const CLIENT_OUTSTANDING_MAX: usize = 100_000;
 /// Replies that one client may be owed however large they are. With fewer, the way to the node and back would show.
 pub const WINDOW_MIN: usize = 8;
 
-/// Bytes that a reply is expected to have at most before a client has been given any: with the default budget, 32 of them may be
+/// Bytes that a reply is expected to have before a client has been given any: with the default budget, 32 of them may be
 /// outstanding. A hundred clients that pipeline and do not read have 100 MB held at most then.
 pub const FIRST_REPLY_BYTES: u32 = 32 * 1024;
-
-/// The same at least, however small the replies to other clients are: with the default budget, 1,024 may be outstanding.
-pub const FIRST_REPLY_BYTES_MIN: u32 = 1024;
-
-/// Small replies to other clients lower what a new client's are expected to be by this part of the difference at a time.
-pub const FIRST_REPLY_FALL_DIVISOR: u32 = 8;
 
 /// Replies that are smaller than expected lower what is expected by this divisor at most: who had a window full of small
 /// ones may have so many times as many outstanding next.

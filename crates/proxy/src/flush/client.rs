@@ -79,8 +79,7 @@ impl<E: Execute> Env<E> {
         session.is_blocked = !session.down.output().is_empty();
         session.credit.note_written(bytes);
         if bytes >= REVIEWED_WRITE_BYTES {
-            let soft = self.config.budgets.client_output_soft;
-            session.credit.review(&session.down, &mut self.clients.reply_sizes, soft);
+            session.credit.review(&session.down, self.config.budgets.client_output_soft);
         }
         if session.flags.has(SessionFlags::LIMITED)
             && let Some(allowance) = &session.details.allowance

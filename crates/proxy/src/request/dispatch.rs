@@ -338,7 +338,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.has_asked_much() {
             // Whatever the size of this reply, or a client of short ones would come here with each request for ever.
-            session.credit.review(&session.down, &mut self.clients.reply_sizes, soft);
+            session.credit.review(&session.down, soft);
         }
         if session.has_asked_much_by(*args) {
             session.pause.add(Pause::OUTSTANDING);
@@ -459,7 +459,7 @@ impl Clients {
         let Some(session) = self.sessions.at_mut(index).filter(|s| s.pause.has(Pause::OUTSTANDING)) else {
             return;
         };
-        session.credit.review(&session.down, &mut self.reply_sizes, soft);
+        session.credit.review(&session.down, soft);
         if session.down.unsettled() <= session.credit.window() / 2 {
             self.unpause(index, Pause::OUTSTANDING);
         }

@@ -15,38 +15,15 @@
 //! Requests whose replies are short by their row (`+OK`, a number) do not wait for the window; those among them that are not do. A client that
 //! begins with a long pipeline of writes is asked for all of it at once.
 //!
-//! The first expectation is high, unless the replies to the worker's other clients are small: a large one to any of them raises it at
-//! once. A client that pipelines small requests where that is not known pays a few round trips for it once; one that never has more
-//! outstanding than the first window notices nothing. Nothing of it is computed per request: the window is
+//! The first expectation is high. A client that pipelines small requests pays a few round trips for that once; one that
+//! never has more outstanding than the first window notices nothing. Nothing of it is computed per request: the window is
 //! one comparison, and replies are looked at when a client has used it up, or is written much at once.
 
-use crate::limits::{
-    CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, FIRST_REPLY_BYTES_MIN, FIRST_REPLY_FALL_DIVISOR, REPLIES_FALL_DIVISOR,
-    WINDOW_MIN,
-};
+use crate::limits::{CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, REPLIES_FALL_DIVISOR, WINDOW_MIN};
 use crate::session::Session;
 use respool_command::Flags;
 use respool_connection::Downstream;
 use respool_wire::Args;
-
-/// How large the replies to a worker's clients are, as far as they were looked at.
-#[derive(Debug)]
-pub(crate) struct ReplySizes {
-    /// Bytes that the replies to a client are expected to have, each, that has been given none.
-    first: u32,
-}
-
-impl ReplySizes {
-    pub(crate) fn new() -> Self {
-        Self { first: FIRST_REPLY_BYTES }
-    }
-
-    /// A client's replies have so many bytes on average.
-    fn note(&mut self, size: u32) {
-        let fall = self.first.saturating_sub(size).div_ceil(FIRST_REPLY_FALL_DIVISOR);
-        self.first = (self.first - fall).max(size).clamp(FIRST_REPLY_BYTES_MIN, FIRST_REPLY_BYTES);
-    }
-}
 
 /// How many replies one client may be owed.
 #[derive(Clone, Copy, Debug)]
@@ -104,16 +81,12 @@ impl Credit {
 
     /// Looks at the replies that the client was given since it was looked at last.
     #[cold]
-    pub(crate) fn review(&mut self, down: &Downstream, sizes: &mut ReplySizes, budget: usize) {
+    pub(crate) fn review(&mut self, down: &Downstream, budget: usize) {
         let all = down.handed_out().wrapping_add(self.swallowed);
         let replies = all.wrapping_sub(self.seen_replies);
         let given = self.written_bytes.wrapping_add(down.output().len() as u64);
         if replies == 0 {
             // None is complete, or they were made here.
-            if all == 0 && self.expected > sizes.first {
-                self.expected = sizes.first;
-                self.open(budget);
-            }
             return;
         }
         let size = u32::try_from(given.wrapping_sub(self.seen_bytes) / u64::from(replies)).unwrap_or(u32::MAX);
@@ -127,7 +100,6 @@ impl Credit {
             return;
         }
         (self.seen_replies, self.seen_bytes) = (all, given);
-        sizes.note(size);
         self.open(budget);
     }
 
@@ -166,17 +138,11 @@ mod tests {
         down: Downstream,
         pool: BufferPool,
         credit: Credit,
-        sizes: ReplySizes,
     }
 
     impl Reader {
         fn new() -> Self {
-            Self::among(ReplySizes::new())
-        }
-
-        /// A new client where replies of such sizes were given to others.
-        fn among(sizes: ReplySizes) -> Self {
-            Self { down: Downstream::new(), pool: BufferPool::new(), credit: Credit::new(BUDGET), sizes }
+            Self { down: Downstream::new(), pool: BufferPool::new(), credit: Credit::new(BUDGET) }
         }
 
         fn get(&mut self, replies: usize, bytes: usize) {
@@ -187,7 +153,7 @@ mod tests {
                 self.credit.note_written(bytes);
                 self.down.advance(bytes, &mut self.pool);
             }
-            self.credit.review(&self.down, &mut self.sizes, BUDGET);
+            self.credit.review(&self.down, BUDGET);
         }
     }
 
@@ -220,38 +186,5 @@ mod tests {
         assert_eq!(reader.credit.window(), WINDOW_MIN);
         reader.get(WINDOW_MIN, 5);
         assert!(reader.credit.window() < 32, "one round of small ones does not open it");
-    }
-
-    #[test]
-    fn a_first_window_is_wide_where_the_replies_to_others_are_small() {
-        let mut sizes = ReplySizes::new();
-        for _ in 0..100 {
-            let mut reader = Reader::among(sizes);
-            let first = reader.credit.window();
-            reader.get(0, 0);
-            assert!((first..=BUDGET / FIRST_REPLY_BYTES_MIN as usize).contains(&reader.credit.window()));
-            reader.get(reader.credit.window(), 5);
-            sizes = reader.sizes;
-        }
-        let mut reader = Reader::among(sizes);
-        reader.get(0, 0);
-        assert_eq!(reader.credit.window(), BUDGET / FIRST_REPLY_BYTES_MIN as usize);
-        // One large one is enough for the next clients.
-        reader.get(1, 100_000);
-        let mut next = Reader::among(reader.sizes);
-        next.get(0, 0);
-        assert_eq!(next.credit.window(), BUDGET / FIRST_REPLY_BYTES as usize);
-    }
-
-    #[test]
-    fn what_a_client_was_given_counts_more_than_what_others_were() {
-        let mut sizes = ReplySizes::new();
-        (0..100).for_each(|_| sizes.note(5));
-        let mut reader = Reader::among(sizes);
-        reader.get(0, 0);
-        reader.get(1, 10_000);
-        (0..100).for_each(|_| reader.sizes.note(5));
-        reader.get(0, 0);
-        assert_eq!(reader.credit.window(), BUDGET / 10_000);
     }
 }

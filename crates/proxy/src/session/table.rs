@@ -9,7 +9,6 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::id::{Asker, ClientHandle, ClientId};
-use crate::session::reply_window::ReplySizes;
 use crate::session::{Pause, Session};
 use crate::slab::{Handle, Slab};
 use respool_connection::flush::Arrivals;
@@ -38,8 +37,6 @@ pub(crate) struct Clients {
     pub(crate) gathered: GatheredPushes,
     /// Clients whose replies may be waiting for the rest of their pipeline.
     pub(crate) unflushed: Vec<ClientId>,
-    /// What the replies to a new one are expected to be like.
-    pub(crate) reply_sizes: ReplySizes,
     /// Clients that may be read again, each once.
     pub(crate) resuming: VecDeque<ClientId>,
     /// How often the reading of a client has been halted.
@@ -61,7 +58,6 @@ impl Clients {
             listed: Vec::new(),
             gathered: GatheredPushes::default(),
             unflushed: Vec::new(),
-            reply_sizes: ReplySizes::new(),
             resuming: VecDeque::new(),
             halts: 0,
             doomed: Vec::new(),

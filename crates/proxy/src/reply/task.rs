@@ -68,7 +68,7 @@ pub(crate) trait InternalTask {
         let Some(asker) = self.asker() else {
             return self.handle_reply(TaskReply { step, kind: ReplyKind::Error, bytes: error }, clients);
         };
-        clients.fail(asker.session, asker.seq, error);
+        clients.fail_asker(asker, error);
         Progress::Through
     }
 

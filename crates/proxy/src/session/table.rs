@@ -168,7 +168,15 @@ impl Clients {
         let Some(protocol) = self.sessions.get(asker.session).map(|session| session.protocol) else { return };
         let mut bytes = Vec::new();
         write(&mut Encoder::new(&mut bytes, protocol));
-        self.feed(asker.session, asker.seq, &bytes, true);
+        self.fill(asker, &bytes);
+    }
+
+    /// The reply that a client has waited for will not come, which it is told if it wants a reply.
+    pub(crate) fn fail_asker(&mut self, asker: Asker, error: &[u8]) {
+        match asker.is_wanted {
+            true => self.fail(asker.session, asker.seq, error),
+            false => self.fill(asker, &[]),
+        }
     }
 
     /// The whole reply in place `seq` of a client, as `write` appends it to an empty buffer.

@@ -52,8 +52,8 @@ enum Look {
     AtOnce,
     /// It does so after others have run.
     Yielding,
-    /// It waits for nodes whose replies are due.
-    Nodes,
+    /// It waits for nodes whose replies are due, until then at most.
+    Nodes { until_us: u64 },
 }
 
 impl Default for MessageGathering {
@@ -91,14 +91,14 @@ impl MessageGathering {
         let waited_us = self.waited_us.take();
         self.last = std::mem::replace(&mut self.next, Look::None);
         self.had_input = waited_us.is_some_and(|waited_us| waited_us < FLUSH_LIMITS.at_once_us)
-            || matches!(self.last, Look::Yielding | Look::Nodes);
+            || matches!(self.last, Look::Yielding | Look::Nodes { .. });
         self.reads_before = reads;
         self.messages.note(now_us, messages);
     }
 
     /// Everything else of a turn has been written, and connections have been read `reads` times. Whether messages are held until the
-    /// next one; `are_replies_due` says whether near nodes are about to reply.
-    pub fn holds(&mut self, now_us: u64, reads: u64, are_replies_due: impl FnOnce() -> bool) -> bool {
+    /// next one; `replies_due_us` says until when near nodes are waited for that are about to reply, if they are.
+    pub fn holds(&mut self, now_us: u64, reads: u64, replies_due_us: impl FnOnce() -> Option<u64>) -> bool {
         let since_us = if self.since_us == 0 { now_us } else { self.since_us };
         let has_read = reads != self.reads_before;
         self.next = if now_us - since_us >= FLUSH_LIMITS.replies_us_max {
@@ -107,10 +107,11 @@ impl MessageGathering {
             if self.had_input && has_read { Look::AtOnce } else { Look::None }
         } else if has_read || self.last != Look::Yielding {
             Look::Yielding
-        } else if are_replies_due() {
-            Look::Nodes
         } else {
-            Look::None
+            let due_us = replies_due_us().filter(|due_us| *due_us > now_us);
+            due_us.map_or(Look::None, |due_us| Look::Nodes {
+                until_us: due_us.min(since_us + FLUSH_LIMITS.replies_us_max),
+            })
         };
         let is_held = self.next != Look::None;
         self.since_us = if is_held { since_us } else { 0 };
@@ -123,7 +124,7 @@ impl MessageGathering {
         match self.next {
             Look::None | Look::AtOnce => Wait::Anything,
             Look::Yielding => Wait::Yielding { until_us: 0 },
-            Look::Nodes => Wait::Nodes { until_us: self.since_us + FLUSH_LIMITS.replies_us_max },
+            Look::Nodes { until_us } => Wait::Nodes { until_us },
         }
     }
 }
@@ -140,12 +141,13 @@ mod tests {
         now_us: u64,
         reads: u64,
         messages: u64,
-        are_replies_due: bool,
+        /// How long near nodes may take for replies that are due, if any are.
+        replies_us: Option<u64>,
     }
 
     impl Turns {
         fn new() -> Self {
-            Self { gathering: MessageGathering::NONE, now_us: 1, reads: 0, messages: 0, are_replies_due: false }
+            Self { gathering: MessageGathering::NONE, now_us: 1, reads: 0, messages: 0, replies_us: None }
         }
 
         /// The loop waits for so long, if that is measured, and reads so many connections, of which each has a message. What it does
@@ -160,7 +162,8 @@ mod tests {
             }
             self.reads += read;
             self.messages += read;
-            let is_held = self.gathering.holds(self.now_us, self.reads, || self.are_replies_due);
+            let replies_due_us = || Some(self.now_us + self.replies_us?);
+            let is_held = self.gathering.holds(self.now_us, self.reads, replies_due_us);
             is_held.then(|| self.gathering.wait())
         }
 
@@ -206,7 +209,7 @@ mod tests {
             assert_eq!(turns.turn(Some(1), 1), None);
         }
         let mut turns = Turns::often();
-        turns.are_replies_due = true;
+        turns.replies_us = Some(2 * HOLD_US);
         let began_us = turns.now_us;
         while turns.turn(Some(7), 1).is_some() {
             assert!(turns.now_us < began_us + HOLD_US + 7);
@@ -226,7 +229,7 @@ mod tests {
     #[test]
     fn replies_that_are_due_bring_messages_along() {
         let mut turns = Turns::often();
-        turns.are_replies_due = true;
+        turns.replies_us = Some(2 * HOLD_US);
         assert_eq!(turns.turn(Some(300), 1), YIELDING);
         let until_us = turns.now_us + HOLD_US;
         assert_eq!(turns.turn(Some(0), 0), Some(Wait::Nodes { until_us }));
@@ -236,9 +239,20 @@ mod tests {
     }
 
     #[test]
+    fn messages_wait_no_longer_than_replies_are_due() {
+        for (replies_us, is_waited_for) in [(100, true), (1, true), (0, false)] {
+            let mut turns = Turns::often();
+            turns.replies_us = Some(replies_us);
+            assert_eq!(turns.turn(Some(300), 1), YIELDING);
+            let until_us = turns.now_us + replies_us;
+            assert_eq!(turns.turn(Some(0), 0), is_waited_for.then_some(Wait::Nodes { until_us }));
+        }
+    }
+
+    #[test]
     fn a_message_that_comes_alone_after_a_busy_time_leaves_at_once() {
         let mut turns = Turns::often();
-        turns.are_replies_due = true;
+        turns.replies_us = Some(2 * HOLD_US);
         assert_eq!(turns.turn(Some(100_000), 1), None);
         for _ in 0..10 {
             // Fewer than would share a write.

@@ -202,3 +202,33 @@ fn a_message_that_comes_alone_after_a_busy_time_leaves_in_its_turn() {
     bench.send(lane, message('>', "m").as_bytes());
     assert_eq!(clients.map(|client| bench.heard(client)), [message('*', "m"), message('*', "m")]);
 }
+
+#[test]
+fn messages_do_not_lengthen_what_nodes_are_waited_for() {
+    let (mut bench, clients, lane) = subscribers();
+    let other = bench.accept();
+    bench.ask(other, &["GET", "a"]);
+    let node = bench.connect()[0];
+    bench.send(node, b"$-1\r\n");
+    bench.heard(other);
+    come_often(&mut bench, clients, lane);
+    bench.ask(other, &["GET", "a"]);
+    assert!(bench.heard(node).contains("GET"));
+    bench.worker.handle_waited(1);
+    bench.turn(|_| {});
+    let Wait::Nodes { until_us: due_us } = bench.worker.wait() else { panic!("{:?}", bench.worker.wait()) };
+    bench.wait(900);
+    bench.worker.handle_waited(900);
+    bench.send(lane, message('>', "one").as_bytes());
+    let mut heard = String::new();
+    for _ in 0..5 {
+        if let Wait::Nodes { until_us } = bench.worker.wait() {
+            assert!(until_us <= due_us, "clients are not read until {until_us}, and were to be from {due_us} on");
+        }
+        bench.worker.handle_waited(0);
+        bench.turn(|_| {});
+        heard += &bench.heard(clients[0]);
+        bench.wait(100);
+    }
+    assert_eq!(heard, message('*', "one"));
+}

@@ -1,5 +1,5 @@
 //! A whole server: one worker with the engine in it, and hostile clients. A script says who sends which requests or bytes, who reads
-//! slowly, who leaves and how much time passes. Nothing may panic; what clients are sent is RESP, one reply to each request; and once all
+//! slowly, who leaves and how much time passes. Nothing may panic; what clients are sent is RESP; and once all
 //! clients have left, no byte is held for them.
 //!
 //! The first byte of a script says how the server is set up; the rest is steps. Bytes may be anything; so that scripts get far, clients
@@ -252,6 +252,11 @@ impl World {
     }
 
     fn begin(&mut self, passed_us: u64) {
+        // What it is asked says what is held; a loop that does not say how long it waited has no message held.
+        let _ = self.worker.wait();
+        if self.worker.measures_waits() {
+            self.worker.handle_waited(passed_us);
+        }
         self.now_us += passed_us;
         let unix_us = 1_700_000_000_000_000 + self.now_us;
         self.worker.begin_turn(Now { mono_us: self.now_us, unix_us });

@@ -92,7 +92,7 @@ impl Template {
     }
 
     /// Appends one request. `writer` is its number, one of `tags` replaces [`TAG`], if there are any. Where values are verified the
-    /// first key's number says which: each key of a node is in one slot, and is met again.
+    /// first key's number says which: each key of a node is in one slot, and is met again. Further keys of a request go where its first one is.
     #[inline]
     pub fn write(&self, out: &mut Vec<u8>, keys: &mut Keys, writer: u64, tags: &[[u8; 5]]) -> Drawn {
         let mut first = None;

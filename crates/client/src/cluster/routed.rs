@@ -4,6 +4,7 @@
 //!
 //! What deletes the keys of all shards asks each of them twice. A key goes from one that has not deleted its keys yet to one that has, in the
 //! middle of a slot that no table says is on its way: the second round, which begins when the first is over, finds it where it has gone.
+//! A key that goes on to another shard during the second round may be left.
 
 use super::plan::{Parts, Plan, plan};
 use super::reads::Reads;

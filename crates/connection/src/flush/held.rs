@@ -54,6 +54,13 @@ impl Held {
         self.until_us
     }
 
+    /// Until when something else may wait for replies that are waited for until `replies_until_us`. Requests have an end of their own, and
+    /// while they wait for arrivals nothing waits for nodes alone.
+    #[inline]
+    pub fn replies_until_us(&self, replies_until_us: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        if self.is_for_arrivals() { None } else { Some(replies_until_us()?.min(self.until_us)) }
+    }
+
     /// What the loop waits for. `replies_until_us`: replies are worth waiting for until then, and clients need not be read.
     #[inline]
     pub fn wait(&self, replies_until_us: impl FnOnce() -> Option<u64>) -> Wait {

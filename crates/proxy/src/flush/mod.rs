@@ -134,12 +134,7 @@ impl<E: Execute> Env<E> {
             return false;
         }
         let mut policy = self.clients.gathered.policy;
-        // What is held for requests has its own end, and the loop looks at no client until it has waited for nodes.
-        let held = &self.lanes.held;
-        let replies_due_us = || {
-            let until_us = self.patient_until_us().filter(|_| !held.is_for_arrivals())?;
-            Some(until_us.min(held.until_us()))
-        };
+        let replies_due_us = || self.lanes.held.replies_until_us(|| self.patient_until_us());
         let is_held = policy.holds(self.now.mono_us, self.reads(), replies_due_us);
         self.clients.gathered.policy = policy;
         !is_held && self.clients.list_gathered()

@@ -7,9 +7,9 @@ use crate::commands::of_category;
 use crate::file::line;
 use crate::limits::GENPASS_BITS_MAX;
 use crate::selector::Selector;
-use crate::text::before_nul;
 use crate::users::Users;
 use crate::verdict::Denial;
+use respool_command::words::until_nul;
 
 /// `ACL LIST`: every user as a line of the ACL file.
 pub fn list(users: &Users, reply: &mut Encoder<'_>) {
@@ -80,7 +80,7 @@ pub fn categories(category: Option<&[u8]>, reply: &mut Encoder<'_>) {
         reply.array(Categories::ALL.len());
         return Categories::ALL.iter().for_each(|(_, name)| reply.bulk(name.as_bytes()));
     };
-    let name = before_nul(name);
+    let name = until_nul(name);
     match Categories::named(name) {
         Some(category) => {
             // As where all commands are listed, the console's are left out: no server has them.
@@ -98,16 +98,16 @@ pub fn categories(category: Option<&[u8]>, reply: &mut Encoder<'_>) {
 /// `ACL DRYRUN name command argument ...`: whether a user might make a request. `request` begins with the command.
 pub fn dry_run(users: &Users, name: &[u8], request: Args<'_>, reply: &mut Encoder<'_>) {
     let Some(user) = users.user(name) else {
-        return reply.error(&[b"ERR User '", before_nul(name), b"' not found"].concat());
+        return reply.error(&[b"ERR User '", until_nul(name), b"' not found"].concat());
     };
     let Ok(row) = resolve(request) else {
-        return reply.error(&[b"ERR Command '", before_nul(request.name()), b"' not found"].concat());
+        return reply.error(&[b"ERR Command '", until_nul(request.name()), b"' not found"].concat());
     };
     if !row.accepts(request.len()) {
         let words = format!("ERR wrong number of arguments for '{}' command", row.full_name());
         return reply.error(words.as_bytes());
     }
-    let shown = |at: u32| before_nul(request.get(at as usize).unwrap_or_default());
+    let shown = |at: u32| until_nul(request.get(at as usize).unwrap_or_default());
     let words = match user.check(row, request, &mut KeyPositions::new()) {
         Ok(()) => return reply.raw(respool_wire::replies::OK),
         Err(Denial::Command) => {

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use crate::exact::quoted;
 use crate::limits::USERS_MAX;
 use crate::rule::{RuleError, joined};
-use crate::text::{before_nul, has_space, split_quoted};
+use crate::text::has_space;
 use crate::user::User;
 use crate::users::Users;
+use respool_command::words::{split, until_nul};
 
 /// The text of the file that makes these users again.
 pub fn text(users: &Users) -> Vec<u8> {
@@ -40,7 +41,7 @@ pub fn savable_text(users: &Users) -> Result<Vec<u8>, String> {
 /// Which user has rules that the format cannot express.
 pub fn directives(users: &Users) -> Result<Vec<u8>, String> {
     let read = |line: &[u8], _: &[u8]| {
-        let words = split_quoted(line).filter(|words| words.iter().all(|word| std::str::from_utf8(word).is_ok()))?;
+        let words = split(line).filter(|words| words.iter().all(|word| std::str::from_utf8(word).is_ok()))?;
         let [keyword, name, rules @ ..] = words.as_slice() else { return None };
         let rules = joined(rules.iter().map(Vec::as_slice)).ok().filter(|_| keyword == b"user")?;
         User::new(name, false).apply(rules.iter().map(|rule| rule.as_slice())).ok()
@@ -176,7 +177,7 @@ fn apply_all(user: &mut User, rules: &[&[u8]]) -> Vec<Fault> {
 }
 
 fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(before_nul(bytes)).into_owned()
+    String::from_utf8_lossy(until_nul(bytes)).into_owned()
 }
 
 fn trimmed<'a>(mut bytes: &'a [u8], blanks: &[u8]) -> &'a [u8] {
@@ -220,7 +221,7 @@ mod tests {
         let configured = directives(&users).map(|text| {
             let text = String::from_utf8(text).expect("it is text");
             let line = text.lines().find(|line| line.starts_with("user a ")).expect("there is a line for each");
-            let words = split_quoted(line.as_bytes()).expect("quotes are closed");
+            let words = split(line.as_bytes()).expect("quotes are closed");
             let rules: Vec<&[u8]> = words[2..].iter().map(Vec::as_slice).collect();
             let again = Users::new().with_rules(b"a", &rules).expect("it is our own");
             again.user(b"a").is_some_and(|again| again.is_as(user))

@@ -64,7 +64,7 @@ pub(crate) fn joined<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Ze
             Some((start, mut selector)) => {
                 selector.push(b' ');
                 // Redis appends C strings.
-                selector.extend_from_slice(crate::text::before_nul(rule));
+                selector.extend_from_slice(respool_command::words::until_nul(rule));
                 if rule.last() == Some(&b')') {
                     whole.push(selector.into());
                 } else {

@@ -8,7 +8,8 @@ use crate::commands::CommandSet;
 use crate::limits::{FIRST_ARGUMENTS_MAX, PATTERNS_MAX};
 use crate::pattern::{KeyPattern, Rights};
 use crate::rule::RuleError;
-use crate::text::{before_nul, has_space, is_word, split_quoted};
+use crate::text::{has_space, is_word};
+use respool_command::words::{split, until_nul};
 
 /// First arguments that are allowed of commands that are not allowed as a whole, by the command's name as Redis writes it.
 pub(crate) type FirstArguments = BTreeMap<&'static str, Vec<Box<[u8]>>>;
@@ -48,7 +49,7 @@ impl Selector {
     pub(crate) fn parse(rules: &[u8], is_all_channels: bool) -> Result<Self, RuleError> {
         let mut selector = Self::new(is_all_channels);
         // As in Redis, quotes that are not closed make a selector that allows nothing.
-        for rule in split_quoted(rules).unwrap_or_default() {
+        for rule in split(rules).unwrap_or_default() {
             selector.apply(&rule)?;
         }
         Ok(selector)
@@ -85,10 +86,10 @@ impl Selector {
             return match *rule {
                 [b'~' | b'%', ..] => self.add_key(rule),
                 [b'&', ref channel @ ..] => self.add_channel(channel),
-                [sign @ (b'+' | b'-'), b'@', ref name @ ..] => self.change_category(before_nul(name), sign == b'+'),
-                [b'+', ref name @ ..] => self.allow(before_nul(name)),
+                [sign @ (b'+' | b'-'), b'@', ref name @ ..] => self.change_category(until_nul(name), sign == b'+'),
+                [b'+', ref name @ ..] => self.allow(until_nul(name)),
                 [b'-', ref name @ ..] => {
-                    let row = lookup_full(before_nul(name)).ok_or(RuleError::Unknown)?;
+                    let row = lookup_full(until_nul(name)).ok_or(RuleError::Unknown)?;
                     self.change(row, false);
                     Ok(())
                 }

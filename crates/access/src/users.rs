@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::limits::USERS_MAX;
 use crate::password::PasswordHash;
 use crate::rule::{RuleError, joined};
-use crate::text::{before_nul, has_space};
+use crate::text::has_space;
 use crate::user::User;
+use respool_command::words::until_nul;
 
 /// The name of the user that every client is at first.
 pub const DEFAULT_USER: &[u8] = b"default";
@@ -34,12 +35,12 @@ impl ChangeError {
             Self::Name => out.extend_from_slice(b"ERR Usernames can't contain spaces or null characters"),
             Self::Unclosed(rule) => {
                 out.extend_from_slice(b"ERR Unmatched parenthesis in acl selector starting at '");
-                out.extend_from_slice(before_nul(rule));
+                out.extend_from_slice(until_nul(rule));
                 out.extend_from_slice(b"'.");
             }
             Self::Rule(rule, error) => {
                 out.extend_from_slice(b"ERR Error in ACL SETUSER modifier '");
-                out.extend_from_slice(before_nul(rule));
+                out.extend_from_slice(until_nul(rule));
                 out.extend_from_slice(b"': ");
                 out.extend_from_slice(error.to_string().as_bytes());
             }
@@ -178,7 +179,7 @@ impl Users {
     /// # Errors
     /// The default user is among them.
     pub fn without<'a>(&self, names: impl Iterator<Item = &'a [u8]> + Clone) -> Result<(Self, usize), ChangeError> {
-        if names.clone().any(|name| before_nul(name) == DEFAULT_USER) {
+        if names.clone().any(|name| until_nul(name) == DEFAULT_USER) {
             return Err(ChangeError::Default);
         }
         let mut by_name = self.by_name.clone();
@@ -211,7 +212,7 @@ impl Users {
         by_name.extend(changed.map(|user| (user.name().into(), user)));
         if gone.any(|name| {
             by_name.remove(name);
-            before_nul(name) == DEFAULT_USER
+            until_nul(name) == DEFAULT_USER
         }) {
             return Err(ChangeError::Default);
         }

@@ -4,13 +4,14 @@
 /// something other than a blank stands behind the closing one.
 #[must_use]
 pub fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let line = until_nul(line);
     let mut words = Vec::new();
     let mut at = 0;
     loop {
         while line.get(at).is_some_and(|byte| is_blank(*byte)) {
             at += 1;
         }
-        if line.get(at).is_none_or(|byte| *byte == 0) {
+        if line.get(at).is_none() {
             return Some(words);
         }
         let mut word = Vec::new();
@@ -23,7 +24,7 @@ pub fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn take_word(line: &[u8], mut at: usize, word: &mut Vec<u8>) -> Option<usize> {
     loop {
         match line.get(at) {
-            None | Some(b' ' | b'\n' | b'\r' | b'\t' | 0) => return Some(at),
+            None | Some(b' ' | b'\n' | b'\r' | b'\t') => return Some(at),
             Some(quote @ (b'"' | b'\'')) => return take_quoted(line, at + 1, *quote, word),
             Some(byte) => word.push(*byte),
         }
@@ -59,7 +60,7 @@ fn take_quoted(line: &[u8], mut at: usize, quote: u8, word: &mut Vec<u8>) -> Opt
                 let is_closed = behind.first().is_none_or(|byte| is_blank(*byte));
                 return is_closed.then_some(at + 1);
             }
-            [] | [0, ..] => return None,
+            [] => return None,
             [byte, ..] => {
                 word.push(*byte);
                 at += 1;
@@ -165,6 +166,25 @@ mod tests {
             if let Some(words) = split(&line) {
                 assert!(words.iter().map(Vec::len).sum::<usize>() <= line.len(), "{}", line.escape_ascii());
             }
+        }
+    }
+
+    fn shown(text: &str) -> Option<Vec<String>> {
+        Some(split(text.as_bytes())?.iter().map(|word| word.escape_ascii().to_string()).collect())
+    }
+
+    #[test]
+    fn words_are_split_as_the_c_library_of_redis_splits_them() {
+        let words = |list: &[&str]| Some(list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(shown(""), words(&[]));
+        assert_eq!(shown("  a\tb  c "), words(&["a", "b", "c"]));
+        assert_eq!(shown(r#""a b" 'c d'"#), words(&["a b", "c d"]));
+        assert_eq!(shown(r#"a"b c" d"#), words(&["ab c", "d"]));
+        assert_eq!(shown(r#""\x41\n\q" '\''"#), words(&["A\\nq", "\\'"]));
+        assert_eq!(shown(r#""" x"#), words(&["", "x"]));
+        assert_eq!(shown("a \"b\"\0c d"), words(&["a", "b"]), "a NUL ends the line");
+        for broken in [r#""a"#, "'a", r#""a"b"#, "'a'b"] {
+            assert_eq!(shown(broken), None, "{broken}");
         }
     }
 }

@@ -36,7 +36,7 @@ pub use identity::{ClientInfo, Credentials, Identity};
 pub use in_flight::InFlight;
 pub use input::Input;
 pub use machine::{Action, ConnId, DialFailure, Machine, Now, Role, Wait};
-pub use outbox::{Outbox, Segments};
+pub use outbox::{Copied, Outbox, Segments};
 pub use reconnect::{Backoff, DialAdvice, DialRate, Reconnect, ReconnectTerms};
 pub use ring::{Ring, Seq};
 pub use server::Server;

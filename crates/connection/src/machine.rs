@@ -199,10 +199,10 @@ pub trait Machine {
     fn poll_action(&mut self) -> Option<Action<Self::ServiceAction>>;
 
     /// The next connection with bytes to write, until there is none: then there is none before something else has been done. A
-    /// connection comes at most once per turn.
+    /// connection comes again in the same turn only if all that it showed was written, and it has more.
     fn poll_output(&mut self) -> Option<ConnId>;
 
-    /// The bytes that `conn` wants written, in order. What it has shown once it goes on showing, until it was told that the
+    /// The bytes that `conn` wants written first. What it has shown once it goes on showing, until it was told that the
     /// bytes were written: a loop that encrypts may have encrypted them already.
     fn output(&self, conn: ConnId) -> &[u8];
 

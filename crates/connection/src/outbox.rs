@@ -1,9 +1,10 @@
-//! Bytes that wait to be written, in two forms: one buffer that everything is copied into, or segments of which large values
-//! are not copied.
+//! Bytes that wait to be written, in two forms: one buffer that everything is copied into, or segments, of which none is moved to grow
+//! and large values are not copied.
 
 use crate::buffer::occupied_bytes;
-use crate::limits::{SEGMENT_BYTES_MIN, SEGMENTS_KEPT};
+use crate::limits::{POOLED_BUFFER_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_KEPT};
 use crate::{BufferPool, Output};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Where a connection's requests wait. [`Output`] is one buffer; [`Segments`] keeps large values where they are.
@@ -18,6 +19,12 @@ pub trait Outbox: Default {
 
     /// Memory that is held.
     fn held_bytes(&self) -> usize;
+
+    /// The first bytes that wait: empty only if none do.
+    fn front(&self) -> &[u8];
+
+    /// The bytes that wait, from the one with the number `position` on.
+    fn tail(&self, position: usize) -> Cow<'_, [u8]>;
 
     /// The buffer to append to. Only ever append: what is in it already waits to be written.
     fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8>;
@@ -55,6 +62,15 @@ impl Outbox for Output {
     }
 
     #[inline(always)]
+    fn front(&self) -> &[u8] {
+        self.as_slice()
+    }
+
+    fn tail(&self, position: usize) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.as_slice().get(position..).unwrap_or_default())
+    }
+
+    #[inline(always)]
     fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
         Self::appender(self, pool)
     }
@@ -79,12 +95,20 @@ impl Outbox for Output {
     }
 }
 
+/// Segments of which all are copied.
+pub type Copied = Segments<&'static [u8]>;
+
 /// Bytes that wait to be written, in order. `S` is a value that is kept instead of copied: `Arc<[u8]>`, `bytes::Bytes`, `&'static [u8]`.
+///
+/// What is copied is appended to a buffer of a size that the pool keeps, and to the next one when that is nearly full: a long queue is
+/// not moved to larger memory again and again, and the memory of its first bytes serves its last ones.
 #[derive(Debug)]
 pub struct Segments<S> {
     closed: VecDeque<Segment<S>>,
     /// Bytes of `closed`.
     closed_bytes: usize,
+    /// Memory of `closed`.
+    closed_held: usize,
     /// What is appended to. It comes behind `closed`.
     open: Vec<u8>,
     /// How much of the first segment has been written already.
@@ -104,11 +128,18 @@ impl<S: AsRef<[u8]>> Segment<S> {
             Self::Kept(value) => value.as_ref(),
         }
     }
+
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::Copied(bytes) => occupied_bytes(bytes),
+            Self::Kept(value) => value.as_ref().len(),
+        }
+    }
 }
 
 impl<S> Default for Segments<S> {
     fn default() -> Self {
-        Self { closed: VecDeque::new(), closed_bytes: 0, open: Vec::new(), written: 0 }
+        Self { closed: VecDeque::new(), closed_bytes: 0, closed_held: 0, open: Vec::new(), written: 0 }
     }
 }
 
@@ -128,7 +159,22 @@ impl<S: AsRef<[u8]>> Segments<S> {
 
     fn close(&mut self, segment: Segment<S>) {
         self.closed_bytes += segment.as_slice().len();
+        self.closed_held += segment.held_bytes();
         self.closed.push_back(segment);
+    }
+
+    /// Begins a buffer: there is none, or the one there is has no room for another small request.
+    #[cold]
+    fn begin_buffer(&mut self, pool: &mut BufferPool) {
+        if self.open.is_empty() {
+            if self.open.capacity() == 0 {
+                self.open = pool.take();
+            }
+            return;
+        }
+        let full = std::mem::replace(&mut self.open, pool.take());
+        self.open.reserve_exact(POOLED_BUFFER_BYTES_MAX);
+        self.close(Segment::Copied(full));
     }
 
     /// The bytes that wait, in order. None of the slices is empty.
@@ -147,17 +193,34 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
     }
 
     fn held_bytes(&self) -> usize {
-        let of_closed = self.closed.iter().map(|segment| match segment {
-            Segment::Copied(bytes) => occupied_bytes(bytes),
-            Segment::Kept(value) => value.as_ref().len(),
-        });
-        of_closed.sum::<usize>() + self.closed.capacity() * size_of::<Segment<S>>() + occupied_bytes(&self.open)
+        self.closed_held + self.closed.capacity() * size_of::<Segment<S>>() + occupied_bytes(&self.open)
     }
 
     #[inline]
+    fn front(&self) -> &[u8] {
+        let first = self.closed.front().map_or(&*self.open, Segment::as_slice);
+        &first[self.written..]
+    }
+
+    fn tail(&self, position: usize) -> Cow<'_, [u8]> {
+        let mut before = position;
+        let mut parts = self.slices().filter_map(move |bytes| {
+            let skipped = before.min(bytes.len());
+            before -= skipped;
+            (skipped < bytes.len()).then(|| &bytes[skipped..])
+        });
+        let first = parts.next().unwrap_or_default();
+        match parts.next() {
+            None => Cow::Borrowed(first),
+            Some(second) => Cow::Owned([first, second].into_iter().chain(parts).flatten().copied().collect()),
+        }
+    }
+
+    #[inline(always)]
     fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
-        if self.open.capacity() == 0 {
-            self.open = pool.take();
+        // An empty buffer is the largest of all here.
+        if self.open.len().wrapping_sub(1) >= POOLED_BUFFER_BYTES_MAX - SEGMENT_BYTES_MIN {
+            self.begin_buffer(pool);
         }
         &mut self.open
     }
@@ -172,8 +235,11 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
             }
             self.written -= bytes;
             self.closed_bytes -= bytes;
-            if let Some(Segment::Copied(buffer)) = self.closed.pop_front() {
-                pool.put(buffer);
+            if let Some(segment) = self.closed.pop_front() {
+                self.closed_held -= segment.held_bytes();
+                if let Segment::Copied(buffer) = segment {
+                    pool.put(buffer);
+                }
             }
         }
         if self.written == self.open.len() {
@@ -194,7 +260,22 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
         if self.open.capacity() > 0 {
             pool.put(std::mem::take(&mut self.open));
         }
-        (self.closed_bytes, self.written) = (0, 0);
+        (self.closed_bytes, self.closed_held, self.written) = (0, 0, 0);
+    }
+
+    #[inline(always)]
+    fn take_whole(&mut self) -> Vec<u8> {
+        if self.written > 0 || !self.closed.is_empty() || self.open.capacity() > POOLED_BUFFER_BYTES_MAX {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.open)
+    }
+
+    #[inline(always)]
+    fn use_buffer(&mut self, buffer: &mut Vec<u8>) {
+        if self.open.capacity() == 0 {
+            self.open = std::mem::take(buffer);
+        }
     }
 }
 
@@ -244,6 +325,72 @@ mod tests {
         assert_eq!((segments.len(), Arc::strong_count(&value)), (3, 2));
         segments.advance(1, &mut pool);
         assert_eq!((segments.len(), Arc::strong_count(&value)), (2, 1));
+    }
+
+    #[test]
+    fn a_long_queue_lies_in_buffers_that_the_pool_keeps() {
+        let mut pool = BufferPool::new();
+        let mut segments = Copied::default();
+        let mut expected = Vec::new();
+        for number in 0..10_000_usize {
+            let request = format!("{number:0>200}").repeat(1 + number % 3);
+            segments.appender(&mut pool).extend_from_slice(request.as_bytes());
+            expected.extend_from_slice(request.as_bytes());
+        }
+        let (bytes, held) = (expected.len(), segments.held_bytes());
+        assert!(held > bytes && held < bytes + bytes / 8 + 2 * POOLED_BUFFER_BYTES_MAX, "{held} for {bytes}");
+        let buffers = segments.closed.len();
+        assert!(buffers > bytes / POOLED_BUFFER_BYTES_MAX, "{buffers}");
+        let mut seen = 0;
+        while !segments.is_empty() {
+            let front = segments.front().to_vec();
+            assert!(!front.is_empty() && front == expected[seen..seen + front.len()]);
+            let step = if seen % 3 == 0 { front.len() } else { front.len().div_ceil(2) };
+            segments.advance(step, &mut pool);
+            seen += step;
+        }
+        assert_eq!((seen, segments.front()), (bytes, &[][..]));
+        assert!(pool.held_bytes() >= buffers * POOLED_BUFFER_BYTES_MAX, "none has outgrown the pool");
+    }
+
+    #[test]
+    fn the_end_of_a_queue_is_found_wherever_it_begins() {
+        let mut pool = BufferPool::new();
+        let mut segments = Copied::default();
+        let expected: Vec<u8> = (0..4 * POOLED_BUFFER_BYTES_MAX).map(|at| (at / 251) as u8).collect();
+        for part in expected.chunks(1_000) {
+            segments.appender(&mut pool).extend_from_slice(part);
+        }
+        segments.advance(70_001, &mut pool);
+        let waiting = &expected[70_001..];
+        let len = waiting.len();
+        for position in [0, 1, 50_000, 51_000, 120_000, len - 1_000, len - 1, len, len + 1, usize::MAX] {
+            let tail = segments.tail(position);
+            assert!(*tail == *waiting.get(position..).unwrap_or_default(), "from {position}");
+        }
+        assert!(matches!(segments.tail(len - 1_000), Cow::Borrowed(_)), "one request is not copied");
+    }
+
+    #[test]
+    fn a_batch_that_is_one_buffer_can_be_kept() {
+        let mut pool = BufferPool::new();
+        let mut segments = Copied::default();
+        segments.appender(&mut pool).extend_from_slice(b"one");
+        let batch = segments.take_whole();
+        assert_eq!((batch.as_slice(), segments.len()), (&b"one"[..], 0));
+        segments.advance(batch.len(), &mut pool);
+        let mut spare = Vec::with_capacity(100);
+        segments.use_buffer(&mut spare);
+        segments.appender(&mut pool).extend_from_slice(b"two");
+        assert_eq!((segments.open.capacity(), spare.capacity()), (100, 0));
+        segments.advance(1, &mut pool);
+        assert_eq!(segments.take_whole(), b"", "a part of it was written before");
+        assert_eq!(segments.front(), b"wo");
+        segments.appender(&mut pool).extend_from_slice(&[0; POOLED_BUFFER_BYTES_MAX]);
+        segments.appender(&mut pool).extend_from_slice(b"three");
+        segments.advance(2 + POOLED_BUFFER_BYTES_MAX, &mut pool);
+        assert_eq!(segments.front(), b"three");
+        assert_eq!(segments.take_whole(), b"three", "it is the only one left");
     }
 
     #[test]

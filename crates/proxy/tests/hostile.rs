@@ -58,6 +58,8 @@ mod pauses;
 mod pieces;
 #[path = "hostile/pings.rs"]
 mod pings;
+#[path = "hostile/queues.rs"]
+mod queues;
 #[path = "hostile/reloads.rs"]
 mod reloads;
 #[path = "hostile/remains.rs"]

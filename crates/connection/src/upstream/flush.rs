@@ -17,6 +17,8 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
                 Some(ramp) if ramp.allowed() == 0 => {
                     Flush::Hold { until_us: ramp.again_us(), wake_on: WakeOn::Anything }
                 }
+                // The rest of what leaves at once, or what is answered by no reply.
+                _ if self.batch() == 0 => Flush::Now,
                 _ => self.timing.policy.decide(now_us, &self.pending(), &self.link(), arrivals),
             }),
         }

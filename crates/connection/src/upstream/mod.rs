@@ -27,6 +27,7 @@ use crate::{
 };
 use reply_reader::ReplyReader;
 use respool_wire::{Protocol, ReplyError, ReplyKind, ReplyLimits, Scan};
+use std::borrow::Cow;
 use std::fmt;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -425,6 +426,24 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         }
     }
 
+    /// What waits to be written, from the byte with the number `position` on.
+    pub fn queued_from(&self, position: usize) -> Cow<'_, [u8]> {
+        self.output.tail(position)
+    }
+
+    /// The bytes to write first. There may be more when they are written.
+    #[inline]
+    pub fn output(&self) -> &[u8] {
+        match (&self.ramp, self.is_ready()) {
+            (None, true) => self.output.front(),
+            (Some(ramp), true) => {
+                let front = self.output.front();
+                &front[..front.len().min(ramp.allowed())]
+            }
+            (_, false) => self.greeting.as_slice(),
+        }
+    }
+
     /// Takes everything that waits, for the caller to write while others go on queueing: its requests count as sent from here on.
     /// `spare`, which is empty, takes what is queued next. Only for a connection that is ready and does not begin slowly.
     pub fn take_output(&mut self, spare: O, now_us: u64) -> O {
@@ -454,23 +473,6 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         }
         self.ramp = None;
         self.tickets.drain()
-    }
-}
-
-impl<T: Ticket> Upstream<T> {
-    /// Requests that wait to be written, as they will be.
-    pub fn queued(&self) -> &[u8] {
-        self.output.as_slice()
-    }
-
-    /// The bytes to write.
-    #[inline]
-    pub fn output(&self) -> &[u8] {
-        match (&self.ramp, self.is_ready()) {
-            (None, true) => self.output.as_slice(),
-            (Some(ramp), true) => &self.output.as_slice()[..self.output.len().min(ramp.allowed())],
-            (_, false) => self.greeting.as_slice(),
-        }
     }
 }
 

@@ -29,18 +29,18 @@ impl<E: Execute> Env<E> {
         self.counters.upstream_writes.add(1);
         self.counters.upstream_bytes_out.add(bytes as u64);
         let this = &mut self.lanes[lane];
+        let is_whole = bytes == this.up.output().len();
         this.up.handle_written(bytes, self.now.mono_us, &mut self.clients.pool);
-        this.is_blocked = !this.up.output().is_empty();
-        if this.is_blocked || this.queue_accounted > 0 {
-            self.lanes.account_queue(&self.shared, lane);
-        }
-        let this = &mut self.lanes[lane];
-        if this.up.is_slow() && this.up.queued_bytes() > 0 {
-            // What it may not be sent yet is looked at again.
+        this.is_blocked = !is_whole && !this.up.output().is_empty();
+        let has_more = this.up.queued_bytes() > 0;
+        if has_more && !this.is_blocked {
+            // The next segment, or what it may not be sent yet, is looked at again.
             self.lanes.list(lane);
         }
-        let this = &mut self.lanes[lane];
-        if !this.throttled.is_empty() {
+        if has_more || self.lanes[lane].queue_accounted > 0 {
+            self.lanes.account_queue(&self.shared, lane);
+        }
+        if !self.lanes[lane].throttled.is_empty() {
             self.release_throttled(lane);
         }
     }

@@ -137,7 +137,7 @@ pub(crate) enum LaneUse {
 /// One connection to a node.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    pub(crate) up: Upstream<Owner>,
+    pub(crate) up: Upstream<Owner, respool_connection::Copied>,
     pub(crate) purpose: LaneUse,
     /// Which of those that had the place.
     pub(crate) generation: u32,

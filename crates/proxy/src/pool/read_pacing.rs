@@ -26,7 +26,7 @@ use crate::session::Session;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::Handle;
 use respool_command::Execute;
-use respool_connection::{Action, Downstream, Upstream};
+use respool_connection::{Action, Copied, Downstream, Upstream};
 
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
@@ -98,7 +98,7 @@ impl<E: Execute> Env<E> {
 }
 
 /// Whether a client has at most `enough` to take before it can take what its own connection brings next.
-fn is_hungry(down: &Downstream, up: &Upstream<Owner>, reader: ClientHandle, enough: usize) -> bool {
+fn is_hungry(down: &Downstream, up: &Upstream<Owner, Copied>, reader: ClientHandle, enough: usize) -> bool {
     let Some(Owner::Client { index, generation, seq }) = up.tickets().front().copied() else {
         return true;
     };

@@ -28,11 +28,11 @@ impl Lanes {
     pub(crate) fn note_beside(&mut self, lane: LaneId, queued: usize, now: Now, pool: &mut BufferPool) {
         let this = &mut self.all[lane];
         let Some(beside) = &mut this.beside else { return };
-        let request = this.up.queued().get(queued..).unwrap_or_default();
+        let request = this.up.queued_from(queued);
         if let Some(dues) = &mut beside.dues {
-            dues.note(request);
+            dues.note(&request);
         }
-        if beside.proof.as_mut().is_some_and(|proof| proof.note(request)) {
+        if beside.proof.as_mut().is_some_and(|proof| proof.note(&request)) {
             self.seal(lane, now, pool, EchoCheck::seal);
         }
     }
@@ -78,7 +78,7 @@ impl Lanes {
         let queued = this.up.queued_bytes();
         this.up.seal(now.mono_us, pool, |out| write_echo(number, out));
         if let Some(dues) = &mut beside.dues {
-            dues.note(this.up.queued().get(queued..).unwrap_or_default());
+            dues.note(&this.up.queued_from(queued));
         }
     }
 }
@@ -267,7 +267,7 @@ impl Lanes {
     pub(crate) fn begin_converting(&mut self, lane: LaneId) {
         let this = &mut self[lane];
         let mut dues = ReplyShapes::default();
-        dues.note(this.up.queued());
+        dues.note(&this.up.queued_from(0));
         // Of a request that is being passed on in pieces not even the beginning may be known.
         while dues.len() < this.up.tickets().len() {
             dues.note_shape(&Shape::Plain);

@@ -31,7 +31,7 @@ pub(crate) struct Bench<E> {
     places: BTreeMap<u32, usize>,
     /// Where each connection was dialled to.
     endpoints: BTreeMap<u32, Arc<Endpoint>>,
-    /// Bytes that clients still take, where they do not take all.
+    /// Bytes that peers still take, where they do not take all.
     rooms: BTreeMap<u32, usize>,
     /// The connections of all writes, in their order.
     pub(crate) order: Vec<ConnId>,
@@ -186,10 +186,10 @@ impl<E: Execute> Bench<E> {
         self.turn(|worker| worker.handle_broken(conn, "connection reset by peer"));
     }
 
-    /// A client takes so many bytes more and no others; `usize::MAX`: all.
-    pub(crate) fn read_on(&mut self, client: ConnId, bytes: usize) {
-        self.rooms.insert(client.to_bits(), bytes);
-        self.turn(|worker| worker.handle_writable(client));
+    /// A peer takes so many bytes more and no others; `usize::MAX`: all.
+    pub(crate) fn read_on(&mut self, conn: ConnId, bytes: usize) {
+        self.rooms.insert(conn.to_bits(), bytes);
+        self.turn(|worker| worker.handle_writable(conn));
     }
 
     /// Whether the worker wants to read a connection.

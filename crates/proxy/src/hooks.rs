@@ -139,6 +139,8 @@ pub enum ProcessAction {
     Reload,
     /// End once what is owed has been answered.
     Drain,
+    /// End at once: what is owed may never come.
+    Stop,
 }
 
 /// What clients ask of the parameters of a server that is nothing but an engine.

@@ -185,6 +185,9 @@ impl Builder {
                         control.begin_to_end();
                     }
                 }
+                (ProcessAction::Stop, Some(control)) => {
+                    control.enter(Phase::Stopping);
+                }
                 _ => tracing::warn!("an operator has asked for other settings, which only the program around has"),
             });
             hooks = match on_event.clone() {

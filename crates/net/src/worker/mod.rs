@@ -94,8 +94,9 @@ pub struct Worker<M: Service> {
     /// Ends a wait of `nodes_poll` early.
     wake_timer: WakeTimer,
     clock: Clock,
-    connections: Connections,
+    /// Closed before the connections: a client whose connection ends with the worker finds no server any more.
     listeners: Vec<Listener>,
+    connections: Connections,
     inbox: Inbox<M::Mail>,
     workers: Vec<Postbox<M::Mail>>,
     engines: Vec<EngineDoor>,

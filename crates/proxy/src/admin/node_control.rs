@@ -126,7 +126,7 @@ impl<E: Execute> Env<E> {
         }
         self.answer(index, |reply| match demand {
             ProcessAction::Reload => reply.simple("The settings are being read again; the log says what has changed"),
-            ProcessAction::Drain => {
+            ProcessAction::Drain | ProcessAction::Stop => {
                 reply.simple("Draining: no new clients, and the process ends once all replies are out")
             }
         });

@@ -3,8 +3,8 @@
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::ProcessAction;
-use crate::session::Flow;
 use crate::session::id::ClientId;
+use crate::session::{Flow, Pause};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::Args;
 
@@ -36,6 +36,18 @@ impl Wanted {
         let is_contradiction = wanted.is_abort && is_else || wanted.is_saving && wanted.is_not_saving;
         (!is_contradiction).then_some(wanted)
     }
+
+    /// Why it cannot be had, where a late script has others answered `busy`, and that many pools share the process.
+    fn refusal(&self, busy: Option<&'static str>, pools: usize) -> Option<&'static str> {
+        match busy {
+            // Replies that are owed are all that an end waits for: there is nothing to go back to.
+            _ if self.is_abort => Some(error_text::NO_SHUTDOWN),
+            Some(busy) if !self.is_not_saving => Some(busy),
+            _ if pools > 1 => Some(error_text::SHUTDOWN_OTHER_POOLS),
+            _ if self.is_saving && !self.is_forced => Some(error_text::SHUTDOWN_CANNOT_SAVE),
+            _ => None,
+        }
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -44,21 +56,19 @@ impl<E: Execute> Env<E> {
         let Some(wanted) = Wanted::read(args.from(1)) else {
             return self.refuse(index, texts::SYNTAX.as_bytes());
         };
-        if wanted.is_abort {
-            // Replies that are owed are all that an end waits for: there is nothing to go back to.
-            return self.refuse(index, error_text::NO_SHUTDOWN.as_bytes());
+        let busy = self.shared.late_scripts.busy();
+        if let Some(refusal) = wanted.refusal(busy, self.shared.about.pools) {
+            return self.refuse(index, refusal.as_bytes());
         }
-        if self.shared.about.pools > 1 {
-            return self.refuse(index, error_text::SHUTDOWN_OTHER_POOLS.as_bytes());
-        }
-        if wanted.is_saving && !wanted.is_forced {
-            return self.refuse(index, error_text::SHUTDOWN_CANNOT_SAVE.as_bytes());
-        }
-        if !self.shared.hooks.demand(ProcessAction::Drain) {
+        // The reply of a late script is not waited for, as it may never come.
+        let action = if busy.is_some() { ProcessAction::Stop } else { ProcessAction::Drain };
+        if !self.shared.hooks.demand(action) {
             return self.refuse_unsupported(index, row, "the program around this server decides when it ends");
         }
-        self.clients.stop_client(index);
-        Flow::Stop
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        // Its connection ends with the process, or the client would find that still there.
+        session.pause.add(Pause::ORDER);
+        Flow::Pause
     }
 }
 
@@ -85,5 +95,18 @@ mod tests {
         for wrong in ["SAVE NOSAVE", "ABORT NOW", "ABORT SAVE", "LATER", "SAVE LATER"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_late_script_leaves_one_way_to_end() {
+        let refusal = |words, busy, pools| read(words).expect("they may stand together").refusal(busy, pools);
+        for words in ["", "NOW", "FORCE", "SAVE", "SAVE FORCE"] {
+            assert_eq!(refusal(words, Some(texts::BUSY_SCRIPT), 1), Some(texts::BUSY_SCRIPT), "{words}");
+        }
+        assert_eq!(refusal("NOSAVE", Some(texts::BUSY_SCRIPT), 1), None);
+        assert_eq!(refusal("NOSAVE", Some(texts::BUSY_SCRIPT), 2), Some(error_text::SHUTDOWN_OTHER_POOLS));
+        assert_eq!(refusal("ABORT", Some(texts::BUSY_SCRIPT), 1), Some(error_text::NO_SHUTDOWN));
+        assert_eq!(refusal("SAVE", None, 1), Some(error_text::SHUTDOWN_CANNOT_SAVE));
+        assert_eq!(["", "NOW", "SAVE FORCE"].map(|words| refusal(words, None, 1)), [None; 3]);
     }
 }

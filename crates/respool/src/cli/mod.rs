@@ -109,11 +109,12 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
     let process = understood.process.clone();
     let logging = Logging::start(&process.log).map_err(|error| Failure::running(error.to_string()))?;
     understood.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let control = Control::new(understood);
     let job = Job {
         workers: process.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        control: Control::new(understood),
+        hooks: HookMaker::of_process(&control),
+        control,
         metrics: Metrics::default(),
-        hooks: HookMaker::of_process(),
         parameters: None,
     };
     job.metrics.observe(admin::process::snapshot);

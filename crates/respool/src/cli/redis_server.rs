@@ -175,11 +175,12 @@ fn serve(
         log.write(logo(&port, pid).as_bytes());
     }
     let socket = parameters.value("unixsocket").to_owned();
+    let control = Control::new(resolved);
     let job = Job {
         workers: 1,
-        control: Control::new(resolved),
+        hooks: HookMaker::of_process(&control),
+        control,
         metrics: Metrics::default(),
-        hooks: HookMaker::of_process(),
         parameters: Some(parameters),
     };
     job.metrics.observe(admin::process::snapshot);

@@ -2,11 +2,13 @@
 //! that Respool is a part of has hooks of its own.
 
 use std::fmt;
-use std::sync::Once;
+use std::sync::{Arc, Once, Weak};
 
 use respool_proxy::hooks::{Event, Hooks, ProcessAction};
 use rustix::process::{Signal, getpid, kill_process};
 use tracing::{debug, error, info, warn};
+
+use crate::control::{Control, Phase};
 
 /// Makes the hooks of one proxy: every pool gets its own.
 pub struct HookMaker(Box<dyn Fn() -> Hooks + Send + Sync>);
@@ -17,10 +19,14 @@ impl HookMaker {
         Self(Box::new(make))
     }
 
-    /// Hooks for a process that is Respool's own: its log is told, and its signals do what operators demand.
+    /// Hooks for a process that is Respool's own: its log is told, and its signals do what operators demand, but for an end at once.
     #[must_use]
-    pub fn of_process() -> Self {
-        Self::new(|| Hooks::default().on_event(tell).on_demand(obey))
+    pub fn of_process(control: &Arc<Control>) -> Self {
+        let control = Arc::downgrade(control);
+        Self::new(move || {
+            let control = control.clone();
+            Hooks::default().on_event(tell).on_demand(move |demand| obey(demand, &control))
+        })
     }
 
     pub(super) fn make(&self) -> Hooks {
@@ -100,13 +106,17 @@ pub(crate) fn tell(event: &Event) {
     }
 }
 
-/// The way that signals take is the only one: the thread that waits for them does what is demanded. A drain is demanded once however
-/// often operators say so, because a second signal of that kind ends at once.
-fn obey(demand: ProcessAction) {
+/// The thread that waits for signals does what is demanded. A drain is demanded once however often operators say so, because a second
+/// signal of that kind ends at once. No signal does that by itself.
+fn obey(demand: ProcessAction, control: &Weak<Control>) {
     static DRAIN: Once = Once::new();
     match demand {
         ProcessAction::Reload => signal_ourselves(Signal::HUP),
         ProcessAction::Drain => DRAIN.call_once(|| signal_ourselves(Signal::TERM)),
+        ProcessAction::Stop => {
+            warn!("User requested shutdown...");
+            control.upgrade().map(|control| control.enter(Phase::Stopping));
+        }
     }
 }
 

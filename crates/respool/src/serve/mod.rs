@@ -728,7 +728,7 @@ mod tests {
                 workers: 1,
                 control: Arc::clone(&control),
                 metrics,
-                hooks: HookMaker::of_process(),
+                hooks: HookMaker::of_process(&control),
                 parameters: None,
             };
             assert!(await_nodes(&job, &control.settings()).is_ok(), "no node is missed");

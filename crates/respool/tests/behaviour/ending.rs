@@ -1,9 +1,10 @@
 //! The end of a process: what it has taken from clients is done before, whether they want to hear of it or not.
 
 use std::io;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use respool_testkit::{PATIENCE, RedisServer, Respool, wait_until};
+use respool_testkit::{Address, Client, PATIENCE, Process, RedisServer, Respool, TempDir, wait_until};
 use rustix::process::Signal;
 
 use super::proxy;
@@ -75,5 +76,35 @@ fn who_waits_when_the_process_ends_is_closed_without_a_word() -> io::Result<()> 
         assert!(server.process().wait(PATIENCE)?.success());
     }
     assert_eq!(node.client()?.ask("EXISTS ran")?, ":0\r\n");
+    Ok(())
+}
+
+#[test]
+fn an_end_without_a_snapshot_does_not_wait_for_a_late_script() -> io::Result<()> {
+    const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+    let respool = env!("CARGO_BIN_EXE_respool");
+    for (program, server, engines) in
+        [("redis-server", None, "1"), (respool, Some("server"), "1"), (respool, Some("server"), "4")]
+    {
+        let directory = TempDir::new()?;
+        let mut command = Command::new(program);
+        command.args(server).args(["--port", "0", "--unixsocket", "s.sock", "--save", ""]);
+        // An end that waits does so for longer than this test.
+        command.args(["--busy-reply-threshold", "20", "--shutdown-timeout", "120"]);
+        command.env("RESPOOL_ENGINE_THREADS", engines).current_dir(directory.path()).stdin(Stdio::null());
+        let mut process = Process::spawn("a server", &mut command)?;
+        process.wait_for_line("eady to accept connections", PATIENCE)?;
+        let connect = || Client::connect(&Address::Unix(directory.path().join("s.sock")));
+        let (mut client, mut other) = (connect()?, connect()?);
+        client.send_command(&["EVAL", "while true do end", "1", "k"])?;
+        wait_until("others are served", PATIENCE, || Ok(other.ask("GET k")? == BUSY))?;
+        for request in ["SHUTDOWN", "SHUTDOWN NOW", "SHUTDOWN SAVE FORCE"] {
+            assert_eq!(other.ask(request)?, BUSY, "{program}, {engines} engines: {request}");
+        }
+        other.send(b"SHUTDOWN NOSAVE\r\nPING\r\n")?;
+        assert_eq!(other.read_to_close()?, b"", "{program}, {engines} engines");
+        assert!(connect().is_err(), "{program}, {engines} engines: its connection has ended before the server");
+        assert!(process.wait(PATIENCE)?.success());
+    }
     Ok(())
 }

@@ -195,6 +195,7 @@ struct ClientEnd {
     /// It may subscribe inside of a transaction, which in RESP3 is answered by a push inside of the reply to EXEC, as Redis does.
     is_raw: bool,
     is_told_unkillable: bool,
+    is_answered: bool,
 }
 
 struct World {
@@ -323,9 +324,10 @@ impl World {
     }
 
     /// A script that has no end may still run. One that has written cannot be killed, nor can any where no client is accepted: its
-    /// client is kept for it.
+    /// client is kept for it. What clients have ordered to wait for a short time goes on before; a longer pause holds this order, too.
     fn stop_script(&mut self) {
-        self.begin(1);
+        self.begin(100_000);
+        self.settle(usize::MAX);
         let Ok(conn) = self.worker.handle_accept(Peer::default()) else {
             self.may_run_on = true;
             return;
@@ -334,7 +336,7 @@ impl World {
         self.clients.insert(client, ClientEnd::default());
         self.deliver(client, b"SCRIPT KILL\r\n");
         self.settle(usize::MAX);
-        self.may_run_on = self.clients.get(&client).is_some_and(|end| end.is_told_unkillable);
+        self.may_run_on = self.clients.get(&client).is_none_or(|end| end.is_told_unkillable || !end.is_answered);
         self.begin(1);
         self.deliver(client, b"QUIT\r\n");
         self.settle(usize::MAX);
@@ -365,6 +367,7 @@ fn write_request(choices: &[u8], out: &mut Vec<u8>) {
 
 impl ClientEnd {
     fn read(&mut self, mut bytes: &[u8]) {
+        self.is_answered |= !bytes.is_empty();
         self.is_told_unkillable |= bytes.starts_with(b"-UNKILLABLE");
         while !bytes.is_empty() && !self.is_raw {
             match self.scanner.scan(bytes, &ReplyLimits::default()) {

@@ -185,10 +185,10 @@ impl Engine {
         self.keyspace.set_eviction(policy, samples);
     }
 
-    /// Whether there is no room for what adds data, and none can be made.
+    /// Whether there is no room for what adds data, and none can be made. Keys go first, also where that is not enough.
     #[inline]
     fn is_full(&mut self) -> bool {
-        self.memory_bytes_max.is_some_and(|max| max < self.keyspace.own_bytes() as u64 || !self.keyspace.make_room(max))
+        self.memory_bytes_max.is_some_and(|max| !self.keyspace.make_room(max) || max < self.keyspace.own_bytes() as u64)
     }
 }
 

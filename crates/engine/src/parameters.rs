@@ -220,6 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn keys_go_before_something_is_refused_that_does_not_fit_then_either() {
+        for (policy, left) in [("allkeys-lru", ":0"), ("volatile-ttl", ":20"), ("noeviction", ":40")] {
+            // Both are less than an empty engine takes.
+            for memory in ["1", "4000"] {
+                let mut script = Script::new();
+                for number in 0..20 {
+                    script.say(&format!("SET volatile{number} v EX 1000"));
+                    script.say(&format!("SET lasting{number} v"));
+                }
+                script.say(&format!("CONFIG SET maxmemory-policy {policy} maxmemory {memory}"));
+                assert!(script.say("SET key value").starts_with("-OOM command not allowed"), "{policy}");
+                assert_eq!(script.say("DBSIZE"), left, "{policy}, {memory} bytes");
+            }
+        }
+    }
+
+    #[test]
     fn the_policy_of_eviction_is_a_word() {
         let mut script = Script::new();
         assert_eq!(script.say("CONFIG SET maxmemory-policy ALLKEYS-LFU maxmemory-samples 7"), "+OK");

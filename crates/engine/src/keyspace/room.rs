@@ -27,8 +27,8 @@ impl Keyspace {
 
     /// Bytes that keys may take. What scripts hold counts as well, but no more keys go for it than for half of the memory.
     fn room_for_keys(&self, bytes_max: u64) -> usize {
-        let all = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        all.saturating_sub(self.own_bytes() + self.script_memory.bytes()).max(all / limits::SCRIPT_SHARE)
+        let all = usize::try_from(bytes_max).unwrap_or(usize::MAX).saturating_sub(self.own_bytes());
+        all.saturating_sub(self.script_memory.bytes()).max(all / limits::SCRIPT_SHARE)
     }
 
     /// Makes room before something begins that may add data; whether it may begin. If not, nothing can be freed.

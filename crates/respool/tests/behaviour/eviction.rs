@@ -2,7 +2,7 @@
 
 use std::io;
 
-use respool_testkit::Client;
+use respool_testkit::{Client, RedisServer};
 
 use super::proxy;
 
@@ -132,5 +132,25 @@ fn a_script_in_a_transaction_goes_by_the_room_at_its_beginning() -> io::Result<(
     assert_eq!(client.ask("SET first 1")?, "+OK\r\n");
     queue(&mut client, "EVAL return(redis.call('DBSIZE')) 0")?;
     assert_eq!(client.ask("EXEC")?, "*2\r\n+OK\r\n:2\r\n", "nothing goes between two requests of a transaction");
+    Ok(())
+}
+
+#[test]
+fn a_server_whose_limit_is_below_all_that_it_takes_evicts_as_redis_does() -> io::Result<()> {
+    for (policy, left) in [("allkeys-lru", 0), ("volatile-ttl", 20), ("noeviction", 40)] {
+        let (redis, server) = (RedisServer::start()?, proxy(&[], &[])?);
+        for mut client in [redis.client()?, server.client()?] {
+            for number in 0..20 {
+                assert_eq!(client.ask(&format!("SET volatile:{number} v EX 1000"))?, "+OK\r\n");
+                assert_eq!(client.ask(&format!("SET lasting:{number} v"))?, "+OK\r\n");
+            }
+            assert_eq!(client.ask(&format!("CONFIG SET maxmemory-policy {policy} maxmemory 1"))?, "+OK\r\n");
+            for request in ["SET a b", "EVAL return(redis.call('SET',KEYS[1],'b')) 1 a"] {
+                assert!(client.ask(request)?.contains("OOM "), "{policy}: {request}");
+            }
+            assert_eq!(client.ask("DBSIZE")?, format!(":{left}\r\n"), "{policy}");
+            assert_eq!(client.figure("stats", "evicted_keys")?, 40 - left, "{policy}");
+        }
+    }
     Ok(())
 }

@@ -135,11 +135,19 @@ const NOT_HERE: [(&str, &str); 5] = [
     ("lua-enable-deprecated-api", "needs:deprecated"),
 ];
 
-/// A line of a test with that tag, if it begins a server that needs one.
-fn tagged(line: &str) -> String {
-    let needed =
-        NOT_HERE.iter().find(|(given, _)| line.trim_start().starts_with("start_server ") && line.contains(given));
-    match needed {
+/// The lines of a file of tests, those with that tag that begin a server which needs one.
+fn tagged(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let behind = lines.iter().skip(1).copied().chain([""]);
+    lines.iter().zip(behind).map(|(line, next)| tagged_line(line, next)).collect::<Vec<_>>().join("\n")
+}
+
+/// A line, and the one behind it: what is not within a test ends the unit as well.
+fn tagged_line(line: &str, next: &str) -> String {
+    let is_server = line.trim_start().starts_with("start_server ");
+    let debugs = next.trim_start().starts_with("r script debug ").then_some(&("", "needs:debugger"));
+    let needed = NOT_HERE.iter().find(|(given, _)| line.contains(given)).or(debugs);
+    match needed.filter(|_| is_server) {
         Some((_, tag)) if line.contains("tags {") => line.replacen("tags {", &format!("tags {{{tag} "), 1),
         Some((_, tag)) => line.replacen("start_server {", &format!("start_server {{tags {{{tag}}} "), 1),
         None => line.to_owned(),
@@ -164,7 +172,7 @@ fn copy_tests(from: &Path, to: &Path) -> io::Result<()> {
             // Some tests have bytes that are no text.
             let bytes = fs::read(entry.path())?;
             let text = match String::from_utf8(bytes) {
-                Ok(text) => text.split('\n').map(tagged).collect::<Vec<_>>().join("\n").into_bytes(),
+                Ok(text) => tagged(&text).into_bytes(),
                 Err(error) => error.into_bytes(),
             };
             fs::write(target, text)?;
@@ -265,6 +273,10 @@ mod tests {
             ),
             ("start_server {tags {\"a\"}} {", "start_server {tags {\"a\"}} {"),
             ("    r config set appendonly yes", "    r config set appendonly yes"),
+            (
+                "start_server {tags {\"a\"}} {\n    r script debug sync",
+                "start_server {tags {needs:debugger \"a\"}} {\n    r script debug sync",
+            ),
         ] {
             assert_eq!(tagged(line), expected);
         }

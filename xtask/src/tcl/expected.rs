@@ -119,7 +119,9 @@ impl Expectations {
     /// early end of the unit, or a test that hangs beside others, by nothing.
     pub(super) fn excuse(&self, unit: &str, failure: &Failure) -> Option<&Expectation> {
         let is_it = |row: &&Expectation| match row.test.strip_prefix(output::OUTSIDE) {
-            Some(beginning) => failure.ending == Ending::Outside && failure.details.starts_with(beginning.trim_start()),
+            Some(beginning) => {
+                failure.ending == Ending::Outside && failure.details.trim_start().starts_with(beginning.trim_start())
+            }
             None => failure.ending == Ending::Failed && !row.how.is_alone() && row.test == failure.test,
         };
         self.of(unit).find(is_it)

@@ -7,7 +7,7 @@
 
 use super::Subscriptions;
 use super::subscriber::{Message, Subscriber, write};
-use crate::config::SlowSubscribers;
+use crate::config::{SlowSubscribers, SubscriptionTerms};
 use crate::env::Env;
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::push::frame::Kind;
@@ -22,9 +22,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms<'a> {
     pub(super) ledger: &'a Arc<ProcessBudget>,
-    /// The mark, in bytes.
-    pub(super) bytes_max: usize,
-    pub(super) slow: SlowSubscribers,
+    pub(super) settings: &'a SubscriptionTerms,
 }
 
 impl Subscriptions {
@@ -95,9 +93,9 @@ impl Subscriptions {
                 write(&mut session.down, *after, pool, protocol, rest);
             } else {
                 backlog.push(Arc::clone(shared.get_or_insert_with(|| Arc::new(Message::new(rest, terms.ledger)))));
-                while backlog.bytes + waiting > terms.bytes_max && backlog.bytes > 0 {
+                while backlog.bytes + waiting > terms.settings.output_bytes && backlog.bytes > 0 {
                     counters.messages_dropped.add(1);
-                    if terms.slow == SlowSubscribers::DropOldest {
+                    if terms.settings.slow == SlowSubscribers::DropOldest {
                         backlog.pop();
                         continue;
                     }

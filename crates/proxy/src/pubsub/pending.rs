@@ -103,7 +103,7 @@ impl Subscriptions {
             let Some(pending) = self.pending.all.get_mut(*front).filter(|w| w.is_over()) else { break };
             if pending.verb == Verb::Unsubscribe {
                 // What came before it was given up is delivered before the client hears that nothing more will.
-                subscriber.backlog.flush(&mut session.down, subscriber.after, pool, protocol);
+                subscriber.backlog.refill(&mut session.down, subscriber.after, pool, protocol, usize::MAX);
                 subscriber.pending_departures -= 1;
             }
             if pending.tracking.is_some() && pending.failure.is_some() {

@@ -113,11 +113,7 @@ impl Subscriptions {
     ) -> i64 {
         let Env { clients, config, shared, counters, .. } = env;
         counters.messages_received.add(1);
-        let terms = Terms {
-            ledger: &shared.ledger,
-            bytes_max: config.subscriptions.output_bytes,
-            slow: config.subscriptions.slow,
-        };
+        let terms = Terms { ledger: &shared.ledger, settings: &config.subscriptions };
         let mut bytes = std::mem::take(&mut self.encoded);
         bytes.reserve(channel.len() + payload.len() + MESSAGE_HEADS_BYTES);
         frame::message(&mut bytes, Protocol::Resp2, kind, None, channel, payload);

@@ -156,11 +156,7 @@ impl Subscriptions {
         if let Some(push_lane) = &mut self.lanes[node] {
             push_lane.pinged_us = 0;
         }
-        let terms = Terms {
-            ledger: &shared.ledger,
-            bytes_max: config.subscriptions.output_bytes,
-            slow: config.subscriptions.slow,
-        };
+        let terms = Terms { ledger: &shared.ledger, settings: &config.subscriptions };
         let mut rest = bytes;
         let fault = loop {
             let (kind, bytes) = match this.up.next_event(&mut rest, &config.reply_limits, now.mono_us) {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What one client subscribes to, and what is on its way to it because of that.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Subscriber {
     /// The number by which registries know the client.
     pub(crate) id: u32,
@@ -55,25 +55,7 @@ pub(crate) struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(id: u32) -> Self {
-        Self {
-            id,
-            sets: Default::default(),
-            scopes: Vec::new(),
-            unsettled: None,
-            relying: BTreeMap::new(),
-            shown: [0; 2],
-            pending: VecDeque::new(),
-            first_pending: 0,
-            pending_departures: 0,
-            pending_names: 0,
-            begun: None,
-            has_heard_out: false,
-            after: None,
-            backlog: Backlog::default(),
-            is_gathered: false,
-            tracking: None,
-            noloop: None,
-        }
+        Self { id, ..Self::default() }
     }
 
     /// How many channels of a kind it subscribes to.
@@ -238,17 +220,6 @@ impl Backlog {
             write(down, after, pool, protocol, &message.rest);
         }
     }
-
-    /// Moves everything to the outbox.
-    pub(super) fn flush(
-        &mut self,
-        down: &mut Downstream,
-        after: Option<Seq>,
-        pool: &mut BufferPool,
-        protocol: Protocol,
-    ) {
-        self.refill(down, after, pool, protocol, usize::MAX);
-    }
 }
 
 impl Drop for Backlog {
@@ -277,7 +248,7 @@ mod tests {
         drop(message);
         assert_eq!(ledger.held_bytes(), 3 + MESSAGE_BYTES + 2 * WAITING_BYTES);
         let (mut down, mut pool) = (Downstream::new(), BufferPool::new());
-        backlogs[0].flush(&mut down, None, &mut pool, Protocol::Resp3);
+        backlogs[0].refill(&mut down, None, &mut pool, Protocol::Resp3, usize::MAX);
         assert_eq!(down.output().as_slice(), b">3\r\n");
         let held = 3 + MESSAGE_BYTES + WAITING_BYTES;
         assert_eq!((backlogs[0].bytes(), backlogs[1].bytes(), ledger.held_bytes()), (0, held, held));

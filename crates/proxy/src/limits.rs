@@ -247,6 +247,13 @@ pub const PUSH_CHECK_US: u64 = 250_000;
 /// there and busy keeps it as long as any other connection: what it publishes in the end would be lost otherwise.
 pub const PUSH_SILENT_US_MAX: u64 = 400_000;
 
+/// Messages whose channels are looked up together: more than a processor waits for at once would do no more, and what is found has
+/// to stay near until the last of them is delivered.
+pub const LOOK_AHEAD_MESSAGES: usize = 16;
+
+/// With fewer channels the tables are near anyway.
+pub const LOOK_AHEAD_CHANNELS_MIN: usize = 16_384;
+
 /// Bytes of one subscriber's outbox beyond which further messages wait in its backlog, where all who wait for a message
 /// share it.
 pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;

@@ -28,6 +28,7 @@ use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::lane::PushLane;
+use crate::push::look_ahead::look_ahead;
 use crate::push::node_ledger::{OutOfStep, Refusal};
 use respool_command::Execute;
 use respool_connection::Now;
@@ -157,8 +158,11 @@ impl Subscriptions {
             push_lane.pinged_us = 0;
         }
         let terms = Terms { ledger: &shared.ledger, settings: &config.subscriptions };
-        let mut rest = bytes;
+        let (mut rest, mut behind) = (bytes, bytes);
         let fault = loop {
+            if rest.len() <= behind.len() && !self.has_ways() {
+                behind = look_ahead(&self.books[node], &self.registries, rest);
+            }
             let (kind, bytes) = match this.up.next_event(&mut rest, &config.reply_limits, now.mono_us) {
                 Ok(None) => break None,
                 Err(fault) => break Some(fault),

@@ -5,6 +5,7 @@ pub(crate) mod frame;
 pub(crate) mod gathered;
 pub(crate) mod id_map;
 pub(crate) mod lane;
+pub(crate) mod look_ahead;
 mod name;
 pub(crate) mod node_ledger;
 pub(crate) mod pending_changes;

@@ -7,6 +7,7 @@ use super::id_map::{IdTable, SeededHash};
 use super::name::Name;
 use super::scope::behind;
 use std::hash::Hasher;
+use std::hint::black_box;
 
 /// One channel, pattern or sharded channel.
 #[derive(Debug)]
@@ -68,10 +69,21 @@ impl Registry {
 
     /// The number of a channel that has one.
     pub(crate) fn find(&self, name: &[u8]) -> Option<u32> {
+        self.find_hashed(self.hash(name), name)
+    }
+
+    /// The same of several, for which memory is waited for together: each search is steps that wait for each other, and the
+    /// processor takes the same step of all searches at once.
+    pub(crate) fn find_all<const N: usize>(&self, names: [&[u8]; N]) -> [Option<u32>; N] {
+        let searches = names.map(|name| (self.hash(name), name));
+        black_box(searches.map(|(hash, _)| self.index.get(hash as usize & self.index.len().wrapping_sub(1)).copied()));
+        searches.map(|(hash, name)| self.find_hashed(hash, name))
+    }
+
+    fn find_hashed(&self, hash: u32, name: &[u8]) -> Option<u32> {
         if self.index.is_empty() {
             return None;
         }
-        let hash = self.hash(name);
         let mut place = hash as usize & (self.index.len() - 1);
         loop {
             let id = self.index[place];
@@ -301,6 +313,7 @@ mod tests {
             }
             for (name, members) in &model {
                 let id = registry.find(name).expect("it has subscribers");
+                assert_eq!(registry.find_all([name, b"none", name]), [Some(id), None, Some(id)]);
                 assert!(registry.subscribers(id).collect::<BTreeSet<_>>().iter().eq(members));
             }
             let active: BTreeSet<&[u8]> = registry.active_from(0).map(|id| registry.name(id)).collect();

@@ -46,6 +46,10 @@ pub const STALL: Duration = Duration::from_secs(60);
 /// How long all connections together may take to be there before a run begins.
 pub const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the first of a thread's TLS handshakes may take. A server that does not speak TLS may wait for the end of a line for
+/// ever, and says nothing.
+pub const TLS_PATIENCE: Duration = Duration::from_secs(4);
+
 /// How long before a request is due a thread stops sleeping and looks again and again: the kernel's wait is in whole milliseconds.
 pub const SPIN_US: u64 = 1_200;
 

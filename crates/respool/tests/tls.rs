@@ -3,7 +3,7 @@
 mod support;
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
@@ -69,6 +69,52 @@ fn clients_speak_tls_and_large_values_and_pipelines_come_whole() {
         assert_eq!(client.reply().expect("a reply"), format!("${}\r\n{body}\r\n", body.len()).into_bytes());
     }
     server.end();
+}
+
+/// `respool bench` over TLS, with an authority, a name and a certificate of its own.
+#[test]
+fn the_load_generator_speaks_tls_and_says_what_is_wrong_with_a_certificate() {
+    let (authority, server) = server("clients=required", &["--nodes", "embedded:"]);
+    authority.write("client", &authority.issue("client", "client"));
+    let port = server.addresses()[0].port().to_string();
+    let file = |name: &str| authority.path(name).display().to_string();
+    let (ca, cert, key) = (file("ca.crt"), file("client.crt"), file("client.key"));
+    let bench = |more: &[&str]| {
+        let all = ["bench", "--tls", "-p", &port, "-n", "400", "-c", "4", "-q", "--no-progress"];
+        let output = respool(&all).args(more).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    for more in [&["-t", "set,get"][..], &["-k", "0", "-t", "get"], &["-r", "50", "--verify"]] {
+        let (code, said) = bench(&[&["--cacert", &ca, "--cert", &cert, "--key", &key][..], more].concat());
+        assert_eq!(code, Some(0), "{more:?}: {said}");
+        assert!(said.contains("GET: ") && !said.contains("WRONG"), "{said}");
+    }
+    for (more, code, why) in [
+        (&["--cacert", &ca, "-t", "get"][..], 1, "CertificateRequired"),
+        (&["--cacert", &ca, "--sni", "wrong.example", "--cert", &cert, "--key", &key, "-t", "get"], 1, "wrong.example"),
+        (&["--cacert", &key, "-t", "get"], 2, "--cacert: "),
+        (&["--cacert", &ca, "--cert", &cert, "--key", &file("server.key"), "-t", "get"], 2, "--cert and --key: "),
+        (&["-t", "get"], 2, "--tls needs --cacert"),
+    ] {
+        let (was, said) = bench(more);
+        assert_eq!(was, Some(code), "{more:?}: {said}");
+        assert!(said.contains(why), "{more:?}: {said}");
+    }
+    server.end();
+}
+
+/// A server that waits for the end of a line does not answer a ClientHello.
+#[test]
+fn the_load_generator_does_not_wait_long_for_a_server_without_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port().to_string();
+    let began = Instant::now();
+    let all = ["bench", "--tls", "--insecure", "-p", &port, "-n", "10", "-c", "2", "-q", "--no-progress", "-t", "get"];
+    let output = respool(&all).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("tls:127.0.0.1:{port}: no TLS handshake was over")), "{said}");
+    assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
 }
 
 #[test]

@@ -20,12 +20,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use respool_connection::{Action, BufferPool, ConnId, DialFailure, Machine, Now, Peer, Service, ServiceAction};
+use respool_connection::{
+    Action, BufferPool, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction,
+};
 use respool_wire::ReplyLimits;
 
 use crate::ask::words_of;
 use crate::clock::monotonic_ns;
-use crate::limits::{CONNECT_PATIENCE, LOOK_US, PATIENCE, READ_BYTES, STALL};
+use crate::limits::{CONNECT_PATIENCE, LOOK_US, PATIENCE, READ_BYTES, STALL, TLS_PATIENCE};
 use crate::plan::Plan;
 use crate::processes::waited_ns;
 use crate::tally::Tally;
@@ -280,7 +282,8 @@ impl Load {
             self.dial_more();
         }
         if !self.has_begun {
-            let is_late = self.turn_ns.saturating_sub(self.started_ns) > CONNECT_PATIENCE.as_nanos() as u64;
+            let waited_ns = self.turn_ns.saturating_sub(self.started_ns);
+            let is_late = waited_ns > CONNECT_PATIENCE.as_nanos() as u64;
             if self.shared.is_ready() {
                 self.begin();
             } else if self.shared.is_stopped() {
@@ -289,6 +292,13 @@ impl Load {
             } else if is_late {
                 let (ready, all) = (self.ready, self.connections.len());
                 return self.fail(format!("{ready} of {all} connections were there after {CONNECT_PATIENCE:?}"));
+            } else if self.ready == 0
+                && waited_ns > TLS_PATIENCE.as_nanos() as u64
+                && let Some(connection) = self.connections.first()
+                && let endpoint @ Endpoint::Tls { .. } = &*self.target.nodes[connection.node].endpoint
+            {
+                let why = format!("no TLS handshake was over after {TLS_PATIENCE:?}: is TLS spoken there?");
+                return self.fail(format!("could not connect to {endpoint}: {why}"));
             }
         }
         if self.has_begun {

@@ -570,6 +570,8 @@ impl Progress {
             } else {
                 wakes.push_trash(old);
             }
+            // It was looked for late calls before this one waited, and is not for its sake again.
+            self.has_waited |= state.slots.is_passed(self.last);
             if self.is_late(core) {
                 let error = self.give_up(core, &mut state, &mut wakes);
                 drop(state);

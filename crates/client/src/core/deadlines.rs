@@ -70,16 +70,8 @@ impl Core {
         let mut late: Vec<Waiter> = Vec::new();
         let mut guard = self.lock();
         let state = &mut *guard;
-        let mut next_us = state.slots.take_late(now_us, &mut late);
-        let mut place = 0;
-        while let Some(outside) = state.lobby.get_mut(place) {
-            if outside.until_us <= now_us {
-                late.extend(state.lobby.remove(place).map(|outside| outside.waiter));
-            } else {
-                next_us = next_us.min(outside.until_us);
-                place += 1;
-            }
-        }
+        let next_us = state.slots.take_late(now_us, &mut late);
+        let mut next_us = next_us.min(state.take_late_outside(now_us, &mut late));
         let requests = state.counts.requests;
         let is_busy = requests != state.looked_at;
         state.looked_at = requests;

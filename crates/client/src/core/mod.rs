@@ -18,6 +18,7 @@ mod deadlines;
 mod dial;
 #[cfg(feature = "tokio")]
 mod driver;
+mod dues;
 mod large;
 mod link;
 mod lookup;
@@ -100,6 +101,8 @@ pub(crate) struct State {
     pub(crate) driver: driver::State,
     /// Callers that wait for a connection, or for room.
     lobby: VecDeque<submit::Outside>,
+    /// When they give up, by their numbers.
+    lobby_dues: dues::Dues<u64>,
     lobby_count: u64,
     /// A thread reads for tasks of no runtime.
     is_served: bool,
@@ -173,6 +176,7 @@ impl Core {
             #[cfg(feature = "tokio")]
             driver: driver::State::new(core.clone()),
             lobby: VecDeque::new(),
+            lobby_dues: dues::Dues::default(),
             lobby_count: 0,
             is_served: false,
             is_serve_due: false,

@@ -3,13 +3,14 @@
 //! A place has a number and a generation. A caller that leaves frees its place at once; the ticket of its request stays in the
 //! connection's queue, meets a place of another generation when the reply comes, and the reply is discarded.
 
+use super::dues::Dues;
 use crate::{ErrorKind, Outcome, Reply};
 use respool_connection::Ticket;
 use std::task::Waker;
 use std::thread::Thread;
 
 /// The place of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SlotId {
     index: u32,
     generation: u32,
@@ -69,9 +70,22 @@ struct Slot {
     waiter: Waiter,
     /// When the caller gives up, in microseconds on the connection's clock.
     until_us: u64,
+    /// It is among the fresh ones.
+    is_fresh: bool,
+    /// Nothing waited here when its time was over.
+    is_passed: bool,
+}
+
+impl Slot {
+    /// Whether its caller gives up at this time.
+    fn is_until(&self, until_us: u64) -> bool {
+        self.is_taken && self.ended.is_none() && self.until_us == until_us
+    }
 }
 
 /// The places of one connection.
+///
+/// When callers give up is put in order when it is looked for late ones, not when a place is taken: most places are free again by then.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     slots: Vec<Slot>,
@@ -82,6 +96,13 @@ pub(crate) struct Slots {
     tasks: usize,
     /// Of them, those at which a thread is parked.
     threads: usize,
+    /// Places that were taken, or whose callers give up at another time, since it was looked for late ones. Each is here once.
+    fresh: Vec<u32>,
+    /// When the callers at the other places give up.
+    dues: Dues<SlotId>,
+    /// How many entries of the two were looked at.
+    #[cfg(test)]
+    looked_at: usize,
 }
 
 impl Slots {
@@ -92,9 +113,11 @@ impl Slots {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        (slot.is_taken, slot.until_us) = (true, until_us);
+        slot.is_taken = true;
         self.waiting += 1;
-        SlotId { index, generation: slot.generation }
+        let id = SlotId { index, generation: slot.generation };
+        self.set_until(id, until_us);
+        id
     }
 
     fn get(&mut self, id: SlotId) -> Option<&mut Slot> {
@@ -139,11 +162,20 @@ impl Slots {
         self.get(id).is_none_or(|slot| slot.ended.is_some())
     }
 
-    /// The caller gives up at another time.
+    /// The caller gives up at this time.
+    #[inline]
     pub(crate) fn set_until(&mut self, id: SlotId, until_us: u64) {
-        if let Some(slot) = self.get(id) {
-            slot.until_us = until_us;
+        let Some(slot) = self.get(id) else { return };
+        (slot.until_us, slot.is_passed) = (until_us, false);
+        if until_us < u64::MAX && !std::mem::replace(&mut slot.is_fresh, true) {
+            self.fresh.push(id.index);
         }
+    }
+
+    /// Whether nothing waited here when the time of the caller was over.
+    #[inline]
+    pub(crate) fn is_passed(&mut self, id: SlotId) -> bool {
+        self.get(id).is_some_and(|slot| slot.is_passed)
     }
 
     fn free(&mut self, id: SlotId) {
@@ -222,23 +254,37 @@ impl Slots {
 
     /// What waits at places whose callers give up at `now_us` or before, and when the next gives up.
     pub(crate) fn take_late(&mut self, now_us: u64, late: &mut Vec<Waiter>) -> u64 {
-        let mut next_us = u64::MAX;
-        let (mut tasks, mut threads) = (0, 0);
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_taken && slot.ended.is_none()) {
-            if slot.until_us > now_us {
-                next_us = next_us.min(slot.until_us);
-                continue;
+        for index in self.fresh.drain(..) {
+            let slot = &mut self.slots[index as usize];
+            slot.is_fresh = false;
+            #[cfg(test)]
+            (self.looked_at += 1);
+            if slot.is_until(slot.until_us) && slot.until_us < u64::MAX {
+                self.dues.add(slot.until_us, SlotId { index, generation: slot.generation });
             }
-            match &slot.waiter {
-                Waiter::None => continue,
-                Waiter::Task(_) => tasks += 1,
-                Waiter::Thread(_) => threads += 1,
-            }
-            late.push(std::mem::take(&mut slot.waiter));
         }
-        self.tasks -= tasks;
-        self.threads -= threads;
-        next_us
+        while let Some((until_us, id)) = self.dues.take(now_us) {
+            #[cfg(test)]
+            (self.looked_at += 1);
+            let Some(slot) = self.get(id).filter(|slot| slot.is_until(until_us)) else { continue };
+            let waiter = std::mem::take(&mut slot.waiter);
+            slot.is_passed = matches!(waiter, Waiter::None);
+            self.uncount(&waiter);
+            if !matches!(waiter, Waiter::None) {
+                late.push(waiter);
+            }
+        }
+        let Self { slots, dues, waiting, .. } = self;
+        #[cfg(test)]
+        let looked_at = &mut self.looked_at;
+        let mut is_there = |until_us, id: SlotId| {
+            #[cfg(test)]
+            (*looked_at += 1);
+            let slot = &slots[id.index as usize];
+            slot.generation == id.generation && slot.is_until(until_us)
+        };
+        dues.tidy(*waiting, &mut is_there);
+        dues.next_us(is_there)
     }
 
     /// Places that are taken and have no reply.
@@ -303,5 +349,76 @@ mod tests {
         slots.leave(b);
         slots.leave(a);
         assert_eq!((slots.waiting(), slots.tasks(), slots.threads(), slots.taken()), (0, 0, 0, 0));
+    }
+    #[test]
+    fn late_calls_cost_no_look_at_those_that_are_in_time() {
+        const CALLS: u64 = 100_000;
+        let mut slots = Slots::default();
+        let ids: Vec<SlotId> = (1..=CALLS).map(|until_us| slots.take(until_us)).collect();
+        for id in &ids {
+            slots.wait_as_task(*id, Waker::noop());
+        }
+        let mut late = Vec::new();
+        // What was taken since then is put in order once.
+        assert_eq!(slots.take_late(0, &mut late), 1);
+        let ordered = slots.looked_at;
+        for now_us in 1..=1_000 {
+            assert_eq!(slots.take_late(now_us, &mut late), now_us + 1);
+            assert_eq!(late.len() as u64, now_us);
+            slots.leave(ids[now_us as usize - 1]);
+        }
+        assert_eq!(slots.tasks() as u64, CALLS - 1_000);
+        let looked_at = slots.looked_at - ordered;
+        assert!(ordered as u64 <= CALLS + 1 && looked_at <= 2_000, "{ordered}, then {looked_at} for 1,000 late calls");
+    }
+
+    #[test]
+    fn calls_that_are_answered_in_time_leave_nothing_behind() {
+        let mut slots = Slots::default();
+        let mut late = Vec::new();
+        for now_us in 0..10_000 {
+            let id = slots.take(now_us + 1_000_000);
+            slots.take_late(now_us, &mut late);
+            slots.end(id, Ended::Reply(Reply::Null));
+            slots.take_ended(id);
+        }
+        let looked_at = slots.looked_at;
+        assert_eq!(slots.take_late(20_000, &mut late), u64::MAX);
+        assert!(late.is_empty() && slots.fresh.is_empty());
+        assert!(slots.looked_at - looked_at <= 100 && looked_at <= 50_000, "{looked_at}");
+    }
+
+    #[test]
+    fn a_call_gives_up_at_the_time_that_it_was_told_last() {
+        let mut slots = Slots::default();
+        let (sooner, later) = (slots.take(50), slots.take(50));
+        let mut late = Vec::new();
+        for id in [sooner, later] {
+            slots.wait_as_task(id, Waker::noop());
+        }
+        assert_eq!(slots.take_late(0, &mut late), 50);
+        slots.set_until(sooner, 20);
+        slots.set_until(later, 90);
+        assert_eq!((slots.take_late(19, &mut late), late.len()), (20, 0));
+        assert_eq!((slots.take_late(50, &mut late), late.len()), (90, 1));
+        // One of another place that is found there in the meantime is no reason to give up.
+        slots.leave(later);
+        let other = slots.take(100);
+        slots.wait_as_task(other, Waker::noop());
+        assert_eq!((slots.take_late(90, &mut late), late.len()), (100, 1));
+    }
+
+    #[test]
+    fn a_place_at_which_nothing_waits_in_time_is_known() {
+        let mut slots = Slots::default();
+        let id = slots.take(50);
+        let mut late = Vec::new();
+        assert!(!slots.is_passed(id));
+        assert_eq!((slots.take_late(50, &mut late), late.len()), (u64::MAX, 0));
+        assert!(slots.is_passed(id));
+        slots.set_until(id, 70);
+        slots.wait_as_task(id, Waker::noop());
+        assert!(!slots.is_passed(id));
+        assert_eq!((slots.take_late(70, &mut late), late.len()), (u64::MAX, 1));
     }
 }

@@ -6,6 +6,7 @@ use super::{Core, Leader, Link, SlotId, State, Wakes};
 use crate::{Command, ErrorKind, Overload};
 use respool_connection::{Outbox, Segments};
 use respool_wire::Head;
+use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 
 /// What became of a request that a caller wants to queue.
@@ -25,7 +26,6 @@ pub(crate) enum Submitted {
 #[derive(Debug)]
 pub(super) struct Outside {
     number: u64,
-    pub(super) until_us: u64,
     pub(super) waiter: Waiter,
 }
 
@@ -37,6 +37,11 @@ pub(super) enum Looking {
     /// TLS takes encrypted records from the socket. What waits for the socket meanwhile would not learn of it, so it needs the means
     /// of reading, if nothing else has them.
     Taking(Option<ReadHalf>),
+}
+
+/// Where the caller with this number waits: the numbers grow.
+fn find_outside(lobby: &VecDeque<Outside>, number: u64) -> Option<usize> {
+    lobby.binary_search_by_key(&number, |outside| outside.number).ok()
 }
 
 /// Whether the caller is a thread or a task.
@@ -121,7 +126,8 @@ impl State {
         waiter: Waiter,
         wakes: &mut Wakes,
     ) -> Waiter {
-        if matches!(waiter, Waiter::Task(_)) {
+        let is_task = matches!(waiter, Waiter::Task(_));
+        if is_task {
             self.note_deadline(until_us, wakes);
         }
         if let Some(place) = self.place_outside(*number) {
@@ -129,13 +135,29 @@ impl State {
         }
         self.lobby_count += 1;
         *number = Some(self.lobby_count);
-        self.lobby.push_back(Outside { number: self.lobby_count, until_us, waiter });
+        self.lobby.push_back(Outside { number: self.lobby_count, waiter });
+        // A thread looks at the time itself.
+        if is_task && until_us < u64::MAX {
+            let Self { lobby, lobby_dues, .. } = self;
+            lobby_dues.add(until_us, self.lobby_count);
+            lobby_dues.tidy(lobby.len(), |_, number| find_outside(lobby, number).is_some());
+        }
         Waiter::None
     }
 
-    /// Where the caller with this number waits: the numbers grow.
+    /// Where the caller with this number waits.
     fn place_outside(&self, number: Option<u64>) -> Option<usize> {
-        self.lobby.binary_search_by_key(&number?, |outside| outside.number).ok()
+        find_outside(&self.lobby, number?)
+    }
+
+    /// Lets those go that give up at `now_us` or before. Returns when the next does.
+    pub(super) fn take_late_outside(&mut self, now_us: u64, late: &mut Vec<Waiter>) -> u64 {
+        while let Some((_, number)) = self.lobby_dues.take(now_us) {
+            let place = self.place_outside(Some(number));
+            late.extend(place.and_then(|place| self.lobby.remove(place)).map(|outside| outside.waiter));
+        }
+        let Self { lobby, lobby_dues, .. } = self;
+        lobby_dues.next_us(|_, number| find_outside(lobby, number).is_some())
     }
 
     /// The caller has queued its requests and is not woken for room any more. Returns what waited there.

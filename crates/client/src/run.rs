@@ -408,9 +408,9 @@ impl Progress {
         if commands.is_empty() {
             return Ok(());
         }
+        let mut state = core.lock();
         loop {
             let mut wakes = Wakes::default();
-            let mut state = core.lock();
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
                 (state, entered) = self.enter(core, state, commands, Face::Thread, &mut wakes);
@@ -430,7 +430,7 @@ impl Progress {
                     wakes.run_on(core);
                     match next {
                         Next::Over(result) => return result,
-                        Next::Again | Next::Waits => continue,
+                        Next::Again | Next::Waits => state = core.lock(),
                     }
                 }
                 None if self.is_late(core) => {
@@ -439,13 +439,18 @@ impl Progress {
                     wakes.run_on(core);
                     return Err(error);
                 }
-                None => self.wait_once(core, state, wakes),
+                None => state = self.wait_once(core, state, wakes),
             }
         }
     }
 
-    /// Leads, or is parked until there is something to look at.
-    fn wait_once(&mut self, core: &Arc<Core>, mut guard: MutexGuard<'_, State>, mut wakes: Wakes) {
+    /// Leads, or is parked until there is something to look at. The state is given back locked.
+    fn wait_once<'s>(
+        &mut self,
+        core: &'s Arc<Core>,
+        mut guard: MutexGuard<'s, State>,
+        mut wakes: Wakes,
+    ) -> MutexGuard<'s, State> {
         let state = &mut *guard;
         let until_us = self.until_us.unwrap_or(u64::MAX);
         let is_first = !std::mem::replace(&mut self.has_read, true);
@@ -476,17 +481,22 @@ impl Progress {
                 (Some(left), Some(usual)) => Wait::For { usual, left },
                 _ => Wait::Forever,
             };
-            half.read(core, wait, Leader::Thread(self.last));
-            return;
+            return half.read(core, wait, Leader::Thread(self.last)).0;
         }
         match left() {
             Some(left) => std::thread::park_timeout(left),
             None => std::thread::park(),
         }
+        let mut state = core.lock();
         if self.step == Step::Sent {
-            let old = core.lock().slots.wait_as_thread(self.last, None);
-            drop(old);
+            let old = state.slots.wait_as_thread(self.last, None);
+            if !matches!(old, Waiter::None) {
+                drop(state);
+                drop(old);
+                state = core.lock();
+            }
         }
+        state
     }
 
     /// Goes on in a task.
@@ -543,6 +553,9 @@ impl Progress {
         commands: &[Command],
         cx: &mut Context<'_>,
     ) -> Next {
+        // Dropped behind the lock.
+        #[cfg(feature = "tokio")]
+        let mut spent = Waiter::None;
         loop {
             if let Some(next) = self.take_ended(&mut state, commands) {
                 if state.leader == Leader::Task(self.last) {
@@ -554,15 +567,23 @@ impl Progress {
             }
             let old = state.slots.wait_as_task(self.last, cx.waker());
             if state.task_waits(self.last, &mut wakes) {
-                drop(state);
-                drop(old);
-                wakes.run_on(core);
+                if !matches!(old, Waiter::None) || !wakes.is_quiet() {
+                    drop(state);
+                    drop(old);
+                    wakes.run_on(core);
+                    wakes = Wakes::default();
+                    state = core.lock();
+                }
                 #[cfg(feature = "tokio")]
-                core.poll_lead(self.last, cx);
+                {
+                    state = core.poll_lead(state, self.last, &mut spent, cx);
+                }
                 #[cfg(not(feature = "tokio"))]
-                core.serve_by_thread();
-                wakes = Wakes::default();
-                state = core.lock();
+                {
+                    drop(state);
+                    core.serve_by_thread();
+                    state = core.lock();
+                }
                 // While this task read, one that led may have found no other that waits.
                 if state.slots.has_ended(self.last) || state.leader == Leader::None {
                     continue;

@@ -13,7 +13,7 @@ use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
@@ -144,6 +144,13 @@ impl State {
         }
     }
 
+    /// What tells a task of this runtime that something can be read, if it is there already.
+    #[inline]
+    fn readiness_in(&self, runtime: Option<Id>) -> Option<Readiness> {
+        let (watches, readiness) = self.readiness.as_ref()?;
+        (Some(*watches) == runtime).then(|| Arc::clone(readiness))
+    }
+
     /// Whether the driver is in the runtime of all tasks that wait.
     pub(super) fn is_near(&self) -> bool {
         self.is_alive && !self.is_mixed && self.home == self.runtime.as_ref().map(Handle::id)
@@ -178,13 +185,13 @@ impl State {
 }
 
 impl Core {
-    /// How the calling task learns that something can be read; `None` outside of a runtime, and in one that watches no sockets. The
+    /// How a task of this runtime learns that something can be read; `None` outside of a runtime, and in one that watches no sockets. The
     /// lock is free while the runtime begins to watch.
-    fn readiness(&self) -> Option<Readiness> {
-        let id = standing::runtime()?.id();
+    fn readiness(&self, runtime: Option<Id>) -> Option<Readiness> {
+        let id = runtime?;
         let state = self.lock();
-        if let Some((_, readiness)) = state.driver.readiness.as_ref().filter(|(watches, _)| *watches == id) {
-            return Some(Arc::clone(readiness));
+        if let Some(readiness) = state.driver.readiness_in(runtime) {
+            return Some(readiness);
         }
         if state.driver.blind == Some(id) {
             return None;
@@ -209,63 +216,69 @@ impl Core {
         is_current.then_some(readiness)
     }
 
-    /// The task at `id` leads: reads until it has its reply, another leads, or there is nothing to read. Then it is woken when there is.
-    pub(crate) fn poll_lead(self: &Arc<Self>, id: SlotId, cx: &mut Context<'_>) {
+    /// The task at `id` leads, which has just begun to wait: reads until it has its reply, another leads, or there is nothing to read. Then it
+    /// is woken when there is. The state is given back locked; `spent` is to be dropped without the lock.
+    pub(crate) fn poll_lead<'s>(
+        self: &'s Arc<Self>,
+        mut state: MutexGuard<'s, super::State>,
+        id: SlotId,
+        spent: &mut Waiter,
+        cx: &mut Context<'_>,
+    ) -> MutexGuard<'s, super::State> {
         let leader = Leader::Task(id);
+        let runtime = state.driver.runtime.as_ref().map(Handle::id);
+        let mut readiness = state.driver.readiness_in(runtime);
         let (mut attempts, mut reads) = (0, 0);
-        loop {
-            let mut guard = self.lock();
-            let state = &mut *guard;
-            if state.leader != leader || state.slots.has_ended(id) {
-                return;
-            }
-            drop(guard);
-            let Some(readiness) = self.readiness() else {
-                return self.serve_by_thread();
+        while state.leader == leader && !state.slots.has_ended(id) {
+            drop(state);
+            readiness = readiness.or_else(|| self.readiness(runtime));
+            let Some(watched) = &readiness else {
+                self.serve_by_thread();
+                return self.lock();
             };
-            match readiness.poll_read_ready(cx) {
+            match watched.poll_read_ready(cx) {
                 Poll::Pending => {
-                    let mut wakes = super::Wakes::default();
-                    let mut state = self.lock();
+                    state = self.lock();
                     if state.leader == Leader::Driver {
                         // It has begun to lead since the lock was released. A socket wakes one task: the driver asks again.
+                        let mut wakes = super::Wakes::default();
                         state.drive(&mut wakes);
+                        drop(state);
+                        wakes.run_on(self);
+                        state = self.lock();
                     }
-                    drop(state);
-                    wakes.run_on(self);
-                    return;
+                    return state;
                 }
                 Poll::Ready(Err(_)) => {
                     // The runtime that watched the socket is gone. This task has another.
                     let old = self.lock().driver.readiness.take();
-                    drop(old);
+                    drop((old, readiness.take()));
                     attempts += 1;
                     if attempts > 1 {
-                        return self.serve_by_thread();
+                        self.serve_by_thread();
+                        return self.lock();
                     }
+                    state = self.lock();
                 }
                 Poll::Ready(Ok(())) => {
-                    let mut guard = self.lock();
-                    let state = &mut *guard;
-                    let Some(half) = state.read_half.take() else { return };
+                    state = self.lock();
+                    let Some(half) = state.read_half.take() else { return state };
                     // It runs already.
                     let own = state.slots.take_waiter(id);
-                    drop(guard);
-                    half.read_by(self, leader, |link, buffer| readiness.recv(link, buffer));
-                    let old = match own {
-                        Waiter::Task(waker) => self.lock().slots.wait_as_task(id, &waker),
-                        _ => Waiter::None,
-                    };
-                    drop(old);
+                    drop(state);
+                    (state, _) = half.read_by(self, leader, |link, buffer| watched.recv(link, buffer));
+                    *spent = state.slots.wait_again(id, own);
                     reads += 1;
-                    if reads >= READS_MAX {
+                    if reads >= READS_MAX && !state.slots.has_ended(id) {
                         // More of a large reply may come as quickly as it is read. Other tasks have their turn first.
+                        drop(state);
                         cx.waker().wake_by_ref();
-                        return;
+                        return self.lock();
                     }
                 }
             }
         }
+        state
     }
 
     /// The runtime of the driver is gone, or the driver is.
@@ -335,7 +348,7 @@ impl Future for Driver {
             }
             let is_calm = state.slots.waiting() <= 1;
             drop(guard);
-            let Some(readiness) = core.readiness() else {
+            let Some(readiness) = core.readiness(standing::runtime().as_ref().map(Handle::id)) else {
                 if core.lock().link.is_some() {
                     core.serve_by_thread();
                 }
@@ -357,7 +370,8 @@ impl Future for Driver {
                 return Poll::Ready(());
             }
             let Some(half) = core.lock().read_half.take() else { return Poll::Pending };
-            let once = half.read_by(&core, Leader::Driver, |link, buffer| readiness.recv(link, buffer));
+            let (guard, once) = half.read_by(&core, Leader::Driver, |link, buffer| readiness.recv(link, buffer));
+            drop(guard);
             if once == ReadOnce::Lost {
                 return Poll::Pending;
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use respool_connection::{Event, Fault};
 use respool_wire::ReplyLimits;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 /// What is needed to read. Whatever holds it reads, and nothing else does.
@@ -37,8 +37,9 @@ impl ReadHalf {
         Self { link, epoch, buffer: vec![0; READ_BYTES].into(), spare: Vec::new() }
     }
 
-    /// Reads once and gives every reply to its caller. Gives itself back to the state, unless the connection is gone.
-    pub(crate) fn read(self, core: &Arc<Core>, wait: Wait, reader: Leader) -> ReadOnce {
+    /// Reads once and gives every reply to its caller. Gives itself back to the state, unless the connection is gone. The state is given to
+    /// the reader, locked, which looks next whether its own reply was there.
+    pub(crate) fn read(self, core: &Arc<Core>, wait: Wait, reader: Leader) -> (MutexGuard<'_, State>, ReadOnce) {
         self.read_by(core, reader, |link, buffer| link.recv(buffer, wait))
     }
 
@@ -48,13 +49,15 @@ impl ReadHalf {
         core: &Arc<Core>,
         reader: Leader,
         recv: impl FnOnce(&Link, &mut [u8]) -> io::Result<usize>,
-    ) -> ReadOnce {
+    ) -> (MutexGuard<'_, State>, ReadOnce) {
         let read = recv(&self.link, &mut self.buffer);
         let mut wakes = Wakes::with_room(std::mem::take(&mut self.spare));
         let mut guard = core.lock();
         let state = &mut *guard;
         if state.epoch != self.epoch {
-            return ReadOnce::Lost;
+            drop(guard);
+            drop(self);
+            return (core.lock(), ReadOnce::Lost);
         }
         state.counts.reads += 1;
         let lost = match read {
@@ -84,19 +87,23 @@ impl ReadHalf {
         };
         if once == ReadOnce::Lost {
             drop(guard);
+            drop(self);
             wakes.run_on(core);
-            return once;
+            return (core.lock(), once);
         }
         // Given back before anything is woken: what is woken may lead.
         state.read_half = Some(self);
-        drop(guard);
-        let spare = wakes.run_on(core);
-        if spare.capacity() > 0
-            && let Some(half) = &mut core.lock().read_half
-        {
+        let (mut guard, spare) = if wakes.is_quiet() {
+            (guard, wakes.run_on(core))
+        } else {
+            drop(guard);
+            let spare = wakes.run_on(core);
+            (core.lock(), spare)
+        };
+        if let Some(half) = &mut guard.read_half {
             half.spare = spare;
         }
-        once
+        (guard, once)
     }
 }
 
@@ -150,8 +157,7 @@ fn serve(core: &Weak<Core>) {
             return;
         };
         drop(guard);
-        let once = half.read(&core, Wait::For { usual: SERVE, left: SERVE }, Leader::Driver);
-        let mut state = core.lock();
+        let (mut state, once) = half.read(&core, Wait::For { usual: SERVE, left: SERVE }, Leader::Driver);
         let is_owed = state.is_drained && !state.upstream.tickets().is_empty();
         if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
             state.leader = Leader::None;

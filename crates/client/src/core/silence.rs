@@ -117,10 +117,10 @@ mod tests {
 
     fn read(core: &Arc<Core>, bytes: &[u8]) {
         let half = core.lock().read_half.take().unwrap();
-        half.read_by(core, Leader::None, |_, buffer| {
+        drop(half.read_by(core, Leader::None, |_, buffer| {
             buffer[..bytes.len()].copy_from_slice(bytes);
             if bytes.is_empty() { Err(std::io::ErrorKind::WouldBlock.into()) } else { Ok(bytes.len()) }
-        });
+        }));
     }
 
     #[test]

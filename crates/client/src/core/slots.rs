@@ -231,6 +231,19 @@ impl Slots {
         waiter
     }
 
+    /// The task whose waker was taken waits again, unless its request has ended. Returns what is to be dropped without the lock.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn wait_again(&mut self, id: SlotId, waiter: Waiter) -> Waiter {
+        let Some(slot) = self.get(id).filter(|slot| slot.ended.is_none()) else { return waiter };
+        if !matches!((&slot.waiter, &waiter), (Waiter::None, Waiter::Task(_))) {
+            return waiter;
+        }
+        slot.waiter = waiter;
+        self.tasks += 1;
+        Waiter::None
+    }
+
     /// Takes all tasks that wait.
     #[cfg(feature = "tokio")]
     pub(crate) fn take_tasks(&mut self, tasks: &mut Vec<Waiter>) {

@@ -43,7 +43,7 @@ fn a_driver_that_came_while_a_task_read_is_woken() {
         for _ in 0..1_000 {
             tokio::task::yield_now().await;
         }
-        half.read_by(&core, reader, |_, _| Err(std::io::ErrorKind::WouldBlock.into()));
+        drop(half.read_by(&core, reader, |_, _| Err(std::io::ErrorKind::WouldBlock.into())));
         second.await.unwrap().unwrap();
         first.await.unwrap();
     });

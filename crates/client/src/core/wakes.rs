@@ -85,7 +85,7 @@ impl Wakes {
 
     /// Whether there is nothing to do, as behind most uses of the lock.
     #[inline]
-    fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         #[cfg(feature = "tokio")]
         let is_driven = self.driver.is_some();
         #[cfg(not(feature = "tokio"))]

@@ -11,6 +11,7 @@ mod client_call;
 
 pub(crate) use client_call::Run;
 
+use crate::call::{is_any_sent, is_undone};
 use crate::core::{Asked, Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
@@ -274,7 +275,9 @@ impl Progress {
         }
         let has = |ended: &Ended, wanted| matches!(ended, Ended::Failed(_, outcome) if *outcome == wanted);
         let all = || self.ended_before.iter().chain([last]);
-        if all().all(|ended| has(ended, Outcome::NotSent)) {
+        // Only a transaction begins so.
+        let is_whole = commands.len() > 1 && commands[0].name().eq_ignore_ascii_case(b"MULTI");
+        if if is_whole { is_undone(all()) } else { !is_any_sent(all()) } {
             return true;
         }
         // A reply that cannot be read is no other the next time, and a request that ends connections does so each time.
@@ -626,6 +629,7 @@ fn micros(limit: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cmd;
 
     #[test]
     fn a_request_whose_caller_has_left_is_not_made_again() {
@@ -634,5 +638,19 @@ mod tests {
         assert!(progress.may_repeat(&unsent, &[]));
         progress.is_last_time = true;
         assert!(!progress.may_repeat(&unsent, &[]));
+    }
+
+    #[test]
+    fn a_transaction_that_was_cut_off_before_its_end_is_made_again() {
+        let lost = |outcome| Ended::Failed(ErrorKind::Lost("closed".into()), outcome);
+        let commands = [cmd("MULTI"), cmd("INCR").key("n"), cmd("EXEC")];
+        let may_repeat = |multi, held| {
+            let mut progress = Progress::new(None);
+            progress.ended_before = vec![multi, lost(held)];
+            progress.may_repeat(&lost(Outcome::NotSent), &commands)
+        };
+        assert!(may_repeat(lost(Outcome::MaybeExecuted), Outcome::NotSent));
+        assert!(may_repeat(Ended::Reply(crate::Reply::Integer(1)), Outcome::MaybeExecuted));
+        assert!(!may_repeat(lost(Outcome::MaybeExecuted), Outcome::MaybeExecuted));
     }
 }

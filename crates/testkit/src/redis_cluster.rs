@@ -56,10 +56,7 @@ impl RedisCluster {
 
     /// Asks a node for what it must answer with `+OK`.
     pub fn ok(&self, number: usize, words: &str) -> io::Result<()> {
-        let answer = self.ask(number, words)?;
-        let is_ok = answer == b"+OK\r\n";
-        let why = || io::Error::other(format!("{words}: {}", answer.escape_ascii()));
-        is_ok.then_some(()).ok_or_else(why)
+        ok(&mut Client::connect(&self.nodes[number].tcp())?, words)
     }
 
     /// The text that a node answers with.
@@ -86,34 +83,24 @@ impl RedisCluster {
     /// Moves a slot with its keys from one primary to another, as `redis-cli --cluster reshard` does. `between` is called when the slot is
     /// on its way, before any key is.
     pub fn move_slot(&self, slot: u16, from: usize, to: usize, between: impl FnOnce()) -> io::Result<()> {
-        self.carry_slot(slot, from, to, between)?;
+        self.carrier(from, to)?.carry(slot, between)?;
         self.await_agreement()
     }
 
     /// Moves slots one after the other from one primary to another, and waits at the end until all nodes agree on them.
     pub fn move_slots(&self, slots: Range<u16>, from: usize, to: usize) -> io::Result<()> {
-        slots.into_iter().try_for_each(|slot| self.carry_slot(slot, from, to, || {}))?;
+        let mut carrier = self.carrier(from, to)?;
+        slots.into_iter().try_for_each(|slot| carrier.carry(slot, || {}))?;
         self.await_agreement()
     }
 
-    fn carry_slot(&self, slot: u16, from: usize, to: usize, between: impl FnOnce()) -> io::Result<()> {
-        let (from_id, to_id) = (self.text(from, "CLUSTER MYID")?, self.text(to, "CLUSTER MYID")?);
-        self.ok(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}"))?;
-        self.ok(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}"))?;
-        between();
-        loop {
-            let keys = self.ask(from, &format!("CLUSTER GETKEYSINSLOT {slot} 1"))?;
-            let keys = String::from_utf8_lossy(&keys).into_owned();
-            let Some(key) = keys.split("\r\n").nth(2) else { break };
-            let port = self.nodes[to].port();
-            // A key that was deleted meanwhile is not there any longer.
-            let moved = self.ask(from, &format!("MIGRATE 127.0.0.1 {port} {key} 0 5000"))?;
-            if !moved.starts_with(b"+") {
-                return Err(io::Error::other(format!("MIGRATE {key}: {}", moved.escape_ascii())));
-            }
-        }
-        self.ok(to, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
-        self.ok(from, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))
+    fn carrier(&self, from: usize, to: usize) -> io::Result<Carrier> {
+        Ok(Carrier {
+            ids: (self.text(from, "CLUSTER MYID")?, self.text(to, "CLUSTER MYID")?),
+            from: Client::connect(&self.nodes[from].tcp())?,
+            to: Client::connect(&self.nodes[to].tcp())?,
+            port: self.nodes[to].port(),
+        })
     }
 
     /// Waits until all nodes that run name the same owners of slots, with the same epochs and with no epoch twice. Before that, word of an
@@ -134,6 +121,41 @@ impl RedisCluster {
         let address = |number: &usize| format!("127.0.0.1:{}", self.nodes[*number].port());
         numbers.iter().map(address).collect::<Vec<_>>().join(",")
     }
+}
+
+/// What moves slots between two primaries, with one connection to each, so that it takes little from nodes and processors.
+struct Carrier {
+    ids: (String, String),
+    from: Client,
+    to: Client,
+    port: u16,
+}
+
+impl Carrier {
+    fn carry(&mut self, slot: u16, between: impl FnOnce()) -> io::Result<()> {
+        let Self { ids: (from_id, to_id), from, to, port } = self;
+        ok(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}"))?;
+        ok(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}"))?;
+        between();
+        loop {
+            let keys = from.ask(&format!("CLUSTER GETKEYSINSLOT {slot} 1"))?;
+            let Some(key) = keys.split("\r\n").nth(2) else { break };
+            // A key that was deleted meanwhile is not there any longer.
+            let moved = from.command(&["MIGRATE", "127.0.0.1", &port.to_string(), key, "0", "5000"])?;
+            if !moved.starts_with(b"+") {
+                return Err(io::Error::other(format!("MIGRATE {key}: {}", moved.escape_ascii())));
+            }
+        }
+        ok(to, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
+        ok(from, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))
+    }
+}
+
+/// Asks for what must be answered with `+OK`.
+fn ok(client: &mut Client, words: &str) -> io::Result<()> {
+    let answer = client.ask(words)?;
+    let is_ok = answer == "+OK\r\n";
+    is_ok.then_some(()).ok_or_else(|| io::Error::other(format!("{words}: {}", answer.escape_debug())))
 }
 
 /// Epoch, name and slots of each node that has slots, by what a node says of the cluster. Slots that are on their way are not shown.

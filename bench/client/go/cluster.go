@@ -8,9 +8,6 @@ import (
 // The slots of the callers' keys: those that something is done to, and some of each other shard.
 var clusterSlots = [3][2]uint16{{0, 1_000}, {5_500, 10_900}, {11_000, 16_384}}
 
-// How long a caller waits between two pairs of requests, as in the program in Rust.
-const callerPause = 5 * time.Millisecond
-
 // Time is counted in pieces of so long.
 const piece = 100 * time.Millisecond
 
@@ -77,7 +74,9 @@ func cluster(p peer, o options) report {
 			if readErr != nil {
 				done.counter.unread++
 			}
-			time.Sleep(callerPause)
+			if o.pauseMs > 0 {
+				time.Sleep(time.Duration(o.pauseMs) * time.Millisecond)
+			}
 		}
 		done.counter.count(p, counted)
 		return

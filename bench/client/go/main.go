@@ -21,6 +21,7 @@ type options struct {
 	workers                 int
 	batch                   int
 	beginMs                 int64
+	pauseMs                 int64
 }
 
 func (o options) time() time.Duration {
@@ -43,6 +44,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 0, "processors of the scheduler; 0 is one")
 	flag.IntVar(&o.batch, "batch", 10, "requests of a batch")
 	flag.Int64Var(&o.beginMs, "begin-ms", 0, "when the load on a cluster begins, in milliseconds of the system's clock")
+	flag.Int64Var(&o.pauseMs, "pause-ms", 5, "how long a caller of a cluster waits between two pairs of requests")
 	flag.Parse()
 	if *list {
 		for _, name := range peers {

@@ -21,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) batch: usize,
     /// When the load begins, in milliseconds of the system's clock. Something is done to the cluster at a third of its time.
     pub(crate) begin_ms: u64,
+    /// How long a caller of a cluster waits between two pairs of requests.
+    pub(crate) pause: Duration,
 }
 
 impl Options {
@@ -38,6 +40,7 @@ impl Options {
             workers: 0,
             batch: 10,
             begin_ms: 0,
+            pause: Duration::from_millis(5),
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
@@ -53,6 +56,7 @@ impl Options {
                 "--seed" => options.seed = number(&value) as u64,
                 "--workers" => options.workers = number(&value) as usize,
                 "--batch" => options.batch = number(&value) as usize,
+                "--pause-ms" => options.pause = Duration::from_millis(number(&value) as u64),
                 "--begin-ms" => options.begin_ms = number(&value) as u64,
                 _ => panic!("{name} is not known"),
             }

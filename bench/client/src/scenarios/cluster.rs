@@ -13,10 +13,6 @@ use std::time::{Duration, Instant, SystemTime};
 /// The slots of the callers' keys: those that something is done to, and some of each other shard.
 const SLOTS: [Range<u16>; 3] = [0..1_000, 5_500..10_900, 11_000..16_384];
 
-/// How long a caller waits between two pairs of requests. Without a pause the nodes, the load and what moves the slots would take the
-/// processor from each other, and that would be measured.
-const PAUSE: Duration = Duration::from_millis(5);
-
 /// Time is counted in pieces of so long.
 const PIECE: Duration = Duration::from_millis(100);
 
@@ -59,7 +55,10 @@ pub(super) async fn cluster<P: Peer>(peer: P, options: &Options) -> Report {
                 if reply.is_err() || is_right.is_err() {
                     done.counter.note_read(is_right.err());
                 }
-                sleep::<P>(PAUSE).await;
+                // Without a pause the nodes, the load and what moves the slots take the processor from each other.
+                if !options.pause.is_zero() {
+                    sleep::<P>(options.pause).await;
+                }
             }
             count(&mut peer, &counted, &mut done.counter).await;
             done

@@ -66,6 +66,12 @@ pub(crate) struct Options {
     /// All have to keep up with it, and at times of their own requests cost a client up to twice as much.
     #[arg(long, value_name = "NUMBER")]
     rate: Option<u32>,
+    /// Milliseconds that callers of a cluster pause between two pairs of requests
+    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    pause_ms: u32,
+    /// Nodes of a cluster refuse everything while any slot has no primary, as is the servers' default
+    #[arg(long)]
+    full_coverage: bool,
     /// The server on the first processor, clients on the second
     #[arg(long)]
     pin: bool,

@@ -85,7 +85,10 @@ const USUAL: Scenario = Scenario {
 const CLUSTER: &[Column] = &[
     Column("ops_s", "ops/s before", 0),
     Column("others_to_before", "other shards during to before", 3),
+    Column("control_to_before", "sockets without a client, during to before", 3),
+    Column("others_to_control", "other shards to sockets", 3),
     Column("others_worst", "their worst half second to before", 3),
+    Column("harm_s", "what is done takes, s", 1),
     Column("gap_ms", "shard without a reply, ms", 0),
     Column("not_sent", "said: not sent", 0),
     Column("maybe", "said: may be executed", 0),

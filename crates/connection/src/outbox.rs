@@ -105,8 +105,8 @@ pub type Copied = Segments<&'static [u8]>;
 #[derive(Debug)]
 pub struct Segments<S> {
     closed: VecDeque<Segment<S>>,
-    /// Bytes of `closed`.
-    closed_bytes: usize,
+    /// Bytes of `closed` less `written`, which may be more.
+    before_open: isize,
     /// Memory of `closed`.
     closed_held: usize,
     /// What is appended to. It comes behind `closed`.
@@ -139,7 +139,7 @@ impl<S: AsRef<[u8]>> Segment<S> {
 
 impl<S> Default for Segments<S> {
     fn default() -> Self {
-        Self { closed: VecDeque::new(), closed_bytes: 0, closed_held: 0, open: Vec::new(), written: 0 }
+        Self { closed: VecDeque::new(), before_open: 0, closed_held: 0, open: Vec::new(), written: 0 }
     }
 }
 
@@ -158,23 +158,48 @@ impl<S: AsRef<[u8]>> Segments<S> {
     }
 
     fn close(&mut self, segment: Segment<S>) {
-        self.closed_bytes += segment.as_slice().len();
+        self.before_open += segment.as_slice().len() as isize;
         self.closed_held += segment.held_bytes();
         self.closed.push_back(segment);
     }
 
-    /// Begins a buffer: there is none, or the one there is has no room for another small request.
+    /// The buffer has no room for another small request: begins the next one.
     #[cold]
     fn begin_buffer(&mut self, pool: &mut BufferPool) {
-        if self.open.is_empty() {
-            if self.open.capacity() == 0 {
-                self.open = pool.take();
-            }
-            return;
-        }
         let full = std::mem::replace(&mut self.open, pool.take());
         self.open.reserve_exact(POOLED_BUFFER_BYTES_MAX);
         self.close(Segment::Copied(full));
+    }
+
+    /// Lets go of the segments that have been written.
+    #[cold]
+    fn let_go(&mut self, pool: &mut BufferPool) {
+        while let Some(first) = self.closed.front()
+            && self.written >= first.as_slice().len()
+        {
+            self.written -= first.as_slice().len();
+            self.let_go_of_first(pool);
+        }
+        if self.closed.is_empty() {
+            self.closed.shrink_to(SEGMENTS_KEPT);
+        }
+    }
+
+    #[cold]
+    fn let_go_of_all(&mut self, pool: &mut BufferPool) {
+        while !self.closed.is_empty() {
+            self.let_go_of_first(pool);
+        }
+        self.closed.shrink_to(SEGMENTS_KEPT);
+    }
+
+    fn let_go_of_first(&mut self, pool: &mut BufferPool) {
+        if let Some(segment) = self.closed.pop_front() {
+            self.closed_held -= segment.held_bytes();
+            if let Segment::Copied(buffer) = segment {
+                pool.put(buffer);
+            }
+        }
     }
 
     /// The bytes that wait, in order. None of the slices is empty.
@@ -189,7 +214,12 @@ impl<S: AsRef<[u8]>> Segments<S> {
 impl<S: AsRef<[u8]>> Outbox for Segments<S> {
     #[inline]
     fn len(&self) -> usize {
-        self.closed_bytes + self.open.len() - self.written
+        self.open.len().wrapping_add_signed(self.before_open)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.closed.is_empty()
     }
 
     fn held_bytes(&self) -> usize {
@@ -218,8 +248,9 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
 
     #[inline(always)]
     fn appender(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
-        // An empty buffer is the largest of all here.
-        if self.open.len().wrapping_sub(1) >= POOLED_BUFFER_BYTES_MAX - SEGMENT_BYTES_MIN {
+        if self.open.capacity() == 0 {
+            self.open = pool.take();
+        } else if self.open.len() >= POOLED_BUFFER_BYTES_MAX - SEGMENT_BYTES_MIN {
             self.begin_buffer(pool);
         }
         &mut self.open
@@ -227,40 +258,25 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
 
     #[inline]
     fn advance(&mut self, bytes: usize, pool: &mut BufferPool) {
-        self.written += bytes.min(self.len());
-        while let Some(first) = self.closed.front() {
-            let bytes = first.as_slice().len();
-            if self.written < bytes {
-                return;
-            }
-            self.written -= bytes;
-            self.closed_bytes -= bytes;
-            if let Some(segment) = self.closed.pop_front() {
-                self.closed_held -= segment.held_bytes();
-                if let Segment::Copied(buffer) = segment {
-                    pool.put(buffer);
-                }
-            }
+        if bytes >= self.len() {
+            return self.clear(pool);
         }
-        if self.written == self.open.len() {
-            self.clear(pool);
+        self.written += bytes;
+        self.before_open -= bytes as isize;
+        if !self.closed.is_empty() {
+            self.let_go(pool);
         }
     }
 
     #[inline]
     fn clear(&mut self, pool: &mut BufferPool) {
-        if self.closed.capacity() > 0 {
-            for segment in self.closed.drain(..) {
-                if let Segment::Copied(buffer) = segment {
-                    pool.put(buffer);
-                }
-            }
-            self.closed.shrink_to(SEGMENTS_KEPT);
+        if !self.closed.is_empty() {
+            self.let_go_of_all(pool);
         }
         if self.open.capacity() > 0 {
             pool.put(std::mem::take(&mut self.open));
         }
-        (self.closed_bytes, self.closed_held, self.written) = (0, 0, 0);
+        (self.before_open, self.written) = (0, 0);
     }
 
     #[inline(always)]

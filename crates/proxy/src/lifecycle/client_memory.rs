@@ -25,13 +25,13 @@ impl<E: Execute> Env<E> {
         self.client_limits.summed_again_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
         // One that has left in the midst of its transaction goes by itself, with all that it holds.
         let sessions = || self.clients.sessions.iter().filter(|(_, session)| session.departure().is_none());
-        let mut sum: usize = sessions().map(|(_, session)| session.held_bytes()).sum();
+        let mut sum: usize = sessions().map(|(_, session)| session.eviction_bytes()).sum();
         if sum <= limit {
             return;
         }
         let evictable = sessions().filter(|(_, session)| !session.details.is_no_evict && !session.is_replica());
         let mut held: Vec<(usize, ClientId)> =
-            evictable.map(|(index, session)| (session.held_bytes(), index)).collect();
+            evictable.map(|(index, session)| (session.eviction_bytes(), index)).collect();
         held.sort_unstable_by_key(|(bytes, index)| (std::cmp::Reverse(*bytes), *index));
         for (bytes, index) in held {
             if sum <= limit || bytes == 0 {
@@ -45,6 +45,7 @@ impl<E: Execute> Env<E> {
 
 #[cfg(test)]
 mod tests {
+    use crate::pubsub::subscriber::Subscriber;
     use crate::testing::{env_of, env_with_node, roomy_config};
 
     #[test]
@@ -62,6 +63,24 @@ mod tests {
         let is_there = |client| env.clients.sessions.at(client).is_some();
         assert_eq!([small, large, spared].map(is_there), [true, false, true]);
         assert_eq!(env.counters.clients_cut_off_for_memory.value(), 1);
+    }
+
+    #[test]
+    fn messages_count_for_each_subscriber_that_they_wait_for() {
+        let mut env = env_with_node();
+        let [first, second, other] = [(), (), ()].map(|()| env.test_client());
+        env.answer(other, |reply| reply.bulk(&[b'x'; 50_000]));
+        for client in [first, second] {
+            let subscriber = Subscriber::waited_for(&[b'm'; 60_000], &env.shared.ledger);
+            env.test_session(client).subscriber = Some(Box::new(subscriber));
+        }
+        let sum: usize = env.clients.sessions.iter().map(|(_, session)| session.eviction_bytes()).sum();
+        assert!(sum > 50_000 + 2 * 60_000, "{sum}");
+        env.evict_clients(sum);
+        assert_eq!(env.clients.sessions.len(), 3, "all is within the limit");
+        env.evict_clients(100_000);
+        let is_there = |client| env.clients.sessions.at(client).is_some();
+        assert_eq!([first, second, other].map(is_there), [false, false, true]);
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl MemoryPressure {
     fn disconnect_largest(&mut self, env: &mut Env<impl Execute>) {
         let queues = env.lanes.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
-        let held_by = |(index, s): (ClientId, &Session)| (s.held_bytes() + queue_of(index).unwrap_or(0), index);
+        let held_by = |(index, s): (ClientId, &Session)| (s.eviction_bytes() + queue_of(index).unwrap_or(0), index);
         // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it. One that has left goes by itself.
         let may_go =
             |(_, session): &(ClientId, &Session)| !session.details.is_no_evict && session.departure().is_none();

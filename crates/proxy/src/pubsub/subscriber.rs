@@ -236,6 +236,16 @@ pub(super) fn write(down: &mut Downstream, after: Option<Seq>, pool: &mut Buffer
 }
 
 #[cfg(test)]
+impl Subscriber {
+    /// One for which a message waits.
+    pub(crate) fn waited_for(message: &[u8], ledger: &Arc<ProcessBudget>) -> Self {
+        let mut subscriber = Self::default();
+        subscriber.backlog.push(Arc::new(Message::new(message, ledger)));
+        subscriber
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -351,6 +351,12 @@ impl Session {
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
     }
 
+    /// What it is disconnected for where memory is short. Messages count for each subscriber that they wait for, as in Redis, although they
+    /// are held once.
+    pub(crate) fn eviction_bytes(&self) -> usize {
+        self.held_bytes() + self.subscriber.as_ref().map_or(0, |subscriber| subscriber.backlog_bytes())
+    }
+
     /// Whether it has connections that serve it alone, and what for.
     pub(crate) fn dedicated(&self) -> Option<DedicatedRole> {
         Some(self.pins.as_ref()?.dedicated?.role)

@@ -257,3 +257,25 @@ fn the_client_whose_own_queue_is_largest_goes_first_when_there_is_too_much() {
     assert!(bench.closed.contains(&large), "it holds more than all others");
     assert!(!bench.closed.contains(&small));
 }
+
+#[test]
+fn a_subscriber_that_does_not_read_goes_before_clients_that_hold_less_than_waits_for_it() {
+    let plain = config(1, 1);
+    let mut bench = Bench::proxy(Config { budgets: Budgets { process: 800_000, ..plain.budgets }, ..plain });
+    let (stalled, other) = (bench.accept(), bench.accept());
+    let lane = bench.subscribe(stalled, "c");
+    bench.read_on(stalled, 0);
+    // A request that is not whole.
+    bench.send(other, format!("*2\r\n$3\r\nGET\r\n$200000\r\n{}", "k".repeat(150_000)).as_bytes());
+    let message = format!(">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$50000\r\n{}\r\n", "m".repeat(50_000));
+    for _ in 0..30 {
+        if bench.closed.contains(&stalled) {
+            break;
+        }
+        bench.send(lane, message.as_bytes());
+        bench.wait(100_000);
+        bench.turn(|_| {});
+    }
+    assert!(!bench.closed.contains(&other), "it holds 150 KB");
+    assert!(bench.closed.contains(&stalled), "more waits for it");
+}

@@ -1,6 +1,8 @@
 //! A connection to a node as a client library uses it: with tickets of its own, and with pushes.
 
-use respool_connection::{BufferPool, Event, Fault, FlushPolicy, Identity, Outbox, Pushes, Segments, Shake, Upstream};
+use respool_connection::{
+    BufferPool, Copied, Event, Fault, FlushPolicy, Identity, Outbox, Pushes, Segments, Shake, Upstream,
+};
 use respool_wire::{Protocol, ReplyLimits};
 use std::io::Write;
 use std::sync::Arc;
@@ -194,4 +196,41 @@ fn a_large_value_leaves_in_segments_without_a_copy() {
         let event = up.next_event(&mut rest, &limits, 3).unwrap();
         assert!(matches!(event, Some(Event::Reply { ticket: Some(ticket), .. }) if ticket == number));
     }
+}
+
+/// The rest of a batch, of which a segment has left, and what comes behind it.
+#[test]
+fn what_is_kept_of_requests_is_of_those_alone_that_left_together() {
+    let mut pool = BufferPool::new();
+    let mut up: Upstream<Option<u32>, Copied> = Upstream::new(Identity::default(), FlushPolicy::EachTurn);
+    up.keep_records();
+    up.begin_dial();
+    up.handle_connected_bare(1);
+    let send = |up: &mut Upstream<_, Copied>, pool: &mut BufferPool, ticket: u32| {
+        up.send(Some(ticket), 1, pool, |out| out.extend_from_slice(format!("{ticket:0>1000}").as_bytes()));
+    };
+    (0..100).for_each(|ticket| send(&mut up, &mut pool, ticket));
+    let segment = up.output().len();
+    assert!(segment < 100_000);
+    up.handle_written(segment, 2, &mut pool);
+    up.handle_written(0, 3, &mut pool);
+    send(&mut up, &mut pool, 100);
+    let rest = up.output().len();
+    assert_eq!(rest, up.queued_bytes());
+    up.handle_written(rest, 4, &mut pool);
+    let answer = |up: &mut Upstream<_, Copied>| {
+        let mut replies = &b"+OK\r\n"[..];
+        up.next_event(&mut replies, &ReplyLimits::default(), 5).unwrap();
+    };
+    (0..100).for_each(|_| answer(&mut up));
+    assert_eq!(up.in_flight().map(|flight| flight.batch), Some(&[][..]), "the rest is others'");
+    answer(&mut up);
+    send(&mut up, &mut pool, 101);
+    up.handle_written(up.output().len(), 6, &mut pool);
+    assert_eq!(up.in_flight().map(|flight| flight.batch.len()), Some(1000), "it left alone");
+    answer(&mut up);
+    up.tell(7, &mut pool, |out| out.extend_from_slice(b"told"));
+    send(&mut up, &mut pool, 102);
+    up.handle_written(up.output().len(), 8, &mut pool);
+    assert_eq!(up.in_flight().map(|flight| flight.batch), Some(&[][..]), "what was told is before it");
 }

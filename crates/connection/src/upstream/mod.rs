@@ -247,6 +247,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             self.timing.held_since_us = now_us;
         }
         write(self.output.appender(pool));
+        self.timing.has_rest = true;
     }
 
     /// The last request was sent in pieces, and is whole now: its reply is waited for from here on.
@@ -412,7 +413,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             let batch = self.batch();
             if batch > 0 {
                 if let Some(recorder) = &mut self.recorder {
-                    let is_whole = bytes == self.output.len();
+                    let is_whole = bytes == self.output.len() && !self.timing.has_rest;
                     recorder.record(&mut self.output, batch, queued_us, is_whole);
                 }
                 // A weight of one sixteenth.
@@ -422,6 +423,9 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         }
         self.output.advance(bytes, pool);
         if let Some(recorder) = &mut self.recorder {
+            if bytes > 0 {
+                self.timing.has_rest = !self.output.is_empty();
+            }
             recorder.lend(&mut self.output);
         }
     }

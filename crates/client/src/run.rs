@@ -12,6 +12,8 @@ mod client_call;
 pub(crate) use client_call::Run;
 
 use crate::call::{is_any_sent, is_undone};
+#[cfg(feature = "tokio")]
+use crate::core::Spent;
 use crate::core::{Asked, Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
@@ -558,7 +560,7 @@ impl Progress {
     ) -> Next {
         // Dropped behind the lock.
         #[cfg(feature = "tokio")]
-        let mut spent = Waiter::None;
+        let mut spent = Spent::default();
         loop {
             if let Some(next) = self.take_ended(&mut state, commands) {
                 if state.leader == Leader::Task(self.last) {
@@ -570,6 +572,9 @@ impl Progress {
             }
             let old = state.slots.wait_as_task(self.last, cx.waker());
             if state.task_waits(self.last, &mut wakes) {
+                // While the lock is free another task may come, of another runtime.
+                #[cfg(feature = "tokio")]
+                let runtime = state.driver.runtime();
                 if !matches!(old, Waiter::None) || !wakes.is_quiet() {
                     drop(state);
                     drop(old);
@@ -579,7 +584,7 @@ impl Progress {
                 }
                 #[cfg(feature = "tokio")]
                 {
-                    state = core.poll_lead(state, self.last, &mut spent, cx);
+                    state = core.poll_lead(state, self.last, runtime, &mut spent, cx);
                 }
                 #[cfg(not(feature = "tokio"))]
                 {

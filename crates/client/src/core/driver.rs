@@ -144,6 +144,12 @@ impl State {
         }
     }
 
+    /// The runtime of the task that was noted last.
+    #[inline]
+    pub(crate) fn runtime(&self) -> Option<Id> {
+        self.runtime.as_ref().map(Handle::id)
+    }
+
     /// What tells a task of this runtime that something can be read, if it is there already.
     #[inline]
     fn readiness_in(&self, runtime: Option<Id>) -> Option<Readiness> {
@@ -184,6 +190,13 @@ impl State {
     }
 }
 
+/// What a task that led leaves: dropping it may close a socket and run what belongs to others.
+#[derive(Default)]
+pub(crate) struct Spent {
+    waiter: Waiter,
+    readiness: Option<Readiness>,
+}
+
 impl Core {
     /// How a task of this runtime learns that something can be read; `None` outside of a runtime, and in one that watches no sockets. The
     /// lock is free while the runtime begins to watch.
@@ -216,23 +229,27 @@ impl Core {
         is_current.then_some(readiness)
     }
 
-    /// The task at `id` leads, which has just begun to wait: reads until it has its reply, another leads, or there is nothing to read. Then it
-    /// is woken when there is. The state is given back locked; `spent` is to be dropped without the lock.
+    /// The task at `id` leads, which has just begun to wait in `runtime`: reads until it has its reply, another leads, or there is nothing to
+    /// read. Then it is woken when there is. The state is given back locked; `spent` is to be dropped without the lock.
     pub(crate) fn poll_lead<'s>(
         self: &'s Arc<Self>,
         mut state: MutexGuard<'s, super::State>,
         id: SlotId,
-        spent: &mut Waiter,
+        runtime: Option<Id>,
+        spent: &mut Spent,
         cx: &mut Context<'_>,
     ) -> MutexGuard<'s, super::State> {
         let leader = Leader::Task(id);
-        let runtime = state.driver.runtime.as_ref().map(Handle::id);
-        let mut readiness = state.driver.readiness_in(runtime);
+        if spent.readiness.is_none() {
+            spent.readiness = state.driver.readiness_in(runtime);
+        }
         let (mut attempts, mut reads) = (0, 0);
         while state.leader == leader && !state.slots.has_ended(id) {
             drop(state);
-            readiness = readiness.or_else(|| self.readiness(runtime));
-            let Some(watched) = &readiness else {
+            if spent.readiness.is_none() {
+                spent.readiness = self.readiness(runtime);
+            }
+            let Some(watched) = &spent.readiness else {
                 self.serve_by_thread();
                 return self.lock();
             };
@@ -252,7 +269,7 @@ impl Core {
                 Poll::Ready(Err(_)) => {
                     // The runtime that watched the socket is gone. This task has another.
                     let old = self.lock().driver.readiness.take();
-                    drop((old, readiness.take()));
+                    drop((old, spent.readiness.take()));
                     attempts += 1;
                     if attempts > 1 {
                         self.serve_by_thread();
@@ -267,7 +284,7 @@ impl Core {
                     let own = state.slots.take_waiter(id);
                     drop(state);
                     (state, _) = half.read_by(self, leader, |link, buffer| watched.recv(link, buffer));
-                    *spent = state.slots.wait_again(id, own);
+                    spent.waiter = state.slots.wait_again(id, own);
                     reads += 1;
                     if reads >= READS_MAX && !state.slots.has_ended(id) {
                         // More of a large reply may come as quickly as it is read. Other tasks have their turn first.

@@ -35,6 +35,8 @@ mod wakes;
 mod write;
 
 pub(crate) use dial::{Failure, greet};
+#[cfg(feature = "tokio")]
+pub(crate) use driver::Spent;
 #[cfg(feature = "cache")]
 pub(crate) use link::wait_readable;
 pub(crate) use link::{Link, Peer, Socket, Wait};

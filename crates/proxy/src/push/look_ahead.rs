@@ -18,8 +18,11 @@ pub(crate) fn look_ahead<'a>(book: &NodeLedger, registries: &Registries, mut byt
     if registry.len() < LOOK_AHEAD_CHANNELS_MIN {
         return &[];
     }
+    let mut has_more = true;
     let names = [(); LOOK_AHEAD_MESSAGES].map(|()| {
-        let (push, rest) = split_reply(bytes)?;
+        let whole = if has_more { split_reply(bytes) } else { None };
+        has_more = whole.is_some();
+        let (push, rest) = whole?;
         bytes = rest;
         let Frame::Message { kind: Kind::Channel, name } = Frame::read(ReplyKind::Push, push) else { return None };
         Some(name)

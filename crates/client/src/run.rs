@@ -279,7 +279,8 @@ impl Progress {
         let all = || self.ended_before.iter().chain([last]);
         // Only a transaction begins so.
         let is_whole = commands.len() > 1 && commands[0].name().eq_ignore_ascii_case(b"MULTI");
-        if if is_whole { is_undone(all()) } else { !is_any_sent(all()) } {
+        let is_unexecuted = if is_whole { is_undone(all()) } else { !is_any_sent(all()) };
+        if is_unexecuted {
             return true;
         }
         // A reply that cannot be read is no other the next time, and a request that ends connections does so each time.

@@ -190,7 +190,7 @@ impl State {
     }
 }
 
-/// What a task that led leaves: dropping it may close a socket and run what belongs to others.
+/// What a task has left that read for others. Dropping it may close a socket and run destructors of other tasks' wakers.
 #[derive(Default)]
 pub(crate) struct Spent {
     waiter: Waiter,
@@ -229,8 +229,8 @@ impl Core {
         is_current.then_some(readiness)
     }
 
-    /// The task at `id` leads, which has just begun to wait in `runtime`: reads until it has its reply, another leads, or there is nothing to
-    /// read. Then it is woken when there is. The state is given back locked; `spent` is to be dropped without the lock.
+    /// The task at `id`, which has just begun to wait in `runtime`, reads until its reply has come, another reader leads, or the socket has
+    /// nothing to read. In the last case the socket wakes the task. Returns the lock. The caller releases it before it drops `spent`.
     pub(crate) fn poll_lead<'s>(
         self: &'s Arc<Self>,
         mut state: MutexGuard<'s, super::State>,

@@ -14,11 +14,11 @@
 //! cannot keep replies from being read. What is not connected waits outside: no request is queued before the handshake is
 //! through, so that one which is given up there was not sent and never will be.
 
+mod deadline_heap;
 mod deadlines;
 mod dial;
 #[cfg(feature = "tokio")]
 mod driver;
-mod dues;
 mod large;
 mod link;
 mod lookup;
@@ -104,7 +104,7 @@ pub(crate) struct State {
     /// Callers that wait for a connection, or for room.
     lobby: VecDeque<submit::Outside>,
     /// When they give up, by their numbers.
-    lobby_dues: dues::Dues<u64>,
+    lobby_deadlines: deadline_heap::DeadlineHeap<u64>,
     lobby_count: u64,
     /// A thread reads for tasks of no runtime.
     is_served: bool,
@@ -178,7 +178,7 @@ impl Core {
             #[cfg(feature = "tokio")]
             driver: driver::State::new(core.clone()),
             lobby: VecDeque::new(),
-            lobby_dues: dues::Dues::default(),
+            lobby_deadlines: deadline_heap::DeadlineHeap::default(),
             lobby_count: 0,
             is_served: false,
             is_serve_due: false,

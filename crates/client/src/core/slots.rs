@@ -3,7 +3,7 @@
 //! A place has a number and a generation. A caller that leaves frees its place at once; the ticket of its request stays in the
 //! connection's queue, meets a place of another generation when the reply comes, and the reply is discarded.
 
-use super::dues::Dues;
+use super::deadline_heap::DeadlineHeap;
 use crate::{ErrorKind, Outcome, Reply};
 use respool_connection::Ticket;
 use std::task::Waker;
@@ -99,7 +99,7 @@ pub(crate) struct Slots {
     /// Places that were taken, or whose callers give up at another time, since it was looked for late ones. Each is here once.
     fresh: Vec<u32>,
     /// When the callers at the other places give up.
-    dues: Dues<SlotId>,
+    deadlines: DeadlineHeap<SlotId>,
     /// How many entries of the two were looked at.
     #[cfg(test)]
     looked_at: usize,
@@ -231,7 +231,8 @@ impl Slots {
         waiter
     }
 
-    /// The task whose waker was taken waits again, unless its request has ended. Returns what is to be dropped without the lock.
+    /// Puts the waker of a task back, unless its request has ended or another waker is there. Returns the waker that is not needed, which
+    /// the caller drops after it has released the lock.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn wait_again(&mut self, id: SlotId, waiter: Waiter) -> Waiter {
@@ -273,10 +274,10 @@ impl Slots {
             #[cfg(test)]
             (self.looked_at += 1);
             if slot.is_until(slot.until_us) && slot.until_us < u64::MAX {
-                self.dues.add(slot.until_us, SlotId { index, generation: slot.generation });
+                self.deadlines.add(slot.until_us, SlotId { index, generation: slot.generation });
             }
         }
-        while let Some((until_us, id)) = self.dues.take(now_us) {
+        while let Some((until_us, id)) = self.deadlines.take(now_us) {
             #[cfg(test)]
             (self.looked_at += 1);
             let Some(slot) = self.get(id).filter(|slot| slot.is_until(until_us)) else { continue };
@@ -287,7 +288,7 @@ impl Slots {
                 late.push(waiter);
             }
         }
-        let Self { slots, dues, waiting, .. } = self;
+        let Self { slots, deadlines, waiting, .. } = self;
         #[cfg(test)]
         let looked_at = &mut self.looked_at;
         let mut is_there = |until_us, id: SlotId| {
@@ -296,8 +297,8 @@ impl Slots {
             let slot = &slots[id.index as usize];
             slot.generation == id.generation && slot.is_until(until_us)
         };
-        dues.tidy(*waiting, &mut is_there);
-        dues.next_us(is_there)
+        deadlines.tidy(*waiting, &mut is_there);
+        deadlines.next_us(is_there)
     }
 
     /// Places that are taken and have no reply.
@@ -363,6 +364,7 @@ mod tests {
         slots.leave(a);
         assert_eq!((slots.waiting(), slots.tasks(), slots.threads(), slots.taken()), (0, 0, 0, 0));
     }
+
     #[test]
     fn late_calls_cost_no_look_at_those_that_are_in_time() {
         const CALLS: u64 = 100_000;

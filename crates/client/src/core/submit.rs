@@ -138,9 +138,9 @@ impl State {
         self.lobby.push_back(Outside { number: self.lobby_count, waiter });
         // A thread looks at the time itself.
         if is_task && until_us < u64::MAX {
-            let Self { lobby, lobby_dues, .. } = self;
-            lobby_dues.add(until_us, self.lobby_count);
-            lobby_dues.tidy(lobby.len(), |_, number| find_outside(lobby, number).is_some());
+            let Self { lobby, lobby_deadlines, .. } = self;
+            lobby_deadlines.add(until_us, self.lobby_count);
+            lobby_deadlines.tidy(lobby.len(), |_, number| find_outside(lobby, number).is_some());
         }
         Waiter::None
     }
@@ -152,12 +152,12 @@ impl State {
 
     /// Lets those go that give up at `now_us` or before. Returns when the next does.
     pub(super) fn take_late_outside(&mut self, now_us: u64, late: &mut Vec<Waiter>) -> u64 {
-        while let Some((_, number)) = self.lobby_dues.take(now_us) {
+        while let Some((_, number)) = self.lobby_deadlines.take(now_us) {
             let place = self.place_outside(Some(number));
             late.extend(place.and_then(|place| self.lobby.remove(place)).map(|outside| outside.waiter));
         }
-        let Self { lobby, lobby_dues, .. } = self;
-        lobby_dues.next_us(|_, number| find_outside(lobby, number).is_some())
+        let Self { lobby, lobby_deadlines, .. } = self;
+        lobby_deadlines.next_us(|_, number| find_outside(lobby, number).is_some())
     }
 
     /// The caller has queued its requests and is not woken for room any more. Returns what waited there.

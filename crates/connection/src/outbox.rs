@@ -171,14 +171,14 @@ impl<S: AsRef<[u8]>> Segments<S> {
         self.close(Segment::Copied(full));
     }
 
-    /// Lets go of the segments that have been written.
+    /// Gives back the buffers of segments that have been written.
     #[cold]
-    fn let_go(&mut self, pool: &mut BufferPool) {
+    fn release_written(&mut self, pool: &mut BufferPool) {
         while let Some(first) = self.closed.front()
             && self.written >= first.as_slice().len()
         {
             self.written -= first.as_slice().len();
-            self.let_go_of_first(pool);
+            self.release_first(pool);
         }
         if self.closed.is_empty() {
             self.closed.shrink_to(SEGMENTS_KEPT);
@@ -186,14 +186,14 @@ impl<S: AsRef<[u8]>> Segments<S> {
     }
 
     #[cold]
-    fn let_go_of_all(&mut self, pool: &mut BufferPool) {
+    fn release_all(&mut self, pool: &mut BufferPool) {
         while !self.closed.is_empty() {
-            self.let_go_of_first(pool);
+            self.release_first(pool);
         }
         self.closed.shrink_to(SEGMENTS_KEPT);
     }
 
-    fn let_go_of_first(&mut self, pool: &mut BufferPool) {
+    fn release_first(&mut self, pool: &mut BufferPool) {
         if let Some(segment) = self.closed.pop_front() {
             self.closed_held -= segment.held_bytes();
             if let Segment::Copied(buffer) = segment {
@@ -264,14 +264,14 @@ impl<S: AsRef<[u8]>> Outbox for Segments<S> {
         self.written += bytes;
         self.before_open -= bytes as isize;
         if !self.closed.is_empty() {
-            self.let_go(pool);
+            self.release_written(pool);
         }
     }
 
     #[inline]
     fn clear(&mut self, pool: &mut BufferPool) {
         if !self.closed.is_empty() {
-            self.let_go_of_all(pool);
+            self.release_all(pool);
         }
         if self.open.capacity() > 0 {
             pool.put(std::mem::take(&mut self.open));

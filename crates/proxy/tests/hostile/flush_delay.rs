@@ -260,13 +260,7 @@ fn held_replies_of_a_client_that_closed_its_side_leave_in_time() {
 fn a_request_that_goes_on_behind_a_write_leaves_with_it() {
     let base = config(1, 1);
     let budgets = Budgets { client_output_soft: 64 * 1024, upstream_queue: 4_000, ..base.budgets };
-    let mut bench = Bench::proxy(Config { budgets, flush: FlushPolicy::EachTurn, ..base });
-    let client = bench.accept();
-    bench.ask(client, &["GET", "key"]);
-    let node = bench.connect()[0];
-    bench.heard(node);
-    bench.send(node, b"$-1\r\n");
-    bench.heard(client);
+    let (mut bench, client, node) = Bench::connected(Config { budgets, flush: FlushPolicy::EachTurn, ..base });
     bench.read_on(client, 0);
     let echo = request(&["ECHO", &"e".repeat(40_000)]);
     bench.send(client, &[&*echo, &echo, &request(&["SET", "key", &"v".repeat(5_000)])].concat());

@@ -1,10 +1,8 @@
 //! What waits for a node lies in several buffers: it leaves in order, all of it in the turn in which the node takes it, and what does not fit
 //! when there is room again.
 
-use crate::NoEngine;
 use crate::bench::{Bench, request};
 use crate::support::config;
-use respool_connection::ConnId;
 
 /// Several buffers' worth.
 const SETS: usize = 1_500;
@@ -14,21 +12,9 @@ fn sets() -> String {
     (0..SETS).flat_map(set).map(char::from).collect()
 }
 
-/// A proxy, a client, and the connection to its node.
-fn connected() -> (Bench<NoEngine>, ConnId, ConnId) {
-    let mut bench = Bench::proxy(config(1, 1));
-    let client = bench.accept();
-    bench.ask(client, &["GET", "key"]);
-    let node = bench.connect()[0];
-    bench.heard(node);
-    bench.send(node, b"$-1\r\n");
-    bench.heard(client);
-    (bench, client, node)
-}
-
 #[test]
 fn a_node_that_takes_everything_gets_it_in_one_turn() {
-    let (mut bench, client, node) = connected();
+    let (mut bench, client, node) = Bench::connected(config(1, 1));
     let sets = sets();
     bench.send(client, sets.as_bytes());
     assert!(bench.heard(node) == sets, "all, in order");
@@ -38,7 +24,7 @@ fn a_node_that_takes_everything_gets_it_in_one_turn() {
 
 #[test]
 fn a_node_that_takes_a_part_gets_the_rest_when_it_has_room() {
-    let (mut bench, client, node) = connected();
+    let (mut bench, client, node) = Bench::connected(config(1, 1));
     let sets = sets();
     for room in [0, 1, 65_000, 100_000] {
         bench.read_on(node, room);

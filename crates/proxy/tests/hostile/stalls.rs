@@ -1,30 +1,17 @@
 //! The event loop has no turn for a while: the process was not scheduled, or was stopped. That is not held against any node.
 
-use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Machine};
+use respool_connection::Machine;
 use respool_proxy::{Budgets, Config, LaneLimits, Timeouts};
 
 /// Longer than a request may take.
 const STALL_US: u64 = 700_000;
 const LATE: &str = "-ERR node node-0 did not answer within 500 ms; the command may or may not have been executed\r\n";
 
-/// A proxy and a client whose node is connected.
-fn connected() -> (Bench<NoEngine>, ConnId, ConnId) {
-    let mut bench = Bench::proxy(config(1, 1));
-    let client = bench.accept();
-    bench.ask(client, &["GET", "key"]);
-    let node = bench.connect()[0];
-    assert_eq!(requests(&bench.heard(node)), ["GET key"]);
-    bench.send(node, b"$-1\r\n");
-    bench.heard(client);
-    (bench, client, node)
-}
-
 #[test]
 fn what_was_written_before_a_stall_has_its_time_behind_it() {
-    let (mut bench, client, node) = connected();
+    let (mut bench, client, node) = Bench::connected(config(1, 1));
     bench.ask(client, &["GET", "key"]);
     bench.stall(STALL_US);
     bench.turn(|_| ());
@@ -45,7 +32,7 @@ fn what_was_written_before_a_stall_has_its_time_behind_it() {
 
 #[test]
 fn what_came_during_a_stall_is_read_before_deadlines_count() {
-    let (mut bench, client, node) = connected();
+    let (mut bench, client, node) = Bench::connected(config(1, 1));
     bench.ask(client, &["GET", "key"]);
     bench.wait(100_000);
     bench.turn(|_| ());
@@ -58,7 +45,7 @@ fn what_came_during_a_stall_is_read_before_deadlines_count() {
 
 #[test]
 fn a_stall_of_the_machine_takes_no_time_from_its_nodes() {
-    let (mut bench, client, node) = connected();
+    let (mut bench, client, node) = Bench::connected(config(1, 1));
     bench.ask(client, &["GET", "key"]);
     for _ in 0..4 {
         bench.wait(25_000);
@@ -149,7 +136,7 @@ fn replies_are_late_although_every_turn_is_and_brings_more() {
 
 #[test]
 fn a_worker_that_is_always_late_keeps_deadlines_nevertheless() {
-    let (mut bench, client, _) = connected();
+    let (mut bench, client, _) = Bench::connected(config(1, 1));
     bench.ask(client, &["GET", "key"]);
     // Half of each turn is a stall, which does not count.
     for stalled_us in (0..).step_by(100_000).take_while(|us| *us <= 3_500_000) {

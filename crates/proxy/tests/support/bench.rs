@@ -55,6 +55,18 @@ impl Bench<NoEngine> {
         Self::new(config, 1, access, hooks, None)
     }
 
+    /// A proxy with a client and the connection to its node, over which a request of the client was answered.
+    pub(crate) fn connected(config: Config) -> (Self, ConnId, ConnId) {
+        let mut bench = Self::proxy(config);
+        let client = bench.accept();
+        bench.ask(client, &["GET", "key"]);
+        let node = bench.connect()[0];
+        assert_eq!(requests(&bench.heard(node)), ["GET key"]);
+        bench.send(node, b"$-1\r\n");
+        bench.heard(client);
+        (bench, client, node)
+    }
+
     /// A proxy that asks the program around it.
     pub(crate) fn with_hooks(config: Config, hooks: Hooks) -> Self {
         Self::new(config, 1, Arc::default(), hooks, None)

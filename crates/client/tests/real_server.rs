@@ -6,6 +6,7 @@ use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 fn url(server: &RedisServer) -> String {
@@ -352,4 +353,74 @@ fn a_unix_socket_and_a_database_are_reached_by_their_address() {
     runtime(0).block_on(async { tokio::spawn(check_task(client.clone(), 1, 10)).await.unwrap() });
     let shown: String = client.call(cmd("CLIENT INFO")).wait().unwrap();
     assert!(shown.contains(" db=3 ") && shown.contains(" resp=3"), "{shown}");
+}
+
+/// A socket is watched by one runtime. Whatever has become of that one, a call of another is woken.
+#[test]
+fn a_client_is_used_by_one_runtime_after_the_other() {
+    for (first, second) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+        let server = RedisServer::start().unwrap();
+        let client = client(&server);
+        let many = async |from: usize| {
+            let tasks: Vec<_> =
+                (from..from + 20).map(|task| tokio::spawn(check_task(client.clone(), task, 5))).collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        };
+        // Each is gone when the next begins: what a lone caller has left, and what several have.
+        runtime(first).block_on(check_task(client.clone(), 0, 5));
+        runtime(second).block_on(check_task(client.clone(), 1, 5));
+        runtime(first).block_on(many(10));
+        runtime(second).block_on(check_task(client.clone(), 2, 5));
+        runtime(second).block_on(many(40));
+        runtime(first).block_on(many(70));
+        // Each is there still, and stands still.
+        let (one, other) = (runtime(first), runtime(second));
+        for round in 0..3 {
+            one.block_on(check_task(client.clone(), 3, 2));
+            other.block_on(check_task(client.clone(), 4, 2));
+            one.block_on(many(100 + round));
+            other.block_on(many(200 + round));
+        }
+        // Both run.
+        std::thread::scope(|scope| {
+            for (runtime, task) in [(&one, 5), (&other, 6)] {
+                let client = client.clone();
+                scope.spawn(move || runtime.block_on(check_task(client, task, 50)));
+            }
+        });
+        assert_eq!(client.stats().connections, 1);
+        check_idle(&client);
+    }
+}
+
+/// Takes 50 ms, and gives its argument.
+const SLOW: &str = "local function now() local time = redis.call('TIME') return time[1] * 1e6 + time[2] end \
+    local over = now() + 5e4 while now() < over do end return ARGV[1]";
+
+/// A call that has begun to wait in one runtime goes on in another.
+#[test]
+fn a_call_goes_on_in_another_runtime_than_it_has_begun_in() {
+    for (first, second) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+        let server = RedisServer::start().unwrap();
+        let client = client(&server);
+        let other = runtime(second);
+        other.block_on(check_task(client.clone(), 0, 1));
+        for calls in [1, 3] {
+            let slow = |call| Box::pin(client.call::<usize>(cmd("EVAL").arg(SLOW).arg(0).arg(call)));
+            let mut waiting: Vec<_> = (0..calls).map(slow).collect();
+            let one = runtime(first);
+            one.block_on(async {
+                for call in &mut waiting {
+                    assert!(std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_pending());
+                }
+            });
+            drop(one);
+            for (call, waits) in waiting.into_iter().enumerate() {
+                assert_eq!(other.block_on(waits).unwrap(), call);
+            }
+            check_idle(&client);
+        }
+    }
 }

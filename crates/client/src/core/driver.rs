@@ -185,6 +185,12 @@ impl State {
         wakes.rare().driver.readiness = self.readiness.take();
     }
 
+    /// The runtime that watches the socket.
+    #[cfg(test)]
+    pub(super) fn watched_in(&self) -> Option<Id> {
+        self.readiness.as_ref().map(|(runtime, _)| *runtime)
+    }
+
     pub(super) fn waker(&self) -> Option<Waker> {
         self.waker.clone()
     }

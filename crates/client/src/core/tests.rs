@@ -1,10 +1,10 @@
 //! What depends on when a caller comes: the means of reading are held here while others come.
 
 use super::submit::Looking;
-use super::{Core, Leader, SlotId, Wakes};
+use super::{Core, Ended, Leader, SlotId, Wakes};
 use crate::run::Progress;
-use crate::{Config, Error, cmd};
-use respool_testkit::RedisServer;
+use crate::{Config, Error, Outcome, cmd};
+use respool_testkit::{Act, Address, FakeBackend, Gate, RedisServer, wait_until};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,4 +89,94 @@ fn what_begins_to_read_during_a_look_is_woken_behind_it() {
     drop(looked);
     wakes.run_on(&core);
     asker.unwrap().join().unwrap().unwrap();
+}
+
+#[test]
+fn what_is_queued_together_is_sent_together() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    // While it does not answer this, it reads nothing.
+    let server = FakeBackend::start(move |request| match &*request.command() {
+        "GET" => Act::Hold(held.clone()),
+        _ => Act::Usual,
+    })
+    .unwrap();
+    let Address::Tcp(address) = server.address() else { panic!("no TCP") };
+    let core = Core::new(Config::from_url(&address.to_string()).unwrap());
+    Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+    std::thread::scope(|scope| {
+        let get = scope.spawn(|| {
+            let mut progress = Progress::new(None);
+            progress.is_last_time = true;
+            progress.wait(&core, &[cmd("GET").key("k")])
+        });
+        let value = bytes::Bytes::from(vec![b'v'; 32 << 20]);
+        let whole = scope.spawn(|| {
+            let mut progress = Progress::new(None);
+            let commands = [cmd("MULTI"), cmd("SET").key("k").arg(value), cmd("EXEC")];
+            progress.wait(&core, &commands).map(|()| (progress.ended_before, progress.ended))
+        });
+        let is_cut = || Ok(core.lock().counts.requests == 5 && core.lock().write_half.is_none());
+        let cut = wait_until("the kernel takes no more", Duration::from_secs(60), is_cut);
+        let mut wakes = Wakes::default();
+        core.lock().lose_link(&"a test", 0, &mut wakes);
+        wakes.run_on(&core);
+        gate.open();
+        cut.unwrap();
+        get.join().unwrap().unwrap();
+        // No byte of EXEC was given to the kernel.
+        let (before, last) = whole.join().unwrap().unwrap();
+        let is_in_doubt = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::MaybeExecuted));
+        assert!(before.len() == 2 && before.iter().chain(&last).all(is_in_doubt), "{before:?} {last:?}");
+    });
+}
+
+/// Does something when the last of its wakers is dropped.
+#[cfg(feature = "tokio")]
+struct OnDrop(Box<dyn Fn() + Send + Sync>);
+
+#[cfg(feature = "tokio")]
+impl std::task::Wake for OnDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[cfg(feature = "tokio")]
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn a_socket_is_watched_in_the_runtime_of_the_task_that_waits() {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+    let (_server, core) = connected();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (one, other) = (runtime(), runtime());
+    let mut first = Box::pin(ping(Arc::clone(&core)));
+    // While the lock is free a task of the other runtime comes, and is about to write.
+    let (noted, handle) = (Arc::clone(&core), other.handle().clone());
+    let waker = Waker::from(Arc::new(OnDrop(Box::new(move || {
+        let _in_other = handle.enter();
+        let mut wakes = Wakes::default();
+        noted.lock().driver.note_runtime(1, &mut wakes);
+        wakes.run_on(&noted);
+    }))));
+    let in_one = one.enter();
+    // At first another reads.
+    core.lock().leader = Leader::Thread(SlotId::NONE);
+    assert!(first.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(waker);
+    core.lock().leader = Leader::None;
+    let _ = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    drop(in_one);
+    let state = core.lock();
+    assert_eq!(state.driver.runtime(), Some(other.handle().id()));
+    assert_eq!(state.driver.watched_in(), Some(one.handle().id()));
+    drop(state);
+    // The first stands still from now on.
+    drop(first);
+    other.block_on(ping(Arc::clone(&core))).unwrap();
 }

@@ -133,15 +133,6 @@ pub(crate) fn is_any_sent<'e>(mut ended: impl Iterator<Item = &'e Ended>) -> boo
     ended.any(|ended| !matches!(ended, Ended::Failed(_, Outcome::NotSent)))
 }
 
-/// Whether nothing of a transaction that was lost can have been executed: `MULTI`, what it holds, `EXEC`. Without `EXEC` nothing is, unless
-/// `MULTI` was refused, which executes what follows as it comes.
-pub(crate) fn is_undone<'e>(mut whole: impl DoubleEndedIterator<Item = &'e Ended>) -> bool {
-    match whole.next() {
-        Some(Ended::Reply(multi)) if !matches!(multi, Reply::Error(_)) => !is_any_sent(whole.next_back().into_iter()),
-        _ => !is_any_sent(whole),
-    }
-}
-
 /// A reply made into what was asked for.
 pub(crate) fn convert<T: FromReply>(reply: Reply) -> Result<T, Error> {
     match reply {
@@ -352,24 +343,5 @@ impl Future for Transaction<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let replies = std::task::ready!(Pin::new(&mut self.0).poll(cx));
         Poll::Ready(self.finish(replies))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_transaction_without_an_end_nothing_is_executed() {
-        let lost = |outcome| Ended::Failed(ErrorKind::Lost("closed".into()), outcome);
-        let (doubt, unsent) = (lost(Outcome::MaybeExecuted), lost(Outcome::NotSent));
-        let ok = Ended::Reply(Reply::Integer(1));
-        let refused = Ended::Reply(Reply::copied(b"-NOPERM no\r\n").expect("an error"));
-        let is = |multi: &Ended, held: &Ended, exec: &Ended| is_undone([multi, held, exec].into_iter());
-        assert!(is(&unsent, &unsent, &unsent) && is(&doubt, &unsent, &unsent));
-        assert!(is(&ok, &unsent, &unsent) && is(&ok, &doubt, &unsent) && is(&ok, &ok, &unsent));
-        // MULTI may have been refused.
-        assert!(!is(&doubt, &doubt, &unsent) && !is(&refused, &doubt, &unsent) && !is(&refused, &ok, &unsent));
-        assert!(!is(&ok, &ok, &doubt) && !is(&doubt, &doubt, &doubt));
     }
 }

@@ -11,7 +11,7 @@ mod client_call;
 
 pub(crate) use client_call::Run;
 
-use crate::call::{is_any_sent, is_undone};
+use crate::call::is_any_sent;
 #[cfg(feature = "tokio")]
 use crate::core::Spent;
 use crate::core::{Asked, Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
@@ -277,10 +277,8 @@ impl Progress {
         }
         let has = |ended: &Ended, wanted| matches!(ended, Ended::Failed(_, outcome) if *outcome == wanted);
         let all = || self.ended_before.iter().chain([last]);
-        // Only a transaction begins so.
-        let is_whole = commands.len() > 1 && commands[0].name().eq_ignore_ascii_case(b"MULTI");
-        let is_unexecuted = if is_whole { is_undone(all()) } else { !is_any_sent(all()) };
-        if is_unexecuted {
+        // What is queued together is sent together, so of a transaction either all was sent or nothing.
+        if !is_any_sent(all()) {
             return true;
         }
         // A reply that cannot be read is no other the next time, and a request that ends connections does so each time.
@@ -635,7 +633,6 @@ fn micros(limit: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd;
 
     #[test]
     fn a_request_whose_caller_has_left_is_not_made_again() {
@@ -644,19 +641,5 @@ mod tests {
         assert!(progress.may_repeat(&unsent, &[]));
         progress.is_last_time = true;
         assert!(!progress.may_repeat(&unsent, &[]));
-    }
-
-    #[test]
-    fn a_transaction_that_was_cut_off_before_its_end_is_made_again() {
-        let lost = |outcome| Ended::Failed(ErrorKind::Lost("closed".into()), outcome);
-        let commands = [cmd("MULTI"), cmd("INCR").key("n"), cmd("EXEC")];
-        let may_repeat = |multi, held| {
-            let mut progress = Progress::new(None);
-            progress.ended_before = vec![multi, lost(held)];
-            progress.may_repeat(&lost(Outcome::NotSent), &commands)
-        };
-        assert!(may_repeat(lost(Outcome::MaybeExecuted), Outcome::NotSent));
-        assert!(may_repeat(Ended::Reply(crate::Reply::Integer(1)), Outcome::MaybeExecuted));
-        assert!(!may_repeat(lost(Outcome::MaybeExecuted), Outcome::MaybeExecuted));
     }
 }

@@ -13,7 +13,7 @@ use super::environment::Exchange;
 use super::keeper::asking;
 use super::table::Shard;
 use super::{Cluster, Pause, Table, left_us};
-use crate::call::is_undone;
+use crate::call::is_any_sent;
 use crate::core::{Ended, Waiter};
 use crate::fitness::{is_retry_safe, only_reads};
 use crate::limits::{CLUSTER_SILENCE, REPEATS_MAX};
@@ -397,19 +397,10 @@ impl Unit {
     }
 
     /// The connection was lost. What was not sent, or may be executed twice, is sent again.
-    fn take_lost(&mut self, sent: &Sent, mut all: Vec<Ended>) -> Step {
+    fn take_lost(&mut self, sent: &Sent, all: Vec<Ended>) -> Step {
         let (mut is_repeated, mut is_final) = (false, false);
         let is_whole = self.together == Together::Whole;
-        let is_whole_sent = is_whole && !is_undone(all.iter());
-        if is_whole && !is_whole_sent {
-            // Of what was sent of it nothing was done.
-            let lost = all.iter().find_map(|ended| match ended {
-                Ended::Failed(kind, _) => Some(Ended::Failed(kind.clone(), Outcome::NotSent)),
-                Ended::Reply(_) => None,
-            });
-            let count = all.len();
-            all = lost.map_or(all, |lost| vec![lost; count]);
-        }
+        let is_whole_sent = is_whole && is_any_sent(all.iter());
         let is_redirect = |ended: &Ended| match ended {
             Ended::Reply(Reply::Error(error)) => Redirect::parse(error.bytes(), &sent.node.address()).is_some(),
             _ => false,

@@ -392,6 +392,7 @@ impl Links {
                     // A part of it waits for the next write now and then.
                     let count = line.queue.len();
                     let count = if self.rng.once_in(4) { self.rng.below(count + 1) } else { count };
+                    let count = line.whole_exchanges(count);
                     for (number, place, request) in line.queue.drain(..count).collect::<Vec<_>>() {
                         self.tags += 1;
                         if line.written.is_empty() {
@@ -509,5 +510,13 @@ impl Line {
         entry.is_queued = true;
         let requests = std::mem::take(&mut entry.requests).into_iter().enumerate();
         self.queue.extend(requests.map(|(place, request)| (number, place, request)));
+    }
+
+    /// The first `count` requests of the queue, and what was queued together with the last of them: it is written together, as by
+    /// [`crate::core`].
+    fn whole_exchanges(&self, count: usize) -> usize {
+        let Some(last) = count.checked_sub(1) else { return 0 };
+        let (number, ..) = self.queue[last];
+        count + self.queue.iter().skip(count).take_while(|(of, ..)| *of == number).count()
     }
 }

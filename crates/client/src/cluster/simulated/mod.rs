@@ -18,7 +18,6 @@ use super::direct::Place;
 use super::environment::Exchange;
 use super::keeper::report_of;
 use super::{Cluster, Kind, Reads, Routed};
-use crate::call::is_any_sent;
 use crate::core::Ended;
 use crate::limits::{CLUSTER_SILENCE, REPEATS_MAX};
 use crate::{Command, Config, Error, Outcome, Reply, cmd};
@@ -391,10 +390,6 @@ impl Run {
             (What::Split, Some(Ended::Reply(Reply::Error(_)))) if is_write => {
                 // It tells of one part, and not of the other.
                 vec![Ended::Failed(crate::ErrorKind::Timeout(None), Outcome::MaybeExecuted); 2]
-            }
-            // Its caller is told so if any part of it was sent.
-            (What::Whole, Some(Ended::Failed(kind, Outcome::NotSent))) if is_any_sent(ended.iter()) => {
-                vec![Ended::Failed(kind.clone(), Outcome::MaybeExecuted)]
             }
             (What::Split | What::Whole, Some(other)) => vec![other.clone(); call.deeds.len()],
             (What::Each, _) => ended.clone(),

@@ -25,10 +25,17 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How long anything waits in the kernel at most, before it is begun again: longer times may not fit what the kernel counts in.
-pub(super) const FOREVER: Duration = Duration::from_secs(3600);
+pub(super) const FOREVER: Duration = Duration::from_micros(FOREVER_US);
 
-/// Slices of one write.
+/// The same in microseconds.
+pub(super) const FOREVER_US: u64 = 3_600_000_000;
+
+/// Slices of one system call.
 const SLICES_MAX: usize = 64;
+
+/// Bytes after which a write of many slices leaves the rest to the thread that writes what did not fit, although the kernel takes more: a
+/// server that reads as quickly as they come would keep the caller here, which may be a runtime's only thread.
+const SEND_TURN_BYTES: usize = 1 << 20;
 
 /// Nothing waits to write, and a lost connection is an error and no signal.
 const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
@@ -303,14 +310,30 @@ impl Link {
         }
     }
 
-    fn send_slices<'a>(&self, slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
-        let mut some = [IoSlice::new(&[]); SLICES_MAX];
-        let mut count = 0;
-        for (place, slice) in some.iter_mut().zip(slices) {
-            *place = IoSlice::new(slice);
-            count += 1;
+    fn send_slices<'a>(&self, mut slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        let mut sent = 0;
+        loop {
+            let mut some = [IoSlice::new(&[]); SLICES_MAX];
+            let (mut count, mut bytes) = (0, 0);
+            for (place, slice) in some.iter_mut().zip(&mut slices) {
+                *place = IoSlice::new(slice);
+                count += 1;
+                bytes += slice.len();
+            }
+            if count == 0 {
+                return Ok(sent);
+            }
+            let taken = match send_many(self.as_fd(), &some[..count]) {
+                Ok(taken) => taken,
+                // It is found again with the rest.
+                Err(_) if sent > 0 => return Ok(sent),
+                Err(error) => return Err(error),
+            };
+            sent += taken;
+            if taken < bytes || sent >= SEND_TURN_BYTES {
+                return Ok(sent);
+            }
         }
-        send_many(self.as_fd(), &some[..count])
     }
 
     /// Waits until something can be read. Whether it can.
@@ -437,6 +460,68 @@ impl AsFd for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+
+    /// A connection, and its other side.
+    fn pair() -> (Link, UnixStream) {
+        let (socket, other) = UnixStream::pair().unwrap();
+        let link = Link {
+            socket: Arc::new(Socket::Unix(socket)),
+            #[cfg(feature = "tls")]
+            session: None,
+            peer: Peer::Unix,
+            endpoint: Endpoint::Unix { path: "/none".into() },
+            read_timeout_us: AtomicU64::new(0),
+            is_nonblocking: AtomicBool::new(false),
+        };
+        (link, other)
+    }
+
+    #[test]
+    fn a_write_of_many_slices_is_not_cut_while_the_kernel_takes_more() {
+        let (link, mut other) = pair();
+        let words: Vec<String> = (0..1_000).map(|number| format!("{number};")).collect();
+        let bytes = link.send(words.iter().map(String::as_bytes)).unwrap();
+        let mut seen = vec![0; bytes];
+        other.read_exact(&mut seen).unwrap();
+        assert_eq!(String::from_utf8(seen).unwrap(), words.concat());
+    }
+
+    #[test]
+    fn a_write_ends_where_the_kernel_takes_no_more() {
+        let (link, mut other) = pair();
+        // Of a prime length, so that no two places of the stream are alike for long.
+        let word: Vec<u8> = (0..30_011_u32).map(|at| (at % 251) as u8).collect();
+        let all = word.repeat(1_000);
+        let mut sent = 0;
+        while sent < all.len() {
+            let slices = all[sent..].chunks(word.len());
+            match link.send(slices) {
+                Ok(bytes) => sent += bytes,
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                    break;
+                }
+            }
+        }
+        assert!((1..all.len()).contains(&sent), "{sent}");
+        let mut seen = vec![0; sent];
+        other.read_exact(&mut seen).unwrap();
+        assert!(seen == all[..sent]);
+        drop(other);
+        assert_eq!(link.send(all.chunks(word.len())).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_server_that_reads_quickly_keeps_no_caller_at_its_write() {
+        let (link, mut other) = pair();
+        let reader = std::thread::spawn(move || io::copy(&mut other, &mut io::sink()).unwrap());
+        let value = vec![b'v'; 4 * 1024];
+        let bytes = link.send(std::iter::repeat_n(&value[..], 100_000)).unwrap();
+        assert!(bytes <= SEND_TURN_BYTES + SLICES_MAX * value.len(), "{bytes}");
+        link.shut();
+        assert_eq!(reader.join().unwrap(), bytes as u64);
+    }
 
     #[test]
     fn a_socket_whose_queue_is_full_costs_an_attempt_its_time() {

@@ -30,23 +30,30 @@ pub struct Command {
 /// assert_eq!(set.arguments(), 5);
 /// assert_eq!(cmd("CONFIG GET").arg("maxmemory").arguments(), 3);
 /// ```
+#[inline]
 pub fn cmd(name: &str) -> Command {
-    let mut command = Command::empty();
-    if !name.as_bytes().contains(&b' ') {
-        command.push(name.as_bytes());
-        return command;
-    }
-    for word in name.split(' ') {
-        command.push(word.as_bytes());
-    }
-    command
+    // Of a name that is written in the program this is known when it is compiled.
+    if name.as_bytes().contains(&b' ') { Command::of_words(name) } else { Command::of_word(name) }
 }
 
 impl Command {
     /// Arguments without a name.
+    #[inline]
     pub(crate) fn empty() -> Self {
         let text = Text::Inline { bytes: [0; INLINE_BYTES], length: 0 };
         Self { text, arguments: 0, kept: Vec::new(), key: None, may_repeat: false }
+    }
+
+    fn of_word(name: &str) -> Self {
+        let mut command = Self::empty();
+        command.push(name.as_bytes());
+        command
+    }
+
+    fn of_words(names: &str) -> Self {
+        let mut command = Self::empty();
+        names.split(' ').for_each(|word| command.push(word.as_bytes()));
+        command
     }
 
     /// All arguments, copied.
@@ -119,7 +126,9 @@ impl Command {
     #[inline]
     pub fn push(&mut self, argument: &[u8]) {
         self.arguments += 1;
-        self.text.append(&[Head::argument(argument.len()).as_bytes(), argument, b"\r\n"]);
+        if !self.text.append_short(argument) {
+            self.text.append(&[Head::argument(argument.len()).as_bytes(), argument, b"\r\n"]);
+        }
     }
 
     /// Adds one argument, which is kept and not copied if it is large.
@@ -280,7 +289,34 @@ impl Text {
         }
     }
 
+    /// Appends an argument with its head and its end, if it is short and there is room for it in place. Whether it has.
     #[inline]
+    fn append_short(&mut self, argument: &[u8]) -> bool {
+        let Self::Inline { bytes, length } = self else { return false };
+        let free = &mut bytes[*length..];
+        let count = argument.len();
+        // Pieces of a known size, so that each is one store.
+        let (head, rest) = match count {
+            0..10 => {
+                let Some((head, rest)) = free.split_first_chunk_mut() else { return false };
+                *head = [b'$', b'0' + count as u8, b'\r', b'\n'];
+                (head.len(), rest)
+            }
+            10..100 => {
+                let Some((head, rest)) = free.split_first_chunk_mut() else { return false };
+                *head = [b'$', b'0' + (count / 10) as u8, b'0' + (count % 10) as u8, b'\r', b'\n'];
+                (head.len(), rest)
+            }
+            _ => return false,
+        };
+        let Some((place, rest)) = rest.split_at_mut_checked(count) else { return false };
+        let Some(end) = rest.first_chunk_mut() else { return false };
+        place.copy_from_slice(argument);
+        *end = *b"\r\n";
+        *length += head + count + end.len();
+        true
+    }
+
     fn append(&mut self, parts: &[&[u8]]) {
         let more: usize = parts.iter().map(|part| part.len()).sum();
         if let Self::Inline { bytes, length } = self {
@@ -334,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_request_is_encoded_whatever_its_size() {
-        for size in [0, 1, 50, INLINE_BYTES, KEPT_BYTES_MIN - 1, KEPT_BYTES_MIN, 3 * KEPT_BYTES_MIN] {
+        for size in (0..2 * INLINE_BYTES).chain([KEPT_BYTES_MIN - 1, KEPT_BYTES_MIN, 3 * KEPT_BYTES_MIN]) {
             let value = Bytes::from(vec![b'v'; size]);
             let command = cmd("SET").key("k").arg(&value).arg("EX").arg(10);
             let mut expected = Vec::new();

@@ -239,6 +239,7 @@ pub struct Head {
 
 impl Head {
     /// The head of a request of so many elements, its name among them.
+    #[inline]
     pub fn request(elements: usize) -> Self {
         Self::of(b'*', elements)
     }
@@ -251,6 +252,20 @@ impl Head {
 
     #[inline]
     fn of(of: u8, count: usize) -> Self {
+        let mut text = [0; HEAD_BYTES_MAX];
+        // The digits of most are known without a division.
+        if count < 10 {
+            text[..4].copy_from_slice(&[of, b'0' + count as u8, b'\r', b'\n']);
+            return Self { text, length: 4 };
+        }
+        if count < 100 {
+            text[..5].copy_from_slice(&[of, b'0' + (count / 10) as u8, b'0' + (count % 10) as u8, b'\r', b'\n']);
+            return Self { text, length: 5 };
+        }
+        Self::long(of, count)
+    }
+
+    fn long(of: u8, count: usize) -> Self {
         let mut text = [0; HEAD_BYTES_MAX];
         text[0] = of;
         let digits = Digits::unsigned(count as u64);

@@ -5,7 +5,7 @@ use super::slots::Waiter;
 use super::{Core, Leader, Link, SlotId, State, Wakes};
 use crate::{Command, ErrorKind, Overload};
 use respool_connection::{Outbox, Segments};
-use respool_wire::Head;
+use respool_wire::request_head;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 
@@ -97,7 +97,7 @@ impl State {
             let id = slots.take(until_us);
             upstream.send_with(id, 0, |out: &mut Segments<_>| {
                 let buffer = out.appender(pool);
-                buffer.extend_from_slice(Head::request(command.arguments()).as_bytes());
+                request_head(buffer, command.arguments());
                 if let Some(text) = command.copied() {
                     return buffer.extend_from_slice(text);
                 }

@@ -257,17 +257,27 @@ impl Progress {
                 self.ended_before.push(state.slots.take_ended(id).unwrap_or_else(missing));
             }
         }
-        if let Ended::Failed(ErrorKind::Lost(_), _) = ended
-            && self.may_repeat(&ended, commands)
-        {
-            self.step = Step::New;
+        let has_failed = matches!(ended, Ended::Failed(..));
+        self.ended = Some(ended);
+        if has_failed && self.begins_anew(commands) {
             return Some(Next::Again);
+        }
+        Some(Next::Over(Ok(())))
+    }
+
+    /// It has ended without a reply. Whether it is made again.
+    #[cold]
+    fn begins_anew(&mut self, commands: &[Command]) -> bool {
+        let Some(ended) = self.ended.take() else { return false };
+        if matches!(ended, Ended::Failed(ErrorKind::Lost(_), _)) && self.may_repeat(&ended, commands) {
+            self.step = Step::New;
+            return true;
         }
         self.ended = Some(match ended {
             Ended::Failed(kind, Outcome::NotSent) => Ended::Failed(kind, self.unsent()),
             ended => ended,
         });
-        Some(Next::Over(Ok(())))
+        false
     }
 
     /// Whether requests that were lost may be sent again: none was sent, or a second execution changes nothing.
@@ -412,9 +422,9 @@ impl Progress {
         if commands.is_empty() {
             return Ok(());
         }
+        let mut wakes = Wakes::default();
         let mut state = core.lock();
         loop {
-            let mut wakes = Wakes::default();
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
                 (state, entered) = self.enter(core, state, commands, Face::Thread, &mut wakes);
@@ -443,7 +453,7 @@ impl Progress {
                     wakes.run_on(core);
                     return Err(error);
                 }
-                None => state = self.wait_once(core, state, wakes),
+                None => state = self.wait_once(core, state, &mut wakes),
             }
         }
     }
@@ -453,20 +463,21 @@ impl Progress {
         &mut self,
         core: &'s Arc<Core>,
         mut guard: MutexGuard<'s, State>,
-        mut wakes: Wakes,
+        wakes: &mut Wakes,
     ) -> MutexGuard<'s, State> {
         let state = &mut *guard;
         let until_us = self.until_us.unwrap_or(u64::MAX);
+        let usual_us = self.limit.map_or(u64::MAX, micros);
         let is_first = !std::mem::replace(&mut self.has_read, true);
-        let limit = self.limit.filter(|_| is_first);
-        let left = || {
-            let left = || Duration::from_micros(until_us.saturating_sub(core.now_us()));
-            (until_us < u64::MAX).then(|| limit.unwrap_or_else(left))
+        let left_us = || match until_us {
+            u64::MAX => None,
+            _ if is_first && usual_us < u64::MAX => Some(usual_us),
+            _ => Some(until_us.saturating_sub(core.now_us())),
         };
         let mut half = None;
         if self.step == Step::Outside {
             let waiter = Waiter::Thread(std::thread::current());
-            let old = state.wait_outside(&mut self.outside, until_us, waiter, &mut wakes);
+            let old = state.wait_outside(&mut self.outside, until_us, waiter, wakes);
             wakes.push_trash(old);
         } else {
             if !matches!(state.leader, Leader::Thread(leader) if leader != self.last) {
@@ -481,14 +492,11 @@ impl Progress {
         drop(guard);
         wakes.run_on(core);
         if let Some(half) = half {
-            let wait = match (left(), self.limit) {
-                (Some(left), Some(usual)) => Wait::For { usual, left },
-                _ => Wait::Forever,
-            };
+            let wait = left_us().map_or(Wait::Forever, |left_us| Wait::For { usual_us, left_us });
             return half.read(core, wait, Leader::Thread(self.last)).0;
         }
-        match left() {
-            Some(left) => std::thread::park_timeout(left),
+        match left_us() {
+            Some(left_us) => std::thread::park_timeout(Duration::from_micros(left_us)),
             None => std::thread::park(),
         }
         let mut state = core.lock();
@@ -517,8 +525,8 @@ impl Progress {
             // It was over before: nothing comes any more.
             return Poll::Pending;
         }
+        let mut wakes = Wakes::default();
         loop {
-            let mut wakes = Wakes::default();
             let mut state = core.lock();
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
@@ -541,7 +549,7 @@ impl Progress {
                 wakes.run_on(core);
                 return late.map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
             }
-            match self.poll_sent(core, state, wakes, commands, cx) {
+            match self.poll_sent(core, state, &mut wakes, commands, cx) {
                 Next::Over(result) => return Poll::Ready(result),
                 Next::Again => {}
                 Next::Waits => return Poll::Pending,
@@ -553,7 +561,7 @@ impl Progress {
         &mut self,
         core: &'s Arc<Core>,
         mut state: MutexGuard<'s, State>,
-        mut wakes: Wakes,
+        wakes: &mut Wakes,
         commands: &[Command],
         cx: &mut Context<'_>,
     ) -> Next {
@@ -563,14 +571,14 @@ impl Progress {
         loop {
             if let Some(next) = self.take_ended(&mut state, commands) {
                 if state.leader == Leader::Task(self.last) {
-                    state.appoint(&mut wakes);
+                    state.appoint(wakes);
                 }
                 drop(state);
                 wakes.run_on(core);
                 return next;
             }
             let old = state.slots.wait_as_task(self.last, cx.waker());
-            if state.task_waits(self.last, &mut wakes) {
+            if state.task_waits(self.last, wakes) {
                 // While the lock is free another task may come, of another runtime.
                 #[cfg(feature = "tokio")]
                 let runtime = state.driver.runtime();
@@ -578,7 +586,6 @@ impl Progress {
                     drop(state);
                     drop(old);
                     wakes.run_on(core);
-                    wakes = Wakes::default();
                     state = core.lock();
                 }
                 #[cfg(feature = "tokio")]
@@ -601,7 +608,7 @@ impl Progress {
             // It was looked for late calls before this one waited, and is not for its sake again.
             self.has_waited |= state.slots.is_passed(self.last);
             if self.is_late(core) {
-                let error = self.give_up(core, &mut state, &mut wakes);
+                let error = self.give_up(core, &mut state, wakes);
                 drop(state);
                 wakes.run_on(core);
                 return Next::Over(Err(error));
@@ -626,6 +633,7 @@ impl Progress {
     }
 }
 
+#[inline]
 fn micros(limit: Duration) -> u64 {
     u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)
 }

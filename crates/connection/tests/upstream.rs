@@ -151,7 +151,8 @@ fn what_was_owed_comes_back_when_the_connection_is_lost() {
 fn what_is_taken_to_be_written_counts_as_sent_and_no_more() {
     let mut node = Node::ready(Protocol::Resp2);
     node.ask("a");
-    let taken = node.up.take_output(Default::default(), node.now_us);
+    let mut taken = Default::default();
+    node.up.swap_output(&mut taken, node.now_us);
     node.ask("b");
     assert_eq!((taken.len(), node.up.queued_bytes(), node.up.tickets().outstanding()), (14, 14, 1));
     assert_eq!(node.read(b"+1\r\n").unwrap(), ["a Simple +1\\r\\n"]);

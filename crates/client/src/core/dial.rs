@@ -3,13 +3,13 @@
 //! Callers wait outside meanwhile. A refusal by the server's own words ends all calls that wait; anything else is tried again, as
 //! often as their time allows.
 
-use super::link::{FOREVER, left};
-use super::{Core, Leader, Link, ReadHalf, State, Wait, Wakes};
+use super::link::{FOREVER, FOREVER_US, left};
+use super::{Core, Leader, Link, ReadHalf, State, Wait, Wakes, WriteHalf};
 use crate::ErrorKind;
 use crate::limits::READ_BYTES;
 use bytes::Bytes;
 use respool_connection::{
-    BufferPool, DialAdvice, Fault, FlushPolicy, Identity, Outbox, Segments, Shake, Ticket, Upstream,
+    BufferPool, DialAdvice, Fault, FlushPolicy, Identity, Segments, Shake, Ticket, Upstream,
 };
 use respool_wire::ReplyLimits;
 use std::io;
@@ -162,7 +162,8 @@ fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Resul
         }
         let late = || Failure::Lost("the server does not answer the handshake in time".to_owned());
         let left = left(until).map_err(|_| late())?;
-        let read = match link.recv(&mut buffer, Wait::For { usual: FOREVER, left }) {
+        let wait = Wait::For { usual_us: FOREVER_US, left_us: left.as_micros() as u64 };
+        let read = match link.recv(&mut buffer, wait) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
             read => read?,
         };
@@ -280,12 +281,12 @@ impl State {
         self.epoch += 1;
         self.leader = Leader::None;
         self.read_half = Some(ReadHalf::new(Arc::clone(&link), self.epoch));
-        self.write_half = Some(Segments::default());
+        self.write_half = Some(WriteHalf::new(Arc::clone(&link), self.epoch));
         self.link = Some(link);
         (self.last_failure, self.refusal) = (None, None);
         self.reconnect.note_ready();
         self.counts.connections += 1;
-        debug_assert!(self.upstream.tickets().is_empty() && self.write_half.as_ref().is_some_and(Outbox::is_empty));
+        debug_assert!(self.upstream.tickets().is_empty() && self.write_half.as_ref().is_some_and(|half| half.is_empty()));
     }
 }
 

@@ -265,7 +265,7 @@ impl Link {
             let limit = match wait {
                 Wait::Not => None,
                 Wait::Forever => Some(Duration::MAX),
-                Wait::For { left, .. } => Some(left),
+                Wait::For { left_us, .. } => Some(Duration::from_micros(left_us)),
             };
             return session.recv(self.as_fd(), buffer, limit);
         }
@@ -276,20 +276,16 @@ impl Link {
                 RecvFlags::DONTWAIT
             }
             Wait::Forever => RecvFlags::empty(),
-            Wait::For { usual, left } => {
-                let (usual, left) = (usual.min(FOREVER), left.min(FOREVER));
-                let usual_us = usual.as_micros() as u64;
+            Wait::For { usual_us, left_us } => {
+                let (usual_us, left_us) = (usual_us.min(FOREVER_US), left_us.min(FOREVER_US));
                 // The kernel takes no time at all for time without end.
-                if usual_us == 0 || left < usual - usual / 16 || self.is_nonblocking.load(Ordering::Acquire) {
-                    if !self.wait_readable(left)? {
+                let is_short = usual_us == 0 || left_us < usual_us - usual_us / 16;
+                if is_short || self.is_nonblocking.load(Ordering::Acquire) {
+                    if !self.wait_readable(Duration::from_micros(left_us))? {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
                 } else if self.read_timeout_us.load(Ordering::Relaxed) != usual_us {
-                    self.read_timeout_us.store(usual_us, Ordering::Relaxed);
-                    match &*self.socket {
-                        Socket::Tcp(socket) => socket.set_read_timeout(Some(usual))?,
-                        Socket::Unix(socket) => socket.set_read_timeout(Some(usual))?,
-                    }
+                    self.set_read_timeout(usual_us)?;
                 }
                 RecvFlags::empty()
             }
@@ -297,7 +293,17 @@ impl Link {
         again(|| recv(self, &mut *buffer, flags)).map(|(bytes, _)| bytes)
     }
 
-    /// Writes as much as the kernel takes at once.
+    #[cold]
+    fn set_read_timeout(&self, usual_us: u64) -> io::Result<()> {
+        self.read_timeout_us.store(usual_us, Ordering::Relaxed);
+        let limit = Some(Duration::from_micros(usual_us));
+        match &*self.socket {
+            Socket::Tcp(socket) => socket.set_read_timeout(limit),
+            Socket::Unix(socket) => socket.set_read_timeout(limit),
+        }
+    }
+
+    /// Writes as much as the kernel takes at once, or some of it if that is a lot.
     pub(crate) fn send<'a>(&self, mut slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         #[cfg(feature = "tls")]
         if let Some(session) = &self.session {
@@ -423,12 +429,12 @@ pub(crate) enum Wait {
     Not,
     /// Until there is something.
     Forever,
-    /// For the time that is left of the usual.
+    /// For the time that is left of the usual, in microseconds.
     For {
         /// How long calls of this kind wait. The kernel is told once.
-        usual: Duration,
+        usual_us: u64,
         /// How long this one may still wait.
-        left: Duration,
+        left_us: u64,
     },
 }
 

@@ -48,6 +48,7 @@ pub(crate) use silence::Asked;
 pub(crate) use slots::{Ended, SlotId, Waiter};
 pub(crate) use submit::{Face, Submitted};
 pub(crate) use wakes::Wakes;
+use write::WriteHalf;
 
 use crate::{Config, ErrorKind, Outcome};
 use bytes::Bytes;
@@ -91,9 +92,9 @@ pub(crate) struct State {
     /// Counts connections, so that what was begun on one is not ended on another.
     pub(crate) epoch: u64,
     /// What is needed to read; absent while something reads.
-    pub(crate) read_half: Option<ReadHalf>,
-    /// An empty outbox; absent while something writes.
-    pub(crate) write_half: Option<Segments<Bytes>>,
+    pub(crate) read_half: Option<Box<ReadHalf>>,
+    /// What is needed to write; absent while something writes.
+    pub(crate) write_half: Option<Box<WriteHalf>>,
     pub(crate) leader: Leader,
     /// What has come of a large reply.
     large: Vec<u8>,

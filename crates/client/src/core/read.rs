@@ -9,7 +9,6 @@ use respool_connection::{Event, Fault};
 use respool_wire::ReplyLimits;
 use std::io;
 use std::sync::{Arc, MutexGuard, Weak};
-use std::time::Duration;
 
 /// What is needed to read. Whatever holds it reads, and nothing else does.
 #[derive(Debug)]
@@ -33,19 +32,19 @@ pub(crate) enum ReadOnce {
 }
 
 impl ReadHalf {
-    pub(crate) fn new(link: Arc<Link>, epoch: u64) -> Self {
-        Self { link, epoch, buffer: vec![0; READ_BYTES].into(), spare: Vec::new() }
+    pub(crate) fn new(link: Arc<Link>, epoch: u64) -> Box<Self> {
+        Box::new(Self { link, epoch, buffer: vec![0; READ_BYTES].into(), spare: Vec::new() })
     }
 
     /// Reads once and gives every reply to its caller. Gives itself back to the state, unless the connection is gone. The state is given to
     /// the reader, locked, which looks next whether its own reply was there.
-    pub(crate) fn read(self, core: &Arc<Core>, wait: Wait, reader: Leader) -> (MutexGuard<'_, State>, ReadOnce) {
+    pub(crate) fn read(self: Box<Self>, core: &Arc<Core>, wait: Wait, reader: Leader) -> (MutexGuard<'_, State>, ReadOnce) {
         self.read_by(core, reader, |link, buffer| link.recv(buffer, wait))
     }
 
     /// As [`Self::read`], by a function that reads.
     pub(super) fn read_by(
-        mut self,
+        mut self: Box<Self>,
         core: &Arc<Core>,
         reader: Leader,
         recv: impl FnOnce(&Link, &mut [u8]) -> io::Result<usize>,
@@ -93,22 +92,20 @@ impl ReadHalf {
         }
         // Given back before anything is woken: what is woken may lead.
         state.read_half = Some(self);
-        let (mut guard, spare) = if wakes.is_quiet() {
-            (guard, wakes.run_on(core))
-        } else {
+        if !wakes.is_quiet() {
             drop(guard);
-            let spare = wakes.run_on(core);
-            (core.lock(), spare)
-        };
+            wakes.run_on(core);
+            guard = core.lock();
+        }
         if let Some(half) = &mut guard.read_half {
-            half.spare = spare;
+            half.spare = wakes.into_room();
         }
         (guard, once)
     }
 }
 
-/// How long the thread that serves tasks of no runtime stays when none of them waits.
-const SERVE: Duration = Duration::from_millis(250);
+/// How long the thread that serves tasks of no runtime stays when none of them waits, in microseconds.
+const SERVE_US: u64 = 250_000;
 
 impl Core {
     /// A thread reads for tasks that no runtime wakes when something can be read.
@@ -157,7 +154,7 @@ fn serve(core: &Weak<Core>) {
             return;
         };
         drop(guard);
-        let (mut state, once) = half.read(&core, Wait::For { usual: SERVE, left: SERVE }, Leader::Driver);
+        let (mut state, once) = half.read(&core, Wait::For { usual_us: SERVE_US, left_us: SERVE_US }, Leader::Driver);
         let is_owed = state.is_drained && !state.upstream.tickets().is_empty();
         if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
             state.leader = Leader::None;

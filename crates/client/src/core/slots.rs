@@ -77,6 +77,20 @@ struct Slot {
 }
 
 impl Slot {
+    /// Its caller gives up at this time. Whether it is a fresh one by that.
+    #[inline]
+    fn begin_until(&mut self, until_us: u64) -> bool {
+        (self.until_us, self.is_passed) = (until_us, false);
+        until_us < u64::MAX && !std::mem::replace(&mut self.is_fresh, true)
+    }
+
+    /// Its caller has taken what has ended, or has left.
+    #[inline]
+    fn free(&mut self) {
+        self.is_taken = false;
+        self.generation = self.generation.wrapping_add(1);
+    }
+
     /// Whether its caller gives up at this time.
     fn is_until(&self, until_us: u64) -> bool {
         self.is_taken && self.ended.is_none() && self.until_us == until_us
@@ -115,9 +129,10 @@ impl Slots {
         let slot = &mut self.slots[index as usize];
         slot.is_taken = true;
         self.waiting += 1;
-        let id = SlotId { index, generation: slot.generation };
-        self.set_until(id, until_us);
-        id
+        if slot.begin_until(until_us) {
+            self.fresh.push(index);
+        }
+        SlotId { index, generation: slot.generation }
     }
 
     fn get(&mut self, id: SlotId) -> Option<&mut Slot> {
@@ -153,7 +168,8 @@ impl Slots {
     pub(crate) fn take_ended(&mut self, id: SlotId) -> Option<Ended> {
         let slot = self.get(id)?;
         let ended = slot.ended.take()?;
-        self.free(id);
+        slot.free();
+        self.free.push(id.index);
         Some(ended)
     }
 
@@ -165,9 +181,7 @@ impl Slots {
     /// The caller gives up at this time.
     #[inline]
     pub(crate) fn set_until(&mut self, id: SlotId, until_us: u64) {
-        let Some(slot) = self.get(id) else { return };
-        (slot.until_us, slot.is_passed) = (until_us, false);
-        if until_us < u64::MAX && !std::mem::replace(&mut slot.is_fresh, true) {
+        if self.get(id).is_some_and(|slot| slot.begin_until(until_us)) {
             self.fresh.push(id.index);
         }
     }
@@ -178,23 +192,16 @@ impl Slots {
         self.get(id).is_some_and(|slot| slot.is_passed)
     }
 
-    fn free(&mut self, id: SlotId) {
-        if let Some(slot) = self.get(id) {
-            slot.is_taken = false;
-            slot.generation = slot.generation.wrapping_add(1);
-            self.free.push(id.index);
-        }
-    }
-
     /// The caller has left. Returns what it would have been woken by, to be dropped without the lock.
     pub(crate) fn leave(&mut self, id: SlotId) -> (Waiter, Option<Ended>) {
         let Some(slot) = self.get(id) else { return (Waiter::None, None) };
         let (waiter, ended) = (std::mem::take(&mut slot.waiter), slot.ended.take());
+        slot.free();
+        self.free.push(id.index);
         if ended.is_none() {
             self.waiting -= 1;
             self.uncount(&waiter);
         }
-        self.free(id);
         (waiter, ended)
     }
 

@@ -36,7 +36,7 @@ pub(super) enum Looking {
     Peeking,
     /// TLS takes encrypted records from the socket. What waits for the socket meanwhile would not learn of it, so it needs the means
     /// of reading, if nothing else has them.
-    Taking(Option<ReadHalf>),
+    Taking(Option<Box<ReadHalf>>),
 }
 
 /// Where the caller with this number waits: the numbers grow.

@@ -71,16 +71,24 @@ impl Wakes {
         usize::from(!matches!(self.first, Waiter::None)) + self.others.len()
     }
 
-    /// Does it. The lock must be free. Gives the memory back.
+    /// Does it. The lock must be free.
     #[inline]
-    pub(crate) fn run_on(mut self, core: &Arc<Core>) -> Vec<Waiter> {
-        if self.is_quiet() {
-            return self.others;
+    pub(crate) fn run_on(&mut self, core: &Arc<Core>) {
+        if !self.is_quiet() {
+            self.run_all(core);
         }
+    }
+
+    fn run_all(&mut self, core: &Arc<Core>) {
         if self.dial | self.serve | self.keeper | self.rare.is_some() {
             self.begin(core);
         }
-        self.wake()
+        self.wake();
+    }
+
+    /// The memory for many, when all of them have been woken.
+    pub(crate) fn into_room(self) -> Vec<Waiter> {
+        self.others
     }
 
     /// Whether there is nothing to do, as behind most uses of the lock.
@@ -96,13 +104,13 @@ impl Wakes {
 
     #[cold]
     fn begin(&mut self, core: &Arc<Core>) {
-        if self.dial {
+        if std::mem::take(&mut self.dial) {
             Core::begin_dial(core);
         }
-        if self.keeper {
+        if std::mem::take(&mut self.keeper) {
             core.keep_deadlines();
         }
-        if self.serve {
+        if std::mem::take(&mut self.serve) {
             core.serve_by_thread();
         }
         if let Some((how, unanswered)) = self.rare.as_mut().and_then(|rare| rare.lost.take())
@@ -117,14 +125,12 @@ impl Wakes {
         self.wake();
     }
 
-    #[inline]
-    fn wake(&mut self) -> Vec<Waiter> {
+    fn wake(&mut self) {
         if !matches!(self.first, Waiter::None) {
             std::mem::take(&mut self.first).wake();
         }
-        let mut others = std::mem::take(&mut self.others);
-        if !others.is_empty() {
-            others.drain(..).for_each(Waiter::wake);
+        if !self.others.is_empty() {
+            self.others.drain(..).for_each(Waiter::wake);
         }
         #[cfg(feature = "tokio")]
         if let Some(driver) = self.driver.take() {
@@ -134,6 +140,6 @@ impl Wakes {
         if let Some(rare) = &mut self.rare {
             rare.driver.run();
         }
-        others
+        self.rare = None;
     }
 }

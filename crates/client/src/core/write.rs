@@ -10,6 +10,34 @@ use std::time::Duration;
 /// How long a thread that writes what did not fit waits before it looks whether the client is still there.
 const TAIL_LOOK: Duration = Duration::from_millis(500);
 
+/// What is needed to write. Whatever holds it writes, and nothing else does.
+#[derive(Debug)]
+pub(crate) struct WriteHalf {
+    link: Arc<Link>,
+    epoch: u64,
+    /// What is written now.
+    batch: Segments<Bytes>,
+}
+
+impl WriteHalf {
+    pub(super) fn new(link: Arc<Link>, epoch: u64) -> Box<Self> {
+        Box::new(Self { link, epoch, batch: Segments::default() })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Gives the kernel what it takes at once.
+    fn send(&self) -> io::Result<usize> {
+        let front = self.batch.front();
+        if front.len() == self.batch.len() {
+            return self.link.send(std::iter::once(front));
+        }
+        self.link.send(self.batch.slices())
+    }
+}
+
 impl State {
     /// Whether something waits that could be written now.
     pub(crate) fn wants_write(&self) -> bool {
@@ -30,27 +58,29 @@ impl Core {
     /// Writes what waits, until nothing does or the kernel takes no more.
     pub(crate) fn write<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         while state.wants_write() {
-            let (Some(spare), Some(link)) = (state.write_half.take(), state.link.clone()) else { break };
-            let epoch = state.epoch;
-            let mut batch = state.upstream.take_output(spare, 0);
+            let Some(mut half) = state.write_half.take() else { break };
+            state.upstream.swap_output(&mut half.batch, 0);
             drop(state);
-            let sent = link.send(batch.slices());
+            let sent = half.send();
             state = self.lock();
-            if state.epoch != epoch {
-                break;
+            if state.epoch != half.epoch {
+                // Perhaps the last hold on the socket.
+                drop(state);
+                drop(half);
+                return self.lock();
             }
             state.counts.writes += 1;
             match sent {
-                Ok(bytes) => batch.advance(bytes, &mut state.pool),
+                Ok(bytes) => half.batch.advance(bytes, &mut state.pool),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     self.end_link(state, &error);
                     return self.lock();
                 }
             }
-            if !batch.is_empty() || !link.is_flushed() {
+            if !half.batch.is_empty() || !half.link.is_flushed() {
                 // A thread writes the rest, so that no caller has to stay for it.
-                let tail = Tail { core: Arc::downgrade(self), link, epoch, batch };
+                let tail = Tail { core: Arc::downgrade(self), half };
                 let spawned = std::thread::Builder::new().name("respool-write".to_owned()).spawn(move || tail.write());
                 if let Err(error) = spawned {
                     // What it was to write is gone with it.
@@ -59,7 +89,7 @@ impl Core {
                 }
                 break;
             }
-            state.write_half = Some(batch);
+            state.write_half = Some(half);
             if !state.lobby.is_empty() {
                 let mut wakes = Wakes::default();
                 state.make_room(self, &mut wakes);
@@ -75,28 +105,28 @@ impl Core {
 /// What the kernel did not take.
 struct Tail {
     core: std::sync::Weak<Core>,
-    link: Arc<Link>,
-    epoch: u64,
-    batch: Segments<Bytes>,
+    half: Box<WriteHalf>,
 }
 
 impl Tail {
-    fn write(mut self) {
+    fn write(self) {
+        let Self { core, mut half } = self;
         loop {
-            let writable = self.link.wait_writable(TAIL_LOOK);
-            let Some(core) = self.core.upgrade() else { return };
+            let writable = half.link.wait_writable(TAIL_LOOK);
+            let Some(core) = core.upgrade() else { return };
             let sent = match writable {
-                Ok(true) => self.link.send(self.batch.slices()),
+                Ok(true) => half.send(),
                 Ok(false) => Ok(0),
                 Err(error) => Err(error),
             };
             let mut state = core.lock();
-            if state.epoch != self.epoch {
+            if state.epoch != half.epoch {
+                drop(state);
                 return;
             }
             match sent {
                 Ok(bytes) => {
-                    self.batch.advance(bytes, &mut state.pool);
+                    half.batch.advance(bytes, &mut state.pool);
                     if bytes > 0 {
                         state.note_confirmed();
                     }
@@ -107,8 +137,8 @@ impl Tail {
                     return;
                 }
             }
-            if self.batch.is_empty() && self.link.is_flushed() {
-                state.write_half = Some(self.batch);
+            if half.is_empty() && half.link.is_flushed() {
+                state.write_half = Some(half);
                 drop(core.write(state));
                 return;
             }

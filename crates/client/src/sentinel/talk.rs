@@ -6,7 +6,7 @@ use crate::{Config, Reply};
 use respool_connection::{Event, Identity, Pushes, Segments, Upstream};
 use respool_wire::{Protocol, ReplyLimits, encode_request};
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The link, one's own or lent.
 enum Held<'l> {
@@ -82,7 +82,7 @@ impl Talk<'_> {
                 return Ok(Some(reply));
             }
             let left = self.until.saturating_duration_since(Instant::now());
-            let wait = Wait::For { usual: Duration::ZERO, left };
+            let wait = Wait::For { usual_us: 0, left_us: left.as_micros() as u64 };
             let read = match self.link.get().recv(&mut self.buffer, wait) {
                 Ok(0) => return Err(Failure::Lost("closed by the other side".to_owned())),
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),

@@ -577,8 +577,9 @@ impl Progress {
                 wakes.run_on(core);
                 return next;
             }
+            let is_again = state.leader == Leader::Task(self.last);
             let old = state.slots.wait_as_task(self.last, cx.waker());
-            if state.task_waits(self.last, wakes) {
+            if is_again || state.task_waits(self.last, wakes) {
                 // While the lock is free another task may come, of another runtime.
                 #[cfg(feature = "tokio")]
                 let runtime = state.driver.runtime();
@@ -590,7 +591,7 @@ impl Progress {
                 }
                 #[cfg(feature = "tokio")]
                 {
-                    state = core.poll_lead(state, self.last, runtime, &mut spent, cx);
+                    state = core.poll_lead(state, self.last, (is_again, runtime), &mut spent, cx);
                 }
                 #[cfg(not(feature = "tokio"))]
                 {

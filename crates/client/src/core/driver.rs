@@ -157,6 +157,12 @@ impl State {
         (Some(*watches) == runtime).then(|| Arc::clone(readiness))
     }
 
+    /// What tells a task that something can be read, of whichever runtime.
+    #[inline]
+    fn any_readiness(&self) -> Option<Readiness> {
+        self.readiness.as_ref().map(|(_, readiness)| Arc::clone(readiness))
+    }
+
     /// Whether the driver is in the runtime of all tasks that wait.
     pub(super) fn is_near(&self) -> bool {
         self.is_alive && !self.is_mixed && self.home == self.runtime.as_ref().map(Handle::id)
@@ -235,70 +241,85 @@ impl Core {
         is_current.then_some(readiness)
     }
 
-    /// The task at `id`, which has just begun to wait in `runtime`, reads until its reply has come, another reader leads, or the socket has
-    /// nothing to read. In the last case the socket wakes the task. Returns the lock. The caller releases it before it drops `spent`.
+    /// The task at `id` reads until its reply has come, another reader leads, or the socket has nothing to read. In the last case the socket
+    /// wakes the task. It has just begun to lead in `runtime`, or led already and is polled again. Returns the lock. The caller releases it
+    /// before it drops `spent`.
     pub(crate) fn poll_lead<'s>(
         self: &'s Arc<Self>,
         mut state: MutexGuard<'s, super::State>,
         id: SlotId,
-        runtime: Option<Id>,
+        (is_again, mut runtime): (bool, Option<Id>),
         spent: &mut Spent,
         cx: &mut Context<'_>,
     ) -> MutexGuard<'s, super::State> {
         let leader = Leader::Task(id);
+        // What is polled again has mostly been woken by the socket. Which runtime it is in matters only if there is nothing to read.
+        let mut is_noted = !is_again;
         if spent.readiness.is_none() {
-            spent.readiness = state.driver.readiness_in(runtime);
+            spent.readiness = if is_again { state.driver.any_readiness() } else { state.driver.readiness_in(runtime) };
         }
+        let mut is_woken = is_again && spent.readiness.is_some();
         let (mut attempts, mut reads) = (0, 0);
         while state.leader == leader && !state.slots.has_ended(id) {
-            drop(state);
-            if spent.readiness.is_none() {
-                spent.readiness = self.readiness(runtime);
-            }
-            let Some(watched) = &spent.readiness else {
-                self.serve_by_thread();
-                return self.lock();
-            };
-            match watched.poll_read_ready(cx) {
-                Poll::Pending => {
-                    state = self.lock();
-                    if state.leader == Leader::Driver {
-                        // It has begun to lead since the lock was released. A socket wakes one task: the driver asks again.
-                        let mut wakes = super::Wakes::default();
-                        state.drive(&mut wakes);
-                        drop(state);
-                        wakes.run_on(self);
+            if !std::mem::take(&mut is_woken) {
+                let mut wakes = super::Wakes::default();
+                let mut old = None;
+                if !std::mem::replace(&mut is_noted, true) {
+                    let others = state.slots.tasks().saturating_sub(1);
+                    state.driver.note_runtime(others, &mut wakes);
+                    runtime = state.driver.runtime();
+                    old = std::mem::replace(&mut spent.readiness, state.driver.readiness_in(runtime));
+                }
+                drop(state);
+                drop(old);
+                wakes.run_on(self);
+                if spent.readiness.is_none() {
+                    spent.readiness = self.readiness(runtime);
+                }
+                let Some(watched) = &spent.readiness else {
+                    self.serve_by_thread();
+                    return self.lock();
+                };
+                match watched.poll_read_ready(cx) {
+                    Poll::Pending => {
                         state = self.lock();
+                        if state.leader == Leader::Driver {
+                            // It has begun to lead since the lock was released. A socket wakes one task: the driver asks again.
+                            state.drive(&mut wakes);
+                            drop(state);
+                            wakes.run_on(self);
+                            state = self.lock();
+                        }
+                        return state;
                     }
-                    return state;
-                }
-                Poll::Ready(Err(_)) => {
-                    // The runtime that watched the socket is gone. This task has another.
-                    let old = self.lock().driver.readiness.take();
-                    drop((old, spent.readiness.take()));
-                    attempts += 1;
-                    if attempts > 1 {
-                        self.serve_by_thread();
-                        return self.lock();
+                    Poll::Ready(Err(_)) => {
+                        // The runtime that watched the socket is gone. This task has another.
+                        let old = self.lock().driver.readiness.take();
+                        drop((old, spent.readiness.take()));
+                        attempts += 1;
+                        if attempts > 1 {
+                            self.serve_by_thread();
+                            return self.lock();
+                        }
+                        state = self.lock();
+                        continue;
                     }
-                    state = self.lock();
+                    Poll::Ready(Ok(())) => state = self.lock(),
                 }
-                Poll::Ready(Ok(())) => {
-                    state = self.lock();
-                    let Some(half) = state.read_half.take() else { return state };
-                    // It runs already.
-                    let own = state.slots.take_waiter(id);
-                    drop(state);
-                    (state, _) = half.read_by(self, leader, |link, buffer| watched.recv(link, buffer));
-                    spent.waiter = state.slots.wait_again(id, own);
-                    reads += 1;
-                    if reads >= READS_MAX && !state.slots.has_ended(id) {
-                        // More of a large reply may come as quickly as it is read. Other tasks have their turn first.
-                        drop(state);
-                        cx.waker().wake_by_ref();
-                        return self.lock();
-                    }
-                }
+            }
+            let Some(watched) = &spent.readiness else { continue };
+            let Some(half) = state.read_half.take() else { return state };
+            // It runs already.
+            let own = state.slots.take_waiter(id);
+            drop(state);
+            (state, _) = half.read_by(self, leader, |link, buffer| watched.recv(link, buffer));
+            spent.waiter = state.slots.wait_again(id, own);
+            reads += 1;
+            if reads >= READS_MAX && !state.slots.has_ended(id) {
+                // More of a large reply may come as quickly as it is read. Other tasks have their turn first.
+                drop(state);
+                cx.waker().wake_by_ref();
+                return self.lock();
             }
         }
         state

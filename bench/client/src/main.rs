@@ -11,12 +11,12 @@ mod peers;
 mod scenarios;
 
 use crate::options::Options;
-use crate::peers::{Fred, Peer, Respool, RespoolThreads, Rustis, redis_candidate, redis_stable};
+use crate::peers::{Fred, Peer, RedisThreads, Respool, RespoolThreads, Rustis, redis_candidate, redis_stable};
 use respool_client::Client;
 use tokio::runtime::{Builder, Runtime};
 
 /// What the xtask asks for: the names of all clients of this program.
-const PEERS: [&str; 6] = ["respool", "respool-threads", "redis", "redis-rc", "fred", "rustis"];
+const PEERS: [&str; 7] = ["respool", "respool-threads", "redis", "redis-threads", "redis-rc", "fred", "rustis"];
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("--list") {
@@ -43,6 +43,7 @@ fn main() {
         "redis" if is_cluster => run(&runtime, runtime.block_on(redis_stable::cluster(address)), &options),
         "redis" if is_lost => run(&runtime, runtime.block_on(redis_stable::managed(address)), &options),
         "redis" => run(&runtime, runtime.block_on(redis_stable::plain(address)), &options),
+        "redis-threads" => run(&runtime, RedisThreads::new(address, is_cluster), &options),
         "redis-rc" if is_cluster => run(&runtime, runtime.block_on(redis_candidate::cluster(address)), &options),
         "redis-rc" if is_lost => run(&runtime, runtime.block_on(redis_candidate::managed(address)), &options),
         "redis-rc" => run(&runtime, runtime.block_on(redis_candidate::plain(address)), &options),

@@ -3,6 +3,7 @@
 //! A client is used as its own documentation shows: one shared connection, `TCP_NODELAY` on, replies in the type that costs it least.
 
 use bytes::Bytes;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Why a call has no reply.
@@ -181,7 +182,7 @@ macro_rules! redis_peers {
             #[derive(Clone)]
             pub(crate) struct Shared<C>(C);
 
-            fn client(address: &str) -> Client {
+            pub(crate) fn client(address: &str) -> Client {
                 let (host, port) = address.rsplit_once(':').expect("host and port");
                 let settings = $krate::io::tcp::TcpSettings::default().set_nodelay(true);
                 let address = ConnectionAddr::Tcp(host.to_owned(), port.parse().expect("a port"));
@@ -197,11 +198,14 @@ macro_rules! redis_peers {
                 Shared(ConnectionManager::new(client(address)).await.expect("a connection"))
             }
 
-            pub(crate) async fn cluster(addresses: &str) -> Shared<ClusterConnection> {
+            pub(crate) fn cluster_client(addresses: &str) -> ClusterClient {
                 let settings = $krate::io::tcp::TcpSettings::default().set_nodelay(true);
                 let seeds = addresses.split(',').map(|address| format!("redis://{address}"));
-                let client = ClusterClient::builder(seeds).tcp_settings(settings).build().expect("a client");
-                Shared(client.get_async_connection().await.expect("a connection"))
+                ClusterClient::builder(seeds).tcp_settings(settings).build().expect("a client")
+            }
+
+            pub(crate) async fn cluster(addresses: &str) -> Shared<ClusterConnection> {
+                Shared(cluster_client(addresses).get_async_connection().await.expect("a connection"))
             }
 
             impl<C: ConnectionLike + Clone + Send + Sync + 'static> Peer for Shared<C> {
@@ -242,6 +246,72 @@ macro_rules! redis_peers {
 
 redis_peers!(redis_stable, redis_1);
 redis_peers!(redis_candidate, redis_2);
+
+/// The crate `redis` by threads. It has no connection that threads share, so each has its own: what a thread pays that waits for nothing
+/// but its own replies.
+pub(crate) struct RedisThreads {
+    connect: Arc<dyn Fn() -> Box<dyn redis_1::ConnectionLike + Send> + Send + Sync>,
+    own: Mutex<Option<Box<dyn redis_1::ConnectionLike + Send>>>,
+}
+
+impl RedisThreads {
+    pub(crate) fn new(addresses: &str, is_cluster: bool) -> Self {
+        let connect: Arc<dyn Fn() -> Box<dyn redis_1::ConnectionLike + Send> + Send + Sync> = if is_cluster {
+            let client = redis_stable::cluster_client(addresses);
+            Arc::new(move || Box::new(client.get_connection().expect("a connection")))
+        } else {
+            let client = redis_stable::client(addresses);
+            Arc::new(move || Box::new(client.get_connection().expect("a connection")))
+        };
+        Self { connect, own: Mutex::new(None) }
+    }
+
+    fn ask<T: redis_1::FromRedisValue>(&mut self, ask: impl FnOnce(&mut dyn redis_1::ConnectionLike) -> redis_1::RedisResult<T>) -> Result<T, Failure> {
+        let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let connection = own.get_or_insert_with(&*self.connect);
+        ask(&mut **connection).map_err(|_| Failure::Maybe)
+    }
+}
+
+impl Clone for RedisThreads {
+    fn clone(&self) -> Self {
+        Self { connect: Arc::clone(&self.connect), own: Mutex::new(None) }
+    }
+}
+
+impl Peer for RedisThreads {
+    const IN_THREADS: bool = true;
+
+    async fn get_is(&mut self, key: &str, value: &[u8]) -> Result<bool, Failure> {
+        let found: Vec<u8> = self.ask(|connection| redis_1::cmd("GET").arg(key).query(connection))?;
+        Ok(found == value)
+    }
+
+    async fn set(&mut self, key: &str, value: &[u8]) -> Result<(), Failure> {
+        self.ask(|connection| redis_1::cmd("SET").arg(key).arg(value).query(connection))
+    }
+
+    async fn incr(&mut self, key: &str) -> Result<i64, Failure> {
+        self.ask(|connection| redis_1::cmd("INCR").arg(key).query(connection))
+    }
+
+    async fn set_all(&mut self, pairs: &[(String, String)]) -> Result<(), Failure> {
+        let mut pipe = redis_1::pipe();
+        for (key, value) in pairs {
+            pipe.set(key, value).ignore();
+        }
+        self.ask(|connection| pipe.query(connection))
+    }
+
+    async fn get_are(&mut self, pairs: &[(String, String)]) -> Result<bool, Failure> {
+        let mut pipe = redis_1::pipe();
+        for (key, _) in pairs {
+            pipe.get(key);
+        }
+        let found: Vec<Vec<u8>> = self.ask(|connection| pipe.query(connection))?;
+        Ok(are_values(found.iter(), pairs))
+    }
+}
 
 /// The crate `fred`.
 #[derive(Clone)]

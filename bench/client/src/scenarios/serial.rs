@@ -38,6 +38,14 @@ impl Raw {
         }
     }
 
+    /// A socket of a thread whose reads end after a time, as those of a call with a deadline do: the kernel sets a timer for each.
+    fn connect_limited(address: &str) -> Self {
+        let socket = std::net::TcpStream::connect(address).expect("a connection");
+        socket.set_nodelay(true).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a socket");
+        Self::Thread(socket)
+    }
+
     /// Writes the request and reads the reply, of so many bytes.
     async fn ask(&mut self, request: &[u8], buffer: &mut [u8], reply: usize) {
         let mut got = 0;
@@ -79,6 +87,8 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Raw,
+    /// As `Raw`, with a limit of time. Of threads alone.
+    Limited,
     Get,
     Set,
 }
@@ -86,13 +96,19 @@ enum What {
 #[derive(Default)]
 struct Blocks {
     raw: Kind,
+    limited: Kind,
     get: Kind,
     set: Kind,
     wrong: usize,
     errors: usize,
 }
 
-async fn blocks<P: Peer>(peer: &mut P, raw: &mut Raw, keys: &Keys, time: Duration) -> Blocks {
+async fn blocks<P: Peer>(
+    peer: &mut P,
+    (raw, limited): (&mut Raw, &mut Option<Raw>),
+    keys: &Keys,
+    time: Duration,
+) -> Blocks {
     let (key, value) = keys.get(0);
     let request = format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len()).into_bytes();
     let reply = format!("${}\r\n", value.len()).len() + value.len() + 2;
@@ -100,7 +116,7 @@ async fn blocks<P: Peer>(peer: &mut P, raw: &mut Raw, keys: &Keys, time: Duratio
     let mut blocks = Blocks::default();
     let until = Instant::now() + time;
     while Instant::now() < until {
-        for what in [What::Raw, What::Get, What::Set] {
+        for what in [What::Raw, What::Limited, What::Get, What::Set] {
             let mut taken = Kind { times: Times::with_room(BLOCK), ..Kind::default() };
             let (cpu, allocated) = (cpu_us(), allocations());
             for _ in 0..BLOCK {
@@ -110,6 +126,13 @@ async fn blocks<P: Peer>(peer: &mut P, raw: &mut Raw, keys: &Keys, time: Duratio
                         raw.ask(&request, &mut buffer, reply).await;
                         Ok(true)
                     }
+                    What::Limited => match limited {
+                        Some(raw) => {
+                            raw.ask(&request, &mut buffer, reply).await;
+                            Ok(true)
+                        }
+                        None => break,
+                    },
                     What::Get => peer.get_is(key, value).await,
                     What::Set => peer.set(key, value).await.map(|()| true),
                 };
@@ -123,6 +146,7 @@ async fn blocks<P: Peer>(peer: &mut P, raw: &mut Raw, keys: &Keys, time: Duratio
             (taken.cpu_us, taken.allocations) = (cpu_us() - cpu, allocations() - allocated);
             let kind = match what {
                 What::Raw => &mut blocks.raw,
+                What::Limited => &mut blocks.limited,
                 What::Get => &mut blocks.get,
                 What::Set => &mut blocks.set,
             };
@@ -136,13 +160,14 @@ async fn blocks<P: Peer>(peer: &mut P, raw: &mut Raw, keys: &Keys, time: Duratio
 
 pub(super) async fn serial<P: Peer>(mut peer: P, keys: &Keys, options: &Options) -> Report {
     let mut raw = Raw::connect::<P>(&options.address).await;
+    let mut limited = P::IN_THREADS.then(|| Raw::connect_limited(&options.address));
     let (key, value) = keys.get(0);
     peer.set(key, value).await.expect("the key is set");
     let warm_up = super::WARM_UP / 2;
-    blocks(&mut peer, &mut raw, keys, warm_up).await;
-    let mut before = blocks(&mut peer, &mut raw, keys, options.time / 2).await;
+    blocks(&mut peer, (&mut raw, &mut limited), keys, warm_up).await;
+    let mut before = blocks(&mut peer, (&mut raw, &mut limited), keys, options.time / 2).await;
     load(&peer, keys, CROWD, CROWD_TIME, false).await;
-    let mut after = blocks(&mut peer, &mut raw, keys, options.time / 2).await;
+    let mut after = blocks(&mut peer, (&mut raw, &mut limited), keys, options.time / 2).await;
     let mut report = Report::default();
     before.raw.report("raw_", &mut report);
     before.get.report("", &mut report);
@@ -154,6 +179,10 @@ pub(super) async fn serial<P: Peer>(mut peer: P, keys: &Keys, options: &Options)
     let first = ratio(&mut before.get, &mut before.raw);
     let second = ratio(&mut after.get, &mut after.raw);
     report.add("to_raw", first);
+    if limited.is_some() {
+        before.limited.report("raw_limited_", &mut report);
+        report.add("to_raw_limited", ratio(&mut before.get, &mut before.limited));
+    }
     report.add("set_to_raw", ratio(&mut before.set, &mut before.raw));
     report.add("after_to_raw", second);
     report.add("after_to_before", second / first);

@@ -13,6 +13,13 @@ pub struct Downstream {
     joint: Option<Box<Joint>>,
 }
 
+/// Where an answer stands: in the outbox, or behind replies that are outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerPosition {
+    is_behind: bool,
+    at: usize,
+}
+
 /// Pushes are held back until the last element of such a reply has left.
 #[derive(Debug, Default)]
 struct Joint {
@@ -49,15 +56,18 @@ impl Downstream {
         }
     }
 
-    /// Where in the outbox the next answer will stand, if [`Self::answer`] puts it there at once; `None`: behind outstanding
-    /// replies.
-    pub fn answer_position(&self) -> Option<usize> {
-        self.ring.is_empty().then(|| self.output.len())
+    /// Where the bytes of the next answer will stand, if [`Self::answer`] is given it now.
+    pub fn answer_position(&self) -> AnswerPosition {
+        match self.ring.is_empty() {
+            true => AnswerPosition { is_behind: false, at: self.output.len() },
+            false => AnswerPosition { is_behind: true, at: self.ring.kept().len() },
+        }
     }
 
-    /// What has been put into the outbox since that, unless some of it has been written meanwhile.
-    pub fn answer_since(&self, position: usize) -> &[u8] {
-        self.output.as_slice().get(position..).unwrap_or_default()
+    /// What has been answered since that, unless some of it has left meanwhile, or it waits behind others and is large.
+    pub fn answer_since(&self, position: AnswerPosition) -> &[u8] {
+        let bytes = if position.is_behind { self.ring.kept() } else { self.output.as_slice() };
+        bytes.get(position.at..).unwrap_or_default()
     }
 
     /// Bytes of the reply in place `seq`; `is_last` ends it.
@@ -203,6 +213,27 @@ impl Downstream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_found_whether_or_not_others_are_outstanding() {
+        let (mut down, mut pool) = (Downstream::new(), BufferPool::default());
+        let answer = |down: &mut Downstream, pool: &mut BufferPool, bytes: &[u8]| {
+            let position = down.answer_position();
+            down.answer(pool, |out| out.extend_from_slice(bytes));
+            down.answer_since(position).to_vec()
+        };
+        assert_eq!(answer(&mut down, &mut pool, b"+1\r\n"), b"+1\r\n");
+        assert_eq!(answer(&mut down, &mut pool, b"+2\r\n"), b"+2\r\n");
+        let place = down.expect();
+        assert_eq!(answer(&mut down, &mut pool, b"-3\r\n"), b"-3\r\n", "behind one that is outstanding");
+        assert_eq!(answer(&mut down, &mut pool, b"-4\r\n"), b"-4\r\n");
+        for _ in 0..2 {
+            let position = down.answer_position();
+            down.expect();
+            assert_eq!(down.answer_since(position), b"", "it is answered later");
+            down.feed(place, b":0\r\n", true, &mut pool);
+        }
+    }
 
     #[test]
     fn nothing_is_pushed_into_a_reply_that_comes_in_several_places() {

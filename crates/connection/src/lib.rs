@@ -28,7 +28,7 @@ mod tickets;
 mod upstream;
 
 pub use buffer::{BufferPool, Output, occupied_bytes};
-pub use downstream::Downstream;
+pub use downstream::{AnswerPosition, Downstream};
 pub use endpoint::Endpoint;
 pub use flush::FlushPolicy;
 pub use handshake::{Handshake, Pacing, Step};

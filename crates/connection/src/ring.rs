@@ -221,6 +221,11 @@ impl Ring {
         self.waiting_bytes
     }
 
+    /// Small replies that wait behind a gap in the order in which they came, those that have left among them.
+    pub fn kept(&self) -> &[u8] {
+        self.waiting.as_ref().map_or(&[], |waiting| &waiting.store)
+    }
+
     /// Memory that is held for what waits behind a gap.
     #[inline]
     pub fn held_bytes(&self) -> usize {

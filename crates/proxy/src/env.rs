@@ -162,6 +162,7 @@ impl<E> Env<E> {
             slices: Slices::default(),
         };
         env.clients.output_hard = env.config.budgets.client_output_hard;
+        env.command_log.of_workers = env.config.is_server.then(|| Arc::clone(&env.shared.calls));
         env.lanes.asks = env.number == WorkerId::FIRST && env.config.dials_ahead;
         env.shared.name_nodes(env.config.nodes.iter().map(|node| node.name.clone()));
         env

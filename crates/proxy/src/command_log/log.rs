@@ -5,6 +5,7 @@ use crate::command_log::entry::Entry;
 use crate::command_log::latency::Latencies;
 use crate::command_log::monitors::Monitors;
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +50,20 @@ pub(crate) struct CommandLog {
     pub(crate) large_reply: Log,
     pub(crate) latencies: Latencies,
     pub(crate) calls: CallCounts,
+    /// Of a server whose engines have threads of their own: what its workers answer themselves. Engines count the rest.
+    pub(crate) of_workers: Option<Arc<Mutex<CallCounts>>>,
     pub(crate) monitors: Monitors,
 }
 
 impl CommandLog {
+    /// Has something counted where this worker counts.
+    pub(crate) fn count(&mut self, note: impl FnOnce(&mut CallCounts)) {
+        match &self.of_workers {
+            Some(calls) => note(&mut calls.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => note(&mut self.calls),
+        }
+    }
+
     pub(super) fn of(&self, kind: Kind) -> &Log {
         match kind {
             Kind::Slow => &self.slow,

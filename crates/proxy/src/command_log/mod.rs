@@ -26,6 +26,7 @@ use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use entry::{Entry, shortened};
 use respool_command::{Command, Execute, Flags, Lane, Row, TransactionsCommand as T, text as texts};
+use respool_connection::AnswerPosition;
 use respool_wire::Args;
 
 /// What one request took.
@@ -42,8 +43,16 @@ pub(crate) struct TimedRun {
     /// Bytes of replies that waited for its client before.
     pub(crate) before: usize,
     /// Where its answer was to stand.
-    pub(crate) position: Option<usize>,
+    pub(crate) position: Option<AnswerPosition>,
     pub(crate) flow: Flow,
+}
+
+impl Clients {
+    /// What a client was answered since its next answer had this position. Nothing where answers are not counted.
+    pub(crate) fn answered(&self, index: ClientId, position: Option<AnswerPosition>) -> &[u8] {
+        let session = self.sessions.at(index).zip(position);
+        session.map_or(&[], |(session, position)| session.down.answer_since(position))
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -54,8 +63,9 @@ impl<E: Execute> Env<E> {
     }
 
     /// Where the answer to a client's next request will stand, for [`CommandLog::count_call`]. `None`: it is not to be counted.
-    pub(crate) fn answer_position(&self, index: ClientId) -> Option<usize> {
-        self.engine.as_ref().and_then(|_| self.clients.sessions.at(index)?.down.answer_position())
+    pub(crate) fn answer_position(&self, index: ClientId) -> Option<AnswerPosition> {
+        let counts = self.engine.is_some() || self.command_log.of_workers.is_some();
+        self.clients.sessions.at(index).filter(|_| counts).map(|session| session.down.answer_position())
     }
 
     /// Notes a request that has run. One that is read again or parked is not noted.
@@ -71,7 +81,7 @@ impl<E: Execute> Env<E> {
         let is_parked = flow != Flow::Next && row.lane(args) == Lane::Blocking;
         if flow != Flow::Again {
             let us = Some(us).filter(|_| !is_parked);
-            self.command_log.count_call(&self.clients, index, row, position, us);
+            self.command_log.count_call(row, self.clients.answered(index, position), us);
             if !row.runs_scripts {
                 self.show_to_monitors(index, row, args);
             }
@@ -139,52 +149,25 @@ impl Noted<'_> {
 }
 
 impl CommandLog {
-    /// A request was run whose answer, if there is one by now, is at this position.
-    pub(crate) fn count_call(
-        &mut self,
-        clients: &Clients,
-        index: ClientId,
-        row: &'static Row,
-        position: Option<usize>,
-        us: Option<u64>,
-    ) {
-        let session = clients.sessions.at(index);
-        let reply = session.zip(position).map_or(&[][..], |(session, position)| session.down.answer_since(position));
-        self.calls.end(row, reply, us);
-    }
-
-    /// A request was refused before it was run, if it has an answer at this position.
-    pub(crate) fn count_refused(
-        &mut self,
-        clients: &Clients,
-        index: ClientId,
-        row: Option<&'static Row>,
-        position: Option<usize>,
-    ) {
-        if let Some((session, position)) = clients.sessions.at(index).zip(position) {
-            self.calls.reject(row, session.down.answer_since(position));
+    /// A request was run that has this reply, as far as there is one by now.
+    pub(crate) fn count_call(&mut self, row: &'static Row, reply: &[u8], us: Option<u64>) {
+        // What an engine answers it counts, and MULTI with the block that it is sent.
+        let is_of_engine = || reply.is_empty() || row.command == Command::Transactions(T::Multi);
+        if self.of_workers.is_none() || !is_of_engine() {
+            self.count(|calls| calls.end(row, reply, us));
         }
     }
 
     /// A session's states have dealt with a request: it was refused, queued or put off, or it is one that they answer themselves.
     /// Returns whether it was run.
-    pub(crate) fn count_special(
-        &mut self,
-        clients: &Clients,
-        index: ClientId,
-        row: &'static Row,
-        position: Option<usize>,
-        was_queueing: bool,
-    ) -> bool {
-        let Some((session, position)) = clients.sessions.at(index).zip(position) else { return false };
-        let reply = session.down.answer_since(position);
+    pub(crate) fn count_special(&mut self, row: &'static Row, reply: &[u8], was_queueing: bool) -> bool {
         let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Multi | T::Watch));
         let is_run = if was_queueing { ends && !texts::is_refusal(reply) } else { !reply.starts_with(b"-") };
         if is_run && !reply.is_empty() {
-            self.calls.end(row, reply, None);
+            self.count(|calls| calls.end(row, reply, None));
             return true;
         }
-        self.calls.reject(Some(row), reply);
+        self.count(|calls| calls.reject(Some(row), reply));
         false
     }
 

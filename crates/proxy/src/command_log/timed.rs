@@ -7,22 +7,22 @@ use crate::session::id::ClientId;
 use respool_command::Row;
 use respool_wire::Request;
 
-/// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; the calls of an engine without a clock are counted.
+/// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; where there is no clock, calls are counted.
 #[inline]
 pub(crate) fn run<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
     let env = by.env();
-    let begun_us = env.times_from();
-    if begun_us.is_none() && env.engine.is_none() {
+    let (begun_us, position) = (env.times_from(), env.answer_position(index));
+    if position.is_none() {
         return by.run_in_lane(index, row, request);
     }
-    let (before, position) = (env.clients.waiting_bytes_of(index), env.answer_position(index));
+    let before = env.clients.waiting_bytes_of(index);
     let flow = by.run_in_lane(index, row, request);
     let env = by.env();
     if let Some(begun_us) = begun_us {
         env.note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
     } else if flow != Flow::Again && !(row.runs_scripts && env.waits_for_script(index)) {
         // A script that is late counts once it has ended.
-        env.command_log.count_call(&env.clients, index, row, position, None);
+        env.command_log.count_call(row, env.clients.answered(index, position), None);
         if !row.runs_scripts {
             env.show_to_monitors(index, row, request.args);
         }

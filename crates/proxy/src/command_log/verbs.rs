@@ -1,5 +1,6 @@
 //! `SLOWLOG`, `COMMANDLOG` and `LATENCY` of the engine in this process.
 
+use crate::command_log::calls::CallCounts;
 use crate::command_log::entry::Entry;
 use crate::command_log::latency::{Event, Sample};
 use crate::command_log::log::{CommandLog, Kind};
@@ -60,7 +61,7 @@ impl CommandLog {
     /// `CONFIG RESETSTAT`.
     pub(crate) fn reset_counts(&mut self) {
         self.latencies.forget_commands();
-        self.calls.reset();
+        self.count(CallCounts::reset);
     }
 
     /// A request about the logs. `None`: it is about something else, or the settings leave nothing to tell.

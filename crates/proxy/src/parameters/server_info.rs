@@ -3,10 +3,10 @@
 //! A figure of something that there is not here (persistence, replicas, other threads) is the one that redis-server shows without it.
 //! What is not known is left out. `tests/behaviour/info.rs` compares the names with those of redis-server.
 
+use crate::command_log::calls::CallCounts;
 use crate::command_log::log::CommandLog;
 use crate::env::Env;
 use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};
-use crate::observe::counters::Counter;
 use crate::observe::histogram::quantile_us;
 use crate::observe::rates::{Rates, Traffic};
 use crate::observe::terms::Terms;
@@ -16,6 +16,7 @@ use respool_connection::Now;
 use respool_wire::{Args, ArgsBuf};
 use std::cell::OnceCell;
 use std::fmt::Write;
+use std::sync::PoisonError;
 
 /// The parameter that says which percentiles are shown.
 const PERCENTILES: &str = "latency-tracking-info-percentiles";
@@ -40,8 +41,8 @@ const STATS: &str = "total_net_repl_input_bytes:0\r\ntotal_net_repl_output_bytes
     active_defrag_key_misses:0\r\ntotal_active_defrag_time:0\r\ncurrent_active_defrag_time:0\r\n\
     unexpected_error_replies:0\r\nio_threaded_reads_processed:0\r\nio_threaded_writes_processed:0\r\n";
 
-/// Sections about the process, whatever its engines are.
-const OF_PROCESS: [&str; 3] = ["Server", "Memory", "CPU"];
+/// Sections about the process, whatever its engines are. To what workers count of calls and errors theirs are added.
+const OF_PROCESS: [&str; 6] = ["Server", "Memory", "CPU", "Stats", "Commandstats", "Errorstats"];
 
 /// A section: its name, whether a request that names none asks for it, and what writes its lines.
 type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
@@ -51,6 +52,7 @@ type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
 struct ServerInfo<'e> {
     shared: &'e Shared,
     command_log: &'e CommandLog,
+    calls: &'e CallCounts,
     rates: &'e Rates,
     terms: &'e Terms,
     now: Now,
@@ -63,15 +65,18 @@ impl<E: Execute> Env<E> {
     pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
         let Self { shared, command_log, rates, now, .. } = self;
         let (terms, has_engine) = (&self.config.seeing, self.engine.is_some());
-        ServerInfo { shared, command_log, rates, terms, now: *now, has_engine }.sections(args)
+        let of_workers =
+            command_log.of_workers.as_ref().map(|calls| calls.lock().unwrap_or_else(PoisonError::into_inner));
+        let calls = of_workers.as_deref().unwrap_or(&command_log.calls);
+        ServerInfo { shared, command_log, calls, rates, terms, now: *now, has_engine }.sections(args)
     }
 
-    /// Takes a sample of what clients send and receive, if there is an engine to tell it of.
+    /// Takes a sample of what clients send to a server and receive from it.
     pub(crate) fn note_rates(&mut self) {
-        if self.engine.is_some() {
-            let counters = &self.counters;
-            let [requests, bytes_in, bytes_out] =
-                [&counters.requests, &counters.client_bytes_in, &counters.client_bytes_out].map(Counter::value);
+        if self.is_server() {
+            let requests = self.shared.sum(|c| c.requests.value());
+            let bytes_in = self.shared.sum(|c| c.client_bytes_in.value());
+            let bytes_out = self.shared.sum(|c| c.client_bytes_out.value());
             self.rates.note(self.now.mono_us, Traffic { requests, bytes_in, bytes_out });
         }
     }
@@ -92,8 +97,8 @@ impl ServerInfo<'_> {
             ("Replication", true, &|out| self.write_replication(out)),
             ("CPU", true, &|out| write_cpu(out, usage())),
             ("Modules", true, &|_| ()),
-            ("Commandstats", false, &|out| self.command_log.calls.write_commands(out)),
-            ("Errorstats", true, &|out| self.command_log.calls.write_errors(out)),
+            ("Commandstats", false, &|out| self.calls.write_commands(out)),
+            ("Errorstats", true, &|out| self.calls.write_errors(out)),
             ("Latencystats", false, &|out| self.write_latencies(out)),
             ("Cluster", true, &|out| out.push_str("cluster_enabled:0\r\n")),
         ];
@@ -161,7 +166,7 @@ impl ServerInfo<'_> {
             rates.requests,
             rates.bytes_in as f64 / 1024.0,
             rates.bytes_out as f64 / 1024.0,
-            self.command_log.calls.errors_total(),
+            self.calls.errors_total(),
         );
         out.push_str(STATS);
     }
@@ -219,8 +224,8 @@ mod tests {
         let shared = Shared::new(1, 0, ProcessFacts::default(), Default::default());
         let (rates, terms, now) = (Rates::default(), Terms::default(), Now::default());
         let args: ArgsBuf = words.iter().collect();
-        let info = ServerInfo { shared: &shared, command_log, rates: &rates, terms: &terms, now, has_engine: true };
-        info.sections(args.as_args())
+        let (shared, calls, rates, terms) = (&shared, &command_log.calls, &rates, &terms);
+        ServerInfo { shared, command_log, calls, rates, terms, now, has_engine: true }.sections(args.as_args())
     }
 
     #[test]

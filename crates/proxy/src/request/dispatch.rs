@@ -149,26 +149,16 @@ fn read_requests<H: HandleRequests>(
 fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Request<'_>) -> Flow {
     by.env().counters.requests.add(1);
     let position = by.env().answer_position(index);
-    let row = match resolve(request.args) {
-        Ok(row) => row,
-        Err(unknown) => match by.learnt_row(index, unknown, request) {
-            Ok(row) => row,
-            Err(flow) => return by.env().count_refused(index, None, position, flow),
-        },
-    };
+    let accepted = accept(by, index, request);
     let env = by.env();
-    if !row.accepts(request.args.len()) {
-        let flow = env.refuse_arity(index, row, request);
-        return env.count_refused(index, Some(row), position, flow);
-    }
-    let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
-    session.last_row = Some(row);
-    if env.slices.script.is_some()
-        && let Some(flow) = env.refuse_beside_script(index, row, request)
-    {
-        return env.count_refused(index, Some(row), position, flow);
-    }
-    let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
+    let row = match accepted {
+        Ok(row) => row,
+        Err((row, flow)) => {
+            env.command_log.count(|calls| calls.reject(row, env.clients.answered(index, position)));
+            return flow;
+        }
+    };
+    let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
     let flags = session.flags;
     if flags.is_none() {
         return run(by, index, row, request);
@@ -183,6 +173,28 @@ fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Reques
     flow
 }
 
+/// The row of a request. `Err`: it is refused whatever the state of its session, and its client goes on like this.
+fn accept<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    request: &Request<'_>,
+) -> Result<&'static Row, (Option<&'static Row>, Flow)> {
+    let row = match resolve(request.args) {
+        Ok(row) => row,
+        Err(unknown) => by.learnt_row(index, unknown, request).map_err(|flow| (None, flow))?,
+    };
+    let env = by.env();
+    if !row.accepts(request.args.len()) {
+        return Err((Some(row), env.refuse_arity(index, row, request)));
+    }
+    if let Some(session) = env.clients.sessions.at_mut(index) {
+        session.last_row = Some(row);
+    }
+    let is_late = env.slices.script.is_some();
+    let refused = if is_late { env.refuse_beside_script(index, row, request) } else { None };
+    refused.map_or(Ok(row), |flow| Err((Some(row), flow)))
+}
+
 /// A request of a session in a rare state: one of them deals with it, or it goes on as any other.
 fn run_in_state<H: HandleRequests>(
     by: &mut H,
@@ -195,7 +207,7 @@ fn run_in_state<H: HandleRequests>(
     let Some(flow) = ask_states(by, index, row, request) else { return run(by, index, row, request) };
     let was_queueing = flags.has(SessionFlags::QUEUEING);
     let env = by.env();
-    if env.command_log.count_special(&env.clients, index, row, position, was_queueing) {
+    if env.command_log.count_special(row, env.clients.answered(index, position), was_queueing) {
         env.show_to_monitors(index, row, request.args);
     }
     flow
@@ -224,18 +236,6 @@ fn ask_states<H: HandleRequests>(
 }
 
 impl<E: Execute> Env<E> {
-    /// A request was refused before it was run, if it has an answer at this position.
-    fn count_refused(
-        &mut self,
-        index: ClientId,
-        row: Option<&'static Row>,
-        position: Option<usize>,
-        flow: Flow,
-    ) -> Flow {
-        self.command_log.count_refused(&self.clients, index, row, position);
-        flow
-    }
-
     /// A request has not come as a whole: if it is large it need not be collected.
     fn look_at_size(&mut self, reads: &mut impl ReadTracker, index: ClientId, halt: Halt) {
         let Some(input) = self.clients.sessions.at(index).and_then(|session| session.input.as_ref()) else {
@@ -276,6 +276,7 @@ impl<E: Execute> Env<E> {
             self.close_client(index);
             return;
         }
+        self.command_log.count(|calls| calls.reject(None, b"-ERR Protocol error"));
         let words = format!("ERR Protocol error: {error}");
         self.answer(index, |reply| reply.error(words.as_bytes()));
         self.clients.stop_client(index);

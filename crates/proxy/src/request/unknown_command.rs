@@ -229,10 +229,10 @@ impl<E: Execute> Env<E> {
         Some(self.refuse_unread(index, &words))
     }
 
-    /// Nodes are asked on behalf of clients that may ask for something.
+    /// Nodes are asked on behalf of clients that may ask for something. Engines know what the table has.
     fn may_learn(&self, index: ClientId) -> bool {
         let is_known = |flags: SessionFlags| !flags.has(SessionFlags::UNAUTHENTICATED);
-        self.engine.is_none() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.flags))
+        !self.is_server() && self.clients.sessions.at(index).is_some_and(|session| is_known(session.flags))
     }
 
     fn find_learnt(&mut self, name: &str) -> LearntCommand {

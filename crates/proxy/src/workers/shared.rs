@@ -1,6 +1,7 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
 use crate::auth::users::Access;
+use crate::command_log::calls::CallCounts;
 use crate::engines::late::LateScripts;
 use crate::engines::turns::Turns;
 use crate::hooks::Hooks;
@@ -53,6 +54,8 @@ pub struct Shared {
     pub(crate) turns: Turns,
     /// Late scripts of all engines of a server, whose workers and engines have this in common.
     pub(crate) late_scripts: Arc<LateScripts>,
+    /// What the workers of such a server have answered without an engine.
+    pub(crate) calls: Arc<Mutex<CallCounts>>,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<ProcessBudget>,
     /// Who may do what, in the whole process.
@@ -133,6 +136,7 @@ impl Shared {
             tracked_keys_said: Default::default(),
             turns: Turns::default(),
             late_scripts: Arc::default(),
+            calls: Arc::default(),
             ledger,
             access: Arc::default(),
             measured: Mutex::default(),

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 
-use respool_testkit::{Address, Client};
+use respool_testkit::{Address, Client, Respool};
 
 use super::{proxy, redis_servers};
 
@@ -97,6 +98,69 @@ fn commands_and_errors_are_counted_as_by_redis() -> io::Result<()> {
     let more: Vec<_> = counted.iter().filter(|(name, _)| !wanted.contains_key(*name)).collect();
     let ours: Vec<_> = differ.iter().map(|(name, _)| counted.get(*name)).collect();
     assert!(differ.is_empty() && more.is_empty(), "{differ:#?}\n{ours:#?}\n{more:#?}");
+    Ok(())
+}
+
+/// Requests that fail, most of them before any engine has them.
+const FAILING: &[&str] = &[
+    "SET a",
+    "NOSUCH a",
+    "CLIENT NOSUCH",
+    "SELECT 99",
+    "CLIENT KILL ID x",
+    "EXEC",
+    "LPUSH a x",
+    "MULTI",
+    "MULTI",
+    "SET a",
+    "EXEC",
+    "AUTH few no",
+];
+
+/// The errors that the server counts, in all and by their codes, and how often it has refused commands and some have failed.
+fn failures(client: &mut Client) -> io::Result<BTreeMap<String, String>> {
+    let mut counted = lines(client, "errorstats", "errorstat_")?;
+    counted.extend(lines(client, "stats", "total_error_replies")?);
+    for (name, figures) in lines(client, "commandstats", "cmdstat_")? {
+        let figures: Vec<&str> = figures.split(',').skip(1).collect();
+        if figures != ["rejected_calls=0", "failed_calls=0"] {
+            counted.insert(name, figures.join(","));
+        }
+    }
+    Ok(counted)
+}
+
+#[test]
+fn errors_are_counted_wherever_they_are_replied() -> io::Result<()> {
+    let redis = redis_servers(1)?.remove(0);
+    let play = |address: &Address| -> io::Result<[BTreeMap<String, String>; 2]> {
+        let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect::<io::Result<_>>()?;
+        assert_eq!(clients[0].ask("SET a 1")?, "+OK\r\n");
+        assert_eq!(clients[0].ask("ACL SETUSER few on >pw +get ~f*")?, "+OK\r\n");
+        assert_eq!(clients[0].ask("CONFIG RESETSTAT")?, "+OK\r\n");
+        for client in &mut clients {
+            FAILING.iter().try_for_each(|request| client.ask(request).map(drop))?;
+            // These errors stand behind a reply that is outstanding.
+            client.send(b"GET a\r\nNOSUCH\r\nSET a\r\nGET a\r\nSELECT x\r\n")?;
+            client.replies(5)?;
+        }
+        let mut few = Client::connect(address)?;
+        for request in ["AUTH few pw", "GET f", "GET a", "SET f 1", "SET f", "NOSUCH"] {
+            few.ask(request)?;
+        }
+        few.send(b"*1\r\n+PING\r\n")?;
+        assert!(few.reply()?.starts_with(b"-ERR Protocol error"));
+        let counted = failures(&mut clients[1])?;
+        assert_eq!(clients[2].ask("CONFIG RESETSTAT")?, "+OK\r\n");
+        Ok([counted, failures(&mut clients[3])?])
+    };
+    let wanted = play(&redis.tcp())?;
+    assert!(wanted[0].len() > 5 && wanted[1].len() == 1, "{wanted:#?}");
+    for [engines, workers] in [["1", "1"], ["4", "1"], ["4", "2"]] {
+        let arguments = ["--engine-threads", engines, "--workers", workers];
+        let own = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)?;
+        assert_eq!(play(&own.tcp())?, wanted, "{engines} engines, {workers} workers");
+    }
     Ok(())
 }
 

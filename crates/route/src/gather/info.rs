@@ -54,6 +54,11 @@ fn rule(section: &str, name: &str) -> Rule {
     }
 }
 
+/// What the proxy and the nodes count apart: calls that it answers itself, and those that nodes answer.
+fn is_added(section: &str, name: &str) -> bool {
+    matches!(section, "Commandstats" | "Errorstats") || name == "total_error_replies"
+}
+
 /// One section: its fields in order. `None`: nodes do not agree on the value.
 #[derive(Debug, Default)]
 struct Section {
@@ -76,7 +81,7 @@ impl Section {
         match self.places.get(name).copied() {
             _ if rule == Rule::Hidden => {}
             None => self.set(name, value),
-            Some(place) if place < self.own => {}
+            Some(place) if place < self.own && !is_added(&self.name, name) => {}
             Some(place) => {
                 let known = &mut self.fields[place].1;
                 *known = known.as_deref().and_then(|known| joined(known, value, rule));
@@ -437,6 +442,14 @@ mod tests {
                 "# Errorstats\r\nerrorstat_ERR:count=3\r\n",
             ],
             "# Commandstats\r\ncmdstat_get:calls=4,usec=10,usec_per_call=2.50,rejected_calls=2,failed_calls=1\r\ncmdstat_set:calls=1,usec=2,usec_per_call=2.00\r\n\r\n# Errorstats\r\nerrorstat_ERR:count=5\r\n",
+        );
+        check(
+            "# Stats\r\nops:5\r\ntotal_error_replies:1\r\n\r\n# Commandstats\r\ncmdstat_get:calls=0,usec=0,usec_per_call=0.00,rejected_calls=3\r\n",
+            &[
+                "# Stats\r\nops:2\r\ntotal_error_replies:4\r\n\r\n# Commandstats\r\ncmdstat_get:calls=2,usec=4,usec_per_call=2.00,rejected_calls=1\r\n",
+                "# Stats\r\nops:3\r\ntotal_error_replies:2\r\n\r\n# Commandstats\r\ncmdstat_get:calls=2,usec=2,usec_per_call=1.00,rejected_calls=0\r\n",
+            ],
+            "# Stats\r\nops:5\r\ntotal_error_replies:7\r\n\r\n# Commandstats\r\ncmdstat_get:calls=4,usec=6,usec_per_call=1.50,rejected_calls=4\r\n",
         );
         check(
             "",

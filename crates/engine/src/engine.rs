@@ -328,6 +328,10 @@ impl Execute for Engine {
             }
             Err(Fault::Parameters) => {
                 let answer = crate::parameters::run(self, row, args, reply).map(|()| Outcome::Done);
+                // As in Redis, keys that a new limit leaves no room for do not wait for a request that adds data.
+                if !session.is_in_transaction {
+                    let _: bool = self.is_full();
+                }
                 settle(answer, start, reply)
             }
             Err(Fault::Reload) => {

@@ -129,7 +129,8 @@ impl<E: Execute> Env<E> {
         if self.shared.ledger.has_successor() {
             return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
         }
-        let is_local = self.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
+        let (is_local, is_in_transaction) = (is_local(&session.details.peer), session.is_amid_exec_reply());
         if self.engine.is_none() {
             return self.set_parameters_of_engines(index, row, args, is_local);
         }
@@ -138,7 +139,8 @@ impl<E: Execute> Env<E> {
             Ok(_) => (ArgsBuf::new(), ArgsBuf::new()),
             Err(words) => return self.refuse(index, words.as_bytes()).into(),
         };
-        if let Some(error) = self.tell_engine(row, for_engine.as_args()) {
+        let view = SessionView { is_in_transaction, ..SessionView::default() };
+        if let Some(error) = self.tell_engine(row, for_engine.as_args(), view) {
             self.answer(index, |reply| reply.raw(&error));
             return Flow::Next.into();
         }
@@ -147,7 +149,7 @@ impl<E: Execute> Env<E> {
             Ok(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
             Err(words) => {
                 // It had these values and takes them again: nothing came in between.
-                let _: Option<Vec<u8>> = self.tell_engine(row, before.as_args());
+                let _: Option<Vec<u8>> = self.tell_engine(row, before.as_args(), view);
                 return self.refuse(index, words.as_bytes()).into();
             }
         };
@@ -200,7 +202,7 @@ impl<E: Execute> Env<E> {
         else {
             return Ok(());
         };
-        if let Some(error) = self.tell_engine(row, parameters.as_args()) {
+        if let Some(error) = self.tell_engine(row, parameters.as_args(), SessionView::default()) {
             return Err(error);
         }
         self.take_limits(&config);
@@ -232,12 +234,14 @@ impl<E: Execute> Env<E> {
     }
 
     /// Names and values in turn, by `CONFIG SET`. Result: the error, if the engine replies one.
-    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>) -> Option<Vec<u8>> {
+    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>, view: SessionView) -> Option<Vec<u8>> {
         if pairs.is_empty() {
             return None;
         }
         let args = config_set(pairs);
-        let mut view = SessionView { now: self.engine_now(), ..SessionView::default() };
+        let mut view = SessionView { now: self.engine_now(), ..view };
+        // There may be less room than before: keys go, and clients hear of it.
+        self.engine_at_us = self.engine_at_us.min(self.now.mono_us);
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);
         let _: Outcome = self.engine.as_mut()?.execute(row, args.as_args(), &mut view, &mut encoder);

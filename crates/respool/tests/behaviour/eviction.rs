@@ -2,7 +2,7 @@
 
 use std::io;
 
-use respool_testkit::{Client, RedisServer};
+use respool_testkit::{Client, PATIENCE, RedisServer, wait_until};
 
 use super::proxy;
 
@@ -133,6 +133,41 @@ fn a_script_in_a_transaction_goes_by_the_room_at_its_beginning() -> io::Result<(
     queue(&mut client, "EVAL return(redis.call('DBSIZE')) 0")?;
     assert_eq!(client.ask("EXEC")?, "*2\r\n+OK\r\n:2\r\n", "nothing goes between two requests of a transaction");
     Ok(())
+}
+
+#[test]
+fn keys_that_a_new_limit_has_no_room_for_go_without_another_request() -> io::Result<()> {
+    let redis = RedisServer::start()?;
+    let engines = |count| proxy(&[], &["--engine-threads", count]);
+    let (one, four) = (engines("1")?, engines("4")?);
+    for mut client in [redis.client()?, one.client()?, four.client()?] {
+        for number in 0..40 {
+            assert_eq!(client.ask(&format!("SET key:{number} v"))?, "+OK\r\n");
+        }
+        assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-lru maxmemory 1")?, "+OK\r\n");
+        assert_eq!(client.ask("DBSIZE")?, ":0\r\n");
+        assert_eq!(client.figure("stats", "evicted_keys")?, 40);
+    }
+    // More of them than go at once: the rest goes by itself.
+    let mut client = one.client()?;
+    assert_eq!(client.ask("CONFIG SET maxmemory 0")?, "+OK\r\n");
+    for number in 0..20_000 {
+        client.send(format!("SET key:{number} v\r\n").as_bytes())?;
+    }
+    client.replies(20_000)?;
+    assert_eq!(client.ask("CONFIG SET maxmemory 1")?, "+OK\r\n");
+    wait_until("all keys have gone", PATIENCE, || Ok(client.figure("stats", "evicted_keys")? == 20_040))
+}
+
+#[test]
+fn a_limit_that_is_set_in_a_transaction_cuts_it_nowhere() -> io::Result<()> {
+    let server = proxy(&[], &["--maxmemory-policy", "allkeys-lru"])?;
+    let mut client = server.client()?;
+    for request in ["MULTI", "SET a 1", "CONFIG SET maxmemory 1", "GET a", "EXEC"] {
+        client.send(format!("{request}\r\n").as_bytes())?;
+    }
+    assert_eq!(client.replies(5)?[4], b"*3\r\n+OK\r\n+OK\r\n$1\r\n1\r\n");
+    wait_until("it goes behind the transaction", PATIENCE, || Ok(client.ask("DBSIZE")? == ":0\r\n"))
 }
 
 #[test]

@@ -194,15 +194,18 @@ struct ClientEnd {
     scanner: ReplyScanner,
     /// It may subscribe inside of a transaction, which in RESP3 is answered by a push inside of the reply to EXEC, as Redis does.
     is_raw: bool,
-    is_told_unkillable: bool,
-    is_answered: bool,
+    /// How what it was sent began.
+    said: Vec<u8>,
 }
 
 struct World {
     worker: Worker<Engine>,
+    shared: Arc<Shared>,
     now_us: u64,
     clients: BTreeMap<u32, ClientEnd>,
     is_over: bool,
+    /// A client was refused although none was there, as is right only for a worker that ends.
+    is_ending: bool,
     /// A script may still run.
     may_run_on: bool,
     shape: u8,
@@ -323,20 +326,26 @@ impl World {
         }
     }
 
-    /// A script that has no end may still run. One that has written cannot be killed, nor can any where no client is accepted: its
-    /// client is kept for it. What clients have ordered to wait for a short time goes on before; a longer pause holds this order, too.
+    /// A script that has no end may still run. One that has written cannot be killed, nor can any by a client without the rights to do so:
+    /// its client is kept for it. Pauses would hold this order too, so they end first, as orders end that another process leaves.
     fn stop_script(&mut self) {
+        self.shared.go_on_with_orders("", self.now_us).expect("there are none");
         self.begin(100_000);
+        self.worker.handle_mail(Mail::Orders);
         self.settle(usize::MAX);
         let Ok(conn) = self.worker.handle_accept(Peer::default()) else {
             self.may_run_on = true;
+            self.is_ending = true;
             return;
         };
         let client = conn.index() as u32;
         self.clients.insert(client, ClientEnd::default());
         self.deliver(client, b"SCRIPT KILL\r\n");
         self.settle(usize::MAX);
-        self.may_run_on = self.clients.get(&client).is_none_or(|end| end.is_told_unkillable || !end.is_answered);
+        let said = self.clients.get(&client).map(|end| end.said.as_slice()).unwrap_or_default();
+        let begins = |words: &[&str]| words.iter().any(|words| said.starts_with(words.as_bytes()));
+        self.may_run_on = begins(&["-UNKILLABLE ", "-NOPERM ", "-NOAUTH "]);
+        assert!(self.may_run_on || begins(&["+OK\r\n", "-NOTBUSY "]), "an order to end a script got {}", said.escape_ascii());
         self.begin(1);
         self.deliver(client, b"QUIT\r\n");
         self.settle(usize::MAX);
@@ -367,8 +376,9 @@ fn write_request(choices: &[u8], out: &mut Vec<u8>) {
 
 impl ClientEnd {
     fn read(&mut self, mut bytes: &[u8]) {
-        self.is_answered |= !bytes.is_empty();
-        self.is_told_unkillable |= bytes.starts_with(b"-UNKILLABLE");
+        if self.said.is_empty() {
+            self.said.extend_from_slice(&bytes[..bytes.len().min(16)]);
+        }
         while !bytes.is_empty() && !self.is_raw {
             match self.scanner.scan(bytes, &ReplyLimits::default()) {
                 Ok(Scan::Complete { consumed, .. }) => bytes = &bytes[consumed..],
@@ -393,9 +403,11 @@ fuzz_target!(|script: &[u8]| {
     };
     let mut world = World {
         worker: Worker::new(setup),
+        shared: Arc::clone(&shared),
         now_us: 1_000_000,
         clients: BTreeMap::new(),
         is_over: false,
+        is_ending: false,
         may_run_on: false,
         shape: *shape,
     };
@@ -409,6 +421,7 @@ fuzz_target!(|script: &[u8]| {
         }
     }
     world.end();
+    assert!(world.is_over || !world.is_ending, "a client is refused for ever");
     if world.may_run_on {
         return;
     }

@@ -297,8 +297,8 @@ impl World {
     /// When the next turn begins. The turn's work was done at `at_us`.
     fn wait(&mut self, now_us: u64, at_us: u64, held: &Held) -> u64 {
         let replies = || match self.up.replies_due(now_us) {
-            RepliesDue::Until(until_us) => Some(until_us),
-            RepliesDue::None | RepliesDue::Late => None,
+            RepliesDue::Until(until_us) if self.up.shares_writes() => Some(until_us),
+            RepliesDue::Until(_) | RepliesDue::None | RepliesDue::Late => None,
         };
         let wait = held.wait(replies);
         let node_us = self.node.next_us(now_us).unwrap_or(u64::MAX);
@@ -341,6 +341,34 @@ fn a_lone_client_is_served_as_if_each_turn_wrote() {
     let each_turn = run(FlushPolicy::EachTurn, 1, Load::Closed);
     for policy in [IMMEDIATE, ADAPTIVE] {
         assert!(run(policy, 1, Load::Closed) == each_turn, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_few_clients_lose_nothing_by_waiting_for_replies() {
+    for clients in 2..=16 {
+        let each_turn = run(FlushPolicy::EachTurn, clients, Load::Closed);
+        for policy in [IMMEDIATE, ADAPTIVE] {
+            let (served, all) = (run(policy, clients, Load::Closed).served(), each_turn.served());
+            assert!(served * 100 >= all * 97, "{clients} clients, {policy:?}: {served} instead of {all}");
+        }
+    }
+}
+
+#[test]
+fn at_half_load_nothing_waits_for_replies() {
+    for clients in [50, 500, 1_000] {
+        for tenths in 1..=5 {
+            let load = Load::Open(CAPACITY * tenths / 10);
+            let (each_turn, immediate) = (run(FlushPolicy::EachTurn, clients, load), run(IMMEDIATE, clients, load));
+            for share in [0.5, 0.99] {
+                let (least, usual) = (each_turn.percentile(share), immediate.percentile(share));
+                assert!(
+                    usual <= least,
+                    "{clients} clients, {tenths} tenths, {share}: {usual} us instead of {least} us"
+                );
+            }
+        }
     }
 }
 

@@ -10,6 +10,9 @@ pub struct FlushLimits {
     pub link_us_max: u64,
     /// How long bytes may be held for replies, in microseconds. Reached only when a node stops answering.
     pub replies_us_max: u64,
+    /// With so many requests outstanding, replies of a connection are waited for. With fewer, the node is soon idle: what a shared
+    /// write saves is less than what the requests lose that wait for it.
+    pub outstanding_min: usize,
     /// Outstanding requests up to which replies of a connection are waited for before clients are read. With more, node and
     /// worker have enough to do at the same time.
     pub replies_outstanding_max: usize,
@@ -23,7 +26,8 @@ pub struct FlushLimits {
     /// How long a batch that is smaller than usual may wait for expected clients, in microseconds; never longer than half a
     /// round trip either, so that it cannot cost more than it may gain.
     pub returning_us_max: u64,
-    /// Connections that usually write fewer requests at once do not wait for expected clients.
+    /// Connections that usually write fewer requests at once do not wait for expected clients, nor for replies unless
+    /// [`Self::outstanding_min`] is reached.
     pub usual_batch_min: usize,
     /// The longest delay that an operator may allow [`super::FlushPolicy::Adaptive`], in microseconds.
     pub delay_us_max: u64,
@@ -54,6 +58,7 @@ pub const FLUSH_LIMITS: FlushLimits = FlushLimits {
     bytes_max: 16 * 1024,
     link_us_max: 300,
     replies_us_max: 1_000,
+    outstanding_min: 16,
     replies_outstanding_max: 1_024,
     links_max: 64,
     return_us_max: 1_000,

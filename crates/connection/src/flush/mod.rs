@@ -7,11 +7,11 @@
 //!
 //! | held for | while | at most | of |
 //! |---|---|---|---|
-//! | replies | replies are outstanding, and none has come since the last write | 1 ms | [`FlushPolicy::Immediate`] |
+//! | replies | replies are outstanding, none has come since the last write, and requests are many: sixteen outstanding, or eight usually written at once | 1 ms | [`FlushPolicy::Immediate`] |
 //! | arrivals | two more requests are expected within the delay, and the core or the node is busy | the delay that is set | [`FlushPolicy::Adaptive`] |
 //! | clients | four clients or more are about to send again, and fewer requests are queued than usual | 200 us, half a round trip | [`FlushPolicy::Immediate`] |
 //!
-//! Replies that wait for the rest of their client's pipeline follow the first rule, too ([`FlushPolicy::decide_replies`]). Messages
+//! Replies wait for the rest of their client's pipeline as requests do for replies, however few they are ([`FlushPolicy::decide_replies`]). Messages
 //! for subscribers have a rule of their own ([`MessageGathering`]). Nothing
 //! is held on a link of 300 us or more, or if 16 KB are queued. All bounds are in [`FlushLimits`].
 //!
@@ -79,6 +79,8 @@ pub struct Link {
     pub shortest_us: u64,
     /// How much longer requests take than the link does: what they wait at the node, in microseconds.
     pub queue_us: u64,
+    /// Requests that have been written and not been answered.
+    pub outstanding: usize,
 }
 
 /// What is done with what is queued.
@@ -113,8 +115,11 @@ impl FlushPolicy {
         if self == Self::EachTurn || !can_hold(pending, link) {
             return Flush::Now;
         }
-        if link.awaits_reply && now_us < pending.since_us + FLUSH_LIMITS.replies_us_max {
-            return Flush::Hold { until_us: pending.since_us + FLUSH_LIMITS.replies_us_max, wake_on: WakeOn::Replies };
+        if link.awaits_reply
+            && pending.shares_writes(link)
+            && let Some(until_us) = replies_until_us(now_us, pending.since_us)
+        {
+            return Flush::Hold { until_us, wake_on: WakeOn::Replies };
         }
         if let Self::Adaptive { delay_us_max } = self
             && let Some(until_us) = delayed_until(delay_us_max, now_us, pending, link, arrivals)
@@ -133,20 +138,22 @@ impl FlushPolicy {
     /// Whether `bytes` of replies to one client are written now, which wait since `since_us`: others of the same pipeline are
     /// `outstanding` at nodes that answer promptly.
     pub fn decide_replies(self, now_us: u64, since_us: u64, bytes: usize, outstanding: usize) -> Flush {
-        let pending = Pending { requests: 0, bytes, since_us, usual_requests: 0 };
-        let link = Link { awaits_reply: outstanding > 0, ..Link::default() };
-        self.decide(now_us, &pending, &link, &Arrivals::NONE)
+        match replies_until_us(now_us, since_us) {
+            Some(until_us) if self != Self::EachTurn && outstanding > 0 && bytes < FLUSH_LIMITS.bytes_max => {
+                Flush::Hold { until_us, wake_on: WakeOn::Replies }
+            }
+            _ => Flush::Now,
+        }
     }
 
-    /// Whether waiting for the next bytes of a connection alone is worth it: the oldest of `outstanding` requests was written
-    /// at `oldest_us`. What clients send meanwhile would only be held for those replies.
+    /// Whether the next bytes of a connection are due: the oldest of its outstanding requests was written at `oldest_us`.
     #[inline]
-    pub fn replies_due(self, now_us: u64, link: &Link, outstanding: usize, oldest_us: u64) -> RepliesDue {
+    pub fn replies_due(self, now_us: u64, link: &Link, oldest_us: u64) -> RepliesDue {
         let until_us = oldest_us + FLUSH_LIMITS.replies_us_max;
         let is_prompt = self != Self::EachTurn
             && link.shortest_us > 0
             && link.shortest_us < FLUSH_LIMITS.link_us_max
-            && outstanding <= FLUSH_LIMITS.replies_outstanding_max
+            && link.outstanding <= FLUSH_LIMITS.replies_outstanding_max
             && now_us < until_us;
         if is_prompt { RepliesDue::Until(until_us) } else { RepliesDue::Late }
     }
@@ -162,7 +169,20 @@ impl Pending {
     /// Whether fewer requests are queued than are usually written at once.
     #[inline]
     pub fn is_small(&self) -> bool {
-        self.usual_requests >= FLUSH_LIMITS.usual_batch_min * 16 && self.requests * 16 < self.usual_requests
+        self.is_usually_shared() && self.requests * 16 < self.usual_requests
+    }
+
+    /// Whether a write with the next replies is shared by so many requests that it is worth waiting for, and clients need not be read
+    /// meanwhile: what they send would be held for those replies.
+    #[inline]
+    pub fn shares_writes(&self, link: &Link) -> bool {
+        link.outstanding >= FLUSH_LIMITS.outstanding_min || self.is_usually_shared()
+    }
+
+    /// Whether the connection usually writes so many requests at once that others are worth waiting for.
+    #[inline]
+    fn is_usually_shared(&self) -> bool {
+        self.usual_requests >= FLUSH_LIMITS.usual_batch_min * 16
     }
 }
 
@@ -170,6 +190,13 @@ impl Pending {
 #[inline]
 fn can_hold(pending: &Pending, link: &Link) -> bool {
     pending.bytes < FLUSH_LIMITS.bytes_max && link.shortest_us < FLUSH_LIMITS.link_us_max
+}
+
+/// Until when what has been queued since then may wait for replies. `None`: not any longer.
+#[inline]
+fn replies_until_us(now_us: u64, since_us: u64) -> Option<u64> {
+    let until_us = since_us + FLUSH_LIMITS.replies_us_max;
+    (now_us < until_us).then_some(until_us)
 }
 
 /// Until when what is queued waits for requests that are likely to arrive.

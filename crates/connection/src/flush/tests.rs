@@ -10,7 +10,7 @@ const ADAPTIVE: FlushPolicy = FlushPolicy::Adaptive { delay_us_max: DELAY_US };
 /// One request, queued just now on an idle link of 60 us.
 fn one() -> (Pending, Link) {
     let pending = Pending { requests: 1, bytes: 30, since_us: NOW_US, usual_requests: 16 };
-    (pending, Link { awaits_reply: false, round_trip_us: 60, shortest_us: 60, queue_us: 0 })
+    (pending, Link { awaits_reply: false, round_trip_us: 60, shortest_us: 60, queue_us: 0, outstanding: 0 })
 }
 
 /// Requests every 20 us of clients that sent 10 ms before, to a worker whose core is idle for `idle` of 20 us.
@@ -57,7 +57,7 @@ fn nothing_is_held_without_a_reason() {
 fn each_turn_holds_nothing_whatever_is_expected() {
     let (pending, link) = one();
     let pending = Pending { usual_requests: 1_000, ..pending };
-    let link = Link { awaits_reply: true, queue_us: 10_000, ..link };
+    let link = Link { awaits_reply: true, queue_us: 10_000, outstanding: 1_000, ..link };
     for arrivals in [arriving(0), returning(1_000)] {
         assert_eq!(FlushPolicy::EachTurn.decide(NOW_US, &pending, &link, &arrivals), Flush::Now);
     }
@@ -66,7 +66,7 @@ fn each_turn_holds_nothing_whatever_is_expected() {
 #[test]
 fn requests_leave_with_the_next_replies_on_a_short_link() {
     let (pending, link) = one();
-    let link = Link { awaits_reply: true, ..link };
+    let link = Link { awaits_reply: true, outstanding: LIMITS.outstanding_min, ..link };
     let until_us = NOW_US + LIMITS.replies_us_max;
     for policy in [FlushPolicy::Immediate, ADAPTIVE] {
         let decide = |now_us, pending: &Pending, link: &Link| policy.decide(now_us, pending, link, &Arrivals::NONE);
@@ -77,6 +77,13 @@ fn requests_leave_with_the_next_replies_on_a_short_link() {
         assert_eq!(decide(NOW_US, &full, &link), Flush::Now);
         let long = Link { shortest_us: LIMITS.link_us_max, ..link };
         assert_eq!(decide(NOW_US, &pending, &long), Flush::Now);
+        let few = Link { outstanding: LIMITS.outstanding_min - 1, ..link };
+        assert_eq!(decide(NOW_US, &pending, &few), Flush::Now);
+        let usual_requests = LIMITS.usual_batch_min * 16;
+        let shared = Pending { usual_requests, ..pending };
+        assert_eq!(decide(NOW_US, &shared, &few), hold(until_us, WakeOn::Replies), "many usually share a write");
+        let alone = Pending { usual_requests: usual_requests - 1, ..pending };
+        assert_eq!(decide(NOW_US, &alone, &few), Flush::Now);
     }
 }
 
@@ -148,8 +155,9 @@ fn a_small_batch_waits_for_clients_that_return() {
 #[test]
 fn a_loop_waits_for_nodes_alone_while_they_are_prompt() {
     let (_, link) = one();
-    let due =
-        |policy: FlushPolicy, now_us, link: &Link, outstanding| policy.replies_due(now_us, link, outstanding, NOW_US);
+    let due = |policy: FlushPolicy, now_us, link: &Link, outstanding| {
+        policy.replies_due(now_us, &Link { outstanding, ..*link }, NOW_US)
+    };
     let until_us = NOW_US + LIMITS.replies_us_max;
     let most = LIMITS.replies_outstanding_max;
     for policy in [FlushPolicy::Immediate, ADAPTIVE] {
@@ -196,6 +204,7 @@ fn every_hold_ends_in_time_whatever_is_known() {
             round_trip_us: chance.below(2_000),
             shortest_us: chance.below(400),
             queue_us: chance.below(2_000),
+            outstanding: chance.below(40) as usize,
         };
         let Flush::Hold { until_us, wake_on } =
             policy.decide(now_us, &pending, &link, &all[chance.below(all.len() as u64) as usize])

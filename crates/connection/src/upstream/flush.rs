@@ -55,10 +55,11 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             round_trip_us: self.round_trip.smoothed_us,
             shortest_us: self.round_trip.shortest_us,
             queue_us: self.round_trip.queue_us(),
+            outstanding: self.tickets.outstanding(),
         }
     }
 
-    /// Whether waiting for this connection's next bytes alone is worth it.
+    /// Whether this connection's next bytes are due.
     pub fn replies_due(&self, now_us: u64) -> RepliesDue {
         match self.phase {
             Phase::Ready => {}
@@ -66,6 +67,11 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             Phase::Dialing | Phase::Shaking(_) => return RepliesDue::Late,
         }
         let Some(oldest_us) = self.tickets.oldest_us() else { return RepliesDue::None };
-        self.timing.policy.replies_due(now_us, &self.link(), self.tickets.outstanding(), oldest_us)
+        self.timing.policy.replies_due(now_us, &self.link(), oldest_us)
+    }
+
+    /// Whether waiting for this connection's next bytes alone is worth it where they are due, as long as nothing else is.
+    pub fn shares_writes(&self) -> bool {
+        self.tickets.outstanding() == 0 || self.pending().shares_writes(&self.link())
     }
 }

@@ -58,7 +58,7 @@ impl<E: Execute> Env<E> {
         self.is_patient == Some(true)
     }
 
-    /// Until when the nodes' replies are worth waiting for, and clients need not be looked at.
+    /// Until when the nodes' replies are due.
     pub(crate) fn patient_until_us(&self) -> Option<u64> {
         let shared = &self.lanes.shared;
         let may_wait = self.is_busy && !self.lanes.held.is_for_clients() && shared.len() <= FLUSH_LIMITS.links_max;
@@ -118,7 +118,8 @@ impl<E: Execute> Env<E> {
         if self.clients.gathered.is_holding() {
             return self.clients.gathered.policy.wait();
         }
-        self.lanes.held.wait(|| self.patient_until_us())
+        let shares_writes = || self.lanes.shared.iter().all(|lane| self.lanes[*lane].up.shares_writes());
+        self.lanes.held.wait(|| self.patient_until_us().filter(|_| shares_writes()))
     }
 
     /// How often connections have been read.

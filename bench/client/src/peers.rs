@@ -266,7 +266,10 @@ impl RedisThreads {
         Self { connect, own: Mutex::new(None) }
     }
 
-    fn ask<T: redis_1::FromRedisValue>(&mut self, ask: impl FnOnce(&mut dyn redis_1::ConnectionLike) -> redis_1::RedisResult<T>) -> Result<T, Failure> {
+    fn ask<T: redis_1::FromRedisValue>(
+        &mut self,
+        ask: impl FnOnce(&mut dyn redis_1::ConnectionLike) -> redis_1::RedisResult<T>,
+    ) -> Result<T, Failure> {
         let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
         let connection = own.get_or_insert_with(&*self.connect);
         ask(&mut **connection).map_err(|_| Failure::Maybe)

@@ -105,12 +105,18 @@ impl<'c, T: FromReply> Call<'c, T> {
     fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         self.run.note_written(std::slice::from_ref(&self.command));
         self.run.note_sizes(std::slice::from_ref(&self.command));
-        let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
-        let reply = result.and_then(|()| reply(self.run.progress.ended.take().unwrap_or_else(missing)));
-        if let Ok(Reply::Error(error)) = &reply {
-            self.run.note_error(error);
-        }
-        let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
+        let result = match (result, self.run.progress.ended.take()) {
+            (Ok(()), Some(Ended::Reply(reply))) => {
+                if let Reply::Error(error) = &reply {
+                    self.run.note_error(error);
+                }
+                convert(reply)
+            }
+            (Ok(()), Some(Ended::Failed(kind, outcome))) => Err(Error::new(kind, outcome)),
+            (Ok(()), None) => Err(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted)),
+            (Err(error), _) => Err(error),
+        };
+        let result = result.map_err(|error| error.of(self.command.name()));
         self.run.end_span(result.as_ref().err());
         if self.run.is_observed() {
             let ended = result.as_ref().map(drop);

@@ -8,9 +8,7 @@ use super::{Core, Leader, Link, ReadHalf, State, Wait, Wakes, WriteHalf};
 use crate::ErrorKind;
 use crate::limits::READ_BYTES;
 use bytes::Bytes;
-use respool_connection::{
-    BufferPool, DialAdvice, Fault, FlushPolicy, Identity, Segments, Shake, Ticket, Upstream,
-};
+use respool_connection::{BufferPool, DialAdvice, Fault, FlushPolicy, Identity, Segments, Shake, Ticket, Upstream};
 use respool_wire::ReplyLimits;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -286,7 +284,9 @@ impl State {
         (self.last_failure, self.refusal) = (None, None);
         self.reconnect.note_ready();
         self.counts.connections += 1;
-        debug_assert!(self.upstream.tickets().is_empty() && self.write_half.as_ref().is_some_and(|half| half.is_empty()));
+        debug_assert!(
+            self.upstream.tickets().is_empty() && self.write_half.as_ref().is_some_and(|half| half.is_empty())
+        );
     }
 }
 

@@ -325,7 +325,7 @@ impl State {
             self.drive(wakes);
         } else if self.is_drained && !self.upstream.tickets().is_empty() {
             self.leader = Leader::Driver;
-            wakes.serve = true;
+            wakes.rare().serve = true;
         }
     }
 
@@ -336,7 +336,7 @@ impl State {
         if self.driver.wake(wakes) {
             return;
         }
-        wakes.serve = true;
+        wakes.rare().serve = true;
     }
 
     /// A caller that waits at `id` leaves. If it leads, another does from now on.

@@ -38,7 +38,12 @@ impl ReadHalf {
 
     /// Reads once and gives every reply to its caller. Gives itself back to the state, unless the connection is gone. The state is given to
     /// the reader, locked, which looks next whether its own reply was there.
-    pub(crate) fn read(self: Box<Self>, core: &Arc<Core>, wait: Wait, reader: Leader) -> (MutexGuard<'_, State>, ReadOnce) {
+    pub(crate) fn read(
+        self: Box<Self>,
+        core: &Arc<Core>,
+        wait: Wait,
+        reader: Leader,
+    ) -> (MutexGuard<'_, State>, ReadOnce) {
         self.read_by(core, reader, |link, buffer| link.recv(buffer, wait))
     }
 
@@ -165,7 +170,9 @@ fn serve(core: &Weak<Core>) {
 impl State {
     /// What `reader` needed to read is there again.
     pub(super) fn hand_on(&mut self, reader: Leader, wakes: &mut Wakes) {
-        wakes.serve |= std::mem::take(&mut self.is_serve_due) && self.leader == Leader::Driver;
+        if std::mem::take(&mut self.is_serve_due) && self.leader == Leader::Driver {
+            wakes.rare().serve = true;
+        }
         // Another was appointed meanwhile, and waits for the means.
         if self.leader != reader {
             match self.leader {

@@ -79,8 +79,9 @@ impl State {
             return Submitted::Refused(ErrorKind::Lost("the connection was lost, and what it watched with it".into()));
         }
         if self.link.is_none() {
-            wakes.dial = !self.is_dialling;
-            self.is_dialling = true;
+            if !std::mem::replace(&mut self.is_dialling, true) {
+                wakes.rare().dial = true;
+            }
             return Submitted::Outside;
         }
         let in_flight = self.upstream.tickets().len();
@@ -188,7 +189,7 @@ impl State {
     pub(crate) fn note_deadline(&mut self, until_us: u64, wakes: &mut Wakes) {
         if until_us < self.keeper_us {
             self.keeper_us = until_us;
-            wakes.keeper = true;
+            wakes.rare().keeper = true;
         }
     }
 
@@ -324,7 +325,9 @@ impl State {
                 let is_near = self.driver.is_near();
                 #[cfg(not(feature = "tokio"))]
                 let is_near = false;
-                wakes.serve |= !is_near && !self.is_served;
+                if !is_near && !self.is_served {
+                    wakes.rare().serve = true;
+                }
                 false
             }
             Leader::Thread(_) => false,

@@ -12,18 +12,18 @@ pub(crate) struct Wakes {
     /// The driver's.
     #[cfg(feature = "tokio")]
     pub(crate) driver: Option<std::task::Waker>,
-    /// Dials the server.
-    pub(crate) dial: bool,
-    /// Starts the thread that reads for tasks of no runtime.
-    pub(crate) serve: bool,
-    /// What looks after deadlines is to look again.
-    pub(crate) keeper: bool,
     rare: Option<Box<Rare>>,
 }
 
 /// What is seldom there.
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
+    /// Dials the server.
+    pub(crate) dial: bool,
+    /// Starts the thread that reads for tasks of no runtime.
+    pub(crate) serve: bool,
+    /// What looks after deadlines is to look again.
+    pub(crate) keeper: bool,
     trash: Vec<(Waiter, Option<Ended>)>,
     pub(crate) link: Option<Arc<Link>>,
     /// A connection was lost: how, and with how many requests that were not answered.
@@ -80,8 +80,8 @@ impl Wakes {
     }
 
     fn run_all(&mut self, core: &Arc<Core>) {
-        if self.dial | self.serve | self.keeper | self.rare.is_some() {
-            self.begin(core);
+        if let Some(rare) = &mut self.rare {
+            rare.begin(core);
         }
         self.wake();
     }
@@ -98,26 +98,7 @@ impl Wakes {
         let is_driven = self.driver.is_some();
         #[cfg(not(feature = "tokio"))]
         let is_driven = false;
-        let has_waiters = !matches!(self.first, Waiter::None) || !self.others.is_empty();
-        !(self.dial | self.serve | self.keeper | is_driven | has_waiters) && self.rare.is_none()
-    }
-
-    #[cold]
-    fn begin(&mut self, core: &Arc<Core>) {
-        if std::mem::take(&mut self.dial) {
-            Core::begin_dial(core);
-        }
-        if std::mem::take(&mut self.keeper) {
-            core.keep_deadlines();
-        }
-        if std::mem::take(&mut self.serve) {
-            core.serve_by_thread();
-        }
-        if let Some((how, unanswered)) = self.rare.as_mut().and_then(|rare| rare.lost.take())
-            && let Some(endpoint) = core.config.told_endpoint()
-        {
-            core.config.tell(&crate::Event::Lost { endpoint: &endpoint, how: &how, unanswered });
-        }
+        matches!(self.first, Waiter::None) && self.others.is_empty() && self.rare.is_none() && !is_driven
     }
 
     /// As [`Self::run_on`], for wakes that dial nothing.
@@ -141,5 +122,25 @@ impl Wakes {
             rare.driver.run();
         }
         self.rare = None;
+    }
+}
+
+impl Rare {
+    #[cold]
+    fn begin(&mut self, core: &Arc<Core>) {
+        if self.dial {
+            Core::begin_dial(core);
+        }
+        if self.keeper {
+            core.keep_deadlines();
+        }
+        if self.serve {
+            core.serve_by_thread();
+        }
+        if let Some((how, unanswered)) = self.lost.take()
+            && let Some(endpoint) = core.config.told_endpoint()
+        {
+            core.config.tell(&crate::Event::Lost { endpoint: &endpoint, how: &how, unanswered });
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Which sections a request for INFO asks for. Those who answer have sections of their own, and one reading of the request.
+//! Which sections a request for INFO asks for, and how they write bytes. What answers has sections of its own, and one reading of the request.
 
 use respool_wire::Args;
 
@@ -22,10 +22,33 @@ pub fn names_section(args: Args<'_>, name: &str) -> bool {
     args.from(1).iter().any(is_meant)
 }
 
+/// Bytes as Redis writes them for readers: with two decimals in the largest unit that they fill.
+pub fn human_bytes(bytes: u64) -> String {
+    const UNITS: [(u64, char); 4] = [(1 << 40, 'T'), (1 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')];
+    let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
+    unit.map_or_else(|| format!("{bytes}B"), |(size, name)| format!("{:.2}{name}", bytes as f64 / *size as f64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use respool_wire::ArgsBuf;
+
+    #[test]
+    fn bytes_for_readers_change_their_unit_at_1024() {
+        for (bytes, shown) in [
+            (0, "0B"),
+            (1023, "1023B"),
+            (1024, "1.00K"),
+            (1536, "1.50K"),
+            (66_560, "65.00K"),
+            ((1 << 20) - 1, "1024.00K"),
+            (3 << 29, "1.50G"),
+            (1 << 41, "2.00T"),
+        ] {
+            assert_eq!(human_bytes(bytes), shown);
+        }
+    }
 
     #[test]
     fn the_default_sections_do_not_name_one() {

@@ -54,7 +54,7 @@ pub use docs::docs_markdown;
 pub use events::{Change, EventClasses, Wanted};
 pub use execute::{Asked, Execute, Millis, Outcome, ScriptCalls, ScriptCommand, ScriptRights, SessionView, WaitId};
 pub use flags::Flags;
-pub use info::{asks_for_section, names_section};
+pub use info::{asks_for_section, human_bytes, names_section};
 pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys, KeysError};
 pub use learn::learn;
 pub use lookup::{UnknownCommand, lookup, lookup_full, resolve};

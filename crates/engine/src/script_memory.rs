@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use respool_command::human_bytes;
+
 /// Bytes and counts of scripts and functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ScriptMemory {
@@ -37,27 +39,8 @@ impl ScriptMemory {
              used_memory_vm_total:{vm_bytes}\r\nused_memory_vm_total_human:{vm}\r\n\
              used_memory_functions:{library_bytes}\r\nused_memory_scripts:{scripts}\r\n\
              used_memory_scripts_human:{scripts_human}\r\n",
-            vm = human(vm_bytes),
-            scripts_human = human(scripts),
+            vm = human_bytes(vm_bytes as u64),
+            scripts_human = human_bytes(scripts as u64),
         );
-    }
-}
-
-/// Bytes as Redis writes them for readers.
-pub(crate) fn human(bytes: usize) -> String {
-    const UNITS: [(f64, char); 3] = [(1024.0, 'K'), (1024.0 * 1024.0, 'M'), (1024.0 * 1024.0 * 1024.0, 'G')];
-    let unit = UNITS.iter().rev().find(|(size, _)| bytes as f64 >= *size);
-    unit.map_or_else(|| format!("{bytes}B"), |(size, name)| format!("{:.2}{name}", bytes as f64 / size))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_written_as_redis_writes_them() {
-        for (bytes, text) in [(0, "0B"), (1023, "1023B"), (32_768, "32.00K"), (66_560, "65.00K"), (1 << 30, "1.00G")] {
-            assert_eq!(human(bytes), text);
-        }
     }
 }

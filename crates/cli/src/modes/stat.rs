@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use respool_command::human_bytes;
 use respool_wire::{Part, ReplyKind, part};
 
 use crate::console::Console;
@@ -57,7 +58,7 @@ fn line(info: &str, before: Option<u64>) -> String {
     format!(
         "{:<11}{:<8} {:<8}{:<8}{:<19} {:<12}{child}",
         keys(info),
-        human(number(info, "used_memory")),
+        human_bytes(number(info, "used_memory")),
         number(info, "connected_clients"),
         number(info, "blocked_clients"),
         requests,
@@ -84,15 +85,6 @@ fn keys(info: &str) -> u64 {
     counts.sum()
 }
 
-/// Bytes as redis-cli writes them.
-fn human(bytes: u64) -> String {
-    let units = [(1_u64 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
-    match units.into_iter().find(|(size, _)| bytes >= *size) {
-        Some((size, unit)) => format!("{:.2}{unit}", bytes as f64 / size as f64),
-        None => format!("{bytes}B"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,10 +97,5 @@ mod tests {
         let shown = line(info, Some(40));
         assert_eq!(shown, "7          1.00M    3       1       50 (+10)            7           SAVE");
         assert!(line(info, None).contains("50 (+0)"));
-    }
-
-    #[test]
-    fn bytes_are_written_as_redis_cli_does() {
-        assert_eq!([human(1023), human(1024), human(1 << 30)], ["1023B", "1.00K", "1.00G"]);
     }
 }

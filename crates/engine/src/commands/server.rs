@@ -5,14 +5,13 @@ mod debug;
 mod latency;
 mod memory;
 
-use respool_command::{ServerCommand, asks_for_section, text};
+use respool_command::{ServerCommand, asks_for_section, human_bytes, text};
 
 pub(super) use alone::wait;
 
 use super::{Answer, Call, Fault, unsupported};
 use crate::keyspace::Database;
 use crate::number::integer;
-use crate::script_memory::human;
 
 const INVALID_FIRST_DB: &str = "ERR invalid first DB index";
 const INVALID_SECOND_DB: &str = "ERR invalid second DB index";
@@ -82,8 +81,8 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
         "used_memory:{used}\r\nused_memory_human:{}\r\nused_memory_peak:{peak}\r\nused_memory_peak_human:{}\r\n\
          used_memory_peak_perc:{:.2}%\r\nused_memory_overhead:{}\r\nused_memory_startup:{startup}\r\n\
          used_memory_dataset:{dataset}\r\nused_memory_dataset_perc:{:.2}%\r\nmaxmemory_policy:{}\r\n",
-        human(used),
-        human(peak),
+        human_bytes(used as u64),
+        human_bytes(peak as u64),
         share(used, peak),
         used - dataset,
         share(dataset, used - startup),

@@ -11,7 +11,7 @@ use crate::observe::histogram::quantile_us;
 use crate::observe::rates::{Rates, Traffic};
 use crate::observe::terms::Terms;
 use crate::workers::shared::Shared;
-use respool_command::{Execute, asks_for_section, names_section};
+use respool_command::{Execute, asks_for_section, human_bytes, names_section};
 use respool_connection::Now;
 use respool_wire::{Args, ArgsBuf};
 use std::cell::OnceCell;
@@ -148,9 +148,9 @@ impl ServerInfo<'_> {
              mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\nmem_total_replication_buffers:0\r\n\
              mem_clients_slaves:0\r\nmem_clients_normal:{}\r\nmem_cluster_links:0\r\nmem_aof_buffer:0\r\n\
              active_defrag_running:0\r\n",
-            human(usage.resident_bytes),
-            human(usage.system_bytes),
-            human(maxmemory),
+            human_bytes(usage.resident_bytes),
+            human_bytes(usage.system_bytes),
+            human_bytes(maxmemory),
             self.shared.ledger.held_bytes(),
             rss = usage.resident_bytes,
             system = usage.system_bytes,
@@ -208,13 +208,6 @@ fn write_cpu(out: &mut String, usage: &ProcessUsage) {
     }
 }
 
-/// Bytes as Redis writes them for readers.
-fn human(bytes: u64) -> String {
-    const UNITS: [(u64, char); 4] = [(1 << 40, 'T'), (1 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')];
-    let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
-    unit.map_or_else(|| format!("{bytes}B"), |(size, name)| format!("{:.2}{name}", bytes as f64 / *size as f64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,19 +234,5 @@ mod tests {
         assert!(named.starts_with("# Commandstats\r\ncmdstat_get:calls=1,"), "{named}");
         assert!(!named.contains("# Server"), "{named}");
         assert_eq!(info(&log, &["INFO", "latencystats"]), "# Latencystats\r\n", "nothing is tracked");
-    }
-
-    #[test]
-    fn bytes_for_readers_change_their_unit_at_1024() {
-        for (bytes, shown) in [
-            (0, "0B"),
-            (1023, "1023B"),
-            (1024, "1.00K"),
-            (1536, "1.50K"),
-            ((1 << 20) - 1, "1024.00K"),
-            (1 << 40, "1.00T"),
-        ] {
-            assert_eq!(human(bytes), shown);
-        }
     }
 }

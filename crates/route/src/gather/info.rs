@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use respool_command::human_bytes;
 use respool_wire::{Encoder, Value};
 
 use crate::limits::FIGURE_DECIMALS_MAX;
@@ -96,7 +97,7 @@ impl Section {
             let bytes = name.strip_suffix("_human").and_then(|base| self.places.get(base));
             let bytes = bytes.and_then(|base| self.fields[*base].1.as_deref()).and_then(|bytes| bytes.parse().ok());
             let settled = match (bytes, value) {
-                (Some(bytes), _) => Some(human(bytes)),
+                (Some(bytes), _) => Some(human_bytes(bytes)),
                 (None, Some(value)) if value.contains("usec_per_call=") => Some(with_mean(value)),
                 _ => continue,
             };
@@ -173,18 +174,6 @@ fn with_mean(figures: &str) -> String {
         _ => part.to_owned(),
     });
     parts.collect::<Vec<_>>().join(",")
-}
-
-/// Bytes as Redis shows them to people.
-fn human(bytes: u64) -> String {
-    let scaled = |shift: u32| bytes as f64 / (1u64 << shift) as f64;
-    match bytes {
-        0..0x400 => format!("{bytes}B"),
-        0x400..0x10_0000 => format!("{:.2}K", scaled(10)),
-        0x10_0000..0x4000_0000 => format!("{:.2}M", scaled(20)),
-        0x4000_0000..0x100_0000_0000 => format!("{:.2}G", scaled(30)),
-        _ => format!("{:.2}T", scaled(40)),
-    }
 }
 
 /// What one database holds.
@@ -467,14 +456,5 @@ mod tests {
         let digits = "0".repeat(70_000);
         let cpu = |last: u8| format!("# CPU\r\nused_cpu_sys:1.5{digits}{last}\r\n");
         check("", &[&cpu(1), &cpu(2)], "# CPU\r\nused_cpu_sys:3.00000000000000000\r\n");
-    }
-
-    #[test]
-    fn bytes_are_shown_as_redis_shows_them() {
-        for (bytes, shown) in
-            [(0, "0B"), (1023, "1023B"), (1024, "1.00K"), (1 << 20, "1.00M"), (3 << 29, "1.50G"), (1 << 41, "2.00T")]
-        {
-            assert_eq!(human(bytes), shown);
-        }
     }
 }

@@ -239,7 +239,9 @@ impl<E: Execute> Env<E> {
             return None;
         }
         let args = config_set(pairs);
-        let mut view = SessionView { now: self.engine_now(), ..view };
+        // Nothing goes either while clients pause.
+        let is_in_transaction = view.is_in_transaction || self.client_pause.is_some();
+        let mut view = SessionView { now: self.engine_now(), is_in_transaction, ..view };
         // There may be less room than before: keys go, and clients hear of it.
         self.engine_at_us = self.engine_at_us.min(self.now.mono_us);
         let mut reply = Vec::new();

@@ -1,6 +1,7 @@
 //! Keys that an embedded server evicts to make room, as clients see it.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use respool_testkit::{Client, PATIENCE, RedisServer, wait_until};
 
@@ -157,6 +158,29 @@ fn keys_that_a_new_limit_has_no_room_for_go_without_another_request() -> io::Res
     client.replies(20_000)?;
     assert_eq!(client.ask("CONFIG SET maxmemory 1")?, "+OK\r\n");
     wait_until("all keys have gone", PATIENCE, || Ok(client.figure("stats", "evicted_keys")? == 20_040))
+}
+
+#[test]
+fn no_key_goes_while_clients_pause() -> io::Result<()> {
+    let (redis, server) = (RedisServer::start()?, proxy(&[], &[])?);
+    let mut clients = [redis.client()?, server.client()?];
+    for client in &mut clients {
+        assert_eq!(client.ask("SET key v")?, "+OK\r\n");
+        assert_eq!(client.ask("CLIENT PAUSE 100000 WRITE")?, "+OK\r\n");
+        assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-lru maxmemory 1")?, "+OK\r\n");
+    }
+    // Longer than the engine ever goes without a look at the time.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(1_200) {
+        for client in &mut clients {
+            assert_eq!(client.ask("DBSIZE")?, ":1\r\n");
+        }
+    }
+    for mut client in clients {
+        assert_eq!(client.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        wait_until("it goes then", PATIENCE, || Ok(client.ask("DBSIZE")? == ":0\r\n"))?;
+    }
+    Ok(())
 }
 
 #[test]

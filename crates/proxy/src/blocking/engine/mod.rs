@@ -19,6 +19,9 @@ use respool_command::{
 };
 use respool_wire::{Args, Encoder, ReplyKind, Request};
 
+/// While clients pause the engine is asked so often whether they do so still, in microseconds.
+const PAUSED_TICK_US: u64 = 100_000;
+
 /// A request for the engine.
 pub(crate) struct EngineCall<'a> {
     /// The client's session as the engine sees it.
@@ -222,6 +225,11 @@ impl Blocking {
             env.engine_at_us = 0;
             return;
         };
+        // As in Redis, no key expires by itself or makes room while clients pause.
+        if env.client_pause.is_some() {
+            env.engine_at_us = env.now.mono_us + PAUSED_TICK_US;
+            return;
+        }
         let begun_us = env.shared.hooks.monotonic_us();
         env.engine_at_us = match engine.tick(now) {
             Some(Millis(next)) => env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,

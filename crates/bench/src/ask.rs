@@ -166,8 +166,8 @@ impl Machine for Asker {
 impl Service for Asker {
     type Mail = ();
 
-    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
-        Err(b"")
+    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
+        Err(Vec::new())
     }
 
     fn handle_mail(&mut self, (): ()) {}

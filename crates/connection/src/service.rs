@@ -76,12 +76,12 @@ pub trait Service: Machine<ServiceAction = ServiceAction<<Self as Service>::Mail
     }
 
     /// A client has connected. `Err` refuses: the loop writes what it holds and closes.
-    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]>;
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, Vec<u8>>;
 
     /// A client connected while the process is at its limit of open sockets. The loop writes the returned refusal and closes the
     /// connection.
-    fn handle_no_room(&mut self, _peer: Peer) -> &'static [u8] {
-        b""
+    fn handle_no_room(&mut self, _peer: Peer) -> Vec<u8> {
+        Vec::new()
     }
 
     /// A TLS connection did not get in: the handshake failed, took too long, or there were too

@@ -373,7 +373,7 @@ mod tests {
             !self.has_heard
         }
 
-        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
             self.count += 1;
             Ok(ConnId::client(self.count as u32 - 1))
         }

@@ -16,8 +16,8 @@ pub(crate) trait Reacts {
     fn is_accepting(&self) -> bool {
         true
     }
-    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
-        Err(b"")
+    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
+        Err(Vec::new())
     }
     fn read_buffer(&mut self) -> Option<&mut [u8]> {
         None
@@ -91,7 +91,7 @@ impl<R: Reacts> Service for Reacting<R> {
     fn is_accepting(&self) -> bool {
         self.0.is_accepting()
     }
-    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, Vec<u8>> {
         self.0.handle_accept(peer)
     }
     fn handle_mail(&mut self, (): ()) {

@@ -13,6 +13,7 @@
 //!   closed asks for it at once.
 
 use crate::commands::selecting::Selecting;
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::pubsub::subscriber::Subscriber;
@@ -23,15 +24,15 @@ use crate::slab::Handle;
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The push lane to a node. `is_given_up`: another takes its place, or the node is none any more.
-    PushLane { node: NodeId, was_ready: bool, is_given_up: bool, error: Vec<u8> },
+    PushLane { node: NodeId, was_ready: bool, is_given_up: bool, error: ErrorReply },
     /// A shared connection to a node that has fallen silent.
     SilentNode { node: NodeId },
     /// A connection on which a client is told of changed keys. `refusal`: the node did not want to.
-    Listener { reader: ClientHandle, node: NodeId, is_listener: bool, was_ready: bool, refusal: Option<Vec<u8>> },
+    Listener { reader: ClientHandle, node: NodeId, is_listener: bool, was_ready: bool, refusal: Option<ErrorReply> },
     /// A connection that serves one client for good.
-    Dedicated { reader: ClientHandle, error: Vec<u8> },
+    Dedicated { reader: ClientHandle, error: ErrorReply },
     /// A connection that a SELECT waited for.
-    Select { selecting: Selecting, class: LaneKeyId, is_certain: bool, error: Vec<u8> },
+    Select { selecting: Selecting, class: LaneKeyId, is_certain: bool, error: ErrorReply },
     /// A client with subscriptions, requests that wait at nodes, or connections that served it alone.
     Client { client: ClientHandle, subscriber: Option<Box<Subscriber>>, blocked: Vec<Handle> },
 }

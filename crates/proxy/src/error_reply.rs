@@ -2,7 +2,7 @@
 
 use respool_wire::{Encoder, Protocol};
 
-/// One encoded error reply, from its `-` to the end of its line.
+/// One error reply as it is sent, from its `-` to the end of its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorReply(Vec<u8>);
 
@@ -10,6 +10,13 @@ impl ErrorReply {
     /// The error of these words, its code first. Ends of lines among them do not end the reply.
     pub(crate) fn new(words: impl AsRef<[u8]>) -> Self {
         Self::written(|reply| reply.error(words.as_ref()))
+    }
+
+    /// The error of the words that `write` appends to a buffer.
+    pub(crate) fn of(write: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut words = Vec::new();
+        write(&mut words);
+        Self::new(words)
     }
 
     /// The error that `write` writes, which is one and in one line.
@@ -20,9 +27,36 @@ impl ErrorReply {
         Self(line)
     }
 
+    /// What a node or an engine has replied instead of what was asked for, in whatever form.
+    pub(crate) fn of_reply(reply: &[u8]) -> Self {
+        Self(reply.to_vec())
+    }
+
+    /// Whether it is in the form that both dialects have.
+    pub(crate) fn is_line(&self) -> bool {
+        self.0.starts_with(b"-")
+    }
+
+    /// The whole reply.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The same, where a reply is kept that may as well be none.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
     /// Its words, its code first, without what a reply adds to them.
     pub(crate) fn words(&self) -> &[u8] {
-        crate::error_text::words(&self.0)
+        self.0.strip_prefix(b"-").and_then(|line| line.strip_suffix(b"\r\n")).unwrap_or(&self.0)
+    }
+}
+
+/// Words are an error when they are replied.
+impl<W: AsRef<[u8]>> From<W> for ErrorReply {
+    fn from(words: W) -> Self {
+        Self::new(words)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the proxy tells the program around it, and what it asks of it. A pure crate can neither log nor end a process.
 
 use crate::config::Config;
+use crate::error_text;
 use crate::session::id::ClientNumber;
 use respool_command::{Categories, Row};
 use respool_connection::{Peer, WorkerId};
@@ -327,7 +328,7 @@ impl Hooks {
     pub(crate) fn configure(&self, verb: ConfigVerb<'_>) -> Result<ConfigAnswer, String> {
         match &self.on_config {
             Some(on_config) => on_config(verb),
-            None => Err("ERR there are no parameters here".to_owned()),
+            None => Err(error_text::NO_PARAMETERS.to_owned()),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::blocking::queue::Blocking;
 use crate::dedicated::Dedicated;
 use crate::ended::Ended;
 use crate::env::{Env, WorkerSetup};
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::flush::connections::Party;
 use crate::lifecycle::drain::DrainProgress;
@@ -336,14 +337,14 @@ impl<E: Execute> Service for Worker<E> {
         !self.retirement.is_retiring()
     }
 
-    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, &'static [u8]> {
+    fn handle_accept(&mut self, peer: Peer) -> Result<ConnId, Vec<u8>> {
         let accepted = self.env.accept(&mut self.subscriptions, peer);
         self.tell_ended();
-        accepted
+        accepted.map_err(ErrorReply::into_bytes)
     }
 
-    fn handle_no_room(&mut self, peer: Peer) -> &'static [u8] {
-        self.env.shared.turn_away(&self.env.counters, peer, error_text::TOO_MANY_CLIENTS)
+    fn handle_no_room(&mut self, peer: Peer) -> Vec<u8> {
+        self.env.shared.turn_away(&self.env.counters, peer, error_text::TOO_MANY_CLIENTS).into_bytes()
     }
 
     fn handle_handshake_failed(&mut self) {

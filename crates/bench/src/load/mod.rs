@@ -467,8 +467,8 @@ impl Machine for Load {
 impl Service for Load {
     type Mail = ();
 
-    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
-        Err(b"")
+    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
+        Err(Vec::new())
     }
 
     fn handle_mail(&mut self, (): ()) {}

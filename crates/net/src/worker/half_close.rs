@@ -70,7 +70,7 @@ mod tests {
             self.turns.push((0, 0));
         }
 
-        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
             self.accepted += 1;
             self.turns.last_mut().expect("a turn has begun").0 += 1;
             Ok(ConnId::client(self.accepted as u32 - 1))

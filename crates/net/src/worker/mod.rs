@@ -520,7 +520,7 @@ impl<M: Service> Worker<M> {
         let refusal = self.machine.handle_no_room(peer);
         if !is_encrypted {
             // A fresh socket takes a line; if it does not, the peer sees the close alone.
-            let _ = socket.write(refusal);
+            let _ = socket.write(&refusal);
             socket.say_goodbye();
         }
     }
@@ -561,7 +561,7 @@ impl<M: Service> Worker<M> {
             },
             Err(refusal) => {
                 // A fresh socket takes a line; if it does not, the peer sees the close alone.
-                let _ = socket.write(refusal);
+                let _ = socket.write(&refusal);
                 socket.say_goodbye();
             }
         }

@@ -120,7 +120,7 @@ mod tests {
             self.turns.push(Vec::new());
         }
 
-        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
             self.accepted += 1;
             Ok(ConnId::client(self.accepted - 1))
         }
@@ -200,7 +200,7 @@ mod tests {
             &mut self.actions
         }
 
-        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+        fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
             Ok(ConnId::client(0))
         }
 

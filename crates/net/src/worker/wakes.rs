@@ -160,7 +160,7 @@ impl Machine for Echo {
 impl Service for Echo {
     type Mail = ();
 
-    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, &'static [u8]> {
+    fn handle_accept(&mut self, _: Peer) -> Result<ConnId, Vec<u8>> {
         let conn = ConnId::client(self.accepted);
         self.accepted += 1;
         self.conns.insert(conn.to_bits(), Conn::default());

@@ -4,6 +4,7 @@
 
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::NodeId;
 use crate::push::places::ChannelPlace;
 use crate::request::target::nodes_of_all;
@@ -31,19 +32,14 @@ impl<E: Execute> Env<E> {
     pub(super) fn explain(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let row = match resolve(args) {
             Ok(row) => row,
-            Err(unknown) => {
-                let mut words = Vec::new();
-                unknown.write_text(args, &mut words);
-                return self.refuse(index, &words);
-            }
+            Err(unknown) => return self.refuse(index, ErrorReply::of(|words| unknown.write_text(args, words))),
         };
         if !row.accepts(args.len()) {
-            let mut words = Vec::new();
-            texts::wrong_arity(row, &mut words);
-            return self.refuse(index, &words);
+            return self.refuse(index, ErrorReply::of(|words| texts::wrong_arity(row, words)));
         }
         let explained = self.find_out(index, row, args);
-        let acl = self.verdict_text(index, row, args).unwrap_or_else(|| "allowed".to_owned());
+        let denial = self.denial_of(index, row, args);
+        let acl = denial.as_ref().map_or("allowed".into(), |denial| String::from_utf8_lossy(denial.words()));
         let lane = row.lane(args).name();
         let mode = explained
             .route
@@ -88,8 +84,7 @@ impl<E: Execute> Env<E> {
             }
             name_nodes(&config, &explained.nodes, reply);
             optional("refused", explained.refusal.as_deref(), reply);
-        });
-        Flow::Next
+        })
     }
 
     /// The nodes that a request would go to.

@@ -16,6 +16,7 @@ pub(crate) mod table;
 
 use crate::admin::query::{AdminQuery, Show};
 use crate::env::Env;
+use crate::error_text;
 use crate::hooks::ProcessAction;
 use crate::integer::integer;
 use crate::session::Flow;
@@ -62,14 +63,14 @@ impl<E: Execute> Env<E> {
         args: Args<'_>,
     ) -> Console {
         if steers(command) && self.refuses_admin() {
-            return Console::Step(self.refuse(index, crate::error_text::admin_refused(row.name).as_bytes()).into());
+            return Console::Step(self.refuse(index, error_text::admin_refused(row.name)).into());
         }
         Console::Step(match command {
             ProxyCommand::ProxyExplain => self.explain(index, args.from(2)).into(),
             ProxyCommand::ProxyShow => self.show(index, args.from(2)),
             ProxyCommand::ProxyKill => match numbers(args.from(2)) {
                 Some(ids) => return Console::Kill(ids),
-                None => self.refuse(index, b"ERR a client's number is needed, as PROXY SHOW CLIENTS shows it").into(),
+                None => self.refuse(index, error_text::CLIENT_NUMBER).into(),
             },
             ProxyCommand::ProxyPause
             | ProxyCommand::ProxyResume
@@ -87,18 +88,16 @@ impl<E: Execute> Env<E> {
     fn show(&mut self, index: ClientId, args: Args<'_>) -> Step<AdminQuery> {
         let Some(show) = Show::named(args.at(0)) else {
             let names: Vec<&str> = Show::ALL.iter().map(|show| show.name()).collect();
-            let words = format!("ERR there is nothing of that name to show; there is {}", names.join(", "));
-            return self.refuse(index, words.as_bytes()).into();
+            return self.refuse(index, error_text::nothing_to_show(&names.join(", "))).into();
         };
         if args.len() > 1 {
-            return self.refuse(index, texts::SYNTAX.as_bytes()).into();
+            return self.refuse(index, texts::SYNTAX).into();
         }
         Step::Ask(AdminQuery::Show(show, usize::MAX))
     }
 
     fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {
-        self.answer(index, |reply| crate::commands::client::help(row, reply));
-        Flow::Next
+        self.answer(index, |reply| crate::commands::client::help(row, reply))
     }
 }
 

@@ -6,9 +6,11 @@
 
 use crate::auth::secret_args::shows_secrets;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
+use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use respool_command::{Execute, Flags, Lane, Row, resolve};
+use respool_command::{Execute, Flags, Lane, Row, resolve, text as texts};
 use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Env<E> {
@@ -16,19 +18,14 @@ impl<E: Execute> Env<E> {
     pub(crate) fn ask_node(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let (name, request) = (args.at(0), args.from(1));
         let Some(node) = self.config.find_node(|node| node.name.as_bytes() == name) else {
-            let words = [b"ERR there is no node '", name, b"'; PROXY SHOW NODES names them"].concat();
-            return self.refuse(index, &words);
+            return self.refuse(index, error_text::no_node(name));
         };
         let row = match resolve(request) {
             Ok(row) => row,
-            Err(unknown) => {
-                let mut words = Vec::new();
-                unknown.write_text(request, &mut words);
-                return self.refuse(index, &words);
-            }
+            Err(unknown) => return self.refuse(index, ErrorReply::of(|words| unknown.write_text(request, words))),
         };
-        if let Err(words) = self.may_ask_node(index, row, request) {
-            return self.refuse(index, words.as_bytes());
+        if let Err(error) = self.may_ask_node(index, row, request) {
+            return self.refuse(index, error);
         }
         // Where secrets may be among what is shown, as without PROXY NODE.
         if shows_secrets(row) && row.is_admin(request) {
@@ -42,14 +39,14 @@ impl<E: Execute> Env<E> {
 }
 
 impl<E: Execute> Env<E> {
-    fn may_ask_node(&self, index: ClientId, row: &'static Row, request: Args<'_>) -> Result<(), String> {
+    fn may_ask_node(&self, index: ClientId, row: &'static Row, request: Args<'_>) -> Result<(), ErrorReply> {
         if !row.accepts(request.len()) {
-            return Err(format!("ERR wrong number of arguments for '{}' command", row.full_name()));
+            return Err(ErrorReply::of(|words| texts::wrong_arity(row, words)));
         }
         if row.is_admin(request) && self.refuses_to_steer(row) {
-            return Err(crate::error_text::admin_refused(row.name));
+            return Err(error_text::admin_refused(row.name));
         }
-        if let Some(denial) = self.verdict_text(index, row, request) {
+        if let Some(denial) = self.denial_of(index, row, request) {
             return Err(denial);
         }
         if let Some(session) = self.clients.sessions.at(index).filter(|session| session.flags.has(SessionFlags::HOOKED))
@@ -58,7 +55,7 @@ impl<E: Execute> Env<E> {
         }
         let is_about_server = matches!(row.lane(request), Lane::Shared | Lane::Admin);
         if !is_about_server || row.flags.has(Flags::WRITE) {
-            return Err(format!("ERR {} is not for a single node: send it without PROXY NODE", row.name));
+            return Err(error_text::not_for_one_node(row.name));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::admin::inquiry::Wanted;
 use crate::admin::query::{AdminQuery, NodeAction, Order};
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::hooks::{Event, ProcessAction};
 use crate::interfaces::held_back::WaitsAtNodes;
@@ -52,14 +53,14 @@ impl<E: Execute> Env<E> {
                 self.tell_order(&order.words(), client);
                 Step::Ask(AdminQuery::Order(order))
             }
-            Err(words) => self.refuse(index, &words).into(),
+            Err(words) => self.refuse(index, words).into(),
         }
     }
 
     /// Decides on an order that comes over no connection.
     pub(crate) fn decide(&mut self, wanted: &Wanted) -> Result<Order, String> {
         let order = self.give_order(wanted.what.action(), wanted.names.iter().map(String::as_bytes), None, None);
-        let order = order.map_err(|words| String::from_utf8_lossy(&words).into_owned())?;
+        let order = order.map_err(|error| String::from_utf8_lossy(error.words()).into_owned())?;
         self.tell_order(&order.words(), wanted.by.clone());
         Ok(order)
     }
@@ -71,12 +72,12 @@ impl<E: Execute> Env<E> {
         names: impl Iterator<Item = &'a [u8]>,
         until: Option<Until>,
         by: Option<ClientNumber>,
-    ) -> Result<Order, Vec<u8>> {
+    ) -> Result<Order, ErrorReply> {
         let mut nodes = Vec::new();
         for name in names {
             let named = named(&self.config, name);
             if named.is_empty() {
-                return Err([b"ERR there is no node or pool '", name, b"'; PROXY SHOW NODES names them"].concat());
+                return Err(error_text::no_node_or_pool(name));
             }
             nodes.extend(named);
         }
@@ -92,7 +93,7 @@ impl<E: Execute> Env<E> {
             // It is over once it is carried out.
             NodeAction::Reconnect | NodeAction::WaitClose => true,
         };
-        if is_taken { Ok(Order { what, nodes, until }) } else { Err(error_text::HANDED_OVER.as_bytes().to_vec()) }
+        if is_taken { Ok(Order { what, nodes, until }) } else { Err(error_text::HANDED_OVER.into()) }
     }
 
     /// Makes a node what is ordered of one with its name. Returns whether it is drained since: what it owes is still answered, and
@@ -122,15 +123,14 @@ impl<E: Execute> Env<E> {
         let client = self.clients.sessions.at(index).map_or_else(String::new, |s| s.details.peer.address.clone());
         self.tell_order(&format!("{demand:?}"), client);
         if !self.shared.hooks.demand(demand) {
-            return self.refuse(index, b"ERR this process takes no such orders");
+            return self.refuse(index, error_text::NO_ORDERS);
         }
         self.answer(index, |reply| match demand {
             ProcessAction::Reload => reply.simple("The settings are being read again; the log says what has changed"),
             ProcessAction::Drain | ProcessAction::Stop => {
                 reply.simple("Draining: no new clients, and the process ends once all replies are out")
             }
-        });
-        Flow::Next
+        })
     }
 
     fn tell_order(&self, order: &str, client: String) {

@@ -46,7 +46,7 @@ impl AdminState {
         match query {
             AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
                 0 => self.begin_settling(env, asker, order, *until),
-                _ => env.clients.fail(asker.session, asker.seq, error_text::WORKER_BUSY),
+                _ => env.clients.fail(asker.session, asker.seq, &error_text::WORKER_BUSY.into()),
             },
             _ => env.clients.reply(asker, |reply| query.reply(answer, reply)),
         }
@@ -55,7 +55,7 @@ impl AdminState {
     /// All workers have carried an order out: its reply waits for the condition.
     pub(super) fn begin_settling(&mut self, env: &mut Env<impl Execute>, asker: Asker, order: &Order, until: Until) {
         if self.waits.len() >= SETTLING_MAX {
-            return env.clients.fail(asker.session, asker.seq, error_text::TOO_MANY_WAIT);
+            return env.clients.fail(asker.session, asker.seq, &error_text::TOO_MANY_WAIT.into());
         }
         // Connections that are replaced answer what they owe first, and other limits bound that.
         let over_us = match until {
@@ -120,7 +120,7 @@ impl<E: Execute> Env<E> {
         if leaves || is_ending {
             // The wait ends with an error. A half-closed client is closed once it is owed nothing.
             let error = if is_ending { error_text::DRAINING } else { error_text::WAITS_NO_MORE };
-            self.clients.fail(session, seq, error);
+            self.clients.fail(session, seq, &error.into());
         } else if left.is_empty() {
             self.clients.feed(session, seq, respool_wire::replies::OK, true);
         } else if self.now.mono_us >= wait.over_us {

@@ -3,6 +3,7 @@
 use crate::admin::query::{AdminAnswer, AdminQuery, SlowlogOrder};
 use crate::admin::table::{Cell, Line, Table};
 use crate::env::Env;
+use crate::error_text;
 use crate::observe::slow_log::Slow;
 use crate::session::id::ClientId;
 use crate::workers::query::Step;
@@ -22,12 +23,12 @@ impl<E: Execute> Env<E> {
             2 if is("GET") => match crate::integer::integer(args.at(1)) {
                 Some(-1) => SlowlogOrder::Get(usize::MAX),
                 Some(count) if count >= 0 => SlowlogOrder::Get(usize::try_from(count).unwrap_or(usize::MAX)),
-                _ => return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()).into(),
+                _ => return self.refuse(index, texts::NOT_AN_INTEGER).into(),
             },
-            _ => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
+            _ => return self.refuse(index, texts::SYNTAX).into(),
         };
         if order == SlowlogOrder::Reset && self.refuses_admin() {
-            return self.refuse(index, crate::error_text::admin_refused("PROXY SLOWLOG RESET").as_bytes()).into();
+            return self.refuse(index, error_text::admin_refused("PROXY SLOWLOG RESET")).into();
         }
         Step::Ask(AdminQuery::Slowlog(order))
     }

@@ -2,6 +2,7 @@
 //!
 //! A change of users is made once and told to every worker; the client that asked for it is answered when all of them go by it.
 
+use crate::error_reply::ErrorReply;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use crate::workers::shared::Shared;
@@ -37,32 +38,28 @@ impl<E: Execute> Env<E> {
     pub(crate) fn acl(&mut self, index: ClientId, command: ServerCommand, args: Args<'_>) -> ClientStep {
         self.note_secret();
         use ServerCommand as C;
-        match command {
+        let flow = match command {
             C::AclWhoami => {
                 let name = self.clients.sessions.at(index).map_or_else(Vec::new, |s| s.user_name().to_vec());
-                self.answer(index, |reply| reply.bulk(&name));
+                self.answer(index, |reply| reply.bulk(&name))
             }
             C::AclList => self.answer_of_users(index, answer::list),
             C::AclUsers => self.answer_of_users(index, answer::names),
             C::AclGetuser => self.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
             C::AclDryrun => {
-                self.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply));
+                self.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply))
             }
             C::AclCat if args.len() <= 3 => self.answer(index, |reply| answer::categories(args.get(2), reply)),
-            C::AclGenpass if args.len() <= 3 => return self.acl_genpass(index, args.get(2)).into(),
-            C::AclLog if args.len() <= 3 => return self.acl_log(index, args.get(2)).into(),
+            C::AclGenpass if args.len() <= 3 => self.acl_genpass(index, args.get(2)),
+            C::AclLog if args.len() <= 3 => self.acl_log(index, args.get(2)),
             C::AclSetuser => return self.acl_setuser(index, args),
             C::AclDeluser => return self.acl_deluser(index, args),
             C::AclLoad => return self.acl_load(index),
-            C::AclSave => return self.acl_save(index).into(),
+            C::AclSave => self.acl_save(index),
             C::Acl | C::AclHelp => self.answer(index, answer::help),
-            _ => {
-                let words =
-                    [b"ERR unknown subcommand or wrong number of arguments for '", args.at(1), b"'. Try ACL HELP."];
-                return self.refuse(index, &words.concat()).into();
-            }
-        }
-        Flow::Next.into()
+            _ => self.refuse(index, error_text::unknown_acl_subcommand(args.at(1))),
+        };
+        flow.into()
     }
 
     fn acl_setuser(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
@@ -70,7 +67,7 @@ impl<E: Execute> Env<E> {
         let changed = self.shared.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
             Ok(()) => ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default()),
-            Err(words) => self.refuse(index, &words).into(),
+            Err(words) => self.refuse(index, words).into(),
         }
     }
 
@@ -80,29 +77,26 @@ impl<E: Execute> Env<E> {
                 let removed = u32::try_from(removed).unwrap_or(u32::MAX);
                 ClientStep::ask(ClientQuestion::Users { removed: Some(removed) }, ClientFilter::default())
             }
-            Err(words) => self.refuse(index, &words).into(),
+            Err(words) => self.refuse(index, words).into(),
         }
     }
 
     fn acl_load(&mut self, index: ClientId) -> ClientStep {
         let access = std::sync::Arc::clone(&self.shared.access);
         let Some(path) = access.outside().acl_file() else {
-            return self.refuse(index, error_text::NO_ACL_FILE.as_bytes()).into();
+            return self.refuse(index, error_text::NO_ACL_FILE).into();
         };
         let text = match access.outside().read_acl_file() {
             Ok(text) => text,
-            Err(why) => {
-                let words = format!("ERR Error loading ACLs, opening file '{path}': {why}");
-                return self.refuse(index, words.as_bytes()).into();
-            }
+            Err(why) => return self.refuse(index, error_text::acl_file_not_read(path, &why)).into(),
         };
         let loaded = access.change(|users| {
             if self.shared.ledger.has_successor() {
-                return Err(error_text::HANDED_OVER.strip_prefix("ERR ").unwrap_or_default().to_owned());
+                return Err(error_text::HANDED_OVER.into());
             }
-            let loaded = file::users(&text, path, users.has_channels_by_default())?;
-            let loaded = loaded.following(users);
-            Ok::<_, String>((loaded.clone(), loaded))
+            let loaded = file::users(&text, path, users.has_channels_by_default());
+            let loaded = loaded.map_err(|why| error_text::acl_not_loaded(&why))?.following(users);
+            Ok::<_, ErrorReply>((loaded.clone(), loaded))
         });
         match loaded {
             Ok(loaded) => {
@@ -110,7 +104,7 @@ impl<E: Execute> Env<E> {
                 access.note_written(loaded);
                 ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
             }
-            Err(words) => self.refuse(index, format!("ERR {words}").as_bytes()).into(),
+            Err(error) => self.refuse(index, error).into(),
         }
     }
 
@@ -130,21 +124,17 @@ impl<E: Execute> Env<E> {
         if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
             && self.config.nodes.len() > 1
         {
-            let words =
-                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_OF_ONE.as_bytes()];
-            return Some(self.refuse(index, &words.concat()).into());
+            return Some(self.refuse(index, error_text::set_of_one(own)).into());
         }
         if args.len() != 4 {
             let own = args.from(2).iter().step_by(2).find(|name| is_own_setting(name))?;
-            let words =
-                [b"ERR CONFIG SET failed (possibly related to argument '", own, error_text::SET_ALONE.as_bytes()];
-            return Some(self.refuse(index, &words.concat()).into());
+            return Some(self.refuse(index, error_text::set_alone(own)).into());
         }
         let (name, value) = (args.at(2), args.at(3));
         match self.apply_user_setting(name, value) {
             Ok(true) => Some(tell_of_users()),
             Ok(false) => None,
-            Err(words) => Some(self.refuse(index, &words).into()),
+            Err(words) => Some(self.refuse(index, words).into()),
         }
     }
 }
@@ -155,44 +145,37 @@ impl<E: Execute> Env<E> {
         self.note_secret();
         let (name, password) = match args.len() {
             2 if self.users.default_user().needs_no_password() => {
-                return self.refuse(index, texts::NO_PASSWORD_CONFIGURED.as_bytes());
+                return self.refuse(index, texts::NO_PASSWORD_CONFIGURED);
             }
             2 => (respool_access::DEFAULT_USER, args.at(1)),
             3 => (args.at(1), args.at(2)),
-            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            _ => return self.refuse(index, texts::SYNTAX),
         };
         if self.has_speakers && self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         match self.authenticate(reads, index, name, password, args.name()) {
-            Ok(()) => {
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                Flow::Next
-            }
-            Err(why) => self.refuse(index, why.text().as_bytes()),
+            Ok(()) => self.confirm(index),
+            Err(why) => self.refuse(index, why.text()),
         }
     }
 }
 
 impl<E: Execute> Env<E> {
     /// Changes what is about users. `false`: it is about something else.
-    pub(crate) fn apply_user_setting(&mut self, name: &[u8], value: &[u8]) -> Result<bool, Vec<u8>> {
+    pub(crate) fn apply_user_setting(&mut self, name: &[u8], value: &[u8]) -> Result<bool, ErrorReply> {
         if name.eq_ignore_ascii_case(b"requirepass") {
             let password = (!value.is_empty()).then_some(value);
             self.shared.change_users(|users| Ok((users.with_default_password(password), ())))?;
         } else if name.eq_ignore_ascii_case(b"acl-pubsub-default") {
             let is_all = value.eq_ignore_ascii_case(b"allchannels");
             if !is_all && !value.eq_ignore_ascii_case(b"resetchannels") {
-                let words = "ERR CONFIG SET failed (possibly related to argument 'acl-pubsub-default') - argument(s) must \
-                             be one of the following: allchannels, resetchannels";
-                return Err(words.into());
+                return Err(error_text::ACL_PUBSUB_DEFAULT.into());
             }
             self.shared.change_users(|users| Ok((users.with_channels_by_default(is_all), ())))?;
         } else if name.eq_ignore_ascii_case(b"acllog-max-len") {
             let Some(entries_max) = integer(value).and_then(|count| usize::try_from(count).ok()) else {
-                let words = "ERR CONFIG SET failed (possibly related to argument 'acllog-max-len') - argument couldn't be \
-                             parsed into an integer";
-                return Err(words.into());
+                return Err(error_text::ACLLOG_MAX_LEN.into());
             };
             if self.shared.ledger.has_successor() {
                 return Err(error_text::HANDED_OVER.into());
@@ -208,19 +191,19 @@ impl<E: Execute> Env<E> {
         &mut self,
         index: ClientId,
         write: impl FnOnce(&respool_access::Users, &mut respool_wire::Encoder<'_>),
-    ) {
+    ) -> Flow {
         let users = std::sync::Arc::clone(&self.users);
-        self.answer(index, |reply| write(&users, reply));
+        self.answer(index, |reply| write(&users, reply))
     }
 
     fn acl_save(&mut self, index: ClientId) -> Flow {
         let access = std::sync::Arc::clone(&self.shared.access);
         if access.outside().acl_file().is_none() {
-            return self.refuse(index, error_text::NO_ACL_FILE.as_bytes());
+            return self.refuse(index, error_text::NO_ACL_FILE);
         }
         if self.shared.ledger.has_successor() {
             // The file is the other process's.
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes());
+            return self.refuse(index, error_text::HANDED_OVER);
         }
         let mut words = error_text::ACL_FILE_NOT_SAVED.to_owned();
         let saved = access.save(|users| {
@@ -228,25 +211,23 @@ impl<E: Execute> Env<E> {
             access.outside().write_acl_file(&text)
         });
         match saved {
-            Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
-            Err(_) => return self.refuse(index, words.as_bytes()),
+            Ok(()) => self.confirm(index),
+            Err(_) => self.refuse(index, words),
         }
-        Flow::Next
     }
 
     fn acl_genpass(&mut self, index: ClientId, bits: Option<&[u8]>) -> Flow {
         let digits = match answer::password_digits(bits) {
             Ok(digits) => digits,
-            Err(words) => return self.refuse(index, &words),
+            Err(words) => return self.refuse(index, words),
         };
         let mut bytes = vec![0; digits.div_ceil(2)];
         if let Err(why) = self.shared.access.outside().fill_with_chance(&mut bytes) {
-            return self.refuse(index, format!("ERR no password can be made: {why}").as_bytes());
+            return self.refuse(index, error_text::no_password(&why));
         }
         let mut password: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         password.truncate(digits);
-        self.answer(index, |reply| reply.bulk(password.as_bytes()));
-        Flow::Next
+        self.answer(index, |reply| reply.bulk(password.as_bytes()))
     }
 
     fn acl_log(&mut self, index: ClientId, asked: Option<&[u8]>) -> Flow {
@@ -255,33 +236,27 @@ impl<E: Execute> Env<E> {
             None => LOG_SHOWN,
             Some(word) if word.eq_ignore_ascii_case(b"RESET") => {
                 access.log().clear();
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                return Flow::Next;
+                return self.confirm(index);
             }
             Some(number) => match integer(number) {
                 Some(count) => usize::try_from(count).unwrap_or(0),
-                None => return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()),
+                None => return self.refuse(index, texts::NOT_AN_INTEGER),
             },
         };
         let unix_ms = self.now.unix_us / 1_000;
-        self.answer(index, |reply| access.log().write(count, unix_ms, reply));
-        Flow::Next
+        self.answer(index, |reply| access.log().write(count, unix_ms, reply))
     }
 }
 
 impl Shared {
     /// A client changes users. `Err`: why it may not.
-    fn change_users<R>(&self, change: impl FnOnce(&Users) -> Result<(Users, R), ChangeError>) -> Result<R, Vec<u8>> {
+    fn change_users<R>(&self, change: impl FnOnce(&Users) -> Result<(Users, R), ChangeError>) -> Result<R, ErrorReply> {
         self.access.change(|users| {
             // Asked while the users are locked: what is handed over afterwards has this change, or it is refused.
             if self.ledger.has_successor() {
                 return Err(error_text::HANDED_OVER.into());
             }
-            change(users).map_err(|error| {
-                let mut words = Vec::new();
-                error.write_text(&mut words);
-                words
-            })
+            change(users).map_err(|error| ErrorReply::of(|words| error.write_text(words)))
         })
     }
 }

@@ -1,6 +1,7 @@
 //! How a client is accepted, or turned away before anything of it is read.
 
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::hooks::Event;
 use crate::interfaces::read_tracker::ReadTracker;
@@ -12,7 +13,7 @@ use respool_connection::{ConnId, Peer};
 
 impl<E: Execute> Env<E> {
     /// A client has connected. An error is the last that it is written.
-    pub(crate) fn accept(&mut self, reads: &mut impl ReadTracker, peer: Peer) -> Result<ConnId, &'static [u8]> {
+    pub(crate) fn accept(&mut self, reads: &mut impl ReadTracker, peer: Peer) -> Result<ConnId, ErrorReply> {
         if let Some(refusal) = self.refusal_of(&peer) {
             return Err(self.shared.turn_away(&self.counters, peer, refusal));
         }
@@ -26,7 +27,7 @@ impl<E: Execute> Env<E> {
             self.shared.ledger.leave();
             self.counters.clients_refused.add(1);
             self.counters.refused_by_user_limit.add(1);
-            return Err(error_text::TOO_MANY_OF_DEFAULT);
+            return Err(error_text::TOO_MANY_OF_USER.into());
         }
         if !self.config.routes.are_plain() {
             session.flags.add(SessionFlags::ROUTED);
@@ -43,7 +44,7 @@ impl<E: Execute> Env<E> {
             // To nodes it would be another user.
             self.drop_client(handle.index);
             self.counters.clients_refused.add(1);
-            return Err(error_text::TOO_MANY_SPEAKERS_COME);
+            return Err(error_text::TOO_MANY_SPEAKERS.into());
         }
         self.review_mode(handle.index);
         self.counters.clients_accepted.add(1);
@@ -52,7 +53,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// Why a client is not accepted. `None`: it is, and counts as one.
-    fn refusal_of(&self, peer: &Peer) -> Option<&'static [u8]> {
+    fn refusal_of(&self, peer: &Peer) -> Option<&'static str> {
         if self.drain_until_us.is_some() {
             Some(error_text::DRAINING)
         } else if self.shared.ledger.held_bytes() > self.config.budgets.process {
@@ -70,11 +71,10 @@ impl<E: Execute> Env<E> {
 }
 
 impl Shared {
-    pub(crate) fn turn_away(&self, counters: &Counters, peer: Peer, refusal: &'static [u8]) -> &'static [u8] {
+    pub(crate) fn turn_away(&self, counters: &Counters, peer: Peer, why: &'static str) -> ErrorReply {
         counters.clients_refused.add(1);
-        let why = std::str::from_utf8(refusal).unwrap_or_default().trim();
         self.hooks.tell(&Event::ClientRefused { address: peer.address, why });
-        refusal
+        why.into()
     }
 }
 
@@ -90,12 +90,12 @@ mod tests {
         let mut env = env_of(Config { clients_max: 1, ..roomy_config() }, None);
         let accepted = env.accept(&mut Untracked, Peer::default()).expect("there is room for one");
         assert!(!accepted.is_upstream());
-        assert_eq!(env.accept(&mut Untracked, Peer::default()), Err(error_text::TOO_MANY_CLIENTS));
+        assert_eq!(env.accept(&mut Untracked, Peer::default()), Err(error_text::TOO_MANY_CLIENTS.into()));
         env.close_client(ClientId::of(accepted));
         env.clients.sessions.release(ClientId::of(accepted));
         assert!(env.accept(&mut Untracked, Peer::default()).is_ok(), "its place is free again");
         env.drain_until_us = Some(u64::MAX);
-        assert_eq!(env.accept(&mut Untracked, Peer::default()), Err(error_text::DRAINING));
+        assert_eq!(env.accept(&mut Untracked, Peer::default()), Err(error_text::DRAINING.into()));
         assert_eq!((env.counters.clients_accepted.value(), env.counters.clients_refused.value()), (2, 2));
     }
 

@@ -10,6 +10,7 @@
 //!
 //! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
 
+use crate::error_reply::ErrorReply;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::id::ClientId;
 use crate::session::table::Clients;
@@ -80,7 +81,7 @@ impl<E: Execute> Env<E> {
             return None;
         }
         self.counters.refused_unauthenticated.add(1);
-        Some(self.refuse_unread(index, texts::NOAUTH.as_bytes()))
+        Some(self.refuse_unread(index, texts::NOAUTH))
     }
 
     /// A client whose user may not do everything asks for something. `None`: it may.
@@ -93,13 +94,11 @@ impl<E: Execute> Env<E> {
             Verdict::Allowed => None,
             Verdict::Denied(denial) => {
                 self.note_denial(index, &user, row, args, denial);
-                let mut words = Vec::new();
-                error_text::denied(row, denial, &mut words);
-                Some(self.refuse_known(index, row, &words))
+                Some(self.refuse_known(index, row, error_text::denied(row, denial)))
             }
             Verdict::Refused(words) => {
                 self.counters.denied_commands.add(1);
-                Some(self.refuse_known(index, row, words.as_bytes()))
+                Some(self.refuse_known(index, row, words))
             }
         }
     }
@@ -111,7 +110,7 @@ impl<E: Execute> Env<E> {
         if flags.has(SessionFlags::UNAUTHENTICATED) {
             // Without a user it would be judged by the rights of the default one.
             self.counters.refused_unauthenticated.add(1);
-            return Some(self.refuse(index, texts::NOAUTH.as_bytes()));
+            return Some(self.refuse(index, texts::NOAUTH));
         }
         if !flags.has(SessionFlags::RESTRICTED) {
             return None;
@@ -121,11 +120,11 @@ impl<E: Execute> Env<E> {
             Verdict::Allowed => None,
             Verdict::Denied(denial) => {
                 self.note_denial(index, &user, row, args, denial);
-                Some(self.refuse(index, error_text::denied_in_transaction(denial).as_bytes()))
+                Some(self.refuse(index, error_text::denied_in_transaction(denial)))
             }
             Verdict::Refused(words) => {
                 self.counters.denied_commands.add(1);
-                Some(self.refuse(index, words.as_bytes()))
+                Some(self.refuse(index, words))
             }
         }
     }
@@ -195,20 +194,16 @@ impl<E: Execute> Env<E> {
         })
     }
 
-    /// What stands against a request of a client, as half a sentence; `None` if nothing does. Asked without a request.
-    pub(crate) fn verdict_text(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<String> {
+    /// What stands against a request of a client; `None` if nothing does. Asked without a request.
+    pub(crate) fn denial_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<ErrorReply> {
         let user = self.clients.user_in_force(&self.users, index)?;
         if user.is_all_powerful() {
             return None;
         }
         match self.verdict(&user, row, args, &mut KeyPositions::new()) {
             Verdict::Allowed => None,
-            Verdict::Denied(denial) => {
-                let mut words = Vec::new();
-                error_text::denied(row, denial, &mut words);
-                Some(String::from_utf8_lossy(&words).into_owned())
-            }
-            Verdict::Refused(words) => Some(words.to_owned()),
+            Verdict::Denied(denial) => Some(error_text::denied(row, denial)),
+            Verdict::Refused(words) => Some(words.into()),
         }
     }
 

@@ -38,6 +38,7 @@ use crate::blocking::request::{
 };
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::UNBLOCKS_AT_ONCE;
@@ -88,8 +89,7 @@ impl Blocking {
         }
         if self.requests.len() >= env.config.lanes.blocked_commands_max {
             env.counters.blocked_refused.add(1);
-            env.answer(index, |reply| reply.raw(&error_text::too_many_blocked()));
-            return Flow::Next;
+            return env.refuse(index, error_text::TOO_MANY_BLOCKED);
         }
         if is_wait(row)
             && let nodes = env.clients.nodes_written(&env.config, index)
@@ -99,7 +99,7 @@ impl Blocking {
         }
         let target = match env.waiting_target(index, row, request.args) {
             Ok(target) => target,
-            Err(error) => return env.refuse(index, error.words()),
+            Err(error) => return env.refuse(index, error),
         };
         env.note_target(&target, row);
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
@@ -177,7 +177,7 @@ impl Blocking {
             if is_about_now {
                 let error = error_text::no_blocking_connection(&env.lanes.nodes[node].name);
                 self.leave_queue(node, blocked);
-                self.finish_blocked(env, blocked, ReplyKind::Error, &error);
+                self.fail_blocked(env, blocked, error);
             } else if self.is_first(blocked) {
                 self.try_blocked(env, blocked);
             }
@@ -277,7 +277,7 @@ impl Blocking {
                 Ok(Found::Nothing) => return,
                 Err(error) => {
                     self.leave_queue(node, blocked);
-                    self.finish_blocked(env, blocked, ReplyKind::Error, &error);
+                    self.fail_blocked(env, blocked, error);
                 }
             }
         }
@@ -290,7 +290,7 @@ impl Blocking {
         env: &mut Env<impl Execute>,
         node: NodeId,
         class: LaneKeyId,
-    ) -> Result<Found, Vec<u8>> {
+    ) -> Result<Found, ErrorReply> {
         let Env { lanes, config, .. } = &*env;
         let list = self.at(node);
         list.connections.retain(|c| lanes.find(c.lane).is_some());
@@ -335,7 +335,7 @@ impl Blocking {
         self.leave_queue(node, blocked);
         let place = env.lanes.lane(&env.config, node, class);
         if let Err(error) = env.lanes.admit(place, &env.config, env.now) {
-            return self.finish_blocked(env, blocked, ReplyKind::Error, &error);
+            return self.fail_blocked(env, blocked, error);
         }
         let lane = env.lanes.handle(place);
         env.lanes[place].is_waiting = true;
@@ -529,6 +529,11 @@ impl Blocking {
         if !this.is_on_own && !env.is_held_at(this.node, this.row) {
             self.try_blocked(env, blocked);
         }
+    }
+
+    /// Answers a request that waits no longer with an error, and forgets it.
+    pub(crate) fn fail_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle, error: impl Into<ErrorReply>) {
+        self.finish_blocked(env, blocked, ReplyKind::Error, error.into().as_bytes());
     }
 
     /// Answers a request that waits no longer, and forgets it.

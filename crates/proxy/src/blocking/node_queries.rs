@@ -1,5 +1,6 @@
 //! What nodes are asked on behalf of requests that wait: as tasks, since the replies are read here first.
 
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::pool::table::LaneHandle;
 use crate::reply::progress::Progress;
@@ -50,8 +51,7 @@ impl NodeQuery {
             return self.feed_try(step, kind, reply);
         }
         if !kind.is_error() && !self.is_fit(step, kind, reply) {
-            self.reply = Some((ReplyKind::Error, error_text::blocked_in_doubt()));
-            return Progress::OutOfStep;
+            return self.doubt();
         }
         // An error on the way, such as a request that cannot be queued, says more than the one that follows from it.
         let has_error = self.reply.as_ref().is_some_and(|(kind, _)| kind.is_error());
@@ -77,7 +77,7 @@ impl NodeQuery {
         match step {
             BEGIN => {
                 self.has_begun = reply == replies::OK;
-                if self.has_begun || kind.is_error() { Progress::Waits } else { self.doubt_try() }
+                if self.has_begun || kind.is_error() { Progress::Waits } else { self.doubt() }
             }
             QUEUE if !self.has_begun => {
                 let is_error = kind.is_error();
@@ -91,12 +91,12 @@ impl NodeQuery {
                 Progress::Waits
             }
             QUEUE if reply == replies::QUEUED => Progress::Waits,
-            QUEUE => self.doubt_try(),
+            QUEUE => self.doubt(),
             _ if !self.has_begun => {
                 if kind.is_error() {
                     Progress::Through
                 } else {
-                    self.doubt_try()
+                    self.doubt()
                 }
             }
             _ if is_abort(reply) || elements(reply).is_some_and(|replies| replies.declared() == 1) => {
@@ -105,17 +105,22 @@ impl NodeQuery {
             }
             // The transaction may still be open: the connection is of no use to the next request that is tried.
             _ => {
-                let kept = || if kind.is_error() { reply.to_vec() } else { error_text::blocked_in_doubt() };
+                let kept = || if kind.is_error() { reply.to_vec() } else { in_doubt() };
                 self.reply.get_or_insert_with(|| (ReplyKind::Error, kept()));
                 Progress::OutOfStep
             }
         }
     }
 
-    fn doubt_try(&mut self) -> Progress {
-        self.reply = Some((ReplyKind::Error, error_text::blocked_in_doubt()));
+    /// No node answers so: what comes next is the reply to another request.
+    fn doubt(&mut self) -> Progress {
+        self.reply = Some((ReplyKind::Error, in_doubt()));
         Progress::OutOfStep
     }
+}
+
+fn in_doubt() -> Vec<u8> {
+    ErrorReply::new(error_text::BLOCKED_IN_DOUBT).into_bytes()
 }
 
 impl InternalTask for NodeQuery {
@@ -124,7 +129,7 @@ impl InternalTask for NodeQuery {
     }
 
     fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
-        self.reply = Some((ReplyKind::Error, lost.error.to_vec()));
+        self.reply = Some((ReplyKind::Error, lost.error.as_bytes().to_vec()));
         self.is_lost = true;
         Progress::Through
     }

@@ -22,7 +22,6 @@ use crate::pool::table::LaneId;
 use crate::slab::Handle;
 use crate::transaction::multi::Multi;
 use respool_command::Execute;
-use respool_wire::ReplyKind;
 
 /// What is left of its time to a request that is sent when it has none, in microseconds: the least that nodes know.
 const LATE_US: u64 = 1_000;
@@ -80,7 +79,7 @@ impl Blocking {
         let error =
             if now_us < until_us { error_text::no_blocking_connection(name) } else { error_text::not_asked(name) };
         self.leave_queue(node, blocked);
-        self.finish_blocked(env, blocked, ReplyKind::Error, &error);
+        self.fail_blocked(env, blocked, error);
     }
 
     /// Whether a connection on which a queued request can be asked is about to be there.

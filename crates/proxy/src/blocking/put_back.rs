@@ -68,9 +68,11 @@ impl Blocking {
                 self.forget_return(env, &what);
                 env.counters.elements_put_back.add(1);
             }
-            Outcome::NotNow(words) if env.now.mono_us >= what.until_us => self.give_up_return(env, &what, &words),
+            Outcome::NotNow(error) if env.now.mono_us >= what.until_us => {
+                self.give_up_return(env, &what, error.words());
+            }
             Outcome::NotNow(_) => self.try_later(env, what),
-            Outcome::Lost(words) => self.give_up_return(env, &what, &words),
+            Outcome::Lost(error) => self.give_up_return(env, &what, error.words()),
             Outcome::Asked => self.give_up_return(env, &what, b"no answer came"),
         }
     }
@@ -114,7 +116,7 @@ impl Blocking {
         env.counters.elements_lost.add(1);
         let Some(untold) = self.returns.lines.may_tell(env.now.mono_us) else { return };
         let node = env.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
-        let why = String::from_utf8_lossy(why).trim_start_matches('-').trim_end().to_owned();
+        let why = String::from_utf8_lossy(why).into_owned();
         env.shared.hooks.tell(&Event::ElementLost { node, worker: env.number, why, untold });
     }
 }

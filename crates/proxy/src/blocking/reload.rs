@@ -19,7 +19,6 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait};
 use crate::env::Env;
-use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::nodes::id::NodeId;
@@ -28,7 +27,6 @@ use crate::pool::table::LaneHandle;
 use crate::session::id::ClientId;
 use crate::slab::Handle;
 use respool_command::{Execute, Row};
-use respool_wire::ReplyKind;
 
 impl Blocking {
     /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
@@ -155,7 +153,7 @@ impl Blocking {
         let now_us = env.now.mono_us;
         let Some(this) = self.requests.get_mut(blocked) else { return };
         let Target::Client { asker, .. } = this.target else {
-            return self.finish_blocked(env, blocked, ReplyKind::Error, &error_text::nodes_changed());
+            return self.fail_blocked(env, blocked, error_text::NODES_CHANGED);
         };
         if env.clients.sessions.get(asker.session).is_none() {
             return self.finish_released(env, blocked, Release::Vanished);
@@ -168,16 +166,13 @@ impl Blocking {
         let (index, row) = (asker.session.index, this.row);
         let said = this.said.take().unwrap_or_else(|| this.args.clone());
         if begins_at_arrival(row, said.as_args()) {
-            return self.finish_blocked(env, blocked, ReplyKind::Error, &error_text::unblocked_by_change());
+            return self.fail_blocked(env, blocked, error_text::UNBLOCKED_BY_CHANGE);
         }
-        let denial = env.verdict_text(index, row, said.as_args()).map(ErrorReply::new);
+        let denial = env.denial_of(index, row, said.as_args());
         let target = denial.map_or_else(|| env.waiting_target(index, row, said.as_args()), Err);
         let target = match target {
             Ok(target) => target,
-            Err(error) => {
-                let error = error_text::verbatim(&String::from_utf8_lossy(error.words()));
-                return self.finish_blocked(env, blocked, ReplyKind::Error, &error);
-            }
+            Err(error) => return self.fail_blocked(env, blocked, error),
         };
         let at = WaitsAt::of(&target);
         self.enter_anew(env, index, blocked, Wording::of(said, target), at);

@@ -1,5 +1,6 @@
 //! What was taken for clients that had left and is on its way back.
 
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::{LaneKeyId, LaneKeyUse};
@@ -49,9 +50,9 @@ pub(crate) enum Outcome {
     Asked,
     Back,
     /// Not sent, or refused with an error after which a retry is right.
-    NotNow(Vec<u8>),
+    NotNow(ErrorReply),
     /// Refused permanently, or of unknown outcome.
-    Lost(Vec<u8>),
+    Lost(ErrorReply),
 }
 
 impl InternalTask for Returning {
@@ -63,12 +64,12 @@ impl InternalTask for Returning {
         self.outcome = match reply.kind {
             ReplyKind::Integer => Outcome::Back,
             ReplyKind::Error if NOT_NOW.iter().any(|name| reply.bytes.starts_with(name)) => {
-                Outcome::NotNow(reply.bytes.to_vec())
+                Outcome::NotNow(ErrorReply::of_reply(reply.bytes))
             }
-            ReplyKind::Error => Outcome::Lost(reply.bytes.to_vec()),
+            ReplyKind::Error => Outcome::Lost(ErrorReply::of_reply(reply.bytes)),
             // No node answers so.
             _ => {
-                self.outcome = Outcome::Lost(b"the node's answer does not fit".to_vec());
+                self.outcome = Outcome::Lost("the node's answer does not fit".into());
                 return Progress::OutOfStep;
             }
         };
@@ -76,10 +77,10 @@ impl InternalTask for Returning {
     }
 
     fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
-        let error = lost.error;
+        let error = lost.error.clone();
         self.outcome = match lost.loss {
-            LostReply::Unsent => Outcome::NotNow(error.to_vec()),
-            LostReply::Unknown | LostReply::Late => Outcome::Lost(error.to_vec()),
+            LostReply::Unsent => Outcome::NotNow(error),
+            LostReply::Unknown | LostReply::Late => Outcome::Lost(error),
         };
         Progress::Through
     }

@@ -5,6 +5,7 @@ use crate::command_log::entry::Entry;
 use crate::command_log::latency::{Event, Sample};
 use crate::command_log::log::{CommandLog, Kind};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::observe::histogram::Histogram;
 use crate::observe::terms::Terms;
@@ -39,7 +40,7 @@ enum LogReply {
 }
 
 /// What is asked, or the error that says what is wrong with it.
-type Answered = Result<LogReply, Vec<u8>>;
+type Answered = Result<LogReply, ErrorReply>;
 
 impl<E: Execute> Env<E> {
     /// A request about the logs. `None`: it is about something else, or nothing is timed here.
@@ -48,11 +49,8 @@ impl<E: Execute> Env<E> {
         self.times_from()?;
         let now_s = self.now.unix_us / 1_000_000;
         Some(match self.command_log.handle_request(command, args, now_s, &self.config.seeing)? {
-            Ok(reply) => {
-                self.answer(index, |out| reply.write(out));
-                Flow::Next
-            }
-            Err(words) => self.refuse(index, &words),
+            Ok(reply) => self.answer(index, |out| reply.write(out)),
+            Err(words) => self.refuse(index, words),
         })
     }
 }
@@ -74,11 +72,7 @@ impl CommandLog {
     ) -> Option<Answered> {
         use ServerCommand as S;
         Some(match command {
-            S::SlowlogGet if args.len() > 3 => {
-                let mut words = Vec::new();
-                texts::subcommand_syntax(args, &mut words);
-                Err(words)
-            }
+            S::SlowlogGet if args.len() > 3 => Err(ErrorReply::of(|words| texts::subcommand_syntax(args, words))),
             S::SlowlogGet => self.show_log(args.get(2), Ok(Kind::Slow)),
             S::CommandlogGet => self.show_log(args.get(2), kind(args.at(3))),
             S::SlowlogLen => self.count_log(Ok(Kind::Slow)),
@@ -96,7 +90,7 @@ impl CommandLog {
         })
     }
 
-    fn show_log(&self, count: Option<&[u8]>, kind: Result<Kind, Vec<u8>>) -> Answered {
+    fn show_log(&self, count: Option<&[u8]>, kind: Result<Kind, ErrorReply>) -> Answered {
         let count = match count.map(crate::integer::integer) {
             None => SHOWN,
             Some(Some(-1)) => usize::MAX,
@@ -106,11 +100,11 @@ impl CommandLog {
         Ok(LogReply::Entries(self.of(kind?).entries.iter().take(count).cloned().collect()))
     }
 
-    fn count_log(&self, kind: Result<Kind, Vec<u8>>) -> Answered {
+    fn count_log(&self, kind: Result<Kind, ErrorReply>) -> Answered {
         Ok(LogReply::Count(self.of(kind?).entries.len()))
     }
 
-    fn reset_log(&mut self, kind: Result<Kind, Vec<u8>>) -> Answered {
+    fn reset_log(&mut self, kind: Result<Kind, ErrorReply>) -> Answered {
         self.of_mut(kind?).entries.clear();
         Ok(LogReply::Done)
     }
@@ -237,7 +231,7 @@ impl Counts {
     }
 }
 
-fn kind(word: &[u8]) -> Result<Kind, Vec<u8>> {
+fn kind(word: &[u8]) -> Result<Kind, ErrorReply> {
     Kind::named(word).ok_or_else(|| error_text::LOG_TYPE.into())
 }
 

@@ -6,6 +6,7 @@
 use crate::blocking::request::Release;
 use crate::commands::client_query::{Asker, ClientFilter, ClientQuestion, ClientStep, Ids};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
@@ -36,59 +37,59 @@ impl<E: Execute> Env<E> {
     ) -> ClientStep {
         use ConnectionCommand as C;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop.into() };
-        match command {
+        let flow = match command {
             C::ClientId => {
                 let id = session.id.get() as i64;
-                self.answer(index, |reply| reply.integer(id));
+                self.answer(index, |reply| reply.integer(id))
             }
             C::ClientGetname => {
                 let name = session.details.name.clone();
-                self.answer(index, |reply| if name.is_empty() { reply.null() } else { reply.bulk(name.as_bytes()) });
+                self.answer(index, |reply| if name.is_empty() { reply.null() } else { reply.bulk(name.as_bytes()) })
             }
             C::ClientSetname => match checked_name(args.at(2)) {
                 Ok(name) => {
                     session.details.name = name.into();
-                    self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                    self.confirm(index)
                 }
-                Err(words) => return self.refuse(index, words.as_bytes()).into(),
+                Err(words) => self.refuse(index, words),
             },
-            C::ClientSetinfo => return self.client_setinfo(index, args).into(),
+            C::ClientSetinfo => self.client_setinfo(index, args),
             C::ClientInfo => {
                 let mut line = self.clients.describe_client(self.now, index, Some(canonical_bytes(args)));
                 line.push('\n');
-                self.answer(index, |reply| reply.verbatim("txt", line.as_bytes()));
+                self.answer(index, |reply| reply.verbatim("txt", line.as_bytes()))
             }
             C::ClientList => return self.client_list(index, args),
             C::ClientKill => return self.client_kill(index, args),
             C::ClientNoEvict => match on_or_off(args.at(2)) {
                 Some(is_on) => {
                     session.details.is_no_evict = is_on;
-                    self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+                    self.confirm(index)
                 }
-                None => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
+                None => self.refuse(index, texts::SYNTAX),
             },
-            C::ClientReply => return self.client_reply(index, args).into(),
+            C::ClientReply => self.client_reply(index, args),
             C::ClientGetredir => {
                 let redirection = self.clients.redirection_of(index);
-                self.answer(index, |reply| reply.integer(redirection));
+                self.answer(index, |reply| reply.integer(redirection))
             }
-            C::ClientCaching => return self.client_caching(index, args).into(),
-            C::ClientTrackinginfo => return self.client_trackinginfo(index).into(),
+            C::ClientCaching => self.client_caching(index, args),
+            C::ClientTrackinginfo => self.client_trackinginfo(index),
             C::ClientUnblock => return self.client_unblock(index, args),
             C::Client | C::ClientHelp => self.answer(index, |reply| help(row, reply)),
             C::ClientPause => return self.client_pause(index, args),
             C::ClientUnpause => return self.client_unpause(index),
-            C::ClientNoTouch => return self.client_no_touch(index, row, args).into(),
+            C::ClientNoTouch => self.client_no_touch(index, row, args),
             // Capabilities change what a replica or a later server tells its clients; there is nothing of it here.
-            C::ClientCapa => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
-            C::ClientImportSource => return self.client_import_source(index, args).into(),
-            _ => return self.refuse_unsupported(index, row, "it changes what its connection is").into(),
-        }
-        Flow::Next.into()
+            C::ClientCapa => self.confirm(index),
+            C::ClientImportSource => self.client_import_source(index, args),
+            _ => self.refuse_unsupported(index, row, "it changes what its connection is"),
+        };
+        flow.into()
     }
 
     fn client_no_touch(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        let Some(is_on) = on_or_off(args.at(2)) else { return self.refuse(index, texts::SYNTAX.as_bytes()) };
+        let Some(is_on) = on_or_off(args.at(2)) else { return self.refuse(index, texts::SYNTAX) };
         if is_on && self.engine.is_none() {
             return self.refuse_unsupported(index, row, "nodes cannot tell the clients of a pool apart");
         }
@@ -97,35 +98,29 @@ impl<E: Execute> Env<E> {
             true => session.flags.add(SessionFlags::NO_TOUCH),
             false => session.flags.remove(SessionFlags::NO_TOUCH),
         }
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Flow::Next
+        self.confirm(index)
     }
 
     /// Valkey's answer of a server that keeps nothing that has expired (`import-mode no`).
     fn client_import_source(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         match on_or_off(args.at(2)) {
-            Some(false) => {
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                Flow::Next
-            }
-            _ => self.refuse(index, error_text::NO_IMPORT_MODE.as_bytes()),
+            Some(false) => self.confirm(index),
+            _ => self.refuse(index, error_text::NO_IMPORT_MODE),
         }
     }
 
     fn client_unblock(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         if args.len() > 4 {
-            let mut words = Vec::new();
-            texts::subcommand_syntax(args, &mut words);
-            return self.refuse(index, &words).into();
+            return self.refuse(index, ErrorReply::of(|words| texts::subcommand_syntax(args, words))).into();
         }
         let release = match args.get(3) {
             None => Release::Timeout,
             Some(reason) if reason.eq_ignore_ascii_case(b"TIMEOUT") => Release::Timeout,
             Some(reason) if reason.eq_ignore_ascii_case(b"ERROR") => Release::Error,
-            Some(_) => return self.refuse(index, b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR").into(),
+            Some(_) => return self.refuse(index, error_text::UNBLOCK_REASON).into(),
         };
         let Some(id) = integer(args.at(2)) else {
-            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes()).into();
+            return self.refuse(index, texts::NOT_AN_INTEGER).into();
         };
         let ids = Ids::of(u64::try_from(id).map(|id| vec![ClientNumber::new(id)]).unwrap_or_default());
         ClientStep::ask(ClientQuestion::Unblock(release), ClientFilter { ids: Some(ids), ..ClientFilter::default() })
@@ -151,7 +146,7 @@ impl<E: Execute> Env<E> {
             Asker { id: session.id, now_us: self.now.mono_us, is_killing: question == ClientQuestion::KillSome };
         match ClientFilter::parse(options, &asker, |name| self.users.user(name).is_some()) {
             Ok(filter) => ClientStep::ask(question, filter),
-            Err(words) => self.refuse(index, &words).into(),
+            Err(words) => self.refuse(index, words).into(),
         }
     }
 }
@@ -176,21 +171,17 @@ impl<E: Execute> Env<E> {
         let (attribute, value) = (args.at(2), args.at(3));
         let is_name = attribute.eq_ignore_ascii_case(b"LIB-NAME");
         if !is_name && !attribute.eq_ignore_ascii_case(b"LIB-VER") {
-            let words = [b"ERR Unrecognized option '", attribute, b"'"].concat();
-            return self.refuse(index, &words);
+            return self.refuse(index, error_text::unknown_attribute(attribute));
         }
         let Ok(value) = checked_name(value) else {
-            let word = if is_name { "lib-name" } else { "lib-ver" };
-            let words = format!("ERR {word} cannot contain spaces, newlines or special characters.");
-            return self.refuse(index, words.as_bytes());
+            return self.refuse(index, error_text::unprintable(if is_name { b"lib-name" } else { b"lib-ver" }));
         };
         if is_name {
             session.details.lib_name = value.into();
         } else {
             session.details.lib_version = value.into();
         }
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Flow::Next
+        self.confirm(index)
     }
 
     fn client_reply(&mut self, index: ClientId, args: Args<'_>) -> Flow {
@@ -198,7 +189,7 @@ impl<E: Execute> Env<E> {
         let word = args.at(2);
         if word.eq_ignore_ascii_case(b"ON") {
             session.reply_mode = ReplyMode::On;
-            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
+            return self.confirm(index);
         } else if word.eq_ignore_ascii_case(b"OFF") {
             session.reply_mode = ReplyMode::Off;
         } else if word.eq_ignore_ascii_case(b"SKIP") {
@@ -206,7 +197,7 @@ impl<E: Execute> Env<E> {
                 session.reply_mode = ReplyMode::SkipNext;
             }
         } else {
-            return self.refuse(index, texts::SYNTAX.as_bytes());
+            return self.refuse(index, texts::SYNTAX);
         }
         Flow::Next
     }

@@ -5,6 +5,7 @@
 
 use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::integer::integer;
 use crate::interfaces::held_back::WaitsAtNodes;
@@ -81,21 +82,19 @@ impl<E: Execute> Env<E> {
     /// `CLIENT PAUSE timeout [WRITE|ALL]`.
     pub(crate) fn client_pause(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         if args.len() > 4 {
-            let mut words = Vec::new();
-            texts::subcommand_syntax(args, &mut words);
-            return self.refuse(index, &words).into();
+            return self.refuse(index, ErrorReply::of(|words| texts::subcommand_syntax(args, words))).into();
         }
         let is_for_all = match args.get(3) {
             None => true,
             Some(word) if word.eq_ignore_ascii_case(b"ALL") => true,
             Some(word) if word.eq_ignore_ascii_case(b"WRITE") => false,
-            Some(_) => return self.refuse(index, b"ERR CLIENT PAUSE mode must be WRITE or ALL").into(),
+            Some(_) => return self.refuse(index, error_text::PAUSE_MODE).into(),
         };
         let Some(timeout_ms) = integer(args.at(2)) else {
-            return self.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER.as_bytes()).into();
+            return self.refuse(index, texts::TIMEOUT_NOT_AN_INTEGER).into();
         };
         let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
-            return self.refuse(index, texts::TIMEOUT_NEGATIVE.as_bytes()).into();
+            return self.refuse(index, texts::TIMEOUT_NEGATIVE).into();
         };
         let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
         let is_taken = self.shared.change_orders(|standing| {
@@ -106,7 +105,7 @@ impl<E: Execute> Env<E> {
             });
         });
         if !is_taken {
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
+            return self.refuse(index, error_text::HANDED_OVER).into();
         }
         // Once that is answered, every worker holds requests back.
         ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())
@@ -115,7 +114,7 @@ impl<E: Execute> Env<E> {
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: ClientId) -> ClientStep {
         if !self.shared.change_orders(|standing| standing.client_pause = None) {
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
+            return self.refuse(index, error_text::HANDED_OVER).into();
         }
         ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())
     }

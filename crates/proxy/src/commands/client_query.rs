@@ -1,6 +1,8 @@
 //! Queries about the clients of all workers: CLIENT LIST, KILL, UNBLOCK, PAUSE, and users that have changed.
 
 use crate::blocking::request::Release;
+use crate::error_reply::ErrorReply;
+use crate::error_text;
 use crate::integer::integer;
 use crate::session::Session;
 use crate::session::id::ClientNumber;
@@ -118,7 +120,7 @@ pub(crate) enum ClientKind {
 }
 
 /// The numbers before the next option; at least one.
-fn listed_ids(words: Args<'_>) -> Result<Vec<ClientNumber>, Vec<u8>> {
+fn listed_ids(words: Args<'_>) -> Result<Vec<ClientNumber>, ErrorReply> {
     let mut ids = Vec::new();
     for word in words.iter() {
         match integer(word).and_then(|id| u64::try_from(id).ok()) {
@@ -126,20 +128,20 @@ fn listed_ids(words: Args<'_>) -> Result<Vec<ClientNumber>, Vec<u8>> {
             None if !ids.is_empty() && OPTIONS.iter().any(|option| word.eq_ignore_ascii_case(option.as_bytes())) => {
                 break;
             }
-            None => return Err(b"ERR Invalid client ID".to_vec()),
+            None => return Err(error_text::INVALID_CLIENT_ID.into()),
         }
     }
     Ok(ids)
 }
 
 impl ClientKind {
-    fn named(word: &[u8]) -> Result<Self, Vec<u8>> {
+    fn named(word: &[u8]) -> Result<Self, ErrorReply> {
         match word.to_ascii_lowercase().as_slice() {
             b"normal" => Ok(Self::Normal),
             b"pubsub" => Ok(Self::Pubsub),
             b"replica" | b"slave" => Ok(Self::Replica),
             b"master" => Ok(Self::Master),
-            _ => Err([b"ERR Unknown client type '", word, b"'"].concat()),
+            _ => Err(error_text::unknown_client_type(word)),
         }
     }
 
@@ -171,7 +173,7 @@ impl ClientStep {
 
 impl ClientFilter {
     /// The clients that fit all options, or the error text.
-    pub(crate) fn parse(options: Args<'_>, asker: &Asker, is_user: impl Fn(&[u8]) -> bool) -> Result<Self, Vec<u8>> {
+    pub(crate) fn parse(options: Args<'_>, asker: &Asker, is_user: impl Fn(&[u8]) -> bool) -> Result<Self, ErrorReply> {
         let mut filter = Self::default();
         let (mut is_sparing_me, mut at) = (asker.is_killing, 0);
         while let Some(option) = options.get(at) {
@@ -181,7 +183,7 @@ impl ClientFilter {
             match option.to_ascii_uppercase().as_slice() {
                 b"ID" if asker.is_killing => match integer(value) {
                     Some(id) if id > 0 => filter.ids = Some(Ids::of(vec![ClientNumber::new(id as u64)])),
-                    _ => return Err(b"ERR client-id should be greater than 0".to_vec()),
+                    _ => return Err(error_text::CLIENT_ID_NOT_POSITIVE.into()),
                 },
                 b"ID" => {
                     let ids = listed_ids(options.from(at + 1))?;
@@ -194,19 +196,19 @@ impl ClientFilter {
                 b"NAME" => filter.name = bytes(),
                 b"TYPE" => filter.kind = Some(ClientKind::named(value)?),
                 b"USER" if is_user(value) => filter.user = bytes(),
-                b"USER" => return Err([b"ERR No such user '", value, b"'"].concat()),
+                b"USER" => return Err(error_text::no_such_user(value)),
                 b"MAXAGE" => match integer(value) {
                     Some(seconds) if seconds > 0 => {
                         let now_us = i64::try_from(asker.now_us).unwrap_or(i64::MAX);
                         filter.connected_by_us = Some(now_us.saturating_sub(seconds.saturating_mul(1_000_000)));
                     }
-                    Some(_) => return Err(b"ERR maxage should be greater than 0".to_vec()),
-                    None => return Err(b"ERR maxage is not an integer or out of range".to_vec()),
+                    Some(_) => return Err(error_text::MAXAGE_NOT_POSITIVE.into()),
+                    None => return Err(error_text::MAXAGE_NOT_AN_INTEGER.into()),
                 },
                 // Every client has all of no flags.
                 b"FLAGS" => match text().filter(|all| !all.is_empty() && all.chars().all(|c| FLAGS.contains(c))) {
                     Some(flags) => filter.flags = Some(flags),
-                    None => return Err([b"ERR Unknown flags found in the provided filter: ", value].concat()),
+                    None => return Err(error_text::unknown_flags(value)),
                 },
                 b"SKIPME" => match value.to_ascii_uppercase().as_slice() {
                     b"YES" => is_sparing_me = true,

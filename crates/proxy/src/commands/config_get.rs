@@ -40,15 +40,14 @@ impl<E: Execute> Env<E> {
             let mut reply = Vec::new();
             let mut encoder = Encoder::new(&mut reply, session.protocol);
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut encoder);
-            self.answer(index, |out| out.raw(&hidden(&reply, terms)));
-            return Some(Flow::Next);
+            return Some(self.answer(index, |out| out.raw(&hidden(&reply, terms))));
         }
         if session.reply_mode != ReplyMode::On {
             return None;
         }
         let target = match self.target(index, row, request.args) {
             Ok(target) => target,
-            Err(error) => return Some(self.refuse(index, error.words())),
+            Err(error) => return Some(self.refuse(index, error)),
         };
         self.note_target(&target, row);
         self.show_settings_of(index, target.node, target.args(request.args).iter().collect(), terms)

@@ -21,10 +21,10 @@ impl<E: Execute> Env<E> {
         let mut protocol = before;
         if let Some(said) = args.get(1) {
             let Some(version) = integer(said) else {
-                return self.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER.as_bytes());
+                return self.refuse(index, texts::PROTOCOL_NOT_AN_INTEGER);
             };
             let Some(asked) = Protocol::from_version(version) else {
-                return self.refuse(index, texts::NOPROTO.as_bytes());
+                return self.refuse(index, texts::NOPROTO);
             };
             protocol = asked;
         }
@@ -42,26 +42,25 @@ impl<E: Execute> Env<E> {
                     if why.is_ours() && protocol != before {
                         self.clients.note_unmet(index, WantedState::Dialect);
                     }
-                    return self.refuse(index, why.text().as_bytes());
+                    return self.refuse(index, why.text());
                 }
                 options = options.from(3);
             } else if option.eq_ignore_ascii_case(b"SETNAME") && options.len() >= 2 {
                 let name = match crate::commands::client::checked_name(options.at(1)) {
                     Ok(name) => name,
-                    Err(words) => return self.refuse(index, words.as_bytes()),
+                    Err(words) => return self.refuse(index, words),
                 };
                 if let Some(session) = self.clients.sessions.at_mut(index) {
                     session.details.name = name.into();
                 }
                 options = options.from(2);
             } else {
-                let words = [b"ERR Syntax error in HELLO option '", option, b"'"].concat();
-                return self.refuse(index, &words);
+                return self.refuse(index, error_text::unknown_hello_option(option));
             }
         }
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         if session.flags.has(SessionFlags::UNAUTHENTICATED) {
-            return self.refuse(index, texts::NOAUTH_HELLO.as_bytes());
+            return self.refuse(index, texts::NOAUTH_HELLO);
         }
         if protocol != before {
             if !self.reclass(reads, index, database, protocol) {
@@ -73,8 +72,7 @@ impl<E: Execute> Env<E> {
         if args.len() > 1 {
             self.clients.note_met(index, &[WantedState::Dialect]);
         }
-        self.answer(index, |reply| greet(reply, id, protocol));
-        Flow::Next
+        self.answer(index, |reply| greet(reply, id, protocol))
     }
 }
 
@@ -91,9 +89,7 @@ impl<E: Execute> Env<E> {
     }
 
     pub(crate) fn refuse_unsupported(&mut self, index: ClientId, row: &Row, because: &str) -> Flow {
-        let error = error_text::unsupported(row.name, because);
-        let words = error.strip_prefix(b"-").and_then(|e| e.strip_suffix(b"\r\n")).unwrap_or_default();
-        self.refuse(index, words)
+        self.refuse(index, error_text::unsupported(row.name, because))
     }
 }
 
@@ -124,8 +120,7 @@ impl<E: Execute> Env<E> {
             reply.array(2);
             reply.bulk((unix_us / 1_000_000).to_string().as_bytes());
             reply.bulk((unix_us % 1_000_000).to_string().as_bytes());
-        });
-        Flow::Next
+        })
     }
 
     /// COMMAND.
@@ -133,13 +128,12 @@ impl<E: Execute> Env<E> {
         let learnt = self.learnt_rows();
         self.answer(index, |reply| {
             respool_command::introspect::answer(row, args, &learnt, reply);
-        });
-        Flow::Next
+        })
     }
 
     /// QUIT.
     pub(crate) fn quit(&mut self, index: ClientId) -> Flow {
-        self.answer(index, |reply| reply.raw(replies::OK));
+        self.confirm(index);
         self.clients.stop_client(index);
         Flow::Stop
     }
@@ -161,8 +155,7 @@ impl<E: Execute> Env<E> {
             self.clients.note_unmet(index, WantedState::Dialect);
             return self.refuse(index, error_text::TOO_MANY_CLASSES);
         }
-        self.answer(index, |reply| reply.raw(replies::RESET));
-        Flow::Next
+        self.answer(index, |reply| reply.raw(replies::RESET))
     }
 }
 

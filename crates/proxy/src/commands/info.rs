@@ -43,8 +43,7 @@ impl<E: Execute> Env<E> {
         if let Some(of_engine) = self.engine.as_mut().and_then(|engine| engine_sections(engine, now, row, args)) {
             join_sections(&mut text, &of_engine);
         }
-        self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()));
-        Flow::Next
+        self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()))
     }
 
     /// The sections that are asked for, of the proxy and of the server that it is, without what engines know.

@@ -18,6 +18,7 @@ pub(crate) mod subscriber_ping;
 
 use crate::commands::client_query::ClientStep;
 use crate::env::Env;
+use crate::error_text;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::Flow;
 use crate::session::id::ClientId;
@@ -66,7 +67,7 @@ impl<E: Execute> Env<E> {
             Command::Connection(command) => return self.answer_connection(reads, index, command, row, args),
             Command::Proxy(command) => return LocalStep::Console(command),
             Command::Cluster(ClusterCommand::Asking | ClusterCommand::Readonly | ClusterCommand::Readwrite) => {
-                self.refuse(index, b"ERR This instance has cluster support disabled")
+                self.refuse(index, error_text::NO_CLUSTER)
             }
             Command::Server(ServerCommand::Time) => self.time(index),
             Command::Pubsub(command) => return LocalStep::Channels(command),
@@ -95,10 +96,7 @@ impl<E: Execute> Env<E> {
                 Some(flow) => flow,
                 None => return LocalStep::PassOn,
             },
-            C::Echo => {
-                self.answer(index, |reply| reply.bulk(args.at(1)));
-                Flow::Next
-            }
+            C::Echo => self.answer(index, |reply| reply.bulk(args.at(1))),
             C::Quit => reads.hear_out(self, index).unwrap_or_else(|| self.quit(index)),
             C::Auth => self.auth(reads, index, args),
             C::Hello => self.hello(reads, index, args),

@@ -11,6 +11,7 @@
 //! outstanding, the same INFO is not sent to that node again: monitoring does not queue up requests at a node that hangs.
 
 use crate::env::Env;
+use crate::error_text;
 use crate::limits::{INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
 use crate::nodes::id::NodeId;
 use crate::request::gathers::{InfoReplies, PartOwner};
@@ -130,7 +131,7 @@ impl<E: Execute> Env<E> {
             self.scatters.amend(gather, |gather| gather.follow_by("# Last_known\r\n", &text));
         }
         for (node, name, said) in notes {
-            let reply = said.map(|(frame, _)| frame).ok_or_else(|| crate::error_text::info_of_paused(&name));
+            let reply = said.map(|(frame, _)| frame).ok_or_else(|| error_text::info_of_paused(&name));
             self.scatters.take_last_words(gather, node as u16, reply, &mut self.clients);
         }
     }

@@ -9,6 +9,7 @@
 
 use crate::commands::subscriber_ping::{SubscriberPing, write_pong};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::internal_request::InternalRequest;
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::nodes::id::NodeId;
@@ -31,8 +32,7 @@ impl<E: Execute> Env<E> {
             .only_node_of(index)
             .filter(|node| is_short && !self.clients.is_heard_of(&self.lanes, self.now, index, *node));
         let Some(node) = node else {
-            self.answer(index, |reply| write_pong(reply, text));
-            return Flow::Next;
+            return self.answer(index, |reply| write_pong(reply, text));
         };
         let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
         let (Some(asker), Some(session)) = (asker, self.clients.sessions.at(index)) else { return Flow::Next };
@@ -87,20 +87,17 @@ impl<E: Execute> Env<E> {
     /// PING. `None`: the only node answers it.
     pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         if args.len() > 2 {
-            let mut words = Vec::new();
-            texts::wrong_arity(row, &mut words);
-            return Some(self.refuse(index, &words));
+            return Some(self.refuse(index, ErrorReply::of(|words| texts::wrong_arity(row, words))));
         }
         if let Some(node) = self.only_node_of(index)
             && !self.clients.is_heard_of(&self.lanes, self.now, index, node)
         {
             return None;
         }
-        self.answer(index, |reply| match args.get(1) {
+        Some(self.answer(index, |reply| match args.get(1) {
             Some(text) => reply.bulk(text),
             None => reply.raw(replies::PONG),
-        });
-        Some(Flow::Next)
+        }))
     }
 }
 

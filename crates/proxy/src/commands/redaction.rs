@@ -1,5 +1,6 @@
 //! What clients are not shown of the settings of nodes.
 
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
@@ -64,7 +65,7 @@ pub(crate) fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
         true => show_modules(reply, terms, &mut out),
         false => show_pairs(reply, terms, &mut out),
     };
-    shown.map_or_else(|| error_text::NOT_SHOWN.to_vec(), |()| out)
+    shown.map_or_else(|| ErrorReply::new(error_text::NOT_SHOWN).into_bytes(), |()| out)
 }
 
 fn show_modules(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {

@@ -16,6 +16,7 @@ use crate::auth::unmet_states::WantedState;
 use crate::commands::selecting::Selecting;
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::integer::integer;
 use crate::interfaces::read_tracker::ReadTracker;
@@ -31,9 +32,6 @@ use respool_command::{Execute, text as texts};
 use respool_connection::{Endpoint, Fault};
 use respool_wire::{Args, replies};
 
-/// What Redis says of a database number that is no C `int`.
-const INT_OUT_OF_RANGE: &[u8] = b"ERR value is out of range, value must between -2147483648 and 2147483647";
-
 /// Whether a node that refuses `SELECT` says that there is no such database. Anything else is about the node or about us.
 fn says_that_there_is_none(words: &str) -> bool {
     let known = ["ERR DB index is out of range", "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode"];
@@ -42,7 +40,7 @@ fn says_that_there_is_none(words: &str) -> bool {
 
 /// Why a SELECT is not done on a lane that has ended, as its client is told, and whether it is certain that there is no such
 /// database. `error`: what is told of any other request there.
-pub(crate) fn why_missed(ending: &LaneEnd, error: &[u8]) -> (bool, Vec<u8>) {
+pub(crate) fn why_missed(ending: &LaneEnd, error: &ErrorReply) -> (bool, ErrorReply) {
     let (words, is_of_select) = match ending {
         LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
         LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
@@ -51,7 +49,7 @@ pub(crate) fn why_missed(ending: &LaneEnd, error: &[u8]) -> (bool, Vec<u8>) {
     };
     match words {
         Some(words) => (is_of_select && says_that_there_is_none(words), error_text::verbatim(words)),
-        None => (false, error.to_vec()),
+        None => (false, error.clone()),
     }
 }
 
@@ -64,13 +62,13 @@ fn is_embedded(config: &Config, database: u32) -> bool {
 impl<E: Execute> Env<E> {
     pub(crate) fn select(&mut self, reads: &mut impl ReadTracker, index: ClientId, args: Args<'_>) -> Flow {
         let Some(number) = integer(args.at(1)) else {
-            return self.refuse(index, texts::NOT_AN_INTEGER.as_bytes());
+            return self.refuse(index, texts::NOT_AN_INTEGER);
         };
         if i32::try_from(number).is_err() {
-            return self.refuse(index, INT_OUT_OF_RANGE);
+            return self.refuse(index, error_text::DATABASE_OUT_OF_RANGE);
         }
         let Ok(database) = u32::try_from(number) else {
-            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+            return self.refuse(index, texts::DB_OUT_OF_RANGE);
         };
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
         let protocol = session.protocol;
@@ -78,7 +76,7 @@ impl<E: Execute> Env<E> {
             return self.confirm_select(index);
         }
         if self.engine.is_some() && database >= self.config.databases {
-            return self.refuse(index, texts::DB_OUT_OF_RANGE.as_bytes());
+            return self.refuse(index, texts::DB_OUT_OF_RANGE);
         }
         let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         if self.engine.is_none() && !self.shared.databases.has(database) && !is_embedded(&self.config, database) {
@@ -110,10 +108,10 @@ impl<E: Execute> Env<E> {
         reads: &mut impl ReadTracker,
         mut selecting: Selecting,
         class: LaneKeyId,
-        error: &[u8],
+        error: &ErrorReply,
     ) {
         let database = self.lanes.state_of(class).database;
-        let mut error = error.to_vec();
+        let mut error = error.clone();
         let mut nodes = self.clients.nodes_in(&self.config, selecting.asker.session.index, database);
         nodes.sort_by_key(|node| self.lanes.nodes[*node].is_out());
         for node in nodes {
@@ -139,8 +137,7 @@ impl<E: Execute> Env<E> {
                     let state = self.lanes.state_of(class);
                     match self.lanes.nodes[node].health.refuses(state, self.now.mono_us).and_then(|known| known.words) {
                         Some(words) if says_that_there_is_none(words) => {
-                            let words = error_text::verbatim(words);
-                            return self.clients.fill(selecting.asker, &words);
+                            return self.clients.fill(selecting.asker, error_text::verbatim(words).as_bytes());
                         }
                         Some(words) => error = error_text::verbatim(words),
                         None => error = refusal,
@@ -149,7 +146,7 @@ impl<E: Execute> Env<E> {
             }
         }
         self.clients.note_unmet_of(selecting.asker);
-        self.clients.fill(selecting.asker, &error);
+        self.clients.fill(selecting.asker, error.as_bytes());
     }
 
     /// A lane that a SELECT waited for is ready: the client is in that database now.
@@ -163,8 +160,7 @@ impl<E: Execute> Env<E> {
         } else {
             // The classes have been given to others while the node was dialled.
             self.clients.note_unmet(index, WantedState::Database);
-            self.clients
-                .fill(selecting.asker, &error_text::verbatim(&String::from_utf8_lossy(error_text::TOO_MANY_CLASSES)));
+            self.clients.fill(selecting.asker, ErrorReply::new(error_text::TOO_MANY_CLASSES).as_bytes());
         }
     }
 
@@ -175,10 +171,10 @@ impl<E: Execute> Env<E> {
         selecting: Selecting,
         class: LaneKeyId,
         is_certain: bool,
-        error: &[u8],
+        error: &ErrorReply,
     ) {
         match is_certain {
-            true => self.clients.fill(selecting.asker, error),
+            true => self.clients.fill(selecting.asker, error.as_bytes()),
             false => self.ask_next_node(reads, selecting, class, error),
         }
     }
@@ -187,8 +183,7 @@ impl<E: Execute> Env<E> {
 impl<E: Execute> Env<E> {
     fn confirm_select(&mut self, index: ClientId) -> Flow {
         self.clients.note_met(index, &[WantedState::Database]);
-        self.answer(index, |reply| reply.raw(replies::OK));
-        Flow::Next
+        self.confirm(index)
     }
 
     /// There is no room for another kind of connection.

@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::dedicated::link::{Kind, Link, Parsed};
 use crate::dedicated::merged_replication::MergedReplication;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::AGREEMENT_US_MIN;
 use crate::nodes::id::NodeId;
@@ -141,11 +142,11 @@ impl Dedicated {
         request: &Request<'_>,
     ) -> Flow {
         if row.is_admin(request.args) && env.refuses_to_steer(row) {
-            return env.refuse(index, error_text::admin_refused(row.name).as_bytes());
+            return env.refuse(index, error_text::admin_refused(row.name));
         }
         let in_transaction = env.clients.sessions.at(index).is_some_and(Session::is_amid_exec_reply);
         match row.command {
-            Command::Server(S::Monitor) if in_transaction => env.refuse(index, texts::MONITOR_DENIED.as_bytes()),
+            Command::Server(S::Monitor) if in_transaction => env.refuse(index, texts::MONITOR_DENIED),
             _ if in_transaction => env.refuse_unsupported(index, row, "not inside a transaction"),
             Command::Server(S::Monitor) if env.engine.is_some() => self.monitor_engine(env, index),
             Command::Server(S::Shutdown) if env.is_server() => env.shut_down(index, row, request.args),
@@ -180,7 +181,7 @@ impl Dedicated {
             // As in Redis, without an answer.
             Command::Server(S::Monitor | S::Sync | S::Psync) => Some(Flow::Next),
             _ if crate::request::client_pause::may_change(row) || row.flags.has(Flags::READONLY) => {
-                Some(env.refuse_unread(index, texts::REPLICA_AND_KEYSPACE.as_bytes()))
+                Some(env.refuse_unread(index, texts::REPLICA_AND_KEYSPACE))
             }
             _ => None,
         }
@@ -209,7 +210,7 @@ impl Dedicated {
             Parsed::Nothing => {}
             Parsed::Bytes(bytes) => self.pass_to_client(env, reader, &bytes),
             Parsed::Agreed(bytes) => self.agree(env, reader, &bytes),
-            Parsed::Refused(error) => self.refuse(env, reader, &error),
+            Parsed::Refused(error) => self.refuse(env, reader, &ErrorReply::of_reply(&error)),
             Parsed::Nonsense => {
                 let error = error_text::broken_off(&env.lanes.nodes[node].name, &"answered as no node should");
                 self.handle_lane_ended(env, reader, &error);
@@ -219,7 +220,7 @@ impl Dedicated {
 
     /// A connection of a client's is lost, or cannot be trusted. Who has not been shown anything yet is told; who has is
     /// disconnected, since it would miss something.
-    pub(crate) fn handle_lane_ended<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, error: &[u8]) {
+    pub(crate) fn handle_lane_ended<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, error: &ErrorReply) {
         if env.clients.sessions.get(reader).is_none() {
             return;
         }
@@ -229,7 +230,7 @@ impl Dedicated {
             Stage::Asking { asker, .. } => {
                 env.counters.node_errors.add(1);
                 self.leave(env, reader.index);
-                env.clients.fill(asker, error);
+                env.clients.fill(asker, error.as_bytes());
             }
             Stage::Passing { .. } => self.end(env, reader.index),
         }
@@ -381,8 +382,7 @@ impl Dedicated {
                 Ok(link) => this.links.push(link),
                 Err(error) => {
                     close_links(env, &this);
-                    env.answer(index, |reply| reply.raw(&error));
-                    return Flow::Next;
+                    return env.refuse(index, error);
                 }
             }
         }
@@ -421,10 +421,7 @@ impl Dedicated {
                     self.hold(env, index, this);
                     lane
                 }
-                Err(error) => {
-                    env.answer(index, |reply| reply.raw(&error));
-                    return Flow::Next;
-                }
+                Err(error) => return env.refuse(index, error),
             },
         };
         let Some(lane) = env.lanes.find(lane) else { return self.refuse_lost(env, index) };
@@ -445,8 +442,7 @@ impl Dedicated {
     /// What the node was told of the client is lost with its connection: as if the client were new.
     fn refuse_lost<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId) -> Flow {
         self.leave(env, index);
-        env.answer(index, |reply| reply.raw(&error_text::replica_lost()));
-        Flow::Next
+        env.refuse(index, error_text::REPLICA_LOST)
     }
 
     /// SYNC and PSYNC: the client follows the node.
@@ -484,10 +480,7 @@ impl Dedicated {
                     this.links.push(link);
                     this
                 }
-                Err(error) => {
-                    env.answer(index, |reply| reply.raw(&error));
-                    return Flow::Next;
-                }
+                Err(error) => return env.refuse(index, error),
             },
         };
         self.begin(env, index, this, |out| encode_request(out, args.iter()))
@@ -529,7 +522,7 @@ impl Dedicated {
     }
 
     /// A node refuses. A replica may have another way to ask; a client that wanted to see all nodes sees none.
-    fn refuse<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, error: &[u8]) {
+    fn refuse<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, error: &ErrorReply) {
         let Some(this) = self.clients.get_mut(&reader) else { return };
         let Stage::Asking { asker, .. } = this.stage else { return };
         this.stage = Stage::Preparing;
@@ -541,7 +534,7 @@ impl Dedicated {
             this.reader = None;
             count(env);
         }
-        env.clients.fill(asker, error);
+        env.clients.fill(asker, error.as_bytes());
     }
 
     /// Ends what a client is shown, and with it the client: what comes after is not for it to miss.
@@ -630,7 +623,7 @@ fn close_links<E: Execute>(env: &mut Env<E>, of: &DedicatedClient) {
 }
 
 /// A connection to a node for one client. `Err` is what the client is told instead.
-fn link<E: Execute>(env: &mut Env<E>, index: ClientId, node: NodeId, purpose: LaneUse) -> Result<Link, Vec<u8>> {
+fn link<E: Execute>(env: &mut Env<E>, index: ClientId, node: NodeId, purpose: LaneUse) -> Result<Link, ErrorReply> {
     let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
     let lane = env.lend(index, node, lend)?;
     if let Some(place) = env.lanes.find(lane) {

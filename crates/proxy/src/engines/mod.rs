@@ -17,6 +17,7 @@ pub(crate) mod turns;
 
 use crate::engines::change::EnginesChange;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::internal_request::InternalRequest;
 use crate::mail::Content;
 use crate::nodes::id::NodeId;
@@ -38,7 +39,7 @@ impl<E: Execute> Env<E> {
     /// A request that changes all engines of a server. What its client sends behind it waits.
     pub(crate) fn change_engines(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         if let Some(busy) = self.shared.late_scripts.busy() {
-            return self.refuse(index, busy.as_bytes());
+            return self.refuse(index, busy);
         }
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
@@ -67,14 +68,14 @@ impl<E: Execute> Env<E> {
         let (class, request, nodes) = (change.class, std::mem::take(&mut change.request), change.nodes.clone());
         self.shared.ledger.account(request.len(), 0);
         // One may have become late meanwhile.
-        let busy = self.shared.late_scripts.busy().map(|busy| format!("-{busy}\r\n"));
+        let busy = self.shared.late_scripts.busy().map(ErrorReply::new);
         if let Some((busy, asker)) = busy.as_ref().zip(change.reply.asker.take_if(|_| busy.is_some())) {
             self.clients.finish(asker.session, asker.seq, |out| out.extend_from_slice(busy.as_bytes()));
         }
         for (part, node) in nodes.into_iter().enumerate() {
             let part = part as u16;
             if let Some(busy) = &busy {
-                self.tasks.fail(task, part, LostReply::Unsent, busy.as_bytes(), &mut self.clients);
+                self.tasks.fail(task, part, LostReply::Unsent, busy, &mut self.clients);
                 continue;
             }
             let lane = self.lanes.lane(&self.config, node, class);

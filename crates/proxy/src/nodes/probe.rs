@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_late_probe_waits_on_until_its_lane_is_lost() {
         let (mut probe, mut clients) = probe();
-        let mut lose = |loss| probe.handle_loss(TaskLoss { step: 0, loss, error: b"-ERR\r\n" }, &mut clients);
+        let mut lose = |loss| probe.handle_loss(TaskLoss { step: 0, loss, error: &"ERR".into() }, &mut clients);
         assert_eq!(lose(LostReply::Late), Progress::Waits);
         assert_eq!(lose(LostReply::Unknown), Progress::Through);
     }

@@ -55,7 +55,7 @@ impl<E: Execute> Env<E> {
     fn debug_engines(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         let is = |names: &[&str]| names.iter().any(|name| request.args.at(1).eq_ignore_ascii_case(name.as_bytes()));
         if is(&OF_ONE_ENGINE) {
-            return self.refuse(index, error_text::DEBUG_OF_ONE_ENGINE.as_bytes());
+            return self.refuse(index, error_text::DEBUG_OF_ONE_ENGINE);
         }
         if is(&OF_EACH_ENGINE) {
             let nodes: Vec<NodeId> =
@@ -88,7 +88,7 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(super) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
         if !self.allows_debug(index) {
-            return AdminStep::Done(self.refuse(index, error_text::DEBUG_NOT_ALLOWED.as_bytes()));
+            return AdminStep::Done(self.refuse(index, error_text::DEBUG_NOT_ALLOWED));
         }
         match self.engine {
             Some(_) => AdminStep::Debug,

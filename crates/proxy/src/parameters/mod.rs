@@ -15,6 +15,7 @@ use crate::commands::info::asks_for_proxy;
 use crate::commands::redaction::hidden;
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::observe::rates::Rates;
@@ -52,7 +53,7 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn handle_admin(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
         if self.refuses_to_steer(row) {
-            return AdminStep::Done(self.refuse(index, error_text::admin_refused(row.name).as_bytes()));
+            return AdminStep::Done(self.refuse(index, error_text::admin_refused(row.name)));
         }
         if let Some(step) = self.own_config(index, row, request.args) {
             return AdminStep::Parameters(step);
@@ -104,7 +105,7 @@ impl<E: Execute> Env<E> {
         let shown = match self.shared.hooks.configure(ConfigVerb::Get(patterns)) {
             Ok(ConfigAnswer::Shown(shown)) => shown,
             Ok(_) => Vec::new(),
-            Err(words) => return self.refuse(index, words.as_bytes()),
+            Err(words) => return self.refuse(index, words),
         };
         let terms = self.terms_of_hiding(row, false);
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
@@ -115,8 +116,7 @@ impl<E: Execute> Env<E> {
             encoder.bulk(name);
             encoder.bulk(value);
         }
-        self.answer(index, |out| out.raw(&hidden(&reply, terms)));
-        Flow::Next
+        self.answer(index, |out| out.raw(&hidden(&reply, terms)))
     }
 
     /// `CONFIG SET`. Limits of the settings may have changed with it.
@@ -124,10 +124,10 @@ impl<E: Execute> Env<E> {
         self.note_secret();
         let pairs = args.from(2);
         if !pairs.len().is_multiple_of(2) {
-            return self.refuse(index, texts::SYNTAX.as_bytes()).into();
+            return self.refuse(index, texts::SYNTAX).into();
         }
         if self.shared.ledger.has_successor() {
-            return self.refuse(index, error_text::HANDED_OVER.as_bytes()).into();
+            return self.refuse(index, error_text::HANDED_OVER).into();
         }
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
         let (is_local, is_in_transaction) = (is_local(&session.details.peer), session.is_amid_exec_reply());
@@ -137,20 +137,19 @@ impl<E: Execute> Env<E> {
         let (for_engine, before) = match self.shared.hooks.configure(ConfigVerb::Prepare { pairs, is_local }) {
             Ok(ConfigAnswer::Prepared { for_engine, before }) => (for_engine, before),
             Ok(_) => (ArgsBuf::new(), ArgsBuf::new()),
-            Err(words) => return self.refuse(index, words.as_bytes()).into(),
+            Err(words) => return self.refuse(index, words).into(),
         };
         let view = SessionView { is_in_transaction, ..SessionView::default() };
         if let Some(error) = self.tell_engine(row, for_engine.as_args(), view) {
-            self.answer(index, |reply| reply.raw(&error));
-            return Flow::Next.into();
+            return self.refuse(index, error).into();
         }
         let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Commit) {
             Ok(ConfigAnswer::Committed { config, about_users }) => (config, about_users),
-            Ok(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
+            Ok(_) => return self.refuse(index, texts::SYNTAX).into(),
             Err(words) => {
                 // It had these values and takes them again: nothing came in between.
-                let _: Option<Vec<u8>> = self.tell_engine(row, before.as_args(), view);
-                return self.refuse(index, words.as_bytes()).into();
+                let _: Option<ErrorReply> = self.tell_engine(row, before.as_args(), view);
+                return self.refuse(index, words).into();
             }
         };
         self.take_limits(&config);
@@ -168,13 +167,13 @@ impl<E: Execute> Env<E> {
         is_local: bool,
     ) -> ClientStep {
         if let Some(busy) = self.shared.late_scripts.busy() {
-            return self.refuse(index, busy.as_bytes()).into();
+            return self.refuse(index, busy).into();
         }
         let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Set { pairs: args.from(2), is_local })
         {
             Ok(ConfigAnswer::Set { config, about_users }) => (config, about_users),
-            Ok(_) => return self.refuse(index, texts::SYNTAX.as_bytes()).into(),
-            Err(words) => return self.refuse(index, words.as_bytes()).into(),
+            Ok(_) => return self.refuse(index, texts::SYNTAX).into(),
+            Err(words) => return self.refuse(index, words).into(),
         };
         // The letter that tells all workers of it brings the rest.
         self.take_limits(&config);
@@ -190,14 +189,13 @@ impl<E: Execute> Env<E> {
     fn take_parameters(&mut self, index: ClientId, row: &'static Row) -> Flow {
         let taken = if self.slices.script.is_some() { Ok(()) } else { self.take_over_parameters(row) };
         match taken {
-            Ok(()) => self.answer(index, |reply| reply.raw(respool_wire::replies::OK)),
-            Err(error) => self.answer(index, |reply| reply.raw(&error)),
+            Ok(()) => self.confirm(index),
+            Err(error) => self.refuse(index, error),
         }
-        Flow::Next
     }
 
     /// Takes over the server's parameters. `Err`: the engine's error reply.
-    fn take_over_parameters(&mut self, row: &'static Row) -> Result<(), Vec<u8>> {
+    fn take_over_parameters(&mut self, row: &'static Row) -> Result<(), ErrorReply> {
         let Ok(ConfigAnswer::OfEngine { config, parameters }) = self.shared.hooks.configure(ConfigVerb::OfEngine)
         else {
             return Ok(());
@@ -215,7 +213,7 @@ impl<E: Execute> Env<E> {
         let args: ArgsBuf = ["CONFIG", "SET"].iter().collect();
         if let Ok(row) = respool_command::resolve(args.as_args()) {
             // Another script may be late already; the values are taken over behind it.
-            let _: Result<(), Vec<u8>> = self.take_over_parameters(row);
+            let _: Result<(), ErrorReply> = self.take_over_parameters(row);
         }
     }
 
@@ -223,18 +221,17 @@ impl<E: Execute> Env<E> {
     fn end_setting(&mut self, index: ClientId, about_users: &[(&'static str, Vec<u8>)]) -> ClientStep {
         for (name, value) in about_users {
             if let Err(words) = self.apply_user_setting(name.as_bytes(), value) {
-                return self.refuse(index, &words).into();
+                return self.refuse(index, words).into();
             }
         }
         if about_users.is_empty() {
-            self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-            return Flow::Next.into();
+            return self.confirm(index).into();
         }
         tell_of_users()
     }
 
     /// Names and values in turn, by `CONFIG SET`. Result: the error, if the engine replies one.
-    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>, view: SessionView) -> Option<Vec<u8>> {
+    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>, view: SessionView) -> Option<ErrorReply> {
         if pairs.is_empty() {
             return None;
         }
@@ -247,7 +244,7 @@ impl<E: Execute> Env<E> {
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);
         let _: Outcome = self.engine.as_mut()?.execute(row, args.as_args(), &mut view, &mut encoder);
-        reply.starts_with(b"-").then_some(reply)
+        reply.starts_with(b"-").then(|| ErrorReply::of_reply(&reply))
     }
 
     /// What later requests in the same bytes have to be held to already. The rest comes with the letter that tells of other settings.
@@ -262,14 +259,11 @@ impl<E: Execute> Env<E> {
         let access = Arc::clone(&self.shared.access);
         let users = match access.outside().acl_file().is_none().then(|| file::directives(&self.users)).transpose() {
             Ok(users) => users,
-            Err(words) => return self.refuse(index, words.as_bytes()),
+            Err(words) => return self.refuse(index, words),
         };
         match self.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref() }) {
-            Ok(_) => {
-                self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-                Flow::Next
-            }
-            Err(words) => self.refuse(index, words.as_bytes()),
+            Ok(_) => self.confirm(index),
+            Err(words) => self.refuse(index, words),
         }
     }
 }

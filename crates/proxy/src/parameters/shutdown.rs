@@ -54,11 +54,11 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn shut_down(&mut self, index: ClientId, row: &Row, args: Args<'_>) -> Flow {
         let Some(wanted) = Wanted::read(args.from(1)) else {
-            return self.refuse(index, texts::SYNTAX.as_bytes());
+            return self.refuse(index, texts::SYNTAX);
         };
         let busy = self.shared.late_scripts.busy();
         if let Some(refusal) = wanted.refusal(busy, self.shared.about.pools) {
-            return self.refuse(index, refusal.as_bytes());
+            return self.refuse(index, refusal);
         }
         // The reply of a late script is not waited for, as it may never come.
         let action = if busy.is_some() { ProcessAction::Stop } else { ProcessAction::Drain };

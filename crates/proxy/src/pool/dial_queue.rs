@@ -15,6 +15,7 @@
 
 use crate::config::{Config, Reconnects};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::DIALS_AT_ONCE_MAX;
 use crate::nodes::health_state::{Failure, Terms};
@@ -30,7 +31,7 @@ use respool_connection::{Action, Now, Phase};
 impl Lanes {
     /// Sees to it that a lane that is not ready becomes so. `Err`: there is no hope for now.
     #[cold]
-    pub(crate) fn prepare(&mut self, lane: LaneId, config: &Config, now: Now) -> Result<(), Vec<u8>> {
+    pub(crate) fn prepare(&mut self, lane: LaneId, config: &Config, now: Now) -> Result<(), ErrorReply> {
         let this = &self.all[lane];
         let node = &self.nodes[this.node];
         if this.up.queued_bytes() > config.budgets.upstream_queue {

@@ -12,6 +12,7 @@
 
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
@@ -33,7 +34,7 @@ impl Lanes {
         node: NodeId,
         class: LaneKeyId,
         now: Now,
-    ) -> Result<LaneHandle, Vec<u8>> {
+    ) -> Result<LaneHandle, ErrorReply> {
         let class = self.base(class);
         let fits = |lane: &LaneId| {
             let this = &self.all[*lane];
@@ -67,7 +68,7 @@ impl Lanes {
         class: LaneKeyId,
         purpose: LaneUse,
         now: Now,
-    ) -> Result<LaneHandle, Vec<u8>> {
+    ) -> Result<LaneHandle, ErrorReply> {
         if !self.may_lend(config, node) {
             return Err(error_text::too_many_private(&self.nodes[node].name));
         }
@@ -124,13 +125,13 @@ impl<E: Execute> Env<E> {
         &mut self,
         index: ClientId,
         node: NodeId,
-        lend: impl FnOnce(&mut Lanes, &Config, LaneKeyId, Now) -> Result<LaneHandle, Vec<u8>>,
-    ) -> Result<LaneHandle, Vec<u8>> {
+        lend: impl FnOnce(&mut Lanes, &Config, LaneKeyId, Now) -> Result<LaneHandle, ErrorReply>,
+    ) -> Result<LaneHandle, ErrorReply> {
         let Some(session) = self.clients.sessions.at(index) else {
             return Err(error_text::gone(&self.lanes.nodes[node].name));
         };
         let allowance = session.details.allowance.as_ref();
-        let lent = allowance.map(|allowance| allowance.lend().ok_or_else(error_text::too_many_of_user)).transpose()?;
+        let lent = allowance.map(|allowance| allowance.lend().ok_or(error_text::TOO_MANY_LENT)).transpose()?;
         let lane = lend(&mut self.lanes, &self.config, session.class, self.now)?;
         if let Some(place) = self.lanes.find(lane) {
             self.lanes[place].lent = lent;

@@ -20,6 +20,7 @@ mod unshare;
 use crate::auth::quota::QuotaGuard;
 use crate::commands::selecting::Selecting;
 use crate::config::{Config, NodeConfig};
+use crate::error_reply::ErrorReply;
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::CLASSES_MAX;
 use crate::nodes::entry::Entry;
@@ -589,7 +590,7 @@ impl Lanes {
         now: Now,
         pool: &mut BufferPool,
         write: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<(), Vec<u8>> {
+    ) -> Result<(), ErrorReply> {
         self.admit(lane, config, now)?;
         self.push(lane, owner, now, pool, write);
         Ok(())
@@ -597,7 +598,7 @@ impl Lanes {
 
     /// Whether a lane takes requests. `Err` is what the client is told instead.
     #[inline]
-    pub(crate) fn admit(&mut self, lane: LaneId, config: &Config, now: Now) -> Result<(), Vec<u8>> {
+    pub(crate) fn admit(&mut self, lane: LaneId, config: &Config, now: Now) -> Result<(), ErrorReply> {
         let this = &self.all[lane];
         if !this.up.is_ready() || this.up.queued_bytes() > config.budgets.upstream_queue {
             self.prepare(lane, config, now)?;

@@ -18,6 +18,7 @@
 
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::nodes::id::NodeId;
@@ -114,14 +115,14 @@ impl Lanes {
     }
 
     /// Whether an own lane may be dialled. `Err` is what its client is told instead.
-    pub(crate) fn admit_own(&mut self, lane: LaneId, config: &Config) -> Result<(), Vec<u8>> {
+    pub(crate) fn admit_own(&mut self, lane: LaneId, config: &Config) -> Result<(), ErrorReply> {
         let this = &self.all[lane];
         if self.count_own(this.node) >= config.lanes.session_max {
             return Err(error_text::too_many_own(&self.nodes[this.node].name));
         }
         let KeyOwner::Client(owner) = &self.owners[this.class] else { return Ok(()) };
         if let Some(allowance) = &owner.allowance {
-            let lent = allowance.lend().ok_or_else(error_text::too_many_of_user)?;
+            let lent = allowance.lend().ok_or(error_text::TOO_MANY_LENT)?;
             self.all[lane].lent = Some(lent);
         }
         Ok(())
@@ -205,7 +206,7 @@ impl<E: Execute> Env<E> {
             self.leave_large(index);
             self.leave_own(index);
             if is_to_own && !self.begin_owning(index, None) {
-                return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
+                return Some(self.refuse(index, error_text::TOO_MANY_OWNERS));
             }
         }
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
@@ -231,7 +232,7 @@ impl<E: Execute> Env<E> {
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.nodes.get_or_insert_default().extend(more);
         } else if !self.begin_owning(index, Some(more)) {
-            return Some(self.refuse(index, error_text::TOO_MANY_OWNERS.as_bytes()));
+            return Some(self.refuse(index, error_text::TOO_MANY_OWNERS));
         }
         None
     }

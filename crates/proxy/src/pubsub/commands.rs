@@ -3,6 +3,7 @@
 use super::routing::scope_of;
 use super::subscriber::PartialSubscribe;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
@@ -68,7 +69,7 @@ impl Subscriptions {
     /// given up.
     pub(crate) fn abandon_names(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         if let Some(pending) = env.clients.begun(index).and_then(|begun| begun.pending) {
-            self.fail(pending, error_text::DRAINING, &mut env.clients, &env.config);
+            self.fail(pending, &error_text::DRAINING.into(), &mut env.clients, &env.config);
         }
     }
 
@@ -110,7 +111,7 @@ impl Subscriptions {
         names: Args<'_>,
     ) -> Result<PartialSubscribe, Flow> {
         if env.shared.ledger.held_bytes() > env.config.budgets.process {
-            return Err(env.refuse(index, error_text::words(error_text::OUT_OF_MEMORY)));
+            return Err(env.refuse(index, error_text::OUT_OF_MEMORY));
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
         // its last messages first. Nor may it receive messages that the client has published before.
@@ -125,13 +126,13 @@ impl Subscriptions {
         let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
         let subscriber = self.subscriber(&mut session.subscriber, handle);
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
-            return Err(env.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS.as_bytes()));
+            return Err(env.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS));
         }
         if kind == Kind::Pattern && subscriber.count(kind) + names.len() > PATTERNS_PER_CLIENT_MAX {
-            return Err(env.refuse(index, error_text::too_many_patterns().as_bytes()));
+            return Err(env.refuse(index, error_text::too_many_patterns(PATTERNS_PER_CLIENT_MAX)));
         }
         if !subscriber.take_scope(&scope) {
-            return Err(env.refuse(index, error_text::TOO_MANY_SCOPES.as_bytes()));
+            return Err(env.refuse(index, error_text::TOO_MANY_SCOPES));
         }
         let number = subscriber.next_pending();
         // A message may not overtake the reply that announces it, whether or not other replies are wanted: as in Redis,
@@ -436,9 +437,7 @@ impl<E: Execute> Env<E> {
             }
             return Some(self.ping_of_subscriber(index, args));
         }
-        let mut words = Vec::new();
-        texts::not_while_subscribed(row, &mut words);
-        Some(self.refuse(index, &words))
+        Some(self.refuse(index, ErrorReply::of(|words| texts::not_while_subscribed(row, words))))
     }
 
     /// How many names of a request, of `names` in all, are processed before others are served. The engine of this process executes a

@@ -10,7 +10,6 @@ use crate::pubsub::Subscriptions;
 use crate::pubsub::query::PubsubStep;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
-use crate::session::Flow;
 use crate::session::id::ClientId;
 use respool_command::{Execute, PubsubCommand, Row, glob};
 use respool_wire::{Args, Encoder};
@@ -28,11 +27,8 @@ impl<E: Execute> Env<E> {
         let scope = || self.clients.sessions.at(index).map(scope_of).unwrap_or_default();
         match PubsubQuery::read(command, row, args, scope) {
             Ok(Some(query)) => PubsubStep::Ask(query),
-            Ok(None) => {
-                self.answer(index, |reply| crate::commands::client::help(row, reply));
-                PubsubStep::Done(Flow::Next)
-            }
-            Err(words) => PubsubStep::Done(self.refuse(index, &words)),
+            Ok(None) => PubsubStep::Done(self.answer(index, |reply| crate::commands::client::help(row, reply))),
+            Err(error) => PubsubStep::Done(self.refuse(index, error)),
         }
     }
 }
@@ -51,7 +47,7 @@ impl Subscriptions {
             // An engine belongs to one worker, and so do its clients.
             Ok(Some(query)) => query.reply(&self.answer_pubsub_query(env, &query), reply),
             Ok(None) => crate::commands::client::help(row, reply),
-            Err(words) => reply.error(&words),
+            Err(error) => reply.raw(error.as_bytes()),
         }
     }
 

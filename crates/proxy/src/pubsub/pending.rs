@@ -7,6 +7,7 @@
 
 use super::Subscriptions;
 use crate::config::Config;
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::NodeId;
 use crate::push::frame::{Kind, Verb};
 use crate::push::pending_changes::Item;
@@ -32,7 +33,13 @@ impl Subscriptions {
     /// A request cannot be done. What it has changed so far is undone, and later requests of the client that named the same
     /// channels fail with it. Giving something up cannot fail: that request is simply over. Returns how many requests and
     /// channels were looked at.
-    pub(crate) fn fail(&mut self, pending: Handle, error: &[u8], clients: &mut Clients, config: &Config) -> usize {
+    pub(crate) fn fail(
+        &mut self,
+        pending: Handle,
+        error: &ErrorReply,
+        clients: &mut Clients,
+        config: &Config,
+    ) -> usize {
         let Some(session) = self.pending.all.get_mut(pending).map(|pending| pending.session) else { return 1 };
         let (mut next, mut steps) = (vec![pending], 0);
         while let Some(pending) = next.pop() {
@@ -47,7 +54,7 @@ impl Subscriptions {
     fn undo(
         &mut self,
         pending: Handle,
-        error: &[u8],
+        error: &ErrorReply,
         clients: &mut Clients,
         config: &Config,
         next: &mut Vec<Handle>,
@@ -58,7 +65,7 @@ impl Subscriptions {
             this.missing = 0;
             return 0;
         }
-        this.failure = Some(error.to_vec());
+        this.failure = Some(error.clone());
         let (handle, kind) = (this.session, this.kind);
         let undone: Vec<u32> = this.items.iter().filter(|item| item.is_change).map(|item| item.id).collect();
         let Some(session) = clients.sessions.get_mut(handle) else { return 0 };
@@ -77,7 +84,7 @@ impl Subscriptions {
     }
 
     /// A request is to fail, with others: when its turn comes.
-    pub(super) fn fail_later(&mut self, pending: Handle, error: &Arc<[u8]>) {
+    pub(super) fn fail_later(&mut self, pending: Handle, error: &Arc<ErrorReply>) {
         self.failing.0.push_back((pending, Arc::clone(error)));
     }
 
@@ -189,13 +196,13 @@ impl Subscriptions {
     pub(super) fn expire(
         &mut self,
         due_us: u64,
-        error: impl Fn(NodeId) -> Vec<u8>,
+        error: impl Fn(NodeId) -> ErrorReply,
         clients: &mut Clients,
         config: &Config,
     ) -> usize {
         let mut expired = 0;
         // Many that came together have been kept waiting by the same node.
-        let mut errors: Option<(NodeId, Arc<[u8]>)> = None;
+        let mut errors: Option<(NodeId, Arc<ErrorReply>)> = None;
         while let Some(handle) = self.pending.pop_due(due_us) {
             let Some(pending) = self.pending.all.get_mut(handle).filter(|pending| !pending.is_over()) else { continue };
             expired += 1;

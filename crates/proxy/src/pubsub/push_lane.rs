@@ -17,6 +17,7 @@ use super::routing::{MessageSource, nodes_of_told};
 use crate::config::Config;
 use crate::ended::Ended;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
@@ -34,10 +35,11 @@ use respool_command::Execute;
 use respool_connection::Now;
 use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
+use std::sync::Arc;
 
 impl Subscriptions {
     /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.
-    pub(crate) fn prepare_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) -> Result<(), Vec<u8>> {
+    pub(crate) fn prepare_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) -> Result<(), ErrorReply> {
         let lane = match self.lanes[node] {
             Some(known) => known.lane,
             None => {
@@ -90,10 +92,10 @@ impl Subscriptions {
 
     /// A push lane is gone. `refusal`: nothing takes its place, so requests that wait for it fail. Without one they go on waiting: it
     /// will be there again, or their time ends.
-    fn lose_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId, refusal: Option<&[u8]>) {
+    fn lose_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId, refusal: Option<&ErrorReply>) {
         let (book, registries) = self.book(node);
         book.lose(registries);
-        let refusal = refusal.map(Into::into);
+        let refusal = refusal.cloned().map(Arc::new);
         for pending in self.books[node].take_pending() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
             match self.change_of(pending) {
@@ -139,10 +141,10 @@ impl Subscriptions {
                 if was_ready {
                     env.counters.push_lanes.set(env.counters.push_lanes.value().saturating_sub(1));
                 }
-                self.lose_push_lane(env, node, (!was_ready && !is_given_up).then_some(&*error));
+                self.lose_push_lane(env, node, (!was_ready && !is_given_up).then_some(&error));
             }
             Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
-                self.end_hearing(env, reader, node, is_listener, was_ready, refusal.as_deref());
+                self.end_hearing(env, reader, node, is_listener, was_ready, refusal.as_ref());
             }
             Ended::Client { .. } | Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
         }
@@ -186,12 +188,12 @@ impl Subscriptions {
                         step
                     }
                 }
-                Frame::Refused(words) => match self.refuse(node) {
+                Frame::Refused(error) => match self.refuse(node) {
                     Ok(Refusal::Channel(kind, told)) => {
                         counters.subscriptions_refused.add(1);
                         for id in self.called(kind, told) {
                             for pending in self.pending_of_channel(kind, id, clients) {
-                                self.fail(pending, words, clients, config);
+                                self.fail(pending, &ErrorReply::of_reply(error), clients, config);
                             }
                         }
                         let (_, registries) = self.book(node);
@@ -200,7 +202,7 @@ impl Subscriptions {
                     }
                     Ok(Refusal::Tracking) => {
                         for pending in self.pending_of_tracking() {
-                            self.fail(pending, words, clients, config);
+                            self.fail(pending, &ErrorReply::of_reply(error), clients, config);
                         }
                         Ok(())
                     }
@@ -249,7 +251,7 @@ impl Subscriptions {
     }
 
     /// Whether a node's push lane can tell of changed keys.
-    pub(crate) fn check_push_dialect(&self, env: &Env<impl Execute>, node: NodeId) -> Result<(), Vec<u8>> {
+    pub(crate) fn check_push_dialect(&self, env: &Env<impl Execute>, node: NodeId) -> Result<(), ErrorReply> {
         let Some(push_lane) = self.lanes[node] else { return Ok(()) };
         match env.lanes[push_lane.lane].up.identity().protocol {
             Protocol::Resp3 => Ok(()),
@@ -385,8 +387,8 @@ impl Subscriptions {
         };
         let response_us = env.config.timeouts.response_us;
         let names = &env.lanes.nodes;
-        let error =
-            |node: NodeId| names.get(node).map_or_else(Vec::new, |n| error_text::timed_out(&n.name, response_us));
+        let name = |node| names.get(node).map_or("", |node| &node.name);
+        let error = |node: NodeId| error_text::timed_out(name(node), response_us);
         let expired = self.expire(due_us, error, &mut env.clients, &env.config);
         env.counters.timeouts.add(expired as u64);
         true

@@ -1,6 +1,7 @@
 //! What is asked about channels: of all workers, and of the node that passes a message on.
 
 use crate::config::Config;
+use crate::error_reply::ErrorReply;
 use crate::integer::integer;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
@@ -45,7 +46,7 @@ impl PubsubQuery {
         row: &'static Row,
         args: Args<'_>,
         scope: impl FnOnce() -> Scope,
-    ) -> Result<Option<Self>, Vec<u8>> {
+    ) -> Result<Option<Self>, ErrorReply> {
         let publish = |kind| Self::Publish { kind, channel: args.at(1).into(), payload: args.at(2).into() };
         let pattern = || args.get(2).map(Into::into);
         let named = || args.from(2).iter().map(Into::into).collect();
@@ -53,9 +54,7 @@ impl PubsubQuery {
             PubsubCommand::Publish => publish(Kind::Channel),
             PubsubCommand::Spublish => publish(Kind::Shard),
             PubsubCommand::PubsubChannels | PubsubCommand::PubsubShardchannels if args.len() > 3 => {
-                let mut words = Vec::new();
-                texts::wrong_subcommand_arguments(row, args, &mut words);
-                return Err(words);
+                return Err(ErrorReply::of(|words| texts::wrong_subcommand_arguments(row, args, words)));
             }
             PubsubCommand::PubsubChannels => Self::Names { kind: Kind::Channel, pattern: pattern(), scope: scope() },
             PubsubCommand::PubsubShardchannels => Self::Names { kind: Kind::Shard, pattern: pattern(), scope: scope() },
@@ -160,7 +159,7 @@ mod tests {
     use respool_command::Command;
     use respool_wire::Protocol;
 
-    fn read(said: &str) -> Result<Option<PubsubQuery>, Vec<u8>> {
+    fn read(said: &str) -> Result<Option<PubsubQuery>, ErrorReply> {
         request(said, |row, args| match row.command {
             Command::Pubsub(command) => PubsubQuery::read(command, row, args, Scope::default),
             _ => panic!("{said} is not about channels"),

@@ -30,7 +30,7 @@ impl Subscriptions {
             book.lose(registries);
             for pending in self.books[node].take_pending() {
                 // At once: channels are about to get other numbers.
-                self.fail(pending, &error_text::nodes_changed(), &mut env.clients, &env.config);
+                self.fail(pending, &error_text::NODES_CHANGED.into(), &mut env.clients, &env.config);
             }
         }
     }
@@ -41,7 +41,7 @@ impl Subscriptions {
         if !self.has_ways() {
             return;
         }
-        self.take_routes(before, config, &error_text::nodes_changed(), clients);
+        self.take_routes(before, config, &error_text::NODES_CHANGED.into(), clients);
         for node in self.lanes.ids() {
             if self.lanes[node].is_none() && self.is_push_lane_wanted(env, node) {
                 // A node that is down is dialled again when its pause is over.

@@ -17,6 +17,7 @@
 use super::delivery::Terms;
 use super::{Subscriber, Subscriptions};
 use crate::config::Config;
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::{NodeId, NodeRange};
 use crate::push::frame;
 use crate::push::frame::{Kind, Verb};
@@ -340,7 +341,7 @@ impl Subscriptions {
 
     /// Other routes to the same pools hold: nodes are told what differs. A client that waits for a channel that is elsewhere now is
     /// told to ask again.
-    pub(super) fn take_routes(&mut self, old: &Config, new: &Config, error: &[u8], clients: &mut Clients) {
+    pub(super) fn take_routes(&mut self, old: &Config, new: &Config, error: &ErrorReply, clients: &mut Clients) {
         if self.at_nodes.is_none() || old.routes.routes() == new.routes.routes() {
             return;
         }

@@ -1,5 +1,6 @@
 //! Changes of subscriptions that wait for nodes to say so.
 
+use crate::error_reply::ErrorReply;
 use crate::pubsub::subscriber::{Subscriber, count_of};
 use crate::push::frame::{Kind, Verb, acknowledge};
 use crate::push::node_ledger::Registries;
@@ -33,7 +34,7 @@ pub(crate) struct PendingChange {
     pub(crate) missing: usize,
     pub(crate) asked_us: u64,
     /// The error reply that it gets instead.
-    pub(crate) failure: Option<Vec<u8>>,
+    pub(crate) failure: Option<ErrorReply>,
     /// It is no subscription: the client wants to hear of changed keys.
     pub(crate) tracking: Option<TrackingOptions>,
     /// The channels that it gives up, whose messages are passed on until it is answered.
@@ -116,7 +117,7 @@ impl PendingChanges {
 
 /// Requests that are to fail, each with its error reply.
 #[derive(Debug, Default)]
-pub(crate) struct FailedRequests(pub(crate) VecDeque<(Handle, Arc<[u8]>)>);
+pub(crate) struct FailedRequests(pub(crate) VecDeque<(Handle, Arc<ErrorReply>)>);
 
 impl FailedRequests {
     pub(crate) fn is_empty(&self) -> bool {
@@ -160,7 +161,7 @@ impl PendingChange {
     /// What the client is told.
     pub(crate) fn answer(&self, registries: &Registries, subscriber: &mut Subscriber, protocol: Protocol) -> Vec<u8> {
         if let Some(error) = &self.failure {
-            return if self.is_wanted { error.clone() } else { Vec::new() };
+            return if self.is_wanted { error.as_bytes().to_vec() } else { Vec::new() };
         }
         if self.is_silent {
             return Vec::new();

@@ -13,6 +13,7 @@ mod upgrade;
 use crate::commands::select::why_missed;
 use crate::ended::Ended;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::InternalRequests;
 use crate::limits::PIECES_QUEUE_BYTES;
@@ -46,7 +47,7 @@ fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Opt
 pub(crate) fn refuse(
     owner: Owner,
     loss: LostReply,
-    error: &[u8],
+    error: &ErrorReply,
     clients: &mut Clients,
     scatters: &mut Scatters,
     tasks: &mut InternalRequests,

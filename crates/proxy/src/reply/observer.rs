@@ -2,6 +2,7 @@
 //! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
 
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::internal_request::InternalRequests;
 use crate::observe::counters::Counters;
 use crate::pool::table::LaneId;
@@ -117,28 +118,28 @@ impl ReplySinks<'_> {
         true
     }
 
-    fn refuse(&mut self, owner: Owner, error: &[u8]) {
+    fn refuse(&mut self, owner: Owner, error: &ErrorReply) {
         self.counters.node_errors.add(u64::from(owner != Owner::Discard));
         refuse(owner, LostReply::Unknown, error, self.clients, self.scatters, self.tasks);
     }
 
     /// What was held is proved, or has to be given up because an error stands where the proof should.
-    fn let_go(&mut self, held: &[UnprovedReply], all: &[u8], node: &str, error: Option<&[u8]>) -> bool {
+    fn let_go(&mut self, held: &[UnprovedReply], all: &[u8], node: &str, error: Option<&ErrorReply>) -> bool {
         let mut is_in_step = true;
         for one in held {
             let reply = one.reply(all);
             // A node that refuses everything has refused this, too.
-            let is_known = error.is_none_or(|error| reply == error);
+            let is_known = error.is_none_or(|error| reply == error.as_bytes());
             if is_known && !one.is_too_large {
                 is_in_step &= self.deliver(one.owner, one.kind, reply);
                 continue;
             }
             self.counters.integrity_withheld.add(1);
-            let words = match error {
+            let error = match error {
                 Some(error) => error_text::unproved(node, error),
                 None => error_text::too_large_to_prove(node),
             };
-            self.refuse(one.owner, &words);
+            self.refuse(one.owner, &error);
         }
         is_in_step
     }
@@ -193,8 +194,8 @@ impl<E: Execute> Env<E> {
             let is_in_step = match (word, &mut beside.proof) {
                 (Verdict::Proved | Verdict::Unproved, Some(proof)) => {
                     let (held, all) = proof.held();
-                    let error = (word == Verdict::Unproved).then_some(&*reply);
-                    let is_in_step = takers.let_go(&held, &all, node, error);
+                    let error = (word == Verdict::Unproved).then(|| ErrorReply::of_reply(&reply));
+                    let is_in_step = takers.let_go(&held, &all, node, error.as_ref());
                     proof.release(held, all);
                     is_in_step
                 }
@@ -230,7 +231,7 @@ impl<E: Execute> Env<E> {
     /// Requests of a lane of which more is known have passed their deadline: so have those before them, whose replies wait
     /// for a proof.
     #[cold]
-    pub(crate) fn expire_beside(&mut self, lane: LaneId, error: &[u8]) {
+    pub(crate) fn expire_beside(&mut self, lane: LaneId, error: &ErrorReply) {
         let Self { lanes, clients, scatters, tasks, counters, .. } = self;
         let Some(proof) = lanes[lane].beside.as_mut().and_then(|beside| beside.proof.as_mut()) else { return };
         let mut takers = ReplySinks { clients, scatters, tasks, counters };
@@ -242,7 +243,7 @@ impl<E: Execute> Env<E> {
 
     /// A lane of which more is known has ended: owners of unproved replies get an error instead.
     #[cold]
-    pub(crate) fn end_beside(&mut self, lane: LaneId, error: &[u8]) {
+    pub(crate) fn end_beside(&mut self, lane: LaneId, error: &ErrorReply) {
         let Self { lanes, clients, scatters, tasks, counters, shared, .. } = self;
         let Some(beside) = lanes[lane].beside.take() else { return };
         let Some(mut proof) = beside.proof else { return };

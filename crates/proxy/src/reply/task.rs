@@ -4,6 +4,7 @@
 //! while it is fed; what needs lanes or the worker is done when it is through. This is only the table of those that are under way:
 //! which tasks there are is named by [`crate::internal_request`].
 
+use crate::error_reply::ErrorReply;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneHandle;
@@ -30,7 +31,7 @@ pub(crate) struct TaskReply<'a> {
 pub(crate) struct TaskLoss<'a> {
     pub(crate) step: u16,
     pub(crate) loss: LostReply,
-    pub(crate) error: &'a [u8],
+    pub(crate) error: &'a ErrorReply,
 }
 
 /// The reply to what several nodes are told for one client: it is joined of theirs.
@@ -66,7 +67,7 @@ pub(crate) trait InternalTask {
     /// which of them it is.
     fn handle_loss(&mut self, TaskLoss { step, error, .. }: TaskLoss<'_>, clients: &mut Clients) -> Progress {
         let Some(asker) = self.asker() else {
-            return self.handle_reply(TaskReply { step, kind: ReplyKind::Error, bytes: error }, clients);
+            return self.handle_reply(TaskReply { step, kind: ReplyKind::Error, bytes: error.as_bytes() }, clients);
         };
         clients.fail_asker(asker, error);
         Progress::Through
@@ -269,7 +270,7 @@ impl<T: AnyTask> Tasks<T> {
     }
 
     /// One request of a task will have no reply; `error` says why.
-    pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: LostReply, error: &[u8], clients: &mut Clients) {
+    pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: LostReply, error: &ErrorReply, clients: &mut Clients) {
         let Some(task) = self.running.get_mut(to).map(T::task_mut) else { return };
         if task.handle_loss(TaskLoss { step, loss, error }, clients) != Progress::Waits {
             self.end(to);
@@ -357,7 +358,7 @@ mod tests {
     fn a_reply_for_a_task_that_has_gone_is_swallowed() {
         let (mut tasks, mut clients) = bench();
         let first = tasks.begin(Steps::default());
-        tasks.fail(first, 0, LostReply::Unknown, b"-ERR gone\r\n", &mut clients);
+        tasks.fail(first, 0, LostReply::Unknown, &ErrorReply::new("ERR gone"), &mut clients);
         assert_eq!(tasks.through.len(), 1);
         let second = tasks.begin(Steps::default());
         assert_eq!(first.index, second.index);
@@ -396,9 +397,9 @@ mod tests {
         let task = tasks.begin(Steps::default());
         let owner = Tasks::<Steps>::owner(task, 0);
         assert!(tasks.may_follow(owner) && !tasks.follows(owner));
-        tasks.fail(task, 0, LostReply::Late, b"-ERR late\r\n", &mut clients);
+        tasks.fail(task, 0, LostReply::Late, &ErrorReply::new("ERR late"), &mut clients);
         assert!(tasks.follows(owner) && tasks.has(task));
-        tasks.fail(task, 0, LostReply::Unknown, b"-ERR lost\r\n", &mut clients);
+        tasks.fail(task, 0, LostReply::Unknown, &ErrorReply::new("ERR lost"), &mut clients);
         assert!(!tasks.may_follow(owner) && !tasks.follows(owner));
         assert!(!tasks.follows(Owner::Discard));
     }

@@ -14,6 +14,8 @@ use crate::auth::secret_args::shows_secrets;
 use crate::command_log::timed::run;
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
+use crate::error_text;
 use crate::flush::client::Received;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
@@ -27,7 +29,7 @@ use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use respool_command::{Execute, Row, resolve};
 use respool_connection::Input;
-use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step};
+use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step, replies};
 
 /// How a run of requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,9 +278,9 @@ impl<E: Execute> Env<E> {
             self.close_client(index);
             return;
         }
-        self.command_log.count(|calls| calls.reject(None, b"-ERR Protocol error"));
-        let words = format!("ERR Protocol error: {error}");
-        self.answer(index, |reply| reply.error(words.as_bytes()));
+        let error = error_text::malformed(error);
+        self.command_log.count(|calls| calls.reject(None, error.as_bytes()));
+        let _: Flow = self.refuse(index, error);
         self.clients.stop_client(index);
     }
 
@@ -355,8 +357,8 @@ impl<E: Execute> Env<E> {
 
     /// Answers the request that is being read, in its place, unless the client wants no reply.
     #[inline]
-    pub(crate) fn answer(&mut self, index: ClientId, write: impl FnOnce(&mut Encoder<'_>)) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+    pub(crate) fn answer(&mut self, index: ClientId, write: impl FnOnce(&mut Encoder<'_>)) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Next };
         self.counters.requests_local.add(1);
         let protocol = session.protocol;
         if session.reply_mode == ReplyMode::On {
@@ -364,12 +366,18 @@ impl<E: Execute> Env<E> {
         } else {
             session.reply_mode.pass();
         }
+        Flow::Next
+    }
+
+    /// Answers with OK.
+    pub(crate) fn confirm(&mut self, index: ClientId) -> Flow {
+        self.answer(index, |reply| reply.raw(replies::OK))
     }
 
     /// Answers with an error.
-    pub(crate) fn refuse(&mut self, index: ClientId, words: &[u8]) -> Flow {
-        self.answer(index, |reply| reply.error(words));
-        Flow::Next
+    pub(crate) fn refuse(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
+        let error = error.into();
+        self.answer(index, |reply| reply.raw(error.as_bytes()))
     }
 
     /// A client's slice of this turn is used up.

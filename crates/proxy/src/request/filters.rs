@@ -6,6 +6,8 @@
 //! their counts) comes behind them. Commands that no row describes follow the same order in [`crate::request::unknown_command`].
 
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
+use crate::error_text;
 use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Command, Execute, Row, TransactionsCommand, UnknownCommand, text as texts};
@@ -16,33 +18,30 @@ impl<E: Execute> Env<E> {
     pub(crate) fn ask_hooks(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let peer = &self.clients.sessions.at(index)?.details.peer;
         let refusal = self.shared.hooks.allows(peer, row, args).err()?;
-        let words: Vec<u8> = refusal.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
-        Some(self.refuse_unread(index, &words))
+        Some(self.refuse_unread(index, error_text::verbatim(&refusal)))
     }
 
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
-    pub(crate) fn refuse_unread(&mut self, index: ClientId, words: &[u8]) -> Flow {
+    pub(crate) fn refuse_unread(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
         self.note_secret();
         self.clients.spoil_transaction(index);
         self.clients.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;
         }
-        self.refuse(index, words)
+        self.refuse(index, error)
     }
 
     /// Refuses a request of a command that exists. As in Redis, an EXEC that is refused ends its transaction, and the error says so.
     #[cold]
-    pub(crate) fn refuse_known(&mut self, index: ClientId, row: &'static Row, words: &[u8]) -> Flow {
+    pub(crate) fn refuse_known(&mut self, index: ClientId, row: &'static Row, error: impl Into<ErrorReply>) -> Flow {
         if row.command != Command::Transactions(TransactionsCommand::Exec) {
-            return self.refuse_unread(index, words);
+            return self.refuse_unread(index, error);
         }
         self.leave_transaction(index);
-        let mut aborted = Vec::new();
-        texts::exec_refused(words, &mut aborted);
-        self.refuse_unread(index, &aborted)
+        self.refuse_unread(index, error_text::aborted(&error.into()))
     }
 
     /// Refuses a request with an unknown command.
@@ -51,9 +50,7 @@ impl<E: Execute> Env<E> {
         if let Some(flow) = self.is_early(index, request) {
             return flow;
         }
-        let mut words = Vec::new();
-        unknown.write_text(request.args, &mut words);
-        self.refuse_unread(index, &words)
+        self.refuse_unread(index, ErrorReply::of(|words| unknown.write_text(request.args, words)))
     }
 
     /// Refuses a request with a wrong number of arguments. EXEC then ends its transaction.
@@ -62,12 +59,10 @@ impl<E: Execute> Env<E> {
         if let Some(flow) = self.is_early(index, request) {
             return flow;
         }
-        let mut words = Vec::new();
-        texts::wrong_arity(row, &mut words);
         if row.command == Command::Transactions(TransactionsCommand::Exec) {
             self.leave_transaction(index);
         }
-        self.refuse_unread(index, &words)
+        self.refuse_unread(index, ErrorReply::of(|words| texts::wrong_arity(row, words)))
     }
 
     /// Whether the client has to wait although its request will only be refused: that counts like any other, once.

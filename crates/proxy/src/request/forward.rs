@@ -74,10 +74,7 @@ impl<E: Execute> Env<E> {
                 let node = NodeId::at(routes.pool_of(route).place(step.node));
                 self.scan(index, row, request, step, node)
             }
-            (None, Err(error)) => {
-                self.answer(index, |reply| error.write(&routes, row, request.args, reply));
-                Flow::Next
-            }
+            (None, Err(error)) => self.answer(index, |reply| error.write(&routes, row, request.args, reply)),
         };
         self.scratch = Some(scratch);
         self.take_turns();

@@ -1,5 +1,6 @@
 //! Requests that were split over several nodes, and the joining of their replies.
 
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::reply::owner::Owner;
@@ -171,7 +172,7 @@ impl Scatters {
         }
         if reply.len() > PART_LOOKED_AT_BYTES && !clients.has_room(scatter.asker.session, reply.len()) {
             let error = error_text::reply_too_large(clients.output_hard);
-            scatter.gather.accept(usize::from(part), ReplyKind::Error, &error);
+            scatter.gather.accept(usize::from(part), ReplyKind::Error, error.as_bytes());
         } else {
             scatter.gather.accept(usize::from(part), kind, reply);
         }
@@ -183,9 +184,9 @@ impl Scatters {
     }
 
     /// One part will have no reply; `error` says why.
-    pub(crate) fn fail(&mut self, to: Handle, part: u16, error: &[u8], clients: &mut Clients) {
+    pub(crate) fn fail(&mut self, to: Handle, part: u16, error: &ErrorReply, clients: &mut Clients) {
         if self.waiting.get_mut(to).is_some() {
-            self.feed(to, part, ReplyKind::Error, error, clients);
+            self.feed(to, part, ReplyKind::Error, error.as_bytes(), clients);
         }
     }
 
@@ -245,13 +246,13 @@ impl Scatters {
         &mut self,
         of: Handle,
         part: u16,
-        reply: Result<Vec<u8>, Vec<u8>>,
+        reply: Result<Vec<u8>, ErrorReply>,
         clients: &mut Clients,
     ) {
         let Some(scatter) = self.waiting.get_mut(of) else { return };
         match reply {
             Ok(reply) => scatter.gather.accept(usize::from(part), ReplyKind::Bulk, &reply),
-            Err(error) => scatter.gather.accept(usize::from(part), ReplyKind::Error, &error),
+            Err(error) => scatter.gather.accept(usize::from(part), ReplyKind::Error, error.as_bytes()),
         }
         if scatter.gather.is_complete() {
             self.finish(of, clients);

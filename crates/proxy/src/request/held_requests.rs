@@ -41,15 +41,14 @@ impl<E: Execute> Env<E> {
         match self.hold_for_nodes(index, &nodes)? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) if row.command == Command::Transactions(TransactionsCommand::Watch) => {
-                let refused =
-                    self.refuse_watch(index, format!("-ERR {words}; the command was not sent\r\n").as_bytes());
+                let refused = self.refuse_watch(index, &error_text::paused(&words));
                 // A WATCH that has to wait for earlier replies is read again later and refused then.
                 self.counters.holds_expired.add(u64::from(refused != Flow::Again));
                 Some(refused)
             }
             Held::Refused(words) => {
                 self.counters.holds_expired.add(1);
-                Some(self.refuse_unread(index, format!("ERR {words}; the command was not sent").as_bytes()))
+                Some(self.refuse_unread(index, error_text::paused(&words)))
             }
         }
     }

@@ -14,6 +14,7 @@
 //! question, and all others find the nodes willing. What waits for a budget is read again when its turn has come.
 
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{LEARN_BURST, LEARN_INTERVAL_US, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US};
@@ -22,7 +23,7 @@ use crate::reply::progress::LostReply;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::slab::Handle;
-use crate::workers::command_info::{Answer, CommandInfoQuery, asked_name, full_name, words_of};
+use crate::workers::command_info::{Answer, CommandInfoQuery, asked_name, full_name};
 use crate::workers::learning_budget::{Bucket, Outcome};
 use crate::workers::learnt::LearntCommand;
 use respool_access::Reason;
@@ -87,7 +88,7 @@ impl CommandInfoQueries {
         }
         let learner = env.clients.sessions.at_mut(index).map(|session| &mut session.details.learner);
         let outcome = learner.and_then(|learner| learner.outcome.take()).filter(|(asked, _)| **asked == *name);
-        let words = match (known, outcome) {
+        let error = match (known, outcome) {
             (LearntCommand::Unknown, _) | (_, Some((_, Outcome::Unknown))) => {
                 return Err(env.refuse_unknown(index, unknown, request));
             }
@@ -98,12 +99,11 @@ impl CommandInfoQueries {
                 Err(error) => error_text::not_learnt(&full_name(&name), &error),
             },
         };
-        Err(env.refuse_unread(index, &words))
+        Err(env.refuse_unread(index, error))
     }
 
-    /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked, in
-    /// the words of the error.
-    fn ask_for(&mut self, env: &mut Env<impl Execute>, index: ClientId, name: &str) -> Result<(), Vec<u8>> {
+    /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked.
+    fn ask_for(&mut self, env: &mut Env<impl Execute>, index: ClientId, name: &str) -> Result<(), ErrorReply> {
         let Some(client) = env.clients.sessions.handle(index) else { return Ok(()) };
         let asked = self.asked.get(name).copied();
         if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| env.tasks.get_mut(task)) {
@@ -136,9 +136,14 @@ impl CommandInfoQueries {
         false
     }
 
-    fn ask_node_for(&mut self, env: &mut Env<impl Execute>, client: ClientHandle, name: &str) -> Result<(), Vec<u8>> {
+    fn ask_node_for(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        client: ClientHandle,
+        name: &str,
+    ) -> Result<(), ErrorReply> {
         let Some(class) = env.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
-            return Err(error_text::words(error_text::OUT_OF_MEMORY).to_vec());
+            return Err(error_text::OUT_OF_MEMORY.into());
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
         let task = env.tasks.begin(InternalRequest::Learn(Box::new(learning)));
@@ -154,7 +159,7 @@ impl CommandInfoQueries {
                 learning.waiting.clear();
             }
             env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);
-            return Err(words_of(&error));
+            return Err(error);
         }
         self.asked.insert(name.to_owned(), task);
         env.counters.commands_asked.add(1);
@@ -193,7 +198,7 @@ impl CommandInfoQueries {
                 None => Some(Outcome::Unknown),
             },
             Answer::Unknown => Some(Outcome::Unknown),
-            Answer::None => Some(Outcome::Unasked(Vec::new())),
+            Answer::None => Some(Outcome::Unasked("".into())),
             Answer::Failed(error) => Some(Outcome::Unasked(error)),
         };
         if matches!(outcome, Some(Outcome::Unknown)) {
@@ -224,9 +229,7 @@ impl<E: Execute> Env<E> {
         let name = full_name(name);
         self.counters.denied_commands.add(1);
         self.clients.log_denial(self.now, &self.shared, index, Reason::Command, name.as_bytes(), user.name());
-        let mut words = Vec::new();
-        error_text::denied_command(&name, &mut words);
-        Some(self.refuse_unread(index, &words))
+        Some(self.refuse_unread(index, error_text::denied_command(&name)))
     }
 
     /// Nodes are asked on behalf of clients that may ask for something. Engines know what the table has.

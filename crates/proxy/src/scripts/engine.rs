@@ -52,7 +52,7 @@ impl<E: Execute> Env<E> {
         // As in Redis, what a user may not ask for is refused for that reason, and noted.
         let denied =
             || if flags.has(SessionFlags::RESTRICTED) { self.ask_restricted(index, row, request.args) } else { None };
-        early.or_else(denied).or_else(|| Some(self.refuse_known(index, row, busy.as_bytes())))
+        early.or_else(denied).or_else(|| Some(self.refuse_known(index, row, busy)))
     }
 }
 

@@ -39,7 +39,7 @@ mod tests {
         request("SCRIPT KILL", |row, args| gather.begin_all(row, args, 2, 0));
         let reply = JointReply { asker: Some(asker), gather };
         let mut kill = ScriptKill { reply, client: asker.session, lanes: Vec::new() };
-        let lost = TaskLoss { step: 1, loss: LostReply::Unsent, error: b"-NOTBUSY none\r\n" };
+        let lost = TaskLoss { step: 1, loss: LostReply::Unsent, error: &"NOTBUSY none".into() };
         assert_eq!(kill.handle_loss(lost, &mut env.clients), Progress::Waits);
         assert_eq!(env.take_output(client), "");
         let reply = TaskReply { step: 0, kind: ReplyKind::Simple, bytes: b"+OK\r\n" };

@@ -82,6 +82,7 @@ pub(crate) struct Asker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slab::id_vec::Id;
 
     #[test]
     fn a_connection_of_the_loop_leads_back_to_its_client() {

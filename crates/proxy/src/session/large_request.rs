@@ -182,7 +182,7 @@ impl<E: Execute> Env<E> {
     /// Ends a connection over which half a request has been passed on. That was never a request, so there is no reply to it.
     fn end_sending(&mut self, lane: LaneId) {
         if let Some(StreamedRequest { client, seq, .. }) = self.lanes[lane].sending.as_deref().copied() {
-            self.clients.fail(client, seq, &[]);
+            self.clients.replace(client, seq, &[]);
         }
         self.close_lane(lane);
     }
@@ -245,7 +245,7 @@ impl<E: Execute> Env<E> {
             return None;
         }
         let is_restricted = session.flags.has(SessionFlags::RESTRICTED);
-        let is_permitted = || !row.keys.depend_on_options() && self.verdict_text(index, row, begun.args).is_none();
+        let is_permitted = || !row.keys.depend_on_options() && self.denial_of(index, row, begun.args).is_none();
         (!is_restricted || is_permitted()).then_some(row)
     }
 

@@ -66,7 +66,7 @@ impl<E: Execute> Env<E> {
             session.pins_mut().failure = WatchFailure::Unseen;
         }
         // A block that is being queued is spoilt, so that its EXEC runs nothing.
-        Some(self.refuse_unread(index, words.as_bytes()))
+        Some(self.refuse_unread(index, words))
     }
 }
 

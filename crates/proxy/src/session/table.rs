@@ -2,6 +2,7 @@
 //!
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
+use crate::error_reply::ErrorReply;
 use crate::limits::SLAB_KEPT_PLACES;
 use crate::observe::counters::Counters;
 use crate::push::gathered::GatheredPushes;
@@ -172,7 +173,7 @@ impl Clients {
     }
 
     /// The reply that a client has waited for will not come, which it is told if it wants a reply.
-    pub(crate) fn fail_asker(&mut self, asker: Asker, error: &[u8]) {
+    pub(crate) fn fail_asker(&mut self, asker: Asker, error: &ErrorReply) {
         match asker.is_wanted {
             true => self.fail(asker.session, asker.seq, error),
             false => self.fill(asker, &[]),
@@ -189,9 +190,14 @@ impl Clients {
 
     /// Answers the request in place `seq` with an error instead. A client that has seen the beginning of the reply already
     /// is disconnected: that is the only truth left to tell it.
-    pub(crate) fn fail(&mut self, to: ClientHandle, seq: Seq, error: &[u8]) {
+    pub(crate) fn fail(&mut self, to: ClientHandle, seq: Seq, error: &ErrorReply) {
+        self.replace(to, seq, error.as_bytes());
+    }
+
+    /// The same with whatever takes the place of a reply; nothing, if there was no request.
+    pub(crate) fn replace(&mut self, to: ClientHandle, seq: Seq, reply: &[u8]) {
         let Some(session) = self.sessions.get_mut(to) else { return };
-        if !session.down.fail(seq, error, &mut self.pool) {
+        if !session.down.fail(seq, reply, &mut self.pool) {
             self.doomed.push(PendingDisconnect {
                 client: to,
                 why: DisconnectReason::Broken,

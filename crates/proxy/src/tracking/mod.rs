@@ -69,12 +69,12 @@ impl Subscriptions {
     ) -> TrackingStep {
         let (mut wanted, redirect) = match TrackingOptions::read(args.from(3)) {
             Ok(read) => read,
-            Err(words) => return TrackingStep::Done(env.refuse(index, &words)),
+            Err(words) => return TrackingStep::Done(env.refuse(index, words)),
         };
         let is_on = match args.at(2).to_ascii_uppercase().as_slice() {
             b"ON" => true,
             b"OFF" => false,
-            _ => return TrackingStep::Done(env.refuse(index, texts::SYNTAX.as_bytes())),
+            _ => return TrackingStep::Done(env.refuse(index, texts::SYNTAX)),
         };
         // Connections that it has to itself, or is to have, are changed when nothing is owed on them.
         let changes_lanes = env.engine.is_none() && (is_on && wanted.is_noloop || env.clients.has_noloop_lanes(index));
@@ -83,13 +83,12 @@ impl Subscriptions {
         }
         if !is_on {
             self.end_tracking(env, index);
-            env.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-            return TrackingStep::Done(Flow::Next);
+            return TrackingStep::Done(env.confirm(index));
         }
         let Some(session) = env.clients.sessions.at_mut(index) else { return TrackingStep::Done(Flow::Stop) };
         let now = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
         if let Err(words) = wanted.fits(now) {
-            return TrackingStep::Done(env.refuse(index, &words));
+            return TrackingStep::Done(env.refuse(index, words));
         }
         // What is read from now on has to be tracked, so nothing is read before it is.
         wanted.is_reply_wanted = session.reply_mode == ReplyMode::On;
@@ -362,16 +361,15 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
         let Some(tracking) = tracking else {
-            return self.refuse(index, texts::CACHING_WITHOUT_OPT.as_bytes());
+            return self.refuse(index, texts::CACHING_WITHOUT_OPT);
         };
         match (args.at(2).to_ascii_uppercase().as_slice(), tracking.mode) {
             (b"YES", Mode::OptIn) | (b"NO", Mode::OptOut) => tracking.is_marked = true,
-            (b"YES", _) => return self.refuse(index, texts::CACHING_YES_WITHOUT_OPTIN.as_bytes()),
-            (b"NO", _) => return self.refuse(index, texts::CACHING_NO_WITHOUT_OPTOUT.as_bytes()),
-            _ => return self.refuse(index, texts::SYNTAX.as_bytes()),
+            (b"YES", _) => return self.refuse(index, texts::CACHING_YES_WITHOUT_OPTIN),
+            (b"NO", _) => return self.refuse(index, texts::CACHING_NO_WITHOUT_OPTOUT),
+            _ => return self.refuse(index, texts::SYNTAX),
         }
-        self.answer(index, |reply| reply.raw(respool_wire::replies::OK));
-        Flow::Next
+        self.confirm(index)
     }
 
     /// CLIENT TRACKINGINFO.
@@ -411,8 +409,7 @@ impl<E: Execute> Env<E> {
             reply.bulk(b"prefixes");
             reply.array(prefixes.len());
             prefixes.iter().for_each(|prefix| reply.bulk(prefix));
-        });
-        Flow::Next
+        })
     }
 }
 

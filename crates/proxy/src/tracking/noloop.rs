@@ -25,6 +25,7 @@ use super::routed_keys;
 use super::state::{Mode, TrackingOptions};
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::integer::integer;
 use crate::internal_request::{InternalRequest, InternalRequests};
@@ -100,7 +101,7 @@ impl Subscriptions {
 }
 
 impl<E: Execute> Env<E> {
-    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
+    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
         let Some(request) = self.lanes.request_for(class, node) else { return Ok(()) };
         if let Some(known) = self.lanes.known(node, class)
@@ -172,7 +173,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), Vec<u8>> {
+    fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
         let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
         let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
         let class = this.class;
@@ -343,13 +344,13 @@ impl Subscriptions {
         index: ClientId,
         pending: Option<Handle>,
         wanted: &TrackingOptions,
-    ) -> Result<(), Vec<u8>> {
+    ) -> Result<(), ErrorReply> {
         let options = env.clients.options_for(&env.config, index, wanted);
         if !env.clients.has_noloop_lanes(index) {
             env.leave_large(index);
             env.forfeit_watches(index);
             if !env.own_all(index) {
-                return Err(error_text::verbatim(error_text::TOO_MANY_OWNERS));
+                return Err(error_text::TOO_MANY_OWNERS.into());
             }
         }
         let (nodes, read) = (env.config.nodes_heard(), self.nodes_read(env, index));
@@ -409,7 +410,11 @@ impl Subscriptions {
 
     /// Has every connection made that a client needs, and those that say something else to their nodes replaced as soon as
     /// nothing is owed on them. `Err`: one cannot be had for now.
-    pub(super) fn ensure_noloop_lanes(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Result<(), Vec<u8>> {
+    pub(super) fn ensure_noloop_lanes(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+    ) -> Result<(), ErrorReply> {
         let mut result = Ok(());
         for node in self.nodes_read(env, index) {
             let mended = env.mend_listener(index, node).and_then(|()| env.mend_own(index, node));
@@ -490,7 +495,7 @@ impl Subscriptions {
         node: NodeId,
         is_listener: bool,
         was_ready: bool,
-        refusal: Option<&[u8]>,
+        refusal: Option<&ErrorReply>,
     ) {
         let Some(session) = env.clients.sessions.get_mut(reader) else { return };
         let Some(noloop) = noloop_mut(session) else { return };
@@ -509,7 +514,7 @@ impl Subscriptions {
     }
 
     /// The request to track that waits for all nodes has failed, if there is one.
-    fn fail_noloop(&mut self, env: &mut Env<impl Execute>, session: ClientHandle, error: &[u8]) {
+    fn fail_noloop(&mut self, env: &mut Env<impl Execute>, session: ClientHandle, error: &ErrorReply) {
         let pending =
             env.clients.sessions.get_mut(session).and_then(noloop_mut).and_then(|noloop| noloop.pending.take());
         if let Some(pending) = pending {
@@ -566,7 +571,7 @@ impl Subscriptions {
         if noloop_of(session).is_none() {
             return;
         }
-        self.fail_noloop(env, handle, &error_text::nodes_changed());
+        self.fail_noloop(env, handle, &error_text::NODES_CHANGED.into());
         self.invalidate_client(handle, &mut env.clients);
         env.close_listeners(index);
         env.name_requests(index);

@@ -1,6 +1,7 @@
 //! The connections that a client has to itself so that it does not hear of its own changes ([`crate::tracking::noloop`]).
 
 use crate::config::Config;
+use crate::error_reply::ErrorReply;
 use crate::nodes::id::{NodeId, PerNode};
 use crate::pool::table::LaneHandle;
 use crate::session::id::ClientHandle;
@@ -72,5 +73,5 @@ pub(crate) struct LostListener {
     pub(crate) reader: ClientHandle,
     pub(crate) is_listener: bool,
     /// The node did not want to.
-    pub(crate) refusal: Option<Vec<u8>>,
+    pub(crate) refusal: Option<ErrorReply>,
 }

@@ -1,11 +1,11 @@
 //! CLIENT TRACKING REDIRECT: the client that is told in another's place, which any worker may have.
 
 use super::state::{Redirect, RedirectSearch, TrackingOptions};
+use crate::error_reply::ErrorReply;
 use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_command::text as texts;
 use respool_connection::WorkerId;
-use respool_wire::{Encoder, Protocol};
 
 impl Clients {
     /// The client to redirect to has been found, or not. `Some`: what the client that asks has asked for, with the other.
@@ -19,9 +19,7 @@ impl Clients {
         if found.is_some() {
             return Some(TrackingOptions { redirect: found, ..search.wanted.clone() });
         }
-        let mut error = Vec::new();
-        Encoder::new(&mut error, Protocol::Resp2).error(texts::TRACKING_REDIRECT_UNKNOWN.as_bytes());
-        self.fill(asker, &error);
+        self.fill(asker, ErrorReply::new(texts::TRACKING_REDIRECT_UNKNOWN).as_bytes());
         None
     }
 

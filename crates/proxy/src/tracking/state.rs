@@ -1,5 +1,6 @@
 //! What one client tracks, what it has asked for, and what workers tell each other of it.
 
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::integer::integer;
 use crate::limits::TRACKING_PREFIXES_MAX;
@@ -93,7 +94,7 @@ impl TrackingOptions {
     }
 
     /// Reads the options behind ON or OFF. The client to redirect to is only named here.
-    pub(super) fn read(options: Args<'_>) -> Result<(Self, Option<ClientNumber>), Vec<u8>> {
+    pub(super) fn read(options: Args<'_>) -> Result<(Self, Option<ClientNumber>), ErrorReply> {
         let mut wanted = Self::default();
         let (mut redirect, mut is_in, mut is_out, mut is_broadcast) = (None, false, false, false);
         let mut rest = options;
@@ -134,7 +135,7 @@ impl TrackingOptions {
     }
 
     /// Whether a client that tracks already may ask for this.
-    pub(super) fn fits(&self, now: Option<&Tracking>) -> Result<(), Vec<u8>> {
+    pub(super) fn fits(&self, now: Option<&Tracking>) -> Result<(), ErrorReply> {
         let wanted = self.mode.unwrap_or_default();
         if let Some(now) = now {
             if (now.mode == Mode::Broadcast) != (wanted == Mode::Broadcast) {
@@ -153,10 +154,10 @@ impl TrackingOptions {
         for (place, prefix) in self.prefixes.iter().enumerate() {
             let existing = now.iter().flat_map(|now| &now.prefixes).find(|other| overlap(prefix, other));
             if let Some(other) = existing {
-                return Err(texts::overlapping_prefix(prefix, "an existing", other));
+                return Err(texts::overlapping_prefix(prefix, "an existing", other).into());
             }
             if let Some(other) = self.prefixes[place + 1..].iter().find(|other| overlap(prefix, other)) {
-                return Err(texts::overlapping_prefix(prefix, "another provided", other));
+                return Err(texts::overlapping_prefix(prefix, "another provided", other).into());
             }
         }
         Ok(())
@@ -230,7 +231,7 @@ mod tests {
 
     fn read(options: &str) -> Result<(TrackingOptions, Option<ClientNumber>), String> {
         let args: ArgsBuf = options.split(' ').filter(|word| !word.is_empty()).collect();
-        TrackingOptions::read(args.as_args()).map_err(|words| String::from_utf8_lossy(&words).into_owned())
+        TrackingOptions::read(args.as_args()).map_err(|error| String::from_utf8_lossy(error.words()).into_owned())
     }
 
     fn tracks(mode: Mode, prefixes: &[&str]) -> Tracking {

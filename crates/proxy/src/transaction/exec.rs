@@ -10,6 +10,7 @@
 use crate::auth::unmet_states::WantedState;
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::TRIALS_MAX;
@@ -63,14 +64,13 @@ impl<E: Execute> Env<E> {
             self.clients.discard_queued(index);
             self.leave_watches(index);
             self.clients.strand(index, is_stranded);
-            return Some(self.refuse(index, texts::EXECABORT.as_bytes()));
+            return Some(self.refuse(index, texts::EXECABORT));
         }
         let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
         if is_touched {
             self.clients.discard_queued(index);
             self.leave_watches(index);
-            self.answer(index, |reply| reply.null_array());
-            return Some(Flow::Next);
+            return Some(self.answer(index, |reply| reply.null_array()));
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         if session.flags.has(SessionFlags::HELD)
@@ -99,8 +99,7 @@ impl<E: Execute> Env<E> {
             self.clients.discard_queued(index);
             self.leave_watches(index);
             self.clients.strand(index, has_select);
-            self.answer(index, |reply| reply.raw(&error_text::pin_lost()));
-            return Some(Flow::Next);
+            return Some(self.refuse(index, error_text::PIN_LOST));
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (queued.has_own(), queued.has_select, queued.mode);
@@ -114,7 +113,7 @@ impl<E: Execute> Env<E> {
             self.clients.discard_queued(index);
             self.leave_watches(index);
             self.clients.strand(index, has_select);
-            return Some(self.refuse(index, error_text::WATCHED_ELSEWHERE.as_bytes()));
+            return Some(self.refuse(index, error_text::WATCHED_ELSEWHERE));
         }
         let mode = mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index));
         let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
@@ -162,8 +161,7 @@ impl<E: Execute> Env<E> {
                 Ok(lane) => Some(lane),
                 Err(error) => {
                     self.clients.strand(index, has_select);
-                    self.answer(index, |reply| reply.raw(&error));
-                    return Some(Flow::Next);
+                    return Some(self.refuse(index, error));
                 }
             },
             None => None,
@@ -224,7 +222,7 @@ impl<E: Execute> Env<E> {
         };
         let admitted = match lane {
             Some(lane) => self.lanes.admit(lane, &self.config, self.now).map(|()| lane),
-            None => Err(error_text::pin_lost()),
+            None => Err(error_text::PIN_LOST.into()),
         };
         self.is_busy = true;
         let lane = match admitted {
@@ -275,8 +273,8 @@ impl<E: Execute> Env<E> {
         if exec.is_watching {
             // It was tried with the first WATCH. A trial now would end the watching.
             let refusal = match &self.lanes[lane].multi {
-                Multi::Refused(words) => words.to_vec(),
-                _ => error_text::pin_lost(),
+                Multi::Refused(error) => error.clone(),
+                _ => error_text::PIN_LOST.into(),
             };
             exec.refuse(&refusal, &mut self.clients);
         } else if exec.trials > TRIALS_MAX {
@@ -375,8 +373,7 @@ impl<E: Execute> Env<E> {
                 self.clients.discard_queued(index);
                 self.leave_watches(index);
                 self.clients.strand(index, has_select);
-                let words = format!("EXECABORT Transaction discarded because of: {words}; nothing of it was sent");
-                Some(self.refuse(index, words.as_bytes()))
+                Some(self.refuse(index, error_text::exec_paused(&words)))
             }
         }
     }
@@ -399,7 +396,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
+    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, ErrorReply> {
         let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
         if self.lanes.owns(class, node) {
             let lane = self.lanes.lane(&self.config, node, class);

@@ -1,6 +1,7 @@
 //! A queued block on its way to its node: what its replies say.
 
-use crate::error_text;
+use crate::error_reply::ErrorReply;
+use crate::error_text::{self, aborted};
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
@@ -10,8 +11,7 @@ use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::transaction::queue::QueuedCommands;
-use respool_command::text as texts;
-use respool_wire::{Encoder, Protocol, elements, replies};
+use respool_wire::{elements, replies};
 
 /// The requests that a task of this kind has in a lane.
 pub(crate) const BEGIN: u16 = 0;
@@ -35,7 +35,7 @@ pub(crate) struct Exec {
     /// The reply has to be read: some requests are ours, or a database was selected.
     pub(crate) is_read: bool,
     /// What the node said where it should have said OK or QUEUED.
-    pub(crate) refusal: Option<Vec<u8>>,
+    pub(crate) refusal: Option<ErrorReply>,
     pub(crate) reply: Option<Vec<u8>>,
     /// MULTI was not refused.
     pub(crate) has_begun: bool,
@@ -101,7 +101,7 @@ impl Exec {
             if !is_error(reply) {
                 return self.doubt(clients);
             }
-            self.refusal.get_or_insert_with(|| reply.to_vec());
+            self.refusal.get_or_insert_with(|| ErrorReply::of_reply(reply));
             self.has_begun &= step != BEGIN;
         }
         Progress::Waits
@@ -110,7 +110,7 @@ impl Exec {
     /// No node answers a transaction so. The client, and all behind it, would get replies of others.
     fn doubt(&mut self, clients: &mut Clients) -> Progress {
         self.is_lost = true;
-        self.answer(&error_text::exec_in_doubt(), clients);
+        self.answer(ErrorReply::new(error_text::EXEC_IN_DOUBT).as_bytes(), clients);
         Progress::OutOfStep
     }
 
@@ -126,7 +126,8 @@ impl Exec {
             // EXEC itself was refused, as old servers do while a script runs, and the transaction is still open: others on
             // the connection would go on with it. Nothing has run, and nothing will once the connection is closed.
             self.is_lost = true;
-            self.answer(&aborted(self.refusal.as_deref().unwrap_or(reply)), clients);
+            let refusal = self.refusal.clone().unwrap_or_else(|| ErrorReply::of_reply(reply));
+            self.answer(aborted(&refusal).as_bytes(), clients);
             return Progress::OutOfStep;
         }
         if !is_over {
@@ -141,32 +142,33 @@ impl Exec {
         if !self.has_begun {
             // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
             self.is_lost = true;
-            let refusal = self.refusal.take().filter(|r| r.starts_with(b"-")).unwrap_or_else(error_text::exec_in_doubt);
-            self.answer(&aborted(&refusal), clients);
+            let refusal = self.refusal.take().filter(ErrorReply::is_line);
+            let refusal = refusal.unwrap_or_else(|| error_text::EXEC_IN_DOUBT.into());
+            self.answer(aborted(&refusal).as_bytes(), clients);
         } else if self.is_read && has_run || self.moved_to().is_some() {
             self.reply = Some(reply.to_vec());
-        } else if let Some(refusal) = self.refusal.as_deref().filter(|r| r.starts_with(b"-")) {
+        } else if let Some(refusal) = self.refusal.as_ref().filter(|refusal| refusal.is_line()) {
             // The client saw its requests queued, so to it EXEC is the first that is refused, and for this reason.
-            let line = aborted(refusal);
-            self.answer(&line, clients);
+            let error = aborted(refusal);
+            self.answer(error.as_bytes(), clients);
         } else {
             self.answer(reply, clients);
         }
         Progress::Through
     }
 
-    pub(crate) fn fail(&mut self, loss: LostReply, error: &[u8], clients: &mut Clients) -> Progress {
+    pub(crate) fn fail(&mut self, loss: LostReply, error: &ErrorReply, clients: &mut Clients) -> Progress {
         self.is_lost = true;
-        self.answer(error, clients);
+        self.answer(error.as_bytes(), clients);
         // Others share the connection, and a transaction that is not over would go on with their requests.
         self.is_late = loss == LostReply::Late && self.private.is_none();
         if self.is_late { Progress::Waits } else { Progress::Through }
     }
 
     /// The node refuses MULTI. Nothing else has been sent.
-    pub(crate) fn refuse(&mut self, words: &[u8], clients: &mut Clients) {
+    pub(crate) fn refuse(&mut self, error: &ErrorReply, clients: &mut Clients) {
         self.is_refused = true;
-        self.answer(&aborted(words), clients);
+        self.answer(aborted(error).as_bytes(), clients);
     }
 
     pub(crate) fn answer(&mut self, reply: &[u8], clients: &mut Clients) {
@@ -178,7 +180,7 @@ impl Exec {
 
     /// Where the node says the keys are, if that is why it refused to queue them.
     pub(crate) fn moved_to(&self) -> Option<&str> {
-        let line = self.refusal.as_deref()?.strip_prefix(b"-MOVED ")?;
+        let line = self.refusal.as_ref()?.as_bytes().strip_prefix(b"-MOVED ")?;
         std::str::from_utf8(line).ok()?.trim_end().split(' ').nth(1)
     }
 }
@@ -239,14 +241,6 @@ impl InternalTask for Exec {
 /// What a node says to EXEC if it has taken no MULTI.
 const WITHOUT_MULTI: &[u8] = b"-ERR EXEC without MULTI";
 
-/// What a client is told whose transaction a node has refused in these words. None of it has run.
-fn aborted(refusal: &[u8]) -> Vec<u8> {
-    let (mut words, mut line) = (Vec::new(), Vec::new());
-    texts::exec_refused(refusal, &mut words);
-    Encoder::new(&mut line, Protocol::Resp2).error(&words);
-    line
-}
-
 /// Whether a node says that it has thrown a transaction away.
 pub(crate) fn is_abort(reply: &[u8]) -> bool {
     reply.starts_with(b"-EXECABORT")
@@ -263,7 +257,7 @@ fn is_null(reply: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{aborted, is_abort, is_error, is_null};
+    use super::{ErrorReply, aborted, is_abort, is_error, is_null};
 
     #[test]
     fn a_transaction_that_did_not_run_is_told_from_one_that_is_doubtful() {
@@ -277,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_refusal_becomes_an_error_of_one_line() {
-        let line = aborted(b"-NOPERM no\r\n");
+        let error = aborted(&ErrorReply::of_reply(b"-NOPERM no\r\n"));
+        let line = error.as_bytes();
         assert!(line.starts_with(b"-EXECABORT ") && line.ends_with(b"\r\n"));
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
     }

@@ -33,6 +33,7 @@ pub(crate) mod trial;
 
 use crate::auth::secrets::is_confidential;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
@@ -55,7 +56,7 @@ use respool_command::{
     Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, text as texts,
 };
 use respool_route::{PlanError, RouteError, RouteScratch};
-use respool_wire::{Args, Encoder, Protocol, Request, encode_request, replies, request_bulk, request_head};
+use respool_wire::{Args, Request, encode_request, replies, request_bulk, request_head};
 use std::sync::Arc;
 
 /// What a request of a session that is queueing does.
@@ -120,14 +121,13 @@ impl<E: Execute> Env<E> {
         use TransactionsCommand as T;
         Some(match row.command {
             Command::Transactions(T::Multi) => self.begin_queueing(index),
-            Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI.as_bytes()),
-            Command::Transactions(T::Discard) => self.refuse(index, texts::DISCARD_WITHOUT_MULTI.as_bytes()),
+            Command::Transactions(T::Exec) => self.refuse(index, texts::EXEC_WITHOUT_MULTI),
+            Command::Transactions(T::Discard) => self.refuse(index, texts::DISCARD_WITHOUT_MULTI),
             Command::Transactions(T::Watch) if self.engine.is_some() => return None,
             Command::Transactions(T::Watch) => self.watch_at_nodes(index, row, request),
             Command::Transactions(T::Unwatch) => {
                 self.leave_watches(index);
-                self.answer(index, |reply| reply.raw(replies::OK));
-                Flow::Next
+                self.confirm(index)
             }
             _ => self.refuse_unsupported(index, row, "it needs a connection of its own"),
         })
@@ -139,10 +139,7 @@ impl<E: Execute> Env<E> {
         let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         let keys = match self.watched_keys(index, row, request.args) {
             Ok(keys) => keys,
-            Err(error) => {
-                self.answer(index, |reply| reply.raw(&error));
-                return Flow::Next;
-            }
+            Err(error) => return self.refuse(index, error),
         };
         let mut by_node: Vec<(NodeId, Vec<&[u8]>)> = Vec::new();
         for (node, key) in keys.iter().map(|(node, key)| (*node, key.as_slice())) {
@@ -164,7 +161,7 @@ impl<E: Execute> Env<E> {
                     if let Some(session) = self.clients.sessions.at_mut(index) {
                         session.pins_mut().failure.note(has_watched);
                     }
-                    self.clients.fill(asker, &error);
+                    self.clients.fill(asker, error.as_bytes());
                     return Flow::Pause;
                 }
             }
@@ -181,7 +178,7 @@ impl<E: Execute> Env<E> {
             };
             match self.lanes.find(lane) {
                 Some(place) => _ = self.send_for_task(task, 0, place, write),
-                None => self.tasks.fail(task, 0, LostReply::Unsent, &error_text::pin_lost(), &mut self.clients),
+                None => self.tasks.fail(task, 0, LostReply::Unsent, &error_text::PIN_LOST.into(), &mut self.clients),
             }
         }
         Flow::Pause
@@ -323,8 +320,7 @@ impl<E: Execute> Env<E> {
             pins.queued = Some(QueuedCommands::default());
             pins.since_us = now_us;
         }
-        self.answer(index, |reply| reply.raw(replies::OK));
-        Flow::Next
+        self.confirm(index)
     }
 
     fn queue(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
@@ -356,10 +352,9 @@ impl<E: Execute> Env<E> {
                 if let Some(named) = named {
                     queued.note_script(named, &self.config.lanes);
                 }
-                self.answer(index, |reply| reply.raw(replies::QUEUED));
-                Flow::Next
+                self.answer(index, |reply| reply.raw(replies::QUEUED))
             }
-            Err(error) => self.refuse(index, error.words()),
+            Err(error) => self.refuse(index, error),
         }
     }
 
@@ -368,19 +363,16 @@ impl<E: Execute> Env<E> {
         use TransactionsCommand as T;
         match row.command {
             Command::Connection(ConnectionCommand::Quit | ConnectionCommand::Reset) => Queueing::Leaves,
-            Command::Transactions(T::Multi) => Queueing::Refused(self.refuse(index, texts::NESTED_MULTI.as_bytes())),
-            Command::Transactions(T::Watch) => {
-                Queueing::Refused(self.refuse(index, texts::WATCH_INSIDE_MULTI.as_bytes()))
-            }
+            Command::Transactions(T::Multi) => Queueing::Refused(self.refuse(index, texts::NESTED_MULTI)),
+            Command::Transactions(T::Watch) => Queueing::Refused(self.refuse(index, texts::WATCH_INSIDE_MULTI)),
             Command::Transactions(T::Discard) => {
                 self.clients.discard_queued(index);
                 self.leave_watches(index);
-                self.answer(index, |reply| reply.raw(replies::OK));
-                Queueing::Refused(Flow::Next)
+                Queueing::Refused(self.confirm(index))
             }
             Command::Transactions(T::Exec) => Queueing::Executes,
             _ if row.is_admin(args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {
-                Queueing::Refused(self.refuse_unread(index, error_text::admin_refused(row.name).as_bytes()))
+                Queueing::Refused(self.refuse_unread(index, error_text::admin_refused(row.name)))
             }
             _ => Queueing::Queued,
         }
@@ -389,7 +381,7 @@ impl<E: Execute> Env<E> {
     /// Queues a request, unless it is one that its client may not use.
     pub(crate) fn queue_allowed(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
         if self.refuses_debug(index, row) {
-            return self.refuse_unread(index, error_text::DEBUG_NOT_ALLOWED.as_bytes());
+            return self.refuse_unread(index, error_text::DEBUG_NOT_ALLOWED);
         }
         self.note_script(row, request.args);
         self.queue(index, row, request)
@@ -404,13 +396,13 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// The keys of a WATCH, each with its node and by the name that it has there. `Err`: the whole error reply.
+    /// The keys of a WATCH, each with its node and by the name that it has there.
     fn watched_keys(
         &self,
         index: ClientId,
         row: &'static Row,
         args: Args<'_>,
-    ) -> Result<Vec<(NodeId, Vec<u8>)>, Vec<u8>> {
+    ) -> Result<Vec<(NodeId, Vec<u8>)>, ErrorReply> {
         let routes = &self.config.routes;
         let mut scratch = RouteScratch::default();
         match routes.plan_keys(self.clients.subject(index, row), args, &mut scratch) {
@@ -419,22 +411,18 @@ impl<E: Execute> Env<E> {
                 let keys = scratch.keys(routes, args).into_iter();
                 Ok(keys.map(|key| (NodeId::at(key.place.node), key.name)).collect())
             }
-            Err(error) => {
-                let mut line = Vec::new();
-                error.write(routes, row, args, &mut Encoder::new(&mut line, Protocol::Resp2));
-                Err(line)
-            }
+            Err(error) => Err(ErrorReply::written(|reply| error.write(routes, row, args, reply))),
         }
     }
 
     /// The private connection on which a session watches keys of a node, borrowed if there is none yet.
-    fn pin(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, Vec<u8>> {
+    fn pin(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, ErrorReply> {
         let now_us = self.now.mono_us;
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::PIN_LOST.into()) };
         let class = session.class;
         let is_known = |pin: &&WatchedLane| pin.node == node && self.lanes.is_pinned_in(pin, class);
         if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches).find(is_known) {
-            return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(error_text::pin_lost()) };
+            return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(error_text::PIN_LOST.into()) };
         }
         let lane = match self.lanes.owns(class, node) {
             true => {
@@ -446,7 +434,7 @@ impl<E: Execute> Env<E> {
         if let Some(place) = self.lanes.find(lane) {
             self.lanes[place].multi.doubt();
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::pin_lost()) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::PIN_LOST.into()) };
         session.flags.add(SessionFlags::PINNED);
         session.pins_mut().watches.push(WatchedLane { node, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);
@@ -454,7 +442,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// Refuses a WATCH with an error, without sending it. Keys watched before stay watched.
-    pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &[u8]) -> Flow {
+    pub(crate) fn refuse_watch(&mut self, index: ClientId, error: &ErrorReply) -> Flow {
         let Some(()) = self.clients.settle_before(index) else { return Flow::Again };
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
         if let Some(session) = self.clients.sessions.at_mut(index) {
@@ -462,7 +450,7 @@ impl<E: Execute> Env<E> {
             let has_watched = !pins.watches.is_empty() || pins.local_watch.is_some();
             pins.failure.note(has_watched);
         }
-        self.clients.fill(asker, error);
+        self.clients.fill(asker, error.as_bytes());
         Flow::Pause
     }
 }

@@ -1,5 +1,7 @@
 //! What is known of MULTI on a connection.
 
+use crate::error_reply::ErrorReply;
+
 /// What is known of MULTI on a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Multi {
@@ -10,8 +12,8 @@ pub(crate) enum Multi {
     Tried,
     /// The node takes it.
     Taken,
-    /// The node refused it, in these words.
-    Refused(Box<[u8]>),
+    /// The node refused it.
+    Refused(ErrorReply),
 }
 
 impl Multi {
@@ -29,7 +31,7 @@ impl Multi {
 
 #[cfg(test)]
 mod tests {
-    use super::Multi;
+    use super::*;
 
     #[test]
     fn only_a_refusal_is_doubted() {
@@ -37,7 +39,7 @@ mod tests {
             multi.doubt();
             multi
         };
-        assert_eq!(doubted(Multi::Refused(b"-NOPERM".to_vec().into())), Multi::Unknown);
+        assert_eq!(doubted(Multi::Refused("NOPERM no".into())), Multi::Unknown);
         assert_eq!(doubted(Multi::Taken), Multi::Taken);
         assert_eq!(doubted(Multi::Tried), Multi::Tried, "its trial is under way");
     }

@@ -62,7 +62,7 @@ impl<E: Execute> Env<E> {
             return self.conclude_exec(*exec);
         }
         if exec.is_overtaken() {
-            exec.fail(LostReply::Unsent, &error_text::nodes_changed(), &mut self.clients);
+            exec.fail(LostReply::Unsent, &error_text::NODES_CHANGED.into(), &mut self.clients);
             return self.conclude_exec(*exec);
         }
         match multi {
@@ -75,7 +75,7 @@ impl<E: Execute> Env<E> {
             Multi::Unknown | Multi::Tried => match refusal {
                 Some(words) => exec.refuse(&words, &mut self.clients),
                 None => {
-                    exec.fail(LostReply::Unknown, &error_text::multi_in_doubt(), &mut self.clients);
+                    exec.fail(LostReply::Unknown, &error_text::MULTI_IN_DOUBT.into(), &mut self.clients);
                 }
             },
         }

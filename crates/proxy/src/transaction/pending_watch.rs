@@ -1,5 +1,6 @@
 //! A WATCH that waits for its nodes.
 
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
@@ -12,7 +13,7 @@ use respool_wire::replies;
 pub(crate) struct PendingWatch {
     pub(crate) asker: Asker,
     pub(crate) awaited: usize,
-    pub(crate) error: Option<Vec<u8>>,
+    pub(crate) error: Option<ErrorReply>,
     /// Its client watched something before.
     pub(crate) has_watched: bool,
 }
@@ -25,17 +26,14 @@ impl PendingWatch {
             if let Some(session) = clients.sessions.get_mut(self.asker.session) {
                 session.pins_mut().failure.note(self.has_watched);
             }
-            self.error.get_or_insert_with(|| if is_doubtful { error_text::pin_lost() } else { reply.to_vec() });
+            let error = || if is_doubtful { error_text::PIN_LOST.into() } else { ErrorReply::of_reply(reply) };
+            self.error.get_or_insert_with(error);
         }
         self.awaited -= 1;
         if self.awaited > 0 && !is_doubtful {
             return Progress::Waits;
         }
-        let reply = match &self.error {
-            Some(error) => error,
-            None => replies::OK,
-        };
-        clients.fill(self.asker, reply);
+        clients.fill(self.asker, self.error.as_ref().map_or(replies::OK, ErrorReply::as_bytes));
         if is_doubtful { Progress::OutOfStep } else { Progress::Through }
     }
 }

@@ -196,18 +196,18 @@ impl QueuedCommands {
     ) -> Result<(), ErrorReply> {
         let args = request.args;
         if row.flags.has(Flags::NO_MULTI) {
-            return Err(ErrorReply::new(texts::NOT_IN_TRANSACTION));
+            return Err(texts::NOT_IN_TRANSACTION.into());
         }
         if self.is_dirty {
             // It is looked at, so that the client hears of every mistake, and dropped.
             return if to.runner(row, args) == Runner::Node { self.place(row, args, to).map(|_| ()) } else { Ok(()) };
         }
         if self.entries.len() >= to.limits.transaction_commands_max {
-            return Err(ErrorReply::new(error_text::transaction_too_long(to.limits.transaction_commands_max)));
+            return Err(error_text::transaction_too_long(to.limits.transaction_commands_max));
         }
         let bytes = request.raw.map_or_else(|| args.iter().map(|a| a.len() + 16).sum(), <[u8]>::len);
         if self.bytes.len() + self.own_bytes + bytes > to.limits.transaction_bytes_max {
-            return Err(ErrorReply::new(error_text::transaction_too_large(to.limits.transaction_bytes_max)));
+            return Err(error_text::transaction_too_large(to.limits.transaction_bytes_max));
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
@@ -246,7 +246,7 @@ impl QueuedCommands {
             return Ok(None);
         }
         if !routes.are_plain() && row.command == Command::Connection(C::Select) {
-            return Err(ErrorReply::new(error_text::SELECT_UNDER_ROUTES));
+            return Err(error_text::SELECT_UNDER_ROUTES.into());
         }
         let place = match routes.plan(Subject { user, database: *database, row }, args, scratch) {
             Ok(Routed::One(place)) => place,
@@ -259,7 +259,7 @@ impl QueuedCommands {
             }
             Ok(Routed::All(_)) if is_anybodys(row, args) => return Ok(None),
             Ok(Routed::All(_) | Routed::Scan(..)) => {
-                return Err(ErrorReply::new(error_text::block_on_all_nodes(row.full_name())));
+                return Err(error_text::block_on_all_nodes(row.full_name()));
             }
             Err(error) => return Err(ErrorReply::written(|reply| error.write(routes, row, args, reply))),
         };
@@ -267,7 +267,7 @@ impl QueuedCommands {
         if !routes.are_plain() {
             let route = routes.route(place.route);
             if self.pool.is_some_and(|other| other != route.pool) {
-                return Err(ErrorReply::new(error_text::BLOCK_IN_TWO_POOLS));
+                return Err(error_text::BLOCK_IN_TWO_POOLS.into());
             }
             self.pool = Some(route.pool);
             self.mode = self.mode.max(route.pool_mode);

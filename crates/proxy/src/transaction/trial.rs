@@ -1,5 +1,6 @@
 //! A trial of MULTI on a connection: what its replies say.
 
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyId;
@@ -35,7 +36,7 @@ pub(crate) struct Trial {
     pub(crate) has_begun: bool,
     /// No transaction is open at the node.
     pub(crate) is_over: bool,
-    pub(crate) refusal: Option<Vec<u8>>,
+    pub(crate) refusal: Option<ErrorReply>,
     /// The time is over. What comes nevertheless is still looked at, since others share the connection.
     pub(crate) is_late: bool,
 }
@@ -45,7 +46,7 @@ impl Trial {
     pub(crate) fn verdict(&self) -> Multi {
         match self.is_over {
             true if self.has_begun => Multi::Taken,
-            true => Multi::Refused(self.refusal.clone().unwrap_or_default().into()),
+            true => Multi::Refused(self.refusal.clone().unwrap_or_else(|| error_text::MULTI_IN_DOUBT.into())),
             false => Multi::Unknown,
         }
     }
@@ -56,7 +57,7 @@ impl Trial {
             if self.has_begun {
                 return Progress::Waits;
             }
-            self.refusal = Some(reply.to_vec());
+            self.refusal = Some(ErrorReply::of_reply(reply));
             return if is_error(reply) { Progress::Waits } else { Progress::OutOfStep };
         }
         // Behind a MULTI that was refused EXEC is refused, too, whatever the words. Behind one that was taken only its
@@ -68,7 +69,7 @@ impl Trial {
         if self.is_over {
             return Progress::Through;
         }
-        self.refusal = is_error(reply).then(|| reply.to_vec());
+        self.refusal = is_error(reply).then(|| ErrorReply::of_reply(reply));
         Progress::OutOfStep
     }
 }
@@ -109,9 +110,9 @@ impl InternalTask for Trial {
     fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
         let mut progress = Progress::Through;
         if let Then::Send(exec) = &mut self.then {
-            let error =
-                if lost.loss == LostReply::Unsent { lost.error.to_vec() } else { error_text::not_executed(lost.error) };
-            progress = exec.fail(lost.loss, &error, clients);
+            let is_unsent = lost.loss == LostReply::Unsent;
+            let error = if is_unsent { lost.error } else { &error_text::not_executed(lost.error) };
+            progress = exec.fail(lost.loss, error, clients);
         }
         self.is_late |= progress == Progress::Waits;
         progress

@@ -1,5 +1,6 @@
 //! A node is asked for a command that the table does not know: what it says.
 
+use crate::error_reply::ErrorReply;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::id::ClientHandle;
@@ -25,8 +26,8 @@ pub(crate) enum Answer {
     /// It does not know the name.
     Unknown,
     Described(Value),
-    /// It would not say, or is gone: the words of the error.
-    Failed(Vec<u8>),
+    /// It would not say, or is gone.
+    Failed(ErrorReply),
 }
 
 impl InternalTask for CommandInfoQuery {
@@ -34,7 +35,7 @@ impl InternalTask for CommandInfoQuery {
         self.answer = match reply.bytes.strip_prefix(b"-") {
             // A server that does not know COMMAND INFO has no commands that it could tell of.
             Some(words) if words.to_ascii_lowercase().starts_with(b"err unknown ") => Answer::Unknown,
-            Some(words) => Answer::Failed(words.trim_ascii_end().to_vec()),
+            Some(_) => Answer::Failed(ErrorReply::of_reply(reply.bytes)),
             None => Answer::Unknown,
         };
         if let Ok(Value::Array(mut rows)) = Value::parse(reply.bytes)
@@ -47,14 +48,9 @@ impl InternalTask for CommandInfoQuery {
     }
 
     fn handle_loss(&mut self, lost: TaskLoss<'_>, _: &mut Clients) -> Progress {
-        self.answer = Answer::Failed(words_of(lost.error));
+        self.answer = Answer::Failed(lost.error.clone());
         Progress::Through
     }
-}
-
-/// An error line without what makes it one.
-pub(crate) fn words_of(error: &[u8]) -> Vec<u8> {
-    error.strip_prefix(b"-").unwrap_or(error).trim_ascii_end().to_vec()
 }
 
 /// The name under which something unknown is asked for: `NAME`, or `CONTAINER SUB`. `None`: no node is asked for that.
@@ -110,16 +106,16 @@ mod tests {
         for unknown in [&b"-ERR unknown command 'COMMAND'\r\n"[..], b"*0\r\n", b"*2\r\n+a\r\n+b\r\n", b"+OK\r\n"] {
             assert!(matches!(answered(unknown), Answer::Unknown), "{unknown:?}");
         }
-        assert!(matches!(answered(b"-NOPERM no\r\n"), Answer::Failed(words) if words == b"NOPERM no"));
+        assert!(matches!(answered(b"-NOPERM no\r\n"), Answer::Failed(error) if error.words() == b"NOPERM no"));
     }
 
     #[test]
     fn a_question_without_a_reply_has_failed_in_these_words() {
         let mut clients = Clients::new(Arc::new(Counters::default()));
         let mut query = CommandInfoQuery { name: "X".to_owned(), waiting: Vec::new(), answer: Answer::None };
-        let lost = TaskLoss { step: 0, loss: LostReply::Unsent, error: b"-ERR gone\r\n" };
+        let lost = TaskLoss { step: 0, loss: LostReply::Unsent, error: &ErrorReply::new("ERR gone") };
         assert_eq!(query.handle_loss(lost, &mut clients), Progress::Through);
-        assert!(matches!(query.answer, Answer::Failed(words) if words == b"ERR gone"));
+        assert!(matches!(query.answer, Answer::Failed(error) if error.words() == b"ERR gone"));
     }
 
     #[test]

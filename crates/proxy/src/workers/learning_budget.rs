@@ -1,5 +1,7 @@
 //! How many unknown commands nodes are asked for.
 
+use crate::error_reply::ErrorReply;
+
 /// A leaky bucket of questions.
 #[derive(Debug, Default)]
 pub(crate) struct Bucket {
@@ -38,7 +40,7 @@ pub(crate) enum Outcome {
     /// There are as many rows as there may be.
     Full,
     /// The nodes could not be asked, or did not answer: the words of the error.
-    Unasked(Vec<u8>),
+    Unasked(ErrorReply),
 }
 
 #[cfg(test)]

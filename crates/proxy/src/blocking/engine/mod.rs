@@ -10,6 +10,7 @@ mod transactions;
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, Target, Wording};
 use crate::env::Env;
+use crate::error_text;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId, ClientNumber};
@@ -47,14 +48,12 @@ impl Blocking {
         let outcome = self.run_engine(env, changes, index, row, request.args, &mut reply);
         let Some(Outcome::Parked(wait)) = outcome else {
             self.serve_after(env, changes, index);
-            env.answer(index, |out| out.raw(&reply));
-            return Flow::Next;
+            return env.answer(index, |out| out.raw(&reply));
         };
         if self.requests.len() >= env.config.lanes.blocked_commands_max {
             env.cancel_wait(wait);
             env.counters.blocked_refused.add(1);
-            env.answer(index, |out| out.raw(&crate::error_text::too_many_blocked()));
-            return Flow::Next;
+            return env.refuse(index, error_text::TOO_MANY_BLOCKED);
         }
         let asker = if env.may_wait(index) { env.clients.expect_behind_barrier(index) } else { None };
         let Some(asker) = asker else {

@@ -7,7 +7,7 @@ use crate::session::id::{ClientId, ClientNumber};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::local_watch::LocalWatch;
 use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};
-use respool_wire::{Args, replies};
+use respool_wire::Args;
 
 impl Blocking {
     /// WATCH, for the engine in this process.
@@ -25,7 +25,7 @@ impl Blocking {
         session.flags.add(SessionFlags::PINNED);
         session.pins_mut().local_watch = Some(LocalWatch { held_bytes });
         self.collect_expired(env, changes);
-        env.answer(index, |out| out.raw(replies::OK));
+        env.confirm(index);
         changes.tell_changes(env);
         env.keep_memory(index)
     }
@@ -81,7 +81,7 @@ impl Blocking {
             return None;
         }
         env.clients.spoil_transaction(index);
-        Some(env.refuse(index, texts::OOM.as_bytes()))
+        Some(env.refuse(index, texts::OOM))
     }
 
     /// EXEC of a session that is queueing. `Some`: it goes no further, for reasons that the engine knows.
@@ -97,15 +97,14 @@ impl Blocking {
         let flow = if !has_room && env.clients.queued_adds_data(index) {
             env.clients.discard_queued(index);
             env.leave_watches(index);
-            env.refuse(index, texts::EXECABORT_OOM.as_bytes())
+            env.refuse(index, texts::EXECABORT_OOM)
         } else {
             let id = env.clients.take_local_watch(index)?;
             if !self.has_watched_in_vain(env, changes, id) {
                 return None;
             }
             env.clients.discard_queued(index);
-            env.answer(index, |reply| reply.null_array());
-            Flow::Next
+            env.answer(index, |reply| reply.null_array())
         };
         changes.tell_changes(env);
         Some(flow)

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::dedicated::link::Kind;
 use crate::dedicated::{Dedicated, DedicatedClient, Stage, close_links, link};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_ACKNOWLEDGEMENTS_BYTES_MAX, MERGED_APART_US, MERGED_SILENCE_US};
 use crate::nodes::id::NodeId;
@@ -31,7 +32,7 @@ use crate::session::{Flow, Pause};
 use respool_command::{Command, Execute, Row, ServerCommand as S, text as texts};
 use respool_connection::Action;
 use respool_route::{DeadNode, NodePlace};
-use respool_wire::{Args, encode_request, replies};
+use respool_wire::{Args, encode_request};
 
 /// What a client that follows all nodes has beside its connections.
 #[derive(Debug, Default)]
@@ -100,7 +101,7 @@ impl Dedicated {
     pub(super) fn describe_follower<E: Execute>(&mut self, env: &mut Env<E>, index: ClientId, args: Args<'_>) -> Flow {
         let mut terms = self.terms_of(env, index);
         if args.len().is_multiple_of(2) {
-            return env.refuse(index, texts::SYNTAX.as_bytes());
+            return env.refuse(index, texts::SYNTAX);
         }
         for at in (1..args.len()).step_by(2) {
             let (option, value) = (args.at(at), args.at(at + 1));
@@ -108,17 +109,16 @@ impl Dedicated {
             if is("rdb-only") {
                 terms.is_snapshot_only = value != b"0";
             } else if is("rdb-filter-only") {
-                return env.refuse(index, error_text::NO_FILTERED_SNAPSHOT.as_bytes());
+                return env.refuse(index, error_text::NO_FILTERED_SNAPSHOT);
             } else if !["listening-port", "ip-address", "capa", "version"].iter().any(|name| is(name)) {
-                return env.refuse(index, error_text::unknown_replconf(option).as_bytes());
+                return env.refuse(index, error_text::unknown_replconf(option));
             }
         }
         self.leave(env, index);
         let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
         this.merged = Some(Box::new(MergedReplication { terms, ..MergedReplication::default() }));
         self.hold(env, index, this);
-        env.answer(index, |reply| reply.raw(replies::OK));
-        Flow::Next
+        env.confirm(index)
     }
 
     /// SYNC and PSYNC: every node is asked.
@@ -141,8 +141,7 @@ impl Dedicated {
                 Ok(link) => this.links.push(link),
                 Err(error) => {
                     close_links(env, &this);
-                    env.answer(index, |reply| reply.raw(&error));
-                    return Flow::Next;
+                    return env.refuse(index, error);
                 }
             }
         }
@@ -193,7 +192,9 @@ impl Dedicated {
         };
         let is_agreed = merge.is_agreed();
         match outcome {
-            Ok(Outcome::Refused(error)) if is_asking => return self.handle_lane_ended(env, reader, &error),
+            Ok(Outcome::Refused(error)) if is_asking => {
+                return self.handle_lane_ended(env, reader, &ErrorReply::of_reply(&error));
+            }
             Err(fault) if is_asking => {
                 return self.handle_lane_ended(env, reader, &error_text::cannot_merge(fault.words()));
             }

@@ -311,11 +311,7 @@ impl Blocking {
             let other = list.connections.swap_remove(at);
             env.close_lane(other.lane.index);
         }
-        let lane = env.lanes.add_unshared(&env.config, node, class, LaneUse::Blocking);
-        if let Err(error) = env.lanes.prepare(lane, &env.config, env.now) {
-            env.lanes.release(lane);
-            return Err(error);
-        }
+        let lane = env.lanes.dial_unshared(&env.config, node, class, LaneUse::Blocking, env.now)?;
         let handle = env.lanes.handle(lane);
         self.at(node).connections.push(Connection {
             lane: handle,

@@ -21,7 +21,6 @@
 mod link;
 mod merged_replication;
 
-use crate::config::Config;
 use crate::dedicated::link::{Kind, Link, Parsed};
 use crate::dedicated::merged_replication::MergedReplication;
 use crate::env::Env;
@@ -30,8 +29,9 @@ use crate::error_text;
 use crate::limits::AGREEMENT_US_MIN;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
+use crate::pool::LaneUse;
+use crate::pool::key_id::LaneKeyId;
 use crate::pool::table::LaneId;
-use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::{DedicatedMark, DedicatedRole};
@@ -39,7 +39,6 @@ use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
-use respool_connection::Action;
 use respool_wire::{Args, Request, encode_request, replies};
 use std::collections::BTreeMap;
 
@@ -266,11 +265,7 @@ impl Dedicated {
             return self.resume_merged(env, client);
         }
         for link in &this.links {
-            let Some(lane) = env.lanes.find(link.lane) else { continue };
-            let this = &mut env.lanes[lane];
-            this.is_unread = false;
-            this.up.note_heard(env.now.mono_us);
-            env.actions.push_back(Action::Resume { conn: lane.conn() });
+            env.lanes.find(link.lane).into_iter().for_each(|lane| env.read_on(lane));
         }
     }
 
@@ -377,14 +372,9 @@ impl Dedicated {
         let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         self.leave(env, index);
         let mut this = DedicatedClient::new(Kind::Monitor, env.now.mono_us);
-        for node in env.config.node_ids() {
-            match link(env, index, node, LaneUse::Dedicated) {
-                Ok(link) => this.links.push(link),
-                Err(error) => {
-                    close_links(env, &this);
-                    return env.refuse(index, error);
-                }
-            }
+        let nodes = env.config.node_ids().collect();
+        if let Err(error) = link(env, index, &mut this, nodes) {
+            return env.refuse(index, error);
         }
         self.begin(env, index, this, |out| encode_request(out, args.iter()))
     }
@@ -413,16 +403,18 @@ impl Dedicated {
         let known = self.of(env, index).and_then(|this| this.links.first());
         let lane = match known.map(|link| link.lane) {
             Some(lane) => lane,
-            None => match link(env, index, NodeId::nth(0), LaneUse::Private) {
-                Ok(link) => {
-                    let lane = link.lane;
-                    let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
-                    this.links.push(link);
-                    self.hold(env, index, this);
-                    lane
+            None => {
+                let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
+                if let Err(error) = link(env, index, &mut this, vec![NodeId::nth(0)]) {
+                    return env.refuse(index, error);
                 }
-                Err(error) => return env.refuse(index, error),
-            },
+                let lane = this.links[0].lane;
+                // Its replies come one by one until it follows.
+                let told = &mut env.lanes[lane.index];
+                (told.purpose, told.reader) = (LaneUse::Private, None);
+                self.hold(env, index, this);
+                lane
+            }
         };
         let Some(lane) = env.lanes.find(lane) else { return self.refuse_lost(env, index) };
         let Some(handle) = env.clients.sessions.handle(index) else { return Flow::Stop };
@@ -474,14 +466,13 @@ impl Dedicated {
         }
         let this = match prepared {
             Some(this) => this,
-            None => match link(env, index, NodeId::nth(0), LaneUse::Dedicated) {
-                Ok(link) => {
-                    let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
-                    this.links.push(link);
-                    this
+            None => {
+                let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
+                if let Err(error) = link(env, index, &mut this, vec![NodeId::nth(0)]) {
+                    return env.refuse(index, error);
                 }
-                Err(error) => return env.refuse(index, error),
-            },
+                this
+            }
         };
         self.begin(env, index, this, |out| encode_request(out, args.iter()))
     }
@@ -611,26 +602,25 @@ impl Clients {
 
 /// Closes connections that were one client's alone.
 fn close_links<E: Execute>(env: &mut Env<E>, of: &DedicatedClient) {
-    for link in &of.links {
-        if let Some(lane) = env.lanes.find(link.lane) {
-            let this = &mut env.lanes[lane];
-            this.reader = None;
-            this.is_unread = false;
-            env.close_lane(lane);
-        }
-    }
+    of.links.iter().for_each(|link| env.disown(link.lane));
     count(env);
 }
 
-/// A connection to a node for one client. `Err` is what the client is told instead.
-fn link<E: Execute>(env: &mut Env<E>, index: ClientId, node: NodeId, purpose: LaneUse) -> Result<Link, ErrorReply> {
-    let lend = |lanes: &mut Lanes, config: &Config, class, now| lanes.lend_new(config, node, class, purpose, now);
-    let lane = env.lend(index, node, lend)?;
-    if let Some(place) = env.lanes.find(lane) {
-        env.lanes[place].reader = env.clients.sessions.handle(index).filter(|_| purpose == LaneUse::Dedicated);
+/// Gives a client a connection to each of these nodes, or none. `Err` is what the client is told instead.
+fn link<E: Execute>(
+    env: &mut Env<E>,
+    index: ClientId,
+    this: &mut DedicatedClient,
+    nodes: Vec<NodeId>,
+) -> Result<(), ErrorReply> {
+    let class = env.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
+    for node in nodes {
+        let lane = env.lend(index, node, class, LaneUse::Dedicated).inspect_err(|_| close_links(env, this))?;
+        env.lanes[lane.index].reader = env.clients.sessions.handle(index);
+        this.links.push(Link::new(node, lane));
     }
     env.is_busy = true;
-    Ok(Link::new(node, lane))
+    Ok(())
 }
 
 /// Counts the connections that serve one client alone.

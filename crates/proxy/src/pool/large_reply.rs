@@ -27,7 +27,6 @@ use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
-use respool_connection::Action;
 use std::sync::Arc;
 
 impl Clients {
@@ -165,10 +164,7 @@ impl<E: Execute> Env<E> {
             return;
         }
         this.reader = None;
-        if std::mem::take(&mut this.is_unread) {
-            this.up.note_heard(self.now.mono_us);
-            self.actions.push_back(Action::Resume { conn: place.conn() });
-        }
+        self.read_on(place);
         if !self.lanes.leave_claimed(place) {
             self.give_back(lane, ResetNeeded::default());
         }

@@ -7,9 +7,21 @@
 //!                          '--- lost, in doubt ---------'---> closed
 //! ```
 //!
-//! Handles are of one borrower: with the next one they are void. One goes back to the warm ones only after the node has acknowledged every request that brings it back to its plain
-//! state. In doubt it is closed: the next borrower must never meet what the last one left.
+//! Handles are of one borrower: with the next one they are void. One goes back to the warm ones only after the node has
+//! acknowledged every request that brings it back to its plain state. In doubt it is closed: the next borrower must never meet
+//! what the last one left.
+//!
+//! Whatever a connection is one client's for, it is had, read on and given up by the same verbs:
+//!
+//! | verb | for |
+//! |---|---|
+//! | `lend` | the client's user may have one more: `SCRIPT KILL`, `MONITOR`, `PSYNC`; `private_for`: `WATCH`, `EXEC`, large replies |
+//! | `take_warm`, `dial_unshared` | all of these, pool mode `session`, `BLPOP` and its kin, `CLIENT TRACKING NOLOOP`, successors |
+//! | `read_on` | what was left unread because its client did not read |
+//! | `give_back` | it is cleaned and waits for the next client, or is closed |
+//! | `disown` | it is closed, and its client has no use for the news |
 
+use crate::auth::quota::lend_within;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -22,7 +34,7 @@ use crate::pool::table::{LaneHandle, LaneId};
 use crate::pool::{LaneUse, Lanes};
 use crate::session::id::ClientId;
 use respool_command::Execute;
-use respool_connection::{Now, Phase};
+use respool_connection::{Action, Now, Phase};
 use respool_wire::encode_request;
 
 impl Lanes {
@@ -35,6 +47,14 @@ impl Lanes {
         class: LaneKeyId,
         now: Now,
     ) -> Result<LaneHandle, ErrorReply> {
+        match self.take_warm(node, class) {
+            Some(lane) => Ok(self.handle(lane)),
+            None => self.lend_new(config, node, class, LaneUse::Private, now),
+        }
+    }
+
+    /// A connection to a node that is clean and free.
+    pub(crate) fn take_warm(&mut self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
         let class = self.base(class);
         let fits = |lane: &LaneId| {
             let this = &self.all[*lane];
@@ -42,11 +62,8 @@ impl Lanes {
             this.node == node && this.class == class && this.probed_us == 0
         };
         // The one that was used last is the likeliest to be alive.
-        if let Some(at) = self.warm.iter().rposition(fits) {
-            let lane = self.warm.remove(at);
-            return Ok(self.handle(lane));
-        }
-        self.lend_new(config, node, class, LaneUse::Private, now)
+        let at = self.warm.iter().rposition(fits)?;
+        Some(self.warm.remove(at))
     }
 
     /// Whether one more connection to a node may be one client's.
@@ -60,8 +77,8 @@ impl Lanes {
         self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count()
     }
 
-    /// Lends a new private connection.
-    pub(crate) fn lend_new(
+    /// Lends a new connection.
+    fn lend_new(
         &mut self,
         config: &Config,
         node: NodeId,
@@ -72,14 +89,22 @@ impl Lanes {
         if !self.may_lend(config, node) {
             return Err(error_text::too_many_private(&self.nodes[node].name));
         }
-        let lane = self.add_unshared(config, node, self.base(class), purpose);
-        match self.prepare(lane, config, now) {
-            Ok(()) => Ok(self.handle(lane)),
-            Err(error) => {
-                self.release(lane);
-                Err(error)
-            }
-        }
+        let lane = self.dial_unshared(config, node, self.base(class), purpose, now)?;
+        Ok(self.handle(lane))
+    }
+
+    /// A lane that is not in the table of classes, and will be dialled. `Err`: there is no hope for now, and none was made.
+    pub(crate) fn dial_unshared(
+        &mut self,
+        config: &Config,
+        node: NodeId,
+        class: LaneKeyId,
+        purpose: LaneUse,
+        now: Now,
+    ) -> Result<LaneId, ErrorReply> {
+        let lane = self.add_unshared(config, node, class, purpose);
+        self.prepare(lane, config, now).inspect_err(|_| self.release(lane))?;
+        Ok(lane)
     }
 
     /// Whether a lane is sent PINGs while it is idle: those that all share, and those that wait for the next client.
@@ -120,27 +145,55 @@ impl<E: Execute> Env<E> {
         self.end_lane(lane, crate::pool::LaneEnd::GivenUp);
     }
 
-    /// Lends a client a private connection to a node, within its user's bounds.
+    /// Lends a client a connection to a node for such a use, within its user's bounds. A private one may be warm.
     pub(crate) fn lend(
         &mut self,
         index: ClientId,
         node: NodeId,
-        lend: impl FnOnce(&mut Lanes, &Config, LaneKeyId, Now) -> Result<LaneHandle, ErrorReply>,
+        class: LaneKeyId,
+        purpose: LaneUse,
     ) -> Result<LaneHandle, ErrorReply> {
         let Some(session) = self.clients.sessions.at(index) else {
             return Err(error_text::gone(&self.lanes.nodes[node].name));
         };
-        let allowance = session.details.allowance.as_ref();
-        let lent = allowance.map(|allowance| allowance.lend().ok_or(error_text::TOO_MANY_LENT)).transpose()?;
-        let lane = lend(&mut self.lanes, &self.config, session.class, self.now)?;
-        if let Some(place) = self.lanes.find(lane) {
-            self.lanes[place].lent = lent;
-        }
+        let lent = lend_within(session.details.allowance.as_deref())?;
+        let Self { lanes, config, now, .. } = self;
+        let lane = match purpose {
+            LaneUse::Private => lanes.borrow(config, node, class, *now)?,
+            _ => lanes.lend_new(config, node, class, purpose, *now)?,
+        };
+        lanes[lane.index].lent = lent;
         Ok(lane)
     }
-}
 
-impl<E: Execute> Env<E> {
+    /// A connection for what must not share one: the client's own if it has one to the node.
+    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, ErrorReply> {
+        let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
+        if self.lanes.owns(class, node) {
+            let lane = self.lanes.lane(&self.config, node, class);
+            return Ok(self.lanes.handle(lane));
+        }
+        self.lend(index, node, class, LaneUse::Private)
+    }
+
+    /// A lane that was left alone, since its reader did not read, is read again.
+    pub(crate) fn read_on(&mut self, lane: LaneId) {
+        let this = &mut self.lanes[lane];
+        if std::mem::take(&mut this.is_unread) {
+            // It was silent because it was not read.
+            this.up.note_heard(self.now.mono_us);
+            self.actions.push_back(Action::Resume { conn: lane.conn() });
+        }
+    }
+
+    /// Closes a client's connection. The client has no use for it any more, and is not told.
+    pub(crate) fn disown(&mut self, lane: LaneHandle) {
+        let Some(place) = self.lanes.find(lane) else { return };
+        let this = &mut self.lanes[place];
+        (this.reader, this.is_unread) = (None, false);
+        self.close_lane(place);
+    }
+
     /// Takes a private connection back from its holder. What is still owed on it goes to its owners first.
     pub(crate) fn give_back(&mut self, lane: LaneHandle, dirt: ResetNeeded) {
         let Some(place) = self.lanes.find(lane) else { return };
@@ -212,6 +265,7 @@ impl<E: Execute> Env<E> {
 pub(crate) mod tests {
     use super::*;
     use crate::config::{Budgets, NodeConfig, Reconnects, Timeouts};
+    use crate::testing::env_with_node;
     use respool_connection::{Endpoint, FlushPolicy};
     use respool_route::{Node, Pool, Routes, Scheme, Topology};
     use respool_wire::{ReplyLimits, RequestLimits};
@@ -300,5 +354,34 @@ pub(crate) mod tests {
         assert_eq!(lanes.find(first), None, "it is another's");
         assert_eq!(lanes.find(third), Some(first.index));
         assert_eq!(lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
+    }
+
+    #[test]
+    fn a_connection_that_is_given_back_was_silent_because_it_was_not_read() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        assert!(env.own_all(client));
+        let class = env.test_session(client).class;
+        let lane = env.lanes.lane(&env.config, NodeId::nth(0), class);
+        let this = &mut env.lanes[lane];
+        this.up.handle_connected_bare(env.now.mono_us);
+        this.is_unread = true;
+        env.now.mono_us += 60_000_000;
+        env.stop_owning(client);
+        let this = &env.lanes[lane];
+        assert!(env.lanes.warm.contains(&lane) && !this.is_unread, "it waits for the next client, and is read");
+        assert_eq!(this.up.last_heard_us(), env.now.mono_us);
+    }
+
+    #[test]
+    fn a_connection_that_cannot_be_dialled_leaves_nothing() {
+        let config = config();
+        let mut lanes = Lanes::new(&config, 1);
+        lanes.nodes[NodeId::nth(0)].is_drained = true;
+        let refused = lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default());
+        assert_eq!(refused, Err(error_text::drained("n")));
+        lanes.nodes[NodeId::nth(0)].is_drained = false;
+        let lent = lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("it may be dialled");
+        assert_eq!((lent.index.number(), lanes.count_lent(NodeId::nth(0))), (0, 1), "its place is used again");
     }
 }

@@ -26,7 +26,7 @@ use crate::session::Session;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::slab::Handle;
 use respool_command::Execute;
-use respool_connection::{Action, Copied, Downstream, Upstream};
+use respool_connection::{Copied, Downstream, Upstream};
 
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
@@ -71,17 +71,12 @@ impl<E: Execute> Env<E> {
             lanes.extend(self.lanes.left_of(reader));
         }
         let budgets = self.config.budgets;
-        for lane in lanes {
-            let this = &self.lanes[lane];
+        lanes.retain(|lane| {
+            let this = &self.lanes[*lane];
             let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
-            if this.is_unread && is_hungry(&session.down, &this.up, reader, enough / 2) {
-                self.actions.push_back(Action::Resume { conn: lane.conn() });
-                let this = &mut self.lanes[lane];
-                this.is_unread = false;
-                // It was silent because it was not listened to.
-                this.up.note_heard(self.now.mono_us);
-            }
-        }
+            this.is_unread && is_hungry(&session.down, &this.up, reader, enough / 2)
+        });
+        lanes.into_iter().for_each(|lane| self.read_on(lane));
     }
 
     /// Looks after the deadlines of a connection that is read as fast as its client reads.

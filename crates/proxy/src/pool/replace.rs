@@ -20,6 +20,7 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::nodes::id::{NodeId, PerNode};
 use crate::nodes::moves::Moves;
@@ -330,10 +331,8 @@ impl Lanes {
         if self.all.iter().any(has_one) {
             return;
         }
-        let successor = self.add_unshared(config, node, class, LaneUse::Successor);
-        if self.prepare(successor, config, now).is_err() {
-            self.release(successor);
-        }
+        // Another is tried later, if there is no hope for now.
+        let _: Result<LaneId, ErrorReply> = self.dial_unshared(config, node, class, LaneUse::Successor, now);
     }
 }
 

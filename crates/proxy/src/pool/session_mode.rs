@@ -16,6 +16,7 @@
 //! class that owns some nodes alone, because only some routes are in this mode, shares the others; then the
 //! move to an own connection waits until all before it is answered, as every move does.
 
+use crate::auth::quota::lend_within;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -32,7 +33,7 @@ use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use crate::transaction::state::TransactionState;
 use respool_command::Execute;
-use respool_connection::{Action, Phase, Pushes};
+use respool_connection::{Phase, Pushes};
 use respool_route::PoolMode;
 use respool_wire::Protocol;
 
@@ -76,27 +77,16 @@ impl Lanes {
 
     /// An own lane of a class to a node: a warm connection, or one that is to be dialled.
     pub(crate) fn make_own(&mut self, config: &Config, node: NodeId, class: LaneKeyId) -> LaneId {
-        let base = self.base(class);
-        let fits = |lane: &LaneId| {
-            let this = &self.all[*lane];
-            this.node == node && this.class == base && this.probed_us == 0
-        };
-        let (mut reader, mut lent, mut is_bounded) = (None, None, false);
-        let mut tracking = None;
+        let (mut reader, mut lent, mut tracking) = (None, Ok(None), None);
         if let KeyOwner::Client(owner) = &self.owners[class] {
             reader = Some(owner.session);
             tracking = owner.tracking.as_ref().map(|by_node| by_node.get(node).cloned().flatten());
-            is_bounded = owner.allowance.is_some();
-            lent = owner.allowance.as_ref().and_then(|allowance| allowance.lend());
+            lent = lend_within(owner.allowance.as_deref());
         }
-        let may_connect = self.count_own(node) < config.lanes.session_max && (lent.is_some() || !is_bounded);
+        let may_connect = self.count_own(node) < config.lanes.session_max && lent.is_ok();
         // What a node is to tell it is told when it is dialled.
-        let takes_warm = may_connect && tracking.is_none();
-        let warm = if takes_warm { self.warm.iter().rposition(fits) } else { None };
-        let lane = match warm {
-            Some(at) => self.warm.remove(at),
-            None => self.add_unshared(config, node, class, LaneUse::Own),
-        };
+        let warm = if may_connect && tracking.is_none() { self.take_warm(node, class) } else { None };
+        let lane = warm.unwrap_or_else(|| self.add_unshared(config, node, class, LaneUse::Own));
         let this = &mut self.all[lane];
         this.purpose = LaneUse::Own;
         this.class = class;
@@ -108,7 +98,7 @@ impl Lanes {
             }
         }
         // One that is dialled counts from then on.
-        this.lent = lent.filter(|_| warm.is_some());
+        this.lent = lent.ok().flatten().filter(|_| warm.is_some());
         self.table.put(node, class, Some(lane));
         self.stand_behind(lane);
         lane
@@ -120,10 +110,8 @@ impl Lanes {
         if self.count_own(this.node) >= config.lanes.session_max {
             return Err(error_text::too_many_own(&self.nodes[this.node].name));
         }
-        let KeyOwner::Client(owner) = &self.owners[this.class] else { return Ok(()) };
-        if let Some(allowance) = &owner.allowance {
-            let lent = allowance.lend().ok_or(error_text::TOO_MANY_LENT)?;
-            self.all[lane].lent = Some(lent);
+        if let KeyOwner::Client(owner) = &self.owners[this.class] {
+            self.all[lane].lent = lend_within(owner.allowance.as_deref())?;
         }
         Ok(())
     }
@@ -330,9 +318,7 @@ impl<E: Execute> Env<E> {
                 self.close_lane(place);
                 continue;
             }
-            if std::mem::take(&mut self.lanes[place].is_unread) {
-                self.actions.push_back(Action::Resume { conn: place.conn() });
-            }
+            self.read_on(place);
             let is_watching = watches.iter().any(|pin| pin.lane == handle);
             self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
         }
@@ -425,15 +411,6 @@ impl<E: Execute> Env<E> {
         // The lane itself is among those that are counted.
         let has_room = self.lanes.count_lent(this.node) <= self.config.lanes.private_max;
         is_owed && has_room && self.tasks.bind_blocks_to(handle)
-    }
-
-    pub(crate) fn read_on(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        if std::mem::take(&mut this.is_unread) {
-            // It was silent because it was not read.
-            this.up.note_heard(self.now.mono_us);
-            self.actions.push_back(Action::Resume { conn: lane.conn() });
-        }
     }
 
     /// What a client's own lanes to nodes that have gone still owe is read on, for the client or to be discarded.

@@ -16,6 +16,7 @@
 //! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
+use crate::auth::quota::lend_within;
 use crate::env::Env;
 use crate::error_text;
 use crate::internal_request::InternalRequests;
@@ -105,13 +106,7 @@ impl<E: Execute> Env<E> {
         if !is_fit || has_one || self.lanes.base(session.class) != class || !self.lanes.may_lend(&self.config, node) {
             return false;
         }
-        let lent = match &session.details.allowance {
-            Some(allowance) => match allowance.lend() {
-                Some(lent) => Some(lent),
-                None => return false,
-            },
-            None => None,
-        };
+        let Ok(lent) = lend_within(session.details.allowance.as_deref()) else { return false };
         self.lanes.take_from_table(lane, client);
         let has_others = self.has_others_on(lane, client);
         let this = &mut self.lanes[lane];

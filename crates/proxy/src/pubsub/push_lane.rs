@@ -408,10 +408,8 @@ impl Lanes {
         if self.all.iter().any(|other| is_successor(other) && !other.is_retired) {
             return;
         }
-        let successor = self.add_unshared(config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor);
-        self[successor].up.set_protocol(protocol);
-        if self.prepare(successor, config, now).is_err() {
-            self.release(successor);
+        if let Ok(successor) = self.dial_unshared(config, node, LaneKeyId::PLAIN, LaneUse::PushSuccessor, now) {
+            self[successor].up.set_protocol(protocol);
         }
     }
 

@@ -8,6 +8,7 @@
 
 use crate::env::Env;
 use crate::internal_request::InternalRequest;
+use crate::pool::LaneUse;
 use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::reply::task::JointReply;
@@ -39,7 +40,7 @@ impl<E: Execute> Env<E> {
             lanes: Vec::new(),
         })));
         for (part, node) in self.config.node_ids().enumerate() {
-            let borrowed = self.lend(index, node, |lanes, config, _, now| lanes.borrow(config, node, class, now));
+            let borrowed = self.lend(index, node, class, LaneUse::Private);
             if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
                 stopping.lanes.push(*lane);
             }

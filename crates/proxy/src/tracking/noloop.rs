@@ -111,8 +111,7 @@ impl<E: Execute> Env<E> {
                 return Ok(());
             }
             // The client is told what follows from that by who asks for it.
-            self.lanes[known].reader = None;
-            self.close_lane(known);
+            self.disown(self.lanes.handle(known));
         }
         let lane = self.lanes.lane(&self.config, node, class);
         if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
@@ -143,11 +142,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn end_listeners(&mut self, listeners: PerNode<Listener>) {
-        for lane in listeners.iter().filter_map(|listener| listener.lane) {
-            let Some(lane) = self.lanes.find(lane) else { continue };
-            self.lanes[lane].reader = None;
-            self.close_lane(lane);
-        }
+        listeners.iter().filter_map(|listener| listener.lane).for_each(|lane| self.disown(lane));
     }
 
     /// A client has left.
@@ -181,16 +176,11 @@ impl<E: Execute> Env<E> {
         if listener.lane.is_some_and(|lane| self.lanes.find(lane).is_some()) {
             return Ok(());
         }
-        let lane = self.lanes.add_unshared(&self.config, node, class, LaneUse::Listen);
+        let lane = self.lanes.dial_unshared(&self.config, node, class, LaneUse::Listen, self.now)?;
         let made = &mut self.lanes[lane];
         made.up.set_protocol(Protocol::Resp3);
         made.up.set_pushes(Pushes::Delivered);
         made.reader = Some(session);
-        if let Err(error) = self.lanes.prepare(lane, &self.config, self.now) {
-            self.lanes[lane].reader = None;
-            self.lanes.release(lane);
-            return Err(error);
-        }
         let handle = self.lanes.handle(lane);
         self.ask_number_of(session, node, lane);
         if let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut)

@@ -10,13 +10,11 @@
 use crate::auth::unmet_states::WantedState;
 use crate::config::Config;
 use crate::env::Env;
-use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::TRIALS_MAX;
 use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::owner::Owner;
@@ -393,16 +391,6 @@ impl<E: Execute> Env<E> {
         } else {
             self.give_back(lane, ResetNeeded { is_elsewhere: exec.queued.has_select, ..ResetNeeded::default() });
         }
-    }
-
-    /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, ErrorReply> {
-        let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
-        if self.lanes.owns(class, node) {
-            let lane = self.lanes.lane(&self.config, node, class);
-            return Ok(self.lanes.handle(lane));
-        }
-        self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))
     }
 }
 

@@ -424,13 +424,7 @@ impl<E: Execute> Env<E> {
         if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches).find(is_known) {
             return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(error_text::PIN_LOST.into()) };
         }
-        let lane = match self.lanes.owns(class, node) {
-            true => {
-                let lane = self.lanes.lane(&self.config, node, class);
-                self.lanes.handle(lane)
-            }
-            false => self.lend(index, node, |lanes, config, class, now| lanes.borrow(config, node, class, now))?,
-        };
+        let lane = self.private_for(index, node)?;
         if let Some(place) = self.lanes.find(lane) {
             self.lanes[place].multi.doubt();
         }

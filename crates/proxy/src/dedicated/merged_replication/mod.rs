@@ -18,19 +18,17 @@ use self::fault::Fault;
 use self::merge::{Merge, Outcome, Terms};
 use crate::config::Config;
 use crate::dedicated::link::Kind;
-use crate::dedicated::{Dedicated, DedicatedClient, Stage, close_links, link};
+use crate::dedicated::{Dedicated, DedicatedClient, Stage, link};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_ACKNOWLEDGEMENTS_BYTES_MAX, MERGED_APART_US, MERGED_SILENCE_US};
 use crate::nodes::id::NodeId;
-use crate::pool::LaneUse;
 use crate::pool::table::LaneHandle;
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::id::{ClientHandle, ClientId, ClientNumber};
 use crate::session::{Flow, Pause};
 use respool_command::{Command, Execute, Row, ServerCommand as S, text as texts};
-use respool_connection::Action;
 use respool_route::{DeadNode, NodePlace};
 use respool_wire::{Args, encode_request};
 
@@ -136,14 +134,8 @@ impl Dedicated {
         let merge = Box::new(Merge::new(nodes.len(), terms, &id, now_us));
         let mut this = DedicatedClient::new(Kind::Replica, now_us);
         this.merged = Some(Box::new(MergedReplication { terms, merge: Some(merge), acknowledged_us: now_us }));
-        for node in nodes {
-            match link(env, index, node, LaneUse::Dedicated) {
-                Ok(link) => this.links.push(link),
-                Err(error) => {
-                    close_links(env, &this);
-                    return env.refuse(index, error);
-                }
-            }
+        if let Err(error) = link(env, index, &mut this, nodes) {
+            return env.refuse(index, error);
         }
         self.begin(env, index, this, |out| match terms.has_offsets {
             true => encode_request(out, [&b"PSYNC"[..], b"?", b"-1"].into_iter()),
@@ -232,11 +224,9 @@ impl Dedicated {
         let Some(merge) = this.merged.as_ref().and_then(|merged| merged.merge.as_ref()) else { return };
         for (at, link) in this.links.iter().enumerate() {
             let Some(lane) = env.lanes.find(link.lane) else { continue };
-            let this = &mut env.lanes[lane];
-            let was_unread = std::mem::replace(&mut this.is_unread, is_paused || !merge.is_hungry(at));
-            if was_unread && !this.is_unread {
-                this.up.note_heard(env.now.mono_us);
-                env.actions.push_back(Action::Resume { conn: lane.conn() });
+            match is_paused || !merge.is_hungry(at) {
+                true => env.lanes[lane].is_unread = true,
+                false => env.read_on(lane),
             }
         }
     }

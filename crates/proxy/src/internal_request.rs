@@ -64,48 +64,37 @@ pub(crate) enum InternalRequest {
     Speak(ProtocolSwitch),
 }
 
+/// The task of a request of whatever kind.
+macro_rules! task_of {
+    ($request:ident, $($borrow:tt)+) => {
+        match $request {
+            Self::Clean(task) => $($borrow)+ *task,
+            Self::Watch(task) => $($borrow)+ *task,
+            Self::Exec(task) => $($borrow)+ **task,
+            Self::Trial(task) => $($borrow)+ **task,
+            Self::Heal(task) => $($borrow)+ *task,
+            Self::Hide(task) => $($borrow)+ *task,
+            Self::Stop(task) => $($borrow)+ **task,
+            Self::Change(task) => $($borrow)+ **task,
+            Self::Learn(task) => $($borrow)+ **task,
+            Self::List(task) => $($borrow)+ *task,
+            Self::Publish(task) => $($borrow)+ *task,
+            Self::NodeQuery(task) => $($borrow)+ **task,
+            Self::Return(task) => $($borrow)+ **task,
+            Self::Probe(task) => $($borrow)+ *task,
+            Self::SubscriberPing(task) => $($borrow)+ *task,
+            Self::Listen(task) => $($borrow)+ *task,
+            Self::Speak(task) => $($borrow)+ *task,
+        }
+    };
+}
+
 impl AnyTask for InternalRequest {
     fn task(&self) -> &dyn InternalTask {
-        match self {
-            Self::Clean(task) => task,
-            Self::Watch(task) => task,
-            Self::Exec(task) => &**task,
-            Self::Trial(task) => &**task,
-            Self::Heal(task) => task,
-            Self::Hide(task) => task,
-            Self::Stop(task) => &**task,
-            Self::Change(task) => &**task,
-            Self::Learn(task) => &**task,
-            Self::List(task) => task,
-            Self::Publish(task) => task,
-            Self::NodeQuery(task) => &**task,
-            Self::Return(task) => &**task,
-            Self::Probe(task) => task,
-            Self::SubscriberPing(task) => task,
-            Self::Listen(task) => task,
-            Self::Speak(task) => task,
-        }
+        task_of!(self, &)
     }
 
     fn task_mut(&mut self) -> &mut dyn InternalTask {
-        match self {
-            Self::Clean(task) => task,
-            Self::Watch(task) => task,
-            Self::Exec(task) => &mut **task,
-            Self::Trial(task) => &mut **task,
-            Self::Heal(task) => task,
-            Self::Hide(task) => task,
-            Self::Stop(task) => &mut **task,
-            Self::Change(task) => &mut **task,
-            Self::Learn(task) => &mut **task,
-            Self::List(task) => task,
-            Self::Publish(task) => task,
-            Self::NodeQuery(task) => &mut **task,
-            Self::Return(task) => &mut **task,
-            Self::Probe(task) => task,
-            Self::SubscriberPing(task) => task,
-            Self::Listen(task) => task,
-            Self::Speak(task) => task,
-        }
+        task_of!(self, &mut)
     }
 }

@@ -3,14 +3,15 @@
 //! Nodes that are configured come first, in the order of the settings; those that have gone stand behind them while they still owe
 //! something. This file alone knows that, and turns places of the settings into ids.
 
-use crate::slab::id_vec::{Id, IdVec};
+use crate::slab::id_vec::{IdVec, id};
 use respool_route::{NodeIndex, NodePlace, Pool};
-use std::fmt::{Display, Formatter};
 use std::ops::Range;
 
 /// A node of one worker, until the next reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeId(u32);
+
+id!(NodeId, u32);
 
 impl NodeId {
     /// No node: what something is bound to whose node has gone, and owes nothing.
@@ -55,24 +56,6 @@ impl NodeId {
     /// Whether it is one of the primaries of a pool.
     pub(crate) fn is_in(self, pool: &Pool) -> bool {
         pool.has(self.place())
-    }
-}
-
-impl Id for NodeId {
-    #[inline(always)]
-    fn nth(before: usize) -> Self {
-        Self::nth(before)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.index()
-    }
-}
-
-impl Display for NodeId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        Display::fmt(&self.0, f)
     }
 }
 

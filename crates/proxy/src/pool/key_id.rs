@@ -6,14 +6,15 @@
 use crate::auth::quota::UserQuota;
 use crate::nodes::id::{NodeId, PerNode};
 use crate::session::id::ClientHandle;
-use crate::slab::id_vec::{Id, IdVec};
+use crate::slab::id_vec::{IdVec, id};
 use respool_wire::Protocol;
-use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
 /// The number of a class of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LaneKeyId(u16);
+
+id!(LaneKeyId, u16);
 
 impl LaneKeyId {
     /// The first, in which every client begins.
@@ -21,24 +22,6 @@ impl LaneKeyId {
 
     /// How many classes there may be.
     pub(super) const COUNT_MAX: usize = u16::MAX as usize + 1;
-}
-
-impl Id for LaneKeyId {
-    #[inline(always)]
-    fn nth(before: usize) -> Self {
-        Self(before as u16)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Display for LaneKeyId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        Display::fmt(&self.0, f)
-    }
 }
 
 /// A class that is in use for as long as this is kept: its number is not another class's meanwhile.

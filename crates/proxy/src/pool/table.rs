@@ -6,13 +6,14 @@
 use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyId;
 use crate::slab::Handle;
-use crate::slab::id_vec::{Id, IdVec};
+use crate::slab::id_vec::{Id, IdVec, id};
 use respool_connection::ConnId;
-use std::fmt::{Display, Formatter};
 
 /// The place of a lane in its worker's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LaneId(u32);
+
+id!(LaneId, u32);
 
 /// One of the lanes that were in a place, and none of the others.
 pub(crate) type LaneHandle = Handle<LaneId>;
@@ -36,24 +37,6 @@ impl LaneId {
     /// The number, to be shown or mixed into something.
     pub(crate) fn number(self) -> u32 {
         self.0
-    }
-}
-
-impl Display for LaneId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        Display::fmt(&self.0, f)
-    }
-}
-
-impl Id for LaneId {
-    #[inline(always)]
-    fn nth(before: usize) -> Self {
-        Self(before as u32)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
     }
 }
 

@@ -4,13 +4,15 @@
 //! says which of them is meant.
 
 use crate::slab::Handle;
-use crate::slab::id_vec::Id;
+use crate::slab::id_vec::id;
 use respool_connection::ConnId;
 use std::fmt::{Display, Formatter};
 
 /// The place of a client in its worker's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClientId(u32);
+
+id!(ClientId, u32);
 
 /// One of the clients that were in a place, and none of the others.
 pub(crate) type ClientHandle = Handle<ClientId>;
@@ -26,24 +28,6 @@ impl ClientId {
     #[inline(always)]
     pub(crate) fn conn(self) -> ConnId {
         ConnId::client(self.0)
-    }
-}
-
-impl Id for ClientId {
-    #[inline(always)]
-    fn nth(before: usize) -> Self {
-        Self(before as u32)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Display for ClientId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        Display::fmt(&self.0, f)
     }
 }
 

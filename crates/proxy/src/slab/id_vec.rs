@@ -13,6 +13,30 @@ pub(crate) trait Id: Copy {
     fn index(self) -> usize;
 }
 
+/// Makes a number of a type of its own such a name, which is shown as its number.
+macro_rules! id {
+    ($id:ident, $number:ty) => {
+        impl $crate::slab::id_vec::Id for $id {
+            #[inline(always)]
+            fn nth(before: usize) -> Self {
+                Self(before as $number)
+            }
+
+            #[inline(always)]
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Display for $id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+pub(crate) use id;
+
 impl Id for u32 {
     #[inline(always)]
     fn nth(before: usize) -> Self {

@@ -40,6 +40,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::interfaces::call::Call;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::id::NodeId;
@@ -52,7 +53,7 @@ use crate::session::{Flow, SessionFlags};
 use crate::slab::Handle;
 use crate::transaction::multi::Multi;
 use respool_command::{Execute, Row};
-use respool_wire::{ArgsBuf, ReplyKind, Request, Value, elements, encode_request};
+use respool_wire::{ArgsBuf, ReplyKind, Value, elements, encode_request};
 
 /// What there is for who is first in a queue.
 enum Found {
@@ -76,13 +77,8 @@ fn node_query(purpose: NodeQueryPurpose) -> InternalRequest {
 impl Blocking {
     /// A request that may wait at a node. What the client sends behind it is not read before it is answered.
     #[cold]
-    pub(crate) fn block_at_node(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Flow {
+    pub(crate) fn block_at_node(&mut self, env: &mut Env<impl Execute>, call: Call<'_>) -> Flow {
+        let Call { index, row, request } = call;
         let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         if !env.may_wait(index) {
             return Flow::Stop;
@@ -95,7 +91,7 @@ impl Blocking {
             && let nodes = env.clients.nodes_written(&env.config, index)
             && nodes.len() > 1
         {
-            return self.wait_everywhere(env, index, row, request, nodes);
+            return self.wait_everywhere(env, call, nodes);
         }
         let target = match env.waiting_target(index, row, request.args) {
             Ok(target) => target,
@@ -110,14 +106,8 @@ impl Blocking {
     }
 
     /// WAIT asks every node: the client's writes may have gone to any. The least is the answer.
-    fn wait_everywhere(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-        nodes: Vec<NodeId>,
-    ) -> Flow {
+    fn wait_everywhere(&mut self, env: &mut Env<impl Execute>, call: Call<'_>, nodes: Vec<NodeId>) -> Flow {
+        let Call { index, row, request } = call;
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
         let chance = env.lanes.chance(&env.counters, env.now);
         let gather = env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));

@@ -1,22 +1,21 @@
 //! What a request takes is counted, and timed if the program gives a clock, around the feature that does it.
 
 use crate::command_log::TimedRun;
+use crate::interfaces::call::Call;
 use crate::interfaces::requests::HandleRequests;
 use crate::session::Flow;
-use crate::session::id::ClientId;
-use respool_command::Row;
-use respool_wire::Request;
 
 /// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; where there is no clock, calls are counted.
 #[inline]
-pub(crate) fn run<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+pub(crate) fn run<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Flow {
+    let Call { index, row, request } = call;
     let env = by.env();
     let (begun_us, position) = (env.times_from(), env.answer_position(index));
     if position.is_none() {
-        return by.run_in_lane(index, row, request);
+        return by.run_in_lane(call);
     }
     let before = env.clients.waiting_bytes_of(index);
-    let flow = by.run_in_lane(index, row, request);
+    let flow = by.run_in_lane(call);
     let env = by.env();
     if let Some(begun_us) = begun_us {
         env.note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
@@ -34,6 +33,7 @@ pub(crate) fn run<H: HandleRequests>(by: &mut H, index: ClientId, row: &'static 
 mod tests {
     use super::*;
     use crate::testing::{Layers, env_with_engine, env_with_node, request};
+    use respool_wire::Request;
 
     /// How often `INFO commandstats` has GET, in its words.
     fn calls(layers: &Layers) -> String {
@@ -48,7 +48,9 @@ mod tests {
         let client = layers.env.test_client();
         for (flow, count) in [(Flow::Next, 1), (Flow::Again, 1), (Flow::Next, 2)] {
             layers.flow = flow;
-            let got = request("GET k", |row, args| run(&mut layers, client, row, &Request::made(args)));
+            let got = request("GET k", |row, args| {
+                run(&mut layers, Call { index: client, row, request: &Request::made(args) })
+            });
             assert_eq!((got, calls(&layers)), (flow, format!("cmdstat_get:calls={count}")));
         }
     }
@@ -57,7 +59,7 @@ mod tests {
     fn nodes_count_their_calls_themselves() {
         let mut layers = Layers::new(env_with_node());
         let client = layers.env.test_client();
-        request("GET k", |row, args| run(&mut layers, client, row, &Request::made(args)));
+        request("GET k", |row, args| run(&mut layers, Call { index: client, row, request: &Request::made(args) }));
         assert_eq!((calls(&layers), layers.env.take_output(client).as_str()), (String::new(), "+GET k\r\n"));
     }
 }

@@ -26,6 +26,7 @@ use crate::dedicated::merged_replication::MergedReplication;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::interfaces::call::Call;
 use crate::limits::AGREEMENT_US_MIN;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
@@ -39,7 +40,7 @@ use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
-use respool_wire::{Args, Request, encode_request, replies};
+use respool_wire::{Args, encode_request, replies};
 use std::collections::BTreeMap;
 
 /// How far it has come.
@@ -133,13 +134,8 @@ impl Dedicated {
 
     /// A request of the dedicated lane.
     #[cold]
-    pub(crate) fn handle_request<E: Execute>(
-        &mut self,
-        env: &mut Env<E>,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Flow {
+    pub(crate) fn handle_request<E: Execute>(&mut self, env: &mut Env<E>, call: Call<'_>) -> Flow {
+        let Call { index, row, request } = call;
         if row.is_admin(request.args) && env.refuses_to_steer(row) {
             return env.refuse(index, error_text::admin_refused(row.name));
         }
@@ -160,13 +156,8 @@ impl Dedicated {
     }
 
     /// A request of a session with connections of its own for good. `None`: it is done as any other.
-    pub(crate) fn handle_any_request<E: Execute>(
-        &mut self,
-        env: &mut Env<E>,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<Flow> {
+    pub(crate) fn handle_any_request<E: Execute>(&mut self, env: &mut Env<E>, call: Call<'_>) -> Option<Flow> {
+        let Call { index, row, request } = call;
         let this = self.of(env, index)?;
         if this.is_raw() {
             return Some(self.pass_to_node(env, index, request.args));

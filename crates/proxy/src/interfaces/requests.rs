@@ -9,6 +9,7 @@
 //! The layers know no feature, and a feature knows nothing of them: the worker is in between.
 
 use crate::env::Env;
+use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::request::fast_path::Plain;
 use crate::session::Flow;
@@ -43,16 +44,10 @@ pub(crate) trait HandleRequests {
     ) -> Result<&'static Row, Flow>;
 
     /// The owner of a rare state is asked about a request. `None`: it goes on as any other.
-    fn ask_state(
-        &mut self,
-        state: SessionFlags,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<Flow>;
+    fn ask_state(&mut self, state: SessionFlags, call: Call<'_>) -> Option<Flow>;
 
     /// The feature of its lane does a request, whatever state its session is in.
-    fn run_in_lane(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow;
+    fn run_in_lane(&mut self, call: Call<'_>) -> Flow;
 
     /// All parts of a transaction have been done.
     fn end_transaction(&mut self);

@@ -5,6 +5,7 @@ use super::subscriber::PartialSubscribe;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::interfaces::call::Call;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
@@ -21,7 +22,7 @@ use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::slab::Handle;
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
-use respool_wire::{Args, Protocol, Request};
+use respool_wire::{Args, Protocol};
 
 /// The number of names processed per turn, of `names` in all.
 fn names_per_turn(names: usize) -> usize {
@@ -40,13 +41,8 @@ struct Change {
 
 impl Subscriptions {
     /// Deals with a request of the push lane, or one about it.
-    pub(crate) fn handle_request(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> PubsubStep {
+    pub(crate) fn handle_request(&mut self, env: &mut Env<impl Execute>, call: Call<'_>) -> PubsubStep {
+        let Call { index, row, request } = call;
         use PubsubCommand as P;
         let args = request.args;
         let Command::Pubsub(command) = row.command else {

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::flush::client::Received;
+use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::limits::CLIENT_OUTSTANDING_MAX;
@@ -160,17 +161,18 @@ fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Reques
             return flow;
         }
     };
+    let call = Call { index, row, request };
     let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
     let flags = session.flags;
     if flags.is_none() {
-        return run(by, index, row, request);
+        return run(by, call);
     }
     if !flags.has(SessionFlags::NO_TOUCH) {
-        return run_in_state(by, index, row, request, flags);
+        return run_in_state(by, call, flags);
     }
     // Of a block of EXEC what runs later sees to that itself.
     by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(true));
-    let flow = run_in_state(by, index, row, request, flags);
+    let flow = run_in_state(by, call, flags);
     by.env().engine.iter_mut().for_each(|engine| _ = engine.spare_uses(false));
     flow
 }
@@ -193,20 +195,15 @@ fn accept<H: HandleRequests>(
         session.last_row = Some(row);
     }
     let is_late = env.slices.script.is_some();
-    let refused = if is_late { env.refuse_beside_script(index, row, request) } else { None };
+    let refused = if is_late { env.refuse_beside_script(Call { index, row, request }) } else { None };
     refused.map_or(Ok(row), |flow| Err((Some(row), flow)))
 }
 
 /// A request of a session in a rare state: one of them deals with it, or it goes on as any other.
-fn run_in_state<H: HandleRequests>(
-    by: &mut H,
-    index: ClientId,
-    row: &'static Row,
-    request: &Request<'_>,
-    flags: SessionFlags,
-) -> Flow {
+fn run_in_state<H: HandleRequests>(by: &mut H, call: Call<'_>, flags: SessionFlags) -> Flow {
+    let Call { index, row, request } = call;
     let position = by.env().answer_position(index);
-    let Some(flow) = ask_states(by, index, row, request) else { return run(by, index, row, request) };
+    let Some(flow) = ask_states(by, call) else { return run(by, call) };
     let was_queueing = flags.has(SessionFlags::QUEUEING);
     let env = by.env();
     if env.command_log.count_special(row, env.clients.answered(index, position), was_queueing) {
@@ -217,19 +214,14 @@ fn run_in_state<H: HandleRequests>(
 
 /// Asks the states that a session is in about one of its requests. `None`: it goes on as any other.
 #[cold]
-fn ask_states<H: HandleRequests>(
-    by: &mut H,
-    index: ClientId,
-    row: &'static Row,
-    request: &Request<'_>,
-) -> Option<Flow> {
-    if by.env().clients.is_amid_names(index) {
+fn ask_states<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Option<Flow> {
+    if by.env().clients.is_amid_names(call.index) {
         return None;
     }
     for state in SessionFlags::ORDER {
         // Looked at anew each time: the owner that was asked before may have ended a state.
-        if by.env().clients.sessions.at(index)?.flags.has(state)
-            && let Some(flow) = by.ask_state(state, index, row, request)
+        if by.env().clients.sessions.at(call.index)?.flags.has(state)
+            && let Some(flow) = by.ask_state(state, call)
         {
             return Some(flow);
         }

@@ -17,23 +17,20 @@ use crate::blocking::queue::Blocking;
 use crate::command_log::Cost;
 use crate::engines::changes_all;
 use crate::env::Env;
+use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::scripts::late_script::LateScript;
 use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Group, Outcome, Row, ServerCommand, SessionView};
-use respool_wire::{Args, Encoder, Protocol, Request};
+use respool_wire::{Args, Encoder, Protocol};
 
 impl<E: Execute> Env<E> {
     /// A script takes long: requests that are answered without the engine are refused as the engine refuses its own. A transaction is
     /// spoilt by that, and its EXEC ends it. The console goes on.
     #[cold]
-    pub(crate) fn refuse_beside_script(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<Flow> {
+    pub(crate) fn refuse_beside_script(&mut self, call: Call<'_>) -> Option<Flow> {
+        let Call { index, row, request } = call;
         let late = self.slices.script.as_ref()?;
         let busy = late.busy();
         let flags = self.clients.sessions.at(index)?.flags;
@@ -81,10 +78,9 @@ impl Blocking {
         &mut self,
         env: &mut Env<impl Execute>,
         changes: &mut impl EngineChanges,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
+        call: Call<'_>,
     ) -> Flow {
+        let Call { index, row, request } = call;
         let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
         let (id, database) = (session.id, session.database);

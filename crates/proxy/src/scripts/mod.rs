@@ -21,26 +21,22 @@ pub(crate) mod listing;
 pub(crate) mod script_kill;
 
 use crate::env::Env;
+use crate::interfaces::call::Call;
 use crate::internal_request::InternalRequest;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
 use crate::scripts::known::{Scripts, flushes_scripts};
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
-use respool_wire::{Args, Request, encode_request};
+use respool_wire::{Args, encode_request};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl<E: Execute> Env<E> {
     /// A request that brings or names a script, for nodes. `None`: it goes there as any other.
-    pub(crate) fn run_script_at_nodes(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<Flow> {
+    pub(crate) fn run_script_at_nodes(&mut self, call: Call<'_>) -> Option<Flow> {
+        let Call { index, row, request } = call;
         use ScriptingCommand as S;
         let Command::Scripting(command) = row.command else { return None };
         self.note_script(row, request.args);
@@ -56,19 +52,14 @@ impl<E: Execute> Env<E> {
             S::ScriptKill | S::FunctionKill => Some(self.stop_scripts(index, row, request)),
             S::Evalsha | S::EvalshaRo => {
                 let script = self.shared.scripts().find(request.args.at(1))?;
-                self.run_by_hash(index, row, request, script)
+                self.run_by_hash(call, script)
             }
             _ => None,
         }
     }
 
-    fn run_by_hash(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-        script: Arc<[u8]>,
-    ) -> Option<Flow> {
+    fn run_by_hash(&mut self, call: Call<'_>, script: Arc<[u8]>) -> Option<Flow> {
+        let Call { index, row, request } = call;
         let Some(session) = self.clients.sessions.at(index) else { return Some(Flow::Stop) };
         let class = session.class;
         if session.reply_mode != ReplyMode::On {

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::env::{Env, WorkerSetup};
+use crate::interfaces::call::Call;
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
@@ -202,12 +203,14 @@ impl HandleRequests for Layers {
         Err(self.env.refuse(index, b"ERR unknown"))
     }
 
-    fn ask_state(&mut self, state: SessionFlags, index: ClientId, _: &'static Row, _: &Request<'_>) -> Option<Flow> {
+    fn ask_state(&mut self, state: SessionFlags, call: Call<'_>) -> Option<Flow> {
+        let Call { index, row: _, request: _ } = call;
         self.asked.push(state);
         (self.owner == Some(state)).then(|| self.env.refuse(index, b"ERR state"))
     }
 
-    fn run_in_lane(&mut self, index: ClientId, _: &'static Row, request: &Request<'_>) -> Flow {
+    fn run_in_lane(&mut self, call: Call<'_>) -> Flow {
+        let Call { index, row: _, request } = call;
         if self.flow != Flow::Again {
             self.env.answer(index, |reply| reply.simple(&words(request.args)));
         }

@@ -3,6 +3,7 @@
 use crate::auth::unmet_states::WantedState;
 use crate::command_log::timed::run;
 use crate::env::Env;
+use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
@@ -64,7 +65,7 @@ fn do_part(by: &mut impl HandleRequests, index: ClientId, part: &Part) -> Flow {
             if env.clients.is_tracking(index) {
                 reads.track_part(env, index, row, args.as_args());
             }
-            return run(by, index, row, &Request::made(args.as_args()));
+            return run(by, Call { index, row, request: &Request::made(args.as_args()) });
         }
     }
     Flow::Next

@@ -35,6 +35,7 @@ use crate::auth::secrets::is_confidential;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::interfaces::call::Call;
 use crate::internal_request::InternalRequest;
 use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
@@ -112,12 +113,8 @@ impl Lanes {
 impl<E: Execute> Env<E> {
     /// A request of the pinned lane of a session that is not queueing. `None`: it is WATCH at the engine in this process.
     #[cold]
-    pub(crate) fn transaction_command(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<Flow> {
+    pub(crate) fn transaction_command(&mut self, call: Call<'_>) -> Option<Flow> {
+        let Call { index, row, request } = call;
         use TransactionsCommand as T;
         Some(match row.command {
             Command::Transactions(T::Multi) => self.begin_queueing(index),

@@ -3,6 +3,7 @@
 //! The way there, the same for all requests, is [`crate::request::dispatch`].
 
 use crate::env::Env;
+use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::interfaces::requests::HandleRequests;
 use crate::parameters::AdminStep;
@@ -43,13 +44,8 @@ impl<E: Execute> HandleRequests for Worker<E> {
         self.learnings.learnt_row(&mut self.env, index, unknown, request)
     }
 
-    fn ask_state(
-        &mut self,
-        state: SessionFlags,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> Option<Flow> {
+    fn ask_state(&mut self, state: SessionFlags, call: Call<'_>) -> Option<Flow> {
+        let Call { index, row, request } = call;
         match state {
             SessionFlags::HOOKED => self.env.ask_hooks(index, row, request.args),
             SessionFlags::TRACKING => {
@@ -75,7 +71,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
                 self.env.leave_scripts_before(index, row, request.args);
                 None
             }
-            SessionFlags::DEDICATED => self.dedicated.handle_any_request(&mut self.env, index, row, request),
+            SessionFlags::DEDICATED => self.dedicated.handle_any_request(&mut self.env, call),
             SessionFlags::QUEUEING => self.while_queueing(index, row, request),
             SessionFlags::LARGE => self.env.order_large(index, row, row.lane(request.args)),
             _ => None,
@@ -83,28 +79,29 @@ impl<E: Execute> HandleRequests for Worker<E> {
     }
 
     #[inline]
-    fn run_in_lane(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn run_in_lane(&mut self, call: Call<'_>) -> Flow {
+        let Call { index, row, request } = call;
         match row.lane(request.args) {
-            Lane::Shared => self.pass_on(index, row, request),
+            Lane::Shared => self.pass_on(call),
             Lane::Local => {
                 let flow = self.answer_locally(index, row, request.args);
                 self.env.keep_room(index, flow)
             }
-            Lane::Pinned => match self.env.transaction_command(index, row, request) {
+            Lane::Pinned => match self.env.transaction_command(call) {
                 Some(flow) => flow,
                 None => self.blocking.watch_engine(&mut self.env, &mut self.subscriptions, index, request.args),
             },
             Lane::Admin => {
                 let step = self.env.handle_admin(index, row, request);
-                self.take_admin_step(index, row, request, step)
+                self.take_admin_step(call, step)
             }
-            Lane::Script => self.run_with_script(index, row, request),
+            Lane::Script => self.run_with_script(call),
             Lane::Push => {
-                let step = self.subscriptions.handle_request(&mut self.env, index, row, request);
+                let step = self.subscriptions.handle_request(&mut self.env, call);
                 self.take_step(index, step)
             }
-            Lane::Blocking => self.block(index, row, request),
-            Lane::Dedicated => self.dedicated.handle_request(&mut self.env, index, row, request),
+            Lane::Blocking => self.block(call),
+            Lane::Dedicated => self.dedicated.handle_request(&mut self.env, call),
         }
     }
 
@@ -122,7 +119,8 @@ impl<E: Execute> HandleRequests for Worker<E> {
 impl<E: Execute> Worker<E> {
     /// Does what is left to do of a request that steers or shows a server.
     #[cold]
-    fn take_admin_step(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>, step: AdminStep) -> Flow {
+    fn take_admin_step(&mut self, call: Call<'_>, step: AdminStep) -> Flow {
+        let Call { index, row, request } = call;
         match step {
             AdminStep::Done(flow) => flow,
             AdminStep::Clients(step) => self.take_step(index, step),
@@ -131,49 +129,50 @@ impl<E: Execute> Worker<E> {
                 self.take_step(index, step)
             }
             AdminStep::Debug => {
-                let flow = self.pass_on(index, row, request);
+                let flow = self.pass_on(call);
                 self.env.catch_up_behind(index);
                 self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
                 flow
             }
             AdminStep::Local => self.answer_locally(index, row, request.args),
-            AdminStep::PassOn => self.pass_on(index, row, request),
+            AdminStep::PassOn => self.pass_on(call),
         }
     }
 
     /// A request that brings or names a script.
     #[cold]
-    fn run_with_script(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn run_with_script(&mut self, call: Call<'_>) -> Flow {
         if self.env.engine.is_none() {
-            if let Some(flow) = self.env.run_script_at_nodes(index, row, request) {
+            if let Some(flow) = self.env.run_script_at_nodes(call) {
                 return flow;
             }
-        } else if row.runs_scripts {
-            return self.blocking.run_in_engine(&mut self.env, &mut self.subscriptions, index, row, request);
+        } else if call.row.runs_scripts {
+            return self.blocking.run_in_engine(&mut self.env, &mut self.subscriptions, call);
         }
-        self.pass_on(index, row, request)
+        self.pass_on(call)
     }
 
     /// A request that may wait. What the client sends behind it is not read before it is answered.
     #[cold]
-    fn block(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn block(&mut self, call: Call<'_>) -> Flow {
         if self.env.engine.is_none() {
-            return self.blocking.block_at_node(&mut self.env, index, row, request);
+            return self.blocking.block_at_node(&mut self.env, call);
         }
-        let flow = self.blocking.park(&mut self.env, &mut self.subscriptions, index, row, request);
+        let flow = self.blocking.park(&mut self.env, &mut self.subscriptions, call);
         self.subscriptions.tell_changes(&mut self.env);
         flow
     }
 
     /// The engine or the nodes answer.
     #[inline]
-    pub(crate) fn pass_on(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn pass_on(&mut self, call: Call<'_>) -> Flow {
+        let Call { index, row, request } = call;
         if is_own_info(row, &self.env.shared) {
             let step = self.env.handle_info(index, row, request);
-            return self.take_admin_step(index, row, request, step);
+            return self.take_admin_step(call, step);
         }
         if self.env.engine.is_some() {
-            return self.blocking.execute(&mut self.env, &mut self.subscriptions, index, row, request);
+            return self.blocking.execute(&mut self.env, &mut self.subscriptions, call);
         }
         self.env.forward(index, row, request)
     }

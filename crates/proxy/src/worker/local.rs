@@ -3,6 +3,7 @@
 use crate::admin::Console;
 use crate::commands::LocalStep;
 use crate::commands::client_query::ClientStep;
+use crate::interfaces::call::Call;
 use crate::mail::Query;
 use crate::session::Flow;
 use crate::session::id::ClientId;
@@ -19,7 +20,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn answer_locally(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
         match self.env.answer_locally(&mut self.subscriptions, index, row, args) {
             LocalStep::Done(flow) => flow,
-            LocalStep::PassOn => self.pass_on(index, row, &Request::made(args)),
+            LocalStep::PassOn => self.pass_on(Call { index, row, request: &Request::made(args) }),
             LocalStep::Clients(step) => self.take_step(index, step),
             LocalStep::Console(command) => self.handle_console(index, command, row, args),
             LocalStep::Channels(command) => {

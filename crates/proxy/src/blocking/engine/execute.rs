@@ -3,11 +3,12 @@
 use crate::blocking::queue::Blocking;
 use crate::command_log::verbs::is_own_log;
 use crate::env::Env;
+use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::id::ClientId;
-use respool_command::{Execute, Flags, Millis, Outcome, Row, SessionView, lookup};
+use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
 use respool_wire::{Encoder, Request};
 
 impl Blocking {
@@ -17,17 +18,16 @@ impl Blocking {
         &mut self,
         env: &mut Env<impl Execute>,
         changes: &mut impl EngineChanges,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
+        call: Call<'_>,
     ) -> Flow {
+        let Call { index, row, request } = call;
         if is_own_log(row)
             && let Some(flow) = env.own_logs(index, row, request.args)
         {
             return flow;
         }
         if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
-            return self.execute_watched(env, changes, index, row, request);
+            return self.execute_watched(env, changes, call);
         }
         let now = env.engine_now();
         let Some(engine) = &mut env.engine else { return Flow::Stop };

@@ -11,6 +11,7 @@ use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, Target, Wording};
 use crate::env::Env;
 use crate::error_text;
+use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::nodes::id::NodeId;
 use crate::session::id::{ClientHandle, ClientId, ClientNumber};
@@ -18,7 +19,7 @@ use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{
     Asked, Command, EventClasses, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted,
 };
-use respool_wire::{Args, Encoder, ReplyKind, Request};
+use respool_wire::{Args, Encoder, ReplyKind};
 
 /// While clients pause the engine is asked so often whether they do so still, in microseconds.
 const PAUSED_TICK_US: u64 = 100_000;
@@ -39,10 +40,9 @@ impl Blocking {
         &mut self,
         env: &mut Env<impl Execute>,
         changes: &mut impl EngineChanges,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
+        call: Call<'_>,
     ) -> Flow {
+        let Call { index, row, request } = call;
         let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
         let mut reply = Vec::new();
         let outcome = self.run_engine(env, changes, index, row, request.args, &mut reply);
@@ -79,12 +79,11 @@ impl Blocking {
         &mut self,
         env: &mut Env<impl Execute>,
         changes: &mut impl EngineChanges,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
+        call: Call<'_>,
     ) -> Flow {
+        let Call { index, row, request } = call;
         let flow = if !self.parking.waits.is_empty() && row.flags.has(Flags::WRITE) {
-            self.park(env, changes, index, row, request)
+            self.park(env, changes, call)
         } else {
             let mut reply = Vec::new();
             // Only what may wait is parked.

@@ -430,7 +430,7 @@ rows! {
     /// When requests are written to shared connections.
     Flush {
         name: "flush", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(FlushMode::choices), default: "immediate",
-        more: "Either way requests are written with the next replies on their connection while some are outstanding, if the node is \
+        more: "Either way requests are written with the next replies on their connection while many are outstanding, if the node is \
                less than 300 us away. `adaptive` delays a request for those of other clients by `flush_delay_max` at most, and by a \
                sixteenth of the time since its client's last request. It does so only where two more requests are expected within \
                that time, and where the request would wait anyway: the worker's core is in use for 85 % of the time, or requests \

@@ -50,8 +50,7 @@ pub(crate) struct TimedRun {
 impl Clients {
     /// What a client was answered since its next answer had this position. Nothing where answers are not counted.
     pub(crate) fn answered(&self, index: ClientId, position: Option<AnswerPosition>) -> &[u8] {
-        let session = self.sessions.at(index).zip(position);
-        session.map_or(&[], |(session, position)| session.down.answer_since(position))
+        self.sessions.at(index).zip(position).map_or(&[], |(session, at)| session.down.answer_since(at))
     }
 }
 

@@ -130,7 +130,7 @@ impl<E: Execute> Env<E> {
             return self.refuse(index, error_text::HANDED_OVER).into();
         }
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
-        let (is_local, is_in_transaction) = (is_local(&session.details.peer), session.is_amid_exec_reply());
+        let (is_local, is_amid) = (is_local(&session.details.peer), session.is_amid_exec_reply());
         if self.engine.is_none() {
             return self.set_parameters_of_engines(index, row, args, is_local);
         }
@@ -139,7 +139,7 @@ impl<E: Execute> Env<E> {
             Ok(_) => (ArgsBuf::new(), ArgsBuf::new()),
             Err(words) => return self.refuse(index, words).into(),
         };
-        let view = SessionView { is_in_transaction, ..SessionView::default() };
+        let view = SessionView { is_in_transaction: is_amid || self.client_pause.is_some(), ..Default::default() };
         if let Some(error) = self.tell_engine(row, for_engine.as_args(), view) {
             return self.refuse(index, error).into();
         }
@@ -230,16 +230,13 @@ impl<E: Execute> Env<E> {
         tell_of_users()
     }
 
-    /// Names and values in turn, by `CONFIG SET`. Result: the error, if the engine replies one.
+    /// Names and values in turn, by `CONFIG SET`. If there is less room then, the engine's clock makes keys go. Result: the engine's error.
     fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>, view: SessionView) -> Option<ErrorReply> {
         if pairs.is_empty() {
             return None;
         }
         let args = config_set(pairs);
-        // Nothing goes either while clients pause.
-        let is_in_transaction = view.is_in_transaction || self.client_pause.is_some();
-        let mut view = SessionView { now: self.engine_now(), is_in_transaction, ..view };
-        // There may be less room than before: keys go, and clients hear of it.
+        let mut view = SessionView { now: self.engine_now(), ..view };
         self.engine_at_us = self.engine_at_us.min(self.now.mono_us);
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);

@@ -119,7 +119,7 @@ impl<E: Execute> Env<E> {
             return self.clients.gathered.policy.wait();
         }
         let shares_writes = || self.lanes.shared.iter().all(|lane| self.lanes[*lane].up.shares_writes());
-        self.lanes.held.wait(|| self.patient_until_us().filter(|_| shares_writes()))
+        self.lanes.held.wait(|| if shares_writes() { self.patient_until_us() } else { None })
     }
 
     /// How often connections have been read.

@@ -77,10 +77,12 @@ impl<E: Execute> Env<E> {
         until_us
     }
 
-    /// Replies that wait for the rest of their pipeline are written, unless that is due.
+    /// Replies that wait for the rest of their pipeline are looked at again, unless that is due and the first of them may wait still.
     #[inline]
     pub(crate) fn end_patience(&mut self) {
-        if !self.clients.unflushed.is_empty() && self.patient_until_us().is_none() {
+        let Some(first) = self.clients.unflushed.first() else { return };
+        let since_us = self.clients.sessions.at(*first).map_or(0, |session| session.held_since_us);
+        if self.now.mono_us >= since_us + FLUSH_LIMITS.replies_us_max || self.patient_until_us().is_none() {
             self.clients.release_unflushed();
         }
     }

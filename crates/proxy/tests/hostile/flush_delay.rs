@@ -1,6 +1,7 @@
 //! When requests leave: with `flush = adaptive`, those of many clients wait for each other for a moment; no others do.
 
 use crate::bench::{Bench, request};
+use crate::routes::with_an_own_connection;
 use crate::support::{NoEngine, config};
 use respool_connection::{ConnId, FlushPolicy, Machine, Service, Wait};
 use respool_proxy::{Budgets, Config, Mail};
@@ -270,4 +271,34 @@ fn a_request_that_goes_on_behind_a_write_leaves_with_it() {
         bench.heard(node).starts_with("*3\r\n$3\r\nSET\r\n"),
         "it leaves in the turn in which the replies are taken"
     );
+}
+
+#[test]
+fn held_replies_wait_no_longer_than_their_bound_beside_prompt_nodes() {
+    let mut bench = Bench::proxy(Config { flush: FlushPolicy::Immediate, ..with_an_own_connection() });
+    let (client, other) = (bench.accept(), bench.accept());
+    bench.ask(other, &["GET", "a"]);
+    let shared = bench.connect()[0];
+    answer_all(&mut bench, shared);
+    bench.ask(client, &["GET", "own:b"]);
+    let own = bench.connect()[0];
+    answer_all(&mut bench, own);
+    assert_eq!(bench.heard(client), "$-1\r\n");
+    // The first reply comes over a shared connection, and the second one is owed on the client's own.
+    bench.send(client, &[request(&["GET", "a"]), request(&["GET", "own:b"])].concat());
+    assert!(bench.heard(own).contains("GET"));
+    bench.ask(other, &["GET", "a"]);
+    bench.ask(other, &["GET", "a"]);
+    let mut waited_us = 0;
+    let mut heard = String::new();
+    // At the end of each turn a prompt reply is due.
+    while heard.is_empty() && waited_us < 3_000 {
+        bench.ask(other, &["GET", "a"]);
+        bench.send(shared, b"$-1\r\n");
+        bench.wait(50);
+        waited_us += 70;
+        heard = bench.heard(client);
+    }
+    assert_eq!(heard, "$-1\r\n");
+    assert!(waited_us <= 1_500, "{waited_us} us");
 }

@@ -30,7 +30,7 @@ struct Counts {
 }
 
 /// The counts of one worker with an engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CallCounts {
     /// By the numbers of rows.
     commands: Box<[Counts; Command::COUNT]>,

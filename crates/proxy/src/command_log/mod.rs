@@ -166,7 +166,9 @@ impl CommandLog {
             self.count(|calls| calls.end(row, reply, None));
             return true;
         }
-        self.count(|calls| calls.reject(Some(row), reply));
+        if reply.starts_with(b"-") {
+            self.count(|calls| calls.reject(Some(row), reply));
+        }
         false
     }
 

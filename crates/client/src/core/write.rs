@@ -75,6 +75,8 @@ impl Core {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     self.end_link(state, &error);
+                    // What it was to write may be large, and the socket's last holder closes it.
+                    drop(half);
                     return self.lock();
                 }
             }

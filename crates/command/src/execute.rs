@@ -99,8 +99,11 @@ pub trait Execute {
         false
     }
 
-    /// Makes room before a transaction that may add data; whether there is some. Within it none is made: its requests are marked as
-    /// [`SessionView::is_in_transaction`].
+    /// While it is set, no key goes to make room, and there is room for everything: clients pause.
+    fn keep_keys(&mut self, _is_kept: bool) {}
+
+    /// Makes room before a transaction that may add data, or behind a new limit; whether there is some. Within a transaction none is
+    /// made: its requests are marked as [`SessionView::is_in_transaction`].
     fn make_room(&mut self, _now: Millis) -> bool {
         true
     }

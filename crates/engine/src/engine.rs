@@ -57,6 +57,8 @@ pub struct Engine {
     pub(crate) memory_bytes_max: Option<u64>,
     /// There was no room when the last transaction began.
     began_full: bool,
+    /// No key goes to make room.
+    keeps_keys: bool,
     /// How many databases requests may use: none while a script is under way, so that its test is the one that there is anyway.
     open_databases: usize,
     #[cfg(feature = "scripting")]
@@ -75,6 +77,7 @@ impl Engine {
             keyspace,
             memory_bytes_max: config.memory_bytes_max,
             began_full: false,
+            keeps_keys: false,
             open_databases: databases,
             #[cfg(feature = "scripting")]
             scripts: Scripts::new(config.script_busy_after_ms),
@@ -188,7 +191,8 @@ impl Engine {
     /// Whether there is no room for what adds data, and none can be made. Keys go first, also where that is not enough.
     #[inline]
     fn is_full(&mut self) -> bool {
-        self.memory_bytes_max.is_some_and(|max| !self.keyspace.make_room(max) || max < self.keyspace.own_bytes() as u64)
+        let Some(max) = self.memory_bytes_max.filter(|_| !self.keeps_keys) else { return false };
+        !self.keyspace.make_room(max) || max < self.keyspace.own_bytes() as u64
     }
 }
 
@@ -328,10 +332,6 @@ impl Execute for Engine {
             }
             Err(Fault::Parameters) => {
                 let answer = crate::parameters::run(self, row, args, reply).map(|()| Outcome::Done);
-                // As in Redis, keys that a new limit leaves no room for do not wait for a request that adds data.
-                if !session.is_in_transaction {
-                    let _: bool = self.is_full();
-                }
                 settle(answer, start, reply)
             }
             Err(Fault::Reload) => {
@@ -477,6 +477,10 @@ impl Execute for Engine {
 
     fn spare_uses(&mut self, is_spared: bool) -> bool {
         self.keyspace.spare_uses(is_spared)
+    }
+
+    fn keep_keys(&mut self, is_kept: bool) {
+        self.keeps_keys = is_kept;
     }
 
     fn make_room(&mut self, now: Millis) -> bool {

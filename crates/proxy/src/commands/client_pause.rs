@@ -34,6 +34,7 @@ impl Functions {
             return self.end_client_pause(env, waits);
         };
         let before = env.client_pause.replace(hold);
+        env.keep_keys(true);
         env.clients.sessions.iter_mut().for_each(|(_, session)| session.flags.add(SessionFlags::HELD));
         env.schedule_client_pause();
         if before.is_some_and(|before| before.is_for_all && !hold.is_for_all) {
@@ -51,6 +52,7 @@ impl Functions {
     /// Ends a pause, if there is one: what was held back goes on.
     fn end_client_pause(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
         if env.client_pause.take().is_some() {
+            env.keep_keys(false);
             self.forget();
             env.settle_holding(waits);
         }
@@ -79,6 +81,12 @@ impl Functions {
 }
 
 impl<E: Execute> Env<E> {
+    fn keep_keys(&mut self, is_kept: bool) {
+        if let Some(engine) = &mut self.engine {
+            engine.keep_keys(is_kept);
+        }
+    }
+
     /// `CLIENT PAUSE timeout [WRITE|ALL]`.
     pub(crate) fn client_pause(&mut self, index: ClientId, args: Args<'_>) -> ClientStep {
         if args.len() > 4 {

@@ -139,8 +139,7 @@ impl<E: Execute> Env<E> {
             Ok(_) => (ArgsBuf::new(), ArgsBuf::new()),
             Err(words) => return self.refuse(index, words).into(),
         };
-        let view = SessionView { is_in_transaction: is_amid || self.client_pause.is_some(), ..Default::default() };
-        if let Some(error) = self.tell_engine(row, for_engine.as_args(), view) {
+        if let Some(error) = self.tell_engine(row, for_engine.as_args()) {
             return self.refuse(index, error).into();
         }
         let (config, about_users) = match self.shared.hooks.configure(ConfigVerb::Commit) {
@@ -148,10 +147,13 @@ impl<E: Execute> Env<E> {
             Ok(_) => return self.refuse(index, texts::SYNTAX).into(),
             Err(words) => {
                 // It had these values and takes them again: nothing came in between.
-                let _: Option<ErrorReply> = self.tell_engine(row, before.as_args(), view);
+                let _: Option<ErrorReply> = self.tell_engine(row, before.as_args());
                 return self.refuse(index, words).into();
             }
         };
+        if !is_amid {
+            self.make_room_for_limit();
+        }
         self.take_limits(&config);
         self.config = config;
         self.end_setting(index, &about_users)
@@ -200,9 +202,10 @@ impl<E: Execute> Env<E> {
         else {
             return Ok(());
         };
-        if let Some(error) = self.tell_engine(row, parameters.as_args(), SessionView::default()) {
+        if let Some(error) = self.tell_engine(row, parameters.as_args()) {
             return Err(error);
         }
+        self.make_room_for_limit();
         self.take_limits(&config);
         self.config = config;
         Ok(())
@@ -230,13 +233,21 @@ impl<E: Execute> Env<E> {
         tell_of_users()
     }
 
+    /// As in Redis, keys that a new limit leaves no room for do not wait for a request that adds data.
+    fn make_room_for_limit(&mut self) {
+        let now = self.engine_now();
+        if let Some(engine) = &mut self.engine {
+            engine.make_room(now);
+        }
+    }
+
     /// Names and values in turn, by `CONFIG SET`. If there is less room then, the engine's clock makes keys go. Result: the engine's error.
-    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>, view: SessionView) -> Option<ErrorReply> {
+    fn tell_engine(&mut self, row: &'static Row, pairs: Args<'_>) -> Option<ErrorReply> {
         if pairs.is_empty() {
             return None;
         }
         let args = config_set(pairs);
-        let mut view = SessionView { now: self.engine_now(), ..view };
+        let mut view = SessionView { now: self.engine_now(), ..Default::default() };
         self.engine_at_us = self.engine_at_us.min(self.now.mono_us);
         let mut reply = Vec::new();
         let mut encoder = Encoder::new(&mut reply, respool_wire::Protocol::Resp2);

@@ -177,8 +177,30 @@ fn no_key_goes_while_clients_pause() -> io::Result<()> {
         }
     }
     for mut client in clients {
+        // None of these waits for the pause.
+        for request in
+            ["MULTI", "GET key", "EXEC", "EVAL_RO return(1) 0", "CONFIG RESETSTAT", "CONFIG GET maxmemory", "DBSIZE"]
+        {
+            client.send(format!("{request}\r\n").as_bytes())?;
+        }
+        let replies = client.replies(7)?;
+        let expected: [&[u8]; 4] = [b"+OK\r\n", b"+QUEUED\r\n", b"*1\r\n$1\r\nv\r\n", b":1\r\n"];
+        assert_eq!(replies[..4], expected);
+        assert_eq!(replies[6], b":1\r\n");
         assert_eq!(client.ask("CLIENT UNPAUSE")?, "+OK\r\n");
         wait_until("it goes then", PATIENCE, || Ok(client.ask("DBSIZE")? == ":0\r\n"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_limit_that_is_not_taken_makes_no_key_go() -> io::Result<()> {
+    let (redis, server) = (RedisServer::start()?, proxy(&[], &[])?);
+    for mut client in [redis.client()?, server.client()?] {
+        assert_eq!(client.ask("SET key v")?, "+OK\r\n");
+        assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-lru")?, "+OK\r\n");
+        assert!(client.ask("CONFIG SET maxmemory 1 dir /nonexistent")?.starts_with("-ERR CONFIG SET failed"));
+        assert_eq!(client.ask("DBSIZE")?, ":1\r\n");
     }
     Ok(())
 }

@@ -152,7 +152,8 @@ impl<E: Execute> Env<E> {
             }
         };
         if !is_amid {
-            self.make_room_for_limit();
+            // As in Redis, keys that a new limit leaves no room for do not wait for a request that adds data.
+            self.make_engine_room();
         }
         self.take_limits(&config);
         self.config = config;
@@ -205,7 +206,7 @@ impl<E: Execute> Env<E> {
         if let Some(error) = self.tell_engine(row, parameters.as_args()) {
             return Err(error);
         }
-        self.make_room_for_limit();
+        self.make_engine_room();
         self.take_limits(&config);
         self.config = config;
         Ok(())
@@ -233,12 +234,10 @@ impl<E: Execute> Env<E> {
         tell_of_users()
     }
 
-    /// As in Redis, keys that a new limit leaves no room for do not wait for a request that adds data.
-    fn make_room_for_limit(&mut self) {
+    /// Has the engine make room; whether there is some.
+    pub(crate) fn make_engine_room(&mut self) -> bool {
         let now = self.engine_now();
-        if let Some(engine) = &mut self.engine {
-            engine.make_room(now);
-        }
+        self.engine.as_mut().is_none_or(|engine| engine.make_room(now))
     }
 
     /// Names and values in turn, by `CONFIG SET`. If there is less room then, the engine's clock makes keys go. Result: the engine's error.

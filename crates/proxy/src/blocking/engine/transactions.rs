@@ -39,8 +39,7 @@ impl Blocking {
 
     /// Has the engine make room for a transaction; whether there is some.
     fn make_engine_room(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) -> bool {
-        let now = env.engine_now();
-        let has_room = env.engine.as_mut().is_none_or(|engine| engine.make_room(now));
+        let has_room = env.make_engine_room();
         self.collect_expired(env, changes);
         has_room
     }

@@ -1,8 +1,8 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
 use crate::auth::users::AccessRules;
+use crate::ids::{NodeId, NodeRange};
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
-use crate::nodes::id::{NodeId, NodeRange};
 use crate::reply::integrity::IntegrityTerms;
 use respool_command::EventClasses;
 use respool_connection::{Credentials, Endpoint, FlushPolicy};

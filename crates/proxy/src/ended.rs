@@ -14,11 +14,8 @@
 
 use crate::commands::selecting::Selecting;
 use crate::error_reply::ErrorReply;
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
+use crate::ids::{ClientHandle, Handle, LaneKeyId, NodeId};
 use crate::pubsub::subscriber::Subscriber;
-use crate::session::id::ClientHandle;
-use crate::slab::Handle;
 
 /// What has ended, as the feature sees it that used it.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::error_text;
-use crate::session::id::ClientNumber;
+use crate::ids::ClientNumber;
 use respool_command::{Categories, Row};
 use respool_connection::{Peer, WorkerId};
 use respool_wire::{Args, ArgsBuf};

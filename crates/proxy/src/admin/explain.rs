@@ -5,11 +5,10 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientId, NodeId};
 use crate::push::places::ChannelPlace;
 use crate::request::target::nodes_of_all;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{Execute, Lane, Row, resolve, text as texts};
 use respool_route::{KeyPlace, RouteScratch, Routed, slot};
 use respool_wire::{Args, Encoder};

@@ -8,7 +8,7 @@ use crate::auth::secret_args::shows_secrets;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Flags, Lane, Row, resolve, text as texts};
 use respool_wire::{Args, encode_request};

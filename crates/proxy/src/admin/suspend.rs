@@ -6,7 +6,7 @@
 
 use crate::admin::AdminState;
 use crate::env::Env;
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use crate::session::{Pause, Session};
 use crate::workers::operator_state::Suspension;
 use respool_command::Execute;

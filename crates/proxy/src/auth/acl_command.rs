@@ -3,8 +3,8 @@
 //! A change of users is made once and told to every worker; the client that asked for it is answered when all of them go by it.
 
 use crate::error_reply::ErrorReply;
+use crate::ids::ClientId;
 use crate::interfaces::read_tracker::ReadTracker;
-use crate::session::id::ClientId;
 use crate::workers::shared::Shared;
 use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};

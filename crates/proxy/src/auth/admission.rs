@@ -82,7 +82,7 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::session::id::ClientId;
+    use crate::ids::ClientId;
     use crate::testing::{Untracked, env_of, env_with_node, roomy_config};
 
     #[test]

@@ -11,8 +11,8 @@
 //! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
 
 use crate::error_reply::ErrorReply;
+use crate::ids::ClientId;
 use crate::interfaces::read_tracker::ReadTracker;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::workers::shared::Shared;
 use respool_access::Users;

@@ -2,8 +2,8 @@
 
 use crate::auth::permissions::{count_denial, described, sort_refusal};
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::observe::counters::Counters;
-use crate::session::id::ClientId;
 use crate::workers::shared::Shared;
 use respool_access::{Denial, Denied, Place, User};
 use respool_command::{Execute, KeyPositions, Row, ScriptRights, text as texts};

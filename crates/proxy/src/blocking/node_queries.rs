@@ -2,11 +2,10 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
-use crate::pool::table::LaneHandle;
+use crate::ids::{Handle, LaneHandle};
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use crate::transaction::exec_request::is_abort;
 use respool_wire::{ReplyKind, elements, replies};
 

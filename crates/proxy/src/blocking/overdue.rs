@@ -16,10 +16,7 @@ use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
-use crate::slab::Handle;
+use crate::ids::{Handle, LaneId, LaneKeyId, NodeId};
 use crate::transaction::multi::Multi;
 use respool_command::Execute;
 

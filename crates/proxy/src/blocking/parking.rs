@@ -1,6 +1,6 @@
 //! Requests that an engine in this process has parked, and what it keeps of changes.
 
-use crate::slab::Handle;
+use crate::ids::Handle;
 use respool_command::{EventClasses, WaitId, Wanted};
 use std::collections::BTreeMap;
 

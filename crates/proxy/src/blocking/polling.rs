@@ -7,11 +7,9 @@
 
 use crate::blocking::queue::{Blocking, Look};
 use crate::env::Env;
+use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::limits::LOOK_AGAIN_US;
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
 use crate::pool::lane_reset::ResetNeeded;
-use crate::pool::table::LaneId;
 use crate::transaction::multi::Multi;
 use crate::transaction::trial::Then;
 use respool_command::Execute;

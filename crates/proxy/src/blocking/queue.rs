@@ -7,11 +7,9 @@ use crate::blocking::fairness::Takers;
 use crate::blocking::parking::Parking;
 use crate::blocking::request::{BlockedRequest, State};
 use crate::blocking::returns::Returns;
+use crate::ids::{Handle, LaneHandle, LaneKeyId, NodeId, PerNode};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
-use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneHandle;
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A connection of the blocking lane.

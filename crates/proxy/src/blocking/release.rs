@@ -9,10 +9,8 @@ use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Release, State, begins_at_arrival, is_wait};
 use crate::commands::client_query::ClientFilter;
 use crate::env::Env;
+use crate::ids::{Handle, LaneHandle, LaneKeyId};
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneHandle;
-use crate::slab::Handle;
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, ReplyKind, encode_request};
 

@@ -20,12 +20,9 @@ use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::{ClientId, Handle, LaneHandle, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
-use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
-use crate::pool::table::LaneHandle;
-use crate::session::id::ClientId;
-use crate::slab::Handle;
 use respool_command::{Execute, Row};
 
 impl Blocking {

@@ -1,11 +1,8 @@
 //! One request that may wait: until when, how it is sent, and what undoes it.
 
+use crate::ids::{Asker, ClientNumber, Handle, LaneHandle, NodeId};
 use crate::integer::integer;
-use crate::nodes::id::NodeId;
 use crate::pool::key_id::LaneKeyUse;
-use crate::pool::table::LaneHandle;
-use crate::session::id::{Asker, ClientNumber};
-use crate::slab::Handle;
 pub(crate) use respool_command::timeout_us;
 use respool_command::{
     Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, TimeoutUnit, WaitId,
@@ -250,7 +247,7 @@ pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
     let args: ArgsBuf = words.iter().collect();
     let row = respool_command::resolve(args.as_args()).expect("the test knows its commands");
     let deadline_us = timeout_us(row, args.as_args()).map(|t| arrived_us + t);
-    let session = crate::slab::Slab::<(), crate::session::id::ClientId>::default().insert(());
+    let session = crate::slab::Slab::<(), crate::ids::ClientId>::default().insert(());
     BlockedRequest {
         target: Target::Client { asker: Asker { session, seq: respool_connection::Seq(0), is_wanted: true } },
         client: ClientNumber::new(1),

@@ -1,9 +1,9 @@
 //! What was taken for clients that had left and is on its way back.
 
 use crate::error_reply::ErrorReply;
-use crate::nodes::id::NodeId;
+use crate::ids::{LaneKeyId, NodeId};
 use crate::nodes::moves::Moves;
-use crate::pool::key_id::{LaneKeyId, LaneKeyUse};
+use crate::pool::key_id::LaneKeyUse;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::disconnect_log::DisconnectLog;

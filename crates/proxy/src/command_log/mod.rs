@@ -20,8 +20,8 @@ pub(crate) mod verbs;
 
 use crate::command_log::log::CommandLog;
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId};
 use crate::observe::terms::Terms;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use entry::{Entry, shortened};

@@ -1,7 +1,7 @@
 //! The clients that monitor an engine, and the lines that they are shown: redis-server's.
 
+use crate::ids::ClientHandle;
 use crate::limits::MONITOR_LINE_BYTES_MAX;
-use crate::session::id::ClientHandle;
 use respool_command::{Row, is_secret_argument};
 use respool_wire::Args;
 use std::io::Write;

@@ -8,11 +8,11 @@ use crate::commands::client_query::{Asker, ClientFilter, ClientQuestion, ClientS
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
 use crate::session::dedicated_mark::DedicatedRole;
-use crate::session::id::{ClientHandle, ClientId, ClientNumber};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};

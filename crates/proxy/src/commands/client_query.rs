@@ -3,9 +3,9 @@
 use crate::blocking::request::Release;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::ClientNumber;
 use crate::integer::integer;
 use crate::session::Session;
-use crate::session::id::ClientNumber;
 use crate::workers::query::Step;
 use respool_command::text as texts;
 use respool_wire::{Args, Encoder};

@@ -8,11 +8,10 @@
 use crate::auth::secret_args::shows_secrets;
 use crate::commands::redaction::{RedactedConfigGet, VisibleSettings, hidden};
 use crate::env::Env;
+use crate::ids::{ClientId, NodeId};
 use crate::internal_request::InternalRequest;
-use crate::nodes::id::NodeId;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView};
 use respool_wire::{ArgsBuf, Encoder, Request, encode_request};
 

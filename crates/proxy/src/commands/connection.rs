@@ -3,10 +3,10 @@
 use crate::auth::unmet_states::WantedState;
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::{ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::pool::Node;
-use crate::session::id::{ClientId, ClientNumber};
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, replies};

@@ -3,11 +3,11 @@
 use crate::commands::connection::COMPATIBLE_VERSION;
 use crate::config::Config;
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::nodes::figures::figures_of_all;
 use crate::observe::counters::Counters;
 use crate::pool::Lanes;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use crate::workers::shared::Shared;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView, asks_for_section};
 use respool_connection::{Now, WorkerId};

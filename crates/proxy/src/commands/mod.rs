@@ -19,9 +19,9 @@ pub(crate) mod subscriber_ping;
 use crate::commands::client_query::ClientStep;
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::ClientId;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{
     ClusterCommand, Command, ConnectionCommand, Execute, ProxyCommand, PubsubCommand, Row, ServerCommand,
 };

@@ -12,12 +12,10 @@
 
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::{ClientId, Handle, NodeId};
 use crate::limits::{INFO_LINK_FACTOR, INFO_PATIENCE_US, INFO_SECTIONS_BYTES_MAX};
-use crate::nodes::id::NodeId;
 use crate::request::gathers::{InfoReplies, PartOwner};
 use crate::session::Flow;
-use crate::session::id::ClientId;
-use crate::slab::Handle;
 use crate::workers::info_cache::{CachedReply, InfoKey};
 use respool_command::{Execute, Row};
 use respool_wire::{Encoder, Protocol, Request};

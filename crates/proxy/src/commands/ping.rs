@@ -10,12 +10,10 @@
 use crate::commands::subscriber_ping::{SubscriberPing, write_pong};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
+use crate::ids::{ClientId, LaneKeyId, NodeId};
 use crate::internal_request::InternalRequest;
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
-use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};

@@ -2,9 +2,9 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::Asker;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_command::{is_open_setting, is_secret_setting};
 use respool_wire::elements;

@@ -1,7 +1,6 @@
 //! A SELECT that waits for a node to say whether it has the database.
 
-use crate::nodes::id::NodeId;
-use crate::session::id::Asker;
+use crate::ids::{Asker, NodeId};
 
 /// A `SELECT` that waits for a node to say whether it has the database.
 #[derive(Debug)]

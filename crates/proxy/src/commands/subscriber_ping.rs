@@ -1,8 +1,8 @@
 //! PING of a RESP2 subscriber, on its way to a node.
 
+use crate::ids::Asker;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_wire::{Encoder, Protocol};
 

@@ -1,8 +1,7 @@
 //! A connection to one node that serves one client for good: what the node's bytes mean.
 
+use crate::ids::{LaneHandle, NodeId};
 use crate::limits::{AGREEMENT_BYTES_MAX, MONITOR_LINE_BYTES_MAX};
-use crate::nodes::id::NodeId;
-use crate::pool::table::LaneHandle;
 use respool_wire::replies;
 
 /// What for.
@@ -136,8 +135,8 @@ fn is_line(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Handle;
     use crate::pool::table::LaneTable;
-    use crate::slab::Handle;
 
     fn link() -> Link {
         let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };

@@ -1,10 +1,8 @@
 //! A change on its way to all engines.
 
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
+use crate::ids::{ClientHandle, LaneKeyId, NodeId};
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, JointReply, TaskReply};
-use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 
 /// A request that engines have not all answered.

@@ -3,7 +3,7 @@
 //! Workers reach an engine over different connections, so two changes sent at the same time could come to the engines in different
 //! orders, after which they would differ for good: `SWAPDB 0 1` and `SWAPDB 1 2`, two versions of a library.
 
-use crate::slab::Handle;
+use crate::ids::Handle;
 use respool_connection::WorkerId;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

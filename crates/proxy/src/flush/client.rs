@@ -1,9 +1,9 @@
 //! When a client is read, and when it is written: what its connection has to do with the replies that it is owed.
 
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::limits::{CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
 use respool_command::Execute;
 use respool_connection::Action;

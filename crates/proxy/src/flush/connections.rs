@@ -4,10 +4,9 @@
 
 use crate::env::Env;
 use crate::flush::client::WrittenClient;
+use crate::ids::{ClientId, LaneId};
 use crate::mail::Mail;
 use crate::pool::LaneEnd;
-use crate::pool::table::LaneId;
-use crate::session::id::ClientId;
 use respool_command::Execute;
 use respool_connection::{Action, ConnId, DialFailure, ServiceAction};
 
@@ -146,8 +145,7 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::id::NodeId;
-    use crate::pool::key_id::LaneKeyId;
+    use crate::ids::{LaneKeyId, NodeId};
     use crate::testing::env_with_node;
 
     #[test]

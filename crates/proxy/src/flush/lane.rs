@@ -1,7 +1,7 @@
 //! What the loop tells of connections to nodes, and what it is told to do with them.
 
 use crate::env::Env;
-use crate::pool::table::LaneId;
+use crate::ids::LaneId;
 use respool_command::Execute;
 use respool_connection::Action;
 

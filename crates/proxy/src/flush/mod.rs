@@ -6,8 +6,7 @@ pub(crate) mod connections;
 mod lane;
 
 use crate::env::Env;
-use crate::pool::table::LaneId;
-use crate::session::id::ClientId;
+use crate::ids::{ClientId, LaneId};
 use respool_command::Execute;
 use respool_connection::flush::{FLUSH_LIMITS, Flush, RepliesDue, WakeOn};
 use respool_connection::{FlushPolicy, Wait};

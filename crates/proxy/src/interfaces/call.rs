@@ -1,6 +1,6 @@
 //! A request of a client on its way, with what has been found out about it.
 
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use respool_command::Row;
 use respool_wire::Request;
 

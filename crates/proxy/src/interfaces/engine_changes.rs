@@ -4,7 +4,7 @@
 //! engine executes are another feature's, which knows nothing of them but this.
 
 use crate::env::Env;
-use crate::session::id::{ClientHandle, ClientId};
+use crate::ids::{ClientHandle, ClientId};
 use respool_command::{Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
 

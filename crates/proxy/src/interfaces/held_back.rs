@@ -3,7 +3,7 @@
 //! Operators, clients' pauses and other settings hold requests back; the feature whose requests wait on is told by this.
 
 use crate::env::Env;
-use crate::nodes::id::NodeId;
+use crate::ids::NodeId;
 use respool_command::Execute;
 
 /// The feature whose requests wait at nodes.

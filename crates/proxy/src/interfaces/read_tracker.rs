@@ -4,9 +4,9 @@
 //! that happens know nothing of tracking but this.
 
 use crate::env::Env;
-use crate::pool::key_id::{LaneKey, LaneKeyId};
+use crate::ids::{ClientId, LaneKeyId};
+use crate::pool::key_id::LaneKey;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_access::User;
 use respool_command::{Execute, Row};
 use respool_wire::Args;

@@ -9,12 +9,12 @@
 //! The layers know no feature, and a feature knows nothing of them: the worker is in between.
 
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::request::fast_path::Plain;
 use crate::session::Flow;
 use crate::session::SessionFlags;
-use crate::session::id::ClientId;
 use respool_command::{Execute, Row, UnknownCommand};
 use respool_wire::Request;
 

@@ -1,6 +1,6 @@
 //! What one worker remembers of clients that hold more than a server with an engine lets them.
 
-use crate::session::id::ClientHandle;
+use crate::ids::ClientHandle;
 
 #[derive(Debug, Default)]
 pub(crate) struct ClientLimits {

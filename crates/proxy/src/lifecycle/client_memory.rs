@@ -2,9 +2,9 @@
 //! the others hold no more than that. As in Redis, CLIENT NO-EVICT keeps a client connected, and replicas are none of them.
 
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::limits::CLIENT_MEMORY_INTERVAL_US;
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::ClientId;
 use respool_command::Execute;
 
 impl<E: Execute> Env<E> {

@@ -14,12 +14,12 @@
 
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::ids::ClientId;
 use crate::limits::RETIRE_US_MIN;
 use crate::pool::Lanes;
 use crate::pool::key_id::KeyOwner;
 use crate::pool::{Lane, LaneUse};
 use crate::session::Pause;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};

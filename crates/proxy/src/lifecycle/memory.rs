@@ -5,10 +5,10 @@
 //! and in the next one the highest bidder disconnects it.
 
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
 use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::ClientId;
 use crate::session::{Pause, Session};
 use respool_command::Execute;
 

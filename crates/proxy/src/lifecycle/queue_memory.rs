@@ -6,11 +6,10 @@
 //! the largest has to go. Tables are looked at whenever timers are.
 
 use crate::env::Env;
+use crate::ids::{ClientHandle, LaneId};
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
 use crate::pool::Lane;
 use crate::pool::Lanes;
-use crate::pool::table::LaneId;
-use crate::session::id::ClientHandle;
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use std::collections::HashMap;

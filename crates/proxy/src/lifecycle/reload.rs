@@ -2,10 +2,9 @@
 
 use crate::config::{Config, NodeConfig};
 use crate::env::Env;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientId, NodeId};
 use crate::nodes::moves::Moves;
 use crate::pubsub::nodes_listened_to;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::Execute;

@@ -5,8 +5,8 @@
 
 use crate::config::Config;
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use respool_command::Execute;
 

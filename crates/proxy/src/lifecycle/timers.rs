@@ -5,11 +5,11 @@
 
 use crate::config::Config;
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
-use crate::session::id::ClientId;
 use respool_command::Execute;
 use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{DialFailure, Phase};

@@ -21,11 +21,9 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientHandle, LaneId, NodeId};
 use crate::pool::Lanes;
-use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
-use crate::session::id::ClientHandle;
 use respool_command::Execute;
 use respool_connection::Phase;
 

@@ -2,9 +2,8 @@
 
 use crate::config::Config;
 use crate::env::Env;
-use crate::nodes::id::PerNode;
+use crate::ids::{LaneKeyId, PerNode};
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
 use crate::workers::node_stats::{NodeStats, sums};
 use crate::workers::shared::Shared;
 use respool_command::Execute;

@@ -16,14 +16,12 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::health_state::{Failure, FailureEvidence};
-use crate::nodes::id::NodeId;
 use crate::nodes::probe::Probe;
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use respool_command::Execute;
 use respool_connection::{DialFailure, Fault, Now, Phase};

@@ -15,13 +15,11 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::nodes::figures::note_figures;
 use crate::nodes::health_state::FailureEvidence;
-use crate::nodes::id::NodeId;
 use crate::nodes::kinds::{NodeKind, NodeMismatch};
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::workers::shared::Shared;
 use respool_command::Execute;

@@ -6,7 +6,6 @@ pub(crate) mod entry;
 pub(crate) mod figures;
 pub(crate) mod health_checks;
 pub(crate) mod health_state;
-pub(crate) mod id;
 pub(crate) mod kind;
 pub(crate) mod kinds;
 pub(crate) mod moves;

@@ -1,7 +1,6 @@
 //! Which node takes the place of which when other nodes are configured.
 
-use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::table::LaneHandle;
+use crate::ids::{LaneHandle, NodeId, PerNode};
 use std::collections::BTreeMap;
 
 /// What has become of the nodes of before when other settings came.
@@ -58,8 +57,8 @@ impl Moves {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Handle;
     use crate::pool::table::LaneTable;
-    use crate::slab::Handle;
 
     fn at(place: usize) -> NodeId {
         NodeId::nth(place)

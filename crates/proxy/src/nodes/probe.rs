@@ -1,6 +1,6 @@
 //! A node is asked whether it is there.
 
-use crate::pool::table::LaneId;
+use crate::ids::LaneId;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;

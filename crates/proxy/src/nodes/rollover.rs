@@ -16,12 +16,10 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::limits::RENEW_US;
 use crate::nodes::entry::Entry;
 use crate::nodes::health_checks::is_about_user;
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use respool_command::Execute;
 use respool_connection::{Fault, Now, Phase};

@@ -5,14 +5,13 @@
 //! until they are answered. A request that is not sampled costs nothing.
 
 use crate::env::Env;
+use crate::ids::{Handle, LaneId};
 use crate::limits::SAMPLED_REQUESTS_MAX;
 use crate::observe::samples::{Flight, each_request, length_of};
 use crate::observe::slow_log;
 use crate::observe::slow_log::Slow;
 use crate::pool::LaneUse;
-use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
-use crate::slab::Handle;
 use respool_command::{Execute, resolve};
 use respool_connection::InFlight;
 

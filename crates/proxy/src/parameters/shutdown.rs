@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::ProcessAction;
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use crate::session::{Flow, Pause};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::Args;

@@ -1,8 +1,7 @@
 //! Which connections wait for their turn to be dialled.
 
-use crate::nodes::id::{NodeId, PerNode};
+use crate::ids::{LaneHandle, LaneId, NodeId, PerNode};
 use crate::pool::DialRefusal;
-use crate::pool::table::{LaneHandle, LaneId};
 use std::collections::VecDeque;
 
 /// What waits for one node.

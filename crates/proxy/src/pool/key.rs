@@ -5,8 +5,8 @@
 
 use crate::ended::Ended;
 use crate::env::Env;
-use crate::pool::key_id::{KeyOwner, LaneKey, LaneKeyId, PerKey};
-use crate::pool::table::LaneId;
+use crate::ids::{LaneId, LaneKeyId, PerKey};
+use crate::pool::key_id::{KeyOwner, LaneKey};
 use crate::pool::{Lane, LaneUse, Lanes};
 use respool_command::Execute;
 use respool_connection::Credentials;

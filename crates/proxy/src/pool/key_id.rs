@@ -1,28 +1,11 @@
-//! The ids of classes of lanes, and what is kept for each of them.
+//! Classes of lanes: the state that users of a lane share, under a number, and whose a class is.
 //!
-//! A class is the state that users of a lane share ([`crate::pool::key_id::LaneKey`]), under a number. Only what is kept for each class makes
-//! an id, when there is one class more. A number that is free is another class's later.
+//! A number that is free is another class's later.
 
 use crate::auth::quota::UserQuota;
-use crate::nodes::id::{NodeId, PerNode};
-use crate::session::id::ClientHandle;
-use crate::slab::id_vec::{IdVec, id};
+use crate::ids::{ClientHandle, LaneKeyId, NodeId, PerNode};
 use respool_wire::Protocol;
 use std::sync::Arc;
-
-/// The number of a class of lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LaneKeyId(u16);
-
-id!(LaneKeyId, u16);
-
-impl LaneKeyId {
-    /// The first, in which every client begins.
-    pub(crate) const PLAIN: Self = Self(0);
-
-    /// How many classes there may be.
-    pub(super) const COUNT_MAX: usize = u16::MAX as usize + 1;
-}
 
 /// A class that is in use for as long as this is kept: its number is not another class's meanwhile.
 #[derive(Clone, Debug)]
@@ -45,9 +28,6 @@ impl LaneKeyUse {
         self.class
     }
 }
-
-/// Something for each class.
-pub(crate) type PerKey<T> = IdVec<LaneKeyId, T>;
 
 /// The session state that a lane's users share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

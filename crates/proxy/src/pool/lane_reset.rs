@@ -1,6 +1,6 @@
 //! A private connection is brought back to its plain state.
 
-use crate::pool::table::LaneHandle;
+use crate::ids::LaneHandle;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
@@ -58,12 +58,12 @@ impl InternalTask for LaneReset {
 #[cfg(test)]
 mod tests {
     use super::LaneReset;
+    use crate::ids::Handle;
     use crate::observe::counters::Counters;
     use crate::pool::table::LaneTable;
     use crate::reply::progress::Progress;
     use crate::reply::task::{InternalTask, TaskReply};
     use crate::session::table::Clients;
-    use crate::slab::Handle;
     use respool_wire::ReplyKind;
     use std::sync::Arc;
 

@@ -16,14 +16,12 @@
 //! that has been answered. How fast an own connection is read is decided in [`crate::pool::read_pacing`].
 
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId, LaneHandle, LaneId, NodeId};
 use crate::limits::LARGE_US;
-use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::pool::LaneUse;
 use crate::pool::lane_reset::ResetNeeded;
-use crate::pool::table::{LaneHandle, LaneId};
 use crate::reply::large::{Large, Way};
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};

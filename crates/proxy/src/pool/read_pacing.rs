@@ -18,13 +18,11 @@
 //! left alone, brought a part of a large reply, or took a part of what did not go in one write. Those of others count as ever.
 
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId, Handle, LaneId};
 use crate::limits::CUT_OFF_SLACK_BYTES;
-use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneUse};
 use crate::reply::owner::Owner;
 use crate::session::Session;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::slab::Handle;
 use respool_command::Execute;
 use respool_connection::{Copied, Downstream, Upstream};
 

@@ -21,13 +21,11 @@
 use crate::config::{Config, NodeConfig};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
+use crate::ids::{ClientHandle, LaneId, LaneKeyId, NodeId, PerKey, PerNode};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
-use crate::nodes::id::{NodeId, PerNode};
 use crate::nodes::moves::Moves;
-use crate::pool::key_id::{LaneKeyId, PerKey};
-use crate::pool::table::{LaneGrid, LaneId};
+use crate::pool::table::LaneGrid;
 use crate::pool::{Lane, LaneUse, Lanes, Node};
-use crate::session::id::ClientHandle;
 use respool_command::Execute;
 use respool_connection::{Now, Phase};
 use std::collections::BTreeMap;

@@ -1,44 +1,7 @@
-//! Lanes by their ids: the table of places in which the lanes of one worker stand.
-//!
-//! Only the table makes an id, so an id is of a place that exists. A place is used again after its lane has ended; a handle
-//! says of which of them it is.
+//! Lanes by their ids: the table of places in which the lanes of one worker stand, and which of them a class has to a node.
 
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::LaneKeyId;
-use crate::slab::Handle;
-use crate::slab::id_vec::{Id, IdVec, id};
-use respool_connection::ConnId;
-
-/// The place of a lane in its worker's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LaneId(u32);
-
-id!(LaneId, u32);
-
-/// One of the lanes that were in a place, and none of the others.
-pub(crate) type LaneHandle = Handle<LaneId>;
-
-impl LaneId {
-    /// No lane.
-    const NONE: Self = Self(u32::MAX);
-
-    /// The lane of a connection that the loop names.
-    #[inline(always)]
-    pub(crate) fn of(conn: ConnId) -> Self {
-        Self(conn.index() as u32)
-    }
-
-    /// As the loop knows its connection.
-    #[inline(always)]
-    pub(crate) fn conn(self) -> ConnId {
-        ConnId::upstream(self.0)
-    }
-
-    /// The number, to be shown or mixed into something.
-    pub(crate) fn number(self) -> u32 {
-        self.0
-    }
-}
+use crate::ids::{LaneId, LaneKeyId, NodeId};
+use crate::slab::id_vec::{Id, IdVec};
 
 /// All lanes of one worker in their places.
 pub(crate) type LaneTable<L> = IdVec<LaneId, L>;

@@ -19,18 +19,15 @@
 use crate::auth::quota::lend_within;
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId};
 use crate::internal_request::InternalRequests;
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::reply::refuse;
 use crate::request::gathers::Scatters;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Pause, SessionFlags};
-use crate::slab::Handle;
 use respool_command::Execute;
 use respool_connection::FlushPolicy;
 

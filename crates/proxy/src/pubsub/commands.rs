@@ -5,21 +5,19 @@ use super::subscriber::PartialSubscribe;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{ClientHandle, ClientId, Handle, NodeId};
 use crate::interfaces::call::Call;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
-use crate::nodes::id::NodeId;
 use crate::pubsub::{PubsubStep, Subscriptions};
 use crate::push::frame::{Kind, Verb};
 use crate::push::pending_changes::{Item, PendingChange};
 use crate::push::scope::Scope;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
-use crate::slab::Handle;
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_wire::{Args, Protocol};

@@ -6,11 +6,11 @@
 use super::query::{PubsubAnswer, PubsubQuery};
 use super::routing::scope_of;
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::pubsub::Subscriptions;
 use crate::pubsub::query::PubsubStep;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
-use crate::session::id::ClientId;
 use respool_command::{Execute, PubsubCommand, Row, glob};
 use respool_wire::{Args, Encoder};
 

@@ -30,7 +30,7 @@ pub(crate) mod subscriber;
 pub(crate) use query::PubsubStep;
 
 use crate::config::Config;
-use crate::nodes::id::PerNode;
+use crate::ids::{ClientHandle, ClientId, Handle, PerNode};
 use crate::push::frame::Kind;
 use crate::push::lane::PushLane;
 use crate::push::node_ledger::{NodeLedger, Registries};
@@ -38,8 +38,7 @@ use crate::push::pending_changes::{FailedRequests, PendingChanges};
 use crate::push::places::is_routed;
 use crate::push::registry::{PAIR_BYTES, Registry};
 use crate::push::unsubscribing::PendingUnsubscribes;
-use crate::session::id::{ClientHandle, ClientId};
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use crate::tracking::state::{Changed, Redirected};
 use crate::tracking::table::TrackingTable;
 use crate::workers::budget::ProcessBudget;

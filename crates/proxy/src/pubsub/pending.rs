@@ -8,14 +8,12 @@
 use super::Subscriptions;
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientHandle, Handle, NodeId};
 use crate::push::frame::{Kind, Verb};
 use crate::push::pending_changes::Item;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::session::SessionFlags;
-use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use respool_wire::Protocol;
 use std::sync::Arc;
 

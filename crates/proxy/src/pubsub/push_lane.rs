@@ -19,13 +19,11 @@ use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
-use crate::nodes::id::NodeId;
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
 use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::lane::PushLane;

@@ -2,14 +2,13 @@
 
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
+use crate::ids::{Asker, NodeId};
 use crate::integer::integer;
-use crate::nodes::id::NodeId;
 use crate::nodes::moves::Moves;
 use crate::push::frame::Kind;
 use crate::push::scope::Scope;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::workers::query::Step;
 use respool_command::{PubsubCommand, Row, text as texts};

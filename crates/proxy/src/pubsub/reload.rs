@@ -7,7 +7,7 @@ use super::NodeLedger;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
-use crate::nodes::id::PerNode;
+use crate::ids::PerNode;
 use crate::pool::LaneUse;
 use crate::pubsub::Subscriptions;
 use respool_command::Execute;

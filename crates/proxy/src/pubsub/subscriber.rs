@@ -1,10 +1,10 @@
 //! One client with subscriptions: what it subscribes to, its requests that wait, and messages for which it has no room.
 
+use crate::ids::Handle;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
 use crate::push::frame::Kind;
 use crate::push::id_map::IdTable;
 use crate::push::scope::Scope;
-use crate::slab::Handle;
 use crate::tracking::noloop_lanes::NoLoopLanes;
 use crate::tracking::state::{Mode, Tracking};
 use crate::workers::budget::ProcessBudget;

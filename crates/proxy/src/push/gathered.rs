@@ -4,7 +4,7 @@
 //! A message that is held waits for the turn in which it is held, however long that is: with an engine, for a long command. A reply to
 //! the same client, or 16 KB in its outbox, end that for it.
 
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use respool_connection::flush::{FLUSH_LIMITS, MessageGathering};
 
 /// Clients whose outboxes have got messages since they were written.

@@ -1,6 +1,6 @@
 //! The push lane to a node, as far as subscriptions know it.
 
-use crate::pool::table::LaneId;
+use crate::ids::LaneId;
 
 /// A worker's push lane to one node.
 #[derive(Clone, Copy, Debug)]

@@ -18,11 +18,11 @@
 use super::frame::{Kind, Verb};
 use super::id_map::IdTable;
 use super::registry::Registry;
+use crate::ids::Handle;
 use crate::limits::{
     PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
     PUSH_PATTERN_STEPS_MAX,
 };
-use crate::slab::Handle;
 use respool_wire::{encode_request, request_bulk, request_head};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

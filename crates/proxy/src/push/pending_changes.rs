@@ -1,12 +1,12 @@
 //! Changes of subscriptions that wait for nodes to say so.
 
 use crate::error_reply::ErrorReply;
+use crate::ids::{ClientHandle, Handle};
 use crate::pubsub::subscriber::{Subscriber, count_of};
 use crate::push::frame::{Kind, Verb, acknowledge};
 use crate::push::node_ledger::Registries;
 use crate::push::unsubscribing::PendingUnsubscribe;
-use crate::session::id::ClientHandle;
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use crate::tracking::state::TrackingOptions;
 use respool_connection::Seq;
 use respool_wire::{Encoder, Protocol};

@@ -1,7 +1,7 @@
 //! Where channels are under routes.
 
 use crate::config::Config;
-use crate::nodes::id::{NodeId, NodeRange};
+use crate::ids::{NodeId, NodeRange};
 use crate::push::frame::Kind;
 use crate::push::scope::scope;
 use respool_route::{Led, Routes};

@@ -3,12 +3,11 @@
 
 use crate::commands::selecting::Selecting;
 use crate::env::Env;
+use crate::ids::{Handle, LaneId};
 use crate::limits::PART_LOOKED_AT_BYTES;
-use crate::pool::table::LaneId;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::owner::Owner;
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use crate::tracking::noloop_lanes::ChangeSource;
 use respool_command::Execute;
 use respool_connection::{Event, Fault, Shake};

@@ -275,8 +275,8 @@ impl UnprovedReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::id::ClientId;
-    use crate::slab::{Handle, Slab};
+    use crate::ids::{ClientId, Handle};
+    use crate::slab::Slab;
 
     const TERMS: IntegrityTerms = IntegrityTerms { every: 1, run: 0, held_bytes: 1024 };
 

@@ -1,7 +1,6 @@
 //! A client's large replies and requests, and the connections that it has for them.
 
-use crate::nodes::id::NodeId;
-use crate::pool::table::LaneHandle;
+use crate::ids::{LaneHandle, NodeId};
 use crate::pool::{LaneUse, Lanes};
 use respool_wire::RequestTail;
 
@@ -110,8 +109,8 @@ impl Large {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Handle;
     use crate::pool::table::LaneTable;
-    use crate::slab::Handle;
 
     fn lane() -> LaneHandle {
         Handle { index: LaneTable::<()>::default().next_id(), generation: 3 }

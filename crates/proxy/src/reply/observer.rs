@@ -3,9 +3,9 @@
 
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
+use crate::ids::{Handle, LaneId};
 use crate::internal_request::InternalRequests;
 use crate::observe::counters::Counters;
-use crate::pool::table::LaneId;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
 use crate::reply::observers::ReplyObservers;
@@ -15,7 +15,6 @@ use crate::reply::refuse;
 use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
-use crate::slab::Handle;
 use crate::workers::budget::ProcessBudget;
 use crate::{error_text, hooks};
 use respool_command::{Execute, Shape};

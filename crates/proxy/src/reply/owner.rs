@@ -1,6 +1,6 @@
 //! What the ticket of a request at a node stands for.
 
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use respool_connection::{Seq, Ticket};
 
 /// Whose request a ticket stands for. Handles carry a generation: a handle whose owner has gone meets another generation

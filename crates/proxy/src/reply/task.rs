@@ -5,14 +5,12 @@
 //! which tasks there are is named by [`crate::internal_request`].
 
 use crate::error_reply::ErrorReply;
+use crate::ids::{Asker, ClientHandle, Handle, LaneHandle, LaneKeyId};
 use crate::nodes::moves::Moves;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneHandle;
 use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, Progress};
-use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use crate::transaction::multi::Multi;
 use respool_route::Gather;
 use respool_wire::ReplyKind;

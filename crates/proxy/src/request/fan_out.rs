@@ -1,14 +1,11 @@
 //! Requests that several nodes answer: split by key, sent to all, or walking from one node to the next.
 
 use crate::env::Env;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientId, LaneId, LaneKeyId, NodeId};
 use crate::observe::counters::Counters;
 use crate::pool::Lanes;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneId;
 use crate::request::gathers::PartOwner;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{Execute, Row};
 use respool_connection::Now;
 use respool_route::{RouteScratch, Routes, ScanStep};

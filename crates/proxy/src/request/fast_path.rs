@@ -5,11 +5,10 @@
 //! untouched, and decided there.
 
 use crate::env::Env;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientId, NodeId};
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{Execute, lookup};
 use respool_route::plan_at_once;
 use respool_wire::Request;

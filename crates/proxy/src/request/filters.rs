@@ -8,7 +8,7 @@
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Command, Execute, Row, TransactionsCommand, UnknownCommand, text as texts};
 use respool_wire::{Args, Request};

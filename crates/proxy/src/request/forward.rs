@@ -5,15 +5,12 @@
 
 use crate::engines::changes_all;
 use crate::env::Env;
+use crate::ids::{ClientId, Handle, LaneId, NodeId};
 use crate::internal_request::InternalRequests;
-use crate::nodes::id::NodeId;
-use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::request::target::nodes_of_all;
-use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
-use crate::slab::Handle;
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::{PoolMode, RouteScratch, Routed, Routes, plan_at_once};

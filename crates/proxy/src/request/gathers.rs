@@ -2,11 +2,11 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{Asker, ClientHandle, Handle};
 use crate::limits::{GATHERED_BYTES_MIN, INFO_KEPT_BYTES_MAX, PART_LOOKED_AT_BYTES};
 use crate::reply::owner::Owner;
-use crate::session::id::{Asker, ClientHandle};
 use crate::session::table::Clients;
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use crate::workers::info_cache::{InfoCache, InfoKey};
 use respool_route::Gather;
 use respool_wire::ReplyKind;

@@ -7,11 +7,10 @@
 
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::{ClientId, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
-use crate::nodes::id::NodeId;
 use crate::request::forward::is_own_info;
 use crate::session::held_time::HeldTime;
-use crate::session::id::ClientId;
 use crate::session::{Flow, Pause, SessionFlags};
 use respool_command::{Command, Execute, Lane, Row, TransactionsCommand};
 use respool_wire::Args;

@@ -3,7 +3,7 @@
 //! `worker::dispatch` is the way of every request. [`fast_path`] says which requests go without what cannot matter to them;
 //! [`filters`] is what becomes of those that a rare state refuses.
 
-use crate::nodes::id::NodeId;
+use crate::ids::NodeId;
 use respool_route::Place;
 use respool_wire::{Args, ArgsBuf};
 

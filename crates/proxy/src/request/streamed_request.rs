@@ -1,6 +1,6 @@
 //! A large request that a connection is being sent while it arrives.
 
-use crate::session::id::ClientHandle;
+use crate::ids::ClientHandle;
 use respool_connection::Seq;
 
 /// What a lane knows of the request that is being passed on over it.

@@ -11,11 +11,10 @@
 
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientId, NodeId};
 use crate::pool::Lanes;
 use crate::request::Target;
 use crate::session::SessionFlags;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use respool_command::{Execute, RequestPolicy, Row};
 use respool_route::{DeadNode, Place, PlanError, Pool, Reads, Routed, Routes, Subject};

@@ -4,9 +4,9 @@
 //! that continue in the next turn. A client whose replies are large goes on within the turn each time that it has taken some, as often as
 //! there are rounds: of a pipeline of small requests it could otherwise be answered for as long as it reads.
 
+use crate::ids::ClientHandle;
 use crate::limits::ROUNDS_PER_TURN_MAX;
 use crate::scripts::late_script::LateScript;
-use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 
 /// Clients whose request continues in the next turn.

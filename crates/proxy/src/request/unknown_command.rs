@@ -16,13 +16,12 @@
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{ClientHandle, ClientId, Handle};
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{LEARN_BURST, LEARN_INTERVAL_US, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US};
 use crate::pool::key_id::LaneKey;
 use crate::reply::progress::LostReply;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::slab::Handle;
 use crate::workers::command_info::{Answer, CommandInfoQuery, asked_name, full_name};
 use crate::workers::learning_budget::{Bucket, Outcome};
 use crate::workers::learnt::LearntCommand;

@@ -1,6 +1,6 @@
 //! Which kinds of connections are for scripts.
 
-use crate::pool::key_id::{LaneKeyId, PerKey};
+use crate::ids::{LaneKeyId, PerKey};
 
 /// How many classes for scripts are beside one class.
 const WAYS: usize = 2;

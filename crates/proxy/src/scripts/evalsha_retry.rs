@@ -1,10 +1,9 @@
 //! A script that is run by its hash, and brought back if the node has forgotten it.
 
-use crate::nodes::id::NodeId;
+use crate::ids::{Asker, NodeId};
 use crate::nodes::moves::Moves;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_command::{Command, Row, ScriptingCommand};
 use respool_wire::{Args, ArgsBuf, request_bulk, request_head};
@@ -76,7 +75,7 @@ pub(crate) fn with_script(row: &Row, args: Args<'_>, script: &[u8], out: &mut Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::id::PerNode;
+    use crate::ids::PerNode;
     use crate::testing::{env_with_node, request};
     use respool_command::lookup;
     use respool_wire::ReplyKind;

@@ -10,12 +10,11 @@
 //! write gets through. A function that is new waits like a write.
 
 use crate::env::Env;
+use crate::ids::{ClientId, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::internal_request::InternalRequest;
-use crate::nodes::id::NodeId;
 use crate::scripts::listing::{Listing, Names, readonly_functions, text};
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ScriptingCommand, SessionView, resolve};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, encode_request};
 use std::collections::BTreeMap;

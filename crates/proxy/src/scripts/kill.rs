@@ -7,13 +7,13 @@
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::internal_request::InternalRequest;
 use crate::pool::LaneUse;
 use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::reply::task::JointReply;
 use crate::scripts::script_kill::ScriptKill;
-use crate::session::id::ClientId;
 use crate::session::{Flow, Pause};
 use respool_command::{Execute, Row};
 use respool_route::Gather;

@@ -22,10 +22,10 @@
 //! second, which is made for that: there the node can say that it is busy.
 
 use crate::env::Env;
+use crate::ids::{ClientId, LaneKeyId};
 use crate::limits::{SCRIPT_AHEAD_US, SCRIPTS_MIXED_US};
-use crate::pool::key_id::{KeyOwner, LaneKeyId};
+use crate::pool::key_id::KeyOwner;
 use crate::pool::{Lane, LaneUse, Lanes};
-use crate::session::id::ClientId;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{Execute, Lane as Kind, Row};
 use respool_wire::Args;

@@ -1,7 +1,7 @@
 //! A script of the engine in this process that has become late.
 
 use crate::engines::late::LateMark;
-use crate::session::id::{Asker, ClientHandle, ClientNumber};
+use crate::ids::{Asker, ClientHandle, ClientNumber};
 use respool_command::Row;
 use respool_wire::ArgsBuf;
 

@@ -1,7 +1,7 @@
 //! The functions of a node, as FUNCTION LIST shows them.
 
+use crate::ids::NodeId;
 use crate::limits::FUNCTIONS_READ_BYTES_MAX;
-use crate::nodes::id::NodeId;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;

@@ -1,9 +1,8 @@
 //! SCRIPT KILL on its way to all nodes.
 
-use crate::pool::table::LaneHandle;
+use crate::ids::{ClientHandle, LaneHandle};
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, JointReply, TaskReply};
-use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 
 /// An order to stop that nodes have not all answered.

@@ -1,7 +1,7 @@
 //! Why clients are disconnected, and which of that is put into the log.
 
+use crate::ids::ClientHandle;
 use crate::limits::{CUT_OFF_LINES_MAX, CUT_OFF_LINES_US};
-use crate::session::id::ClientHandle;
 
 /// Why a client is disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

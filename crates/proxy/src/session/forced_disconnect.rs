@@ -5,8 +5,8 @@
 
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::ids::ClientId;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
-use crate::session::id::ClientId;
 use respool_command::Execute;
 
 impl<E: Execute> Env<E> {

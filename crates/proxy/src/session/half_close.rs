@@ -18,11 +18,10 @@
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::Release;
 use crate::env::Env;
+use crate::ids::{ClientId, Handle};
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Pause, Session};
-use crate::slab::Handle;
 use respool_command::Execute;
 
 impl Session {

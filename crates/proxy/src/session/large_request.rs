@@ -17,16 +17,14 @@
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
 
 use crate::env::Env;
+use crate::ids::{ClientId, LaneId, NodeId};
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
-use crate::nodes::id::NodeId;
 use crate::pool::LaneEnd;
-use crate::pool::table::LaneId;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::request::streamed_request::StreamedRequest;
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::id::ClientId;
 use crate::session::{Pause, SessionFlags};
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
 use respool_connection::Input;

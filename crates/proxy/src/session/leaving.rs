@@ -10,8 +10,8 @@
 
 use crate::ended::Ended;
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId};
 use crate::reply::progress::ReplyMode;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Pause, Session};
 use crate::transaction::reply_parts::Departure;

@@ -15,7 +15,7 @@
 use crate::auth::unmet_states::{UnmetStates, WantedState};
 use crate::env::Env;
 use crate::error_text;
-use crate::session::id::ClientId;
+use crate::ids::ClientId;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::state::WatchFailure;

@@ -32,8 +32,8 @@
 
 use crate::ended::Ended;
 use crate::env::Env;
+use crate::ids::ClientHandle;
 use crate::session::Session;
-use crate::session::id::ClientHandle;
 use respool_command::Execute;
 
 impl<E: Execute> Env<E> {

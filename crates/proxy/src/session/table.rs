@@ -3,15 +3,15 @@
 //! Kept apart from the lanes so that a reply can go from one to the other while both are borrowed.
 
 use crate::error_reply::ErrorReply;
+use crate::ids::{Asker, ClientHandle, ClientId, Handle};
 use crate::limits::SLAB_KEPT_PLACES;
 use crate::observe::counters::Counters;
 use crate::push::gathered::GatheredPushes;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
-use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::{Pause, Session};
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use respool_connection::flush::Arrivals;
 use respool_connection::{BufferPool, Seq};
 use respool_wire::Encoder;

@@ -175,7 +175,7 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::id::NodeId;
+    use crate::ids::NodeId;
 
     #[test]
     fn there_is_something_for_each_place_up_to_the_last_that_was_asked_for() {

@@ -5,19 +5,11 @@
 
 pub(crate) mod id_vec;
 
+use crate::ids::Handle;
 use crate::limits::SLAB_KEPT_PLACES;
 use crate::slab::id_vec::Id;
 use std::cmp::Reverse;
 use std::marker::PhantomData;
-
-/// Where something is kept, and which of those that were kept there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Handle<I = u32> {
-    /// The place.
-    pub(crate) index: I,
-    /// The place's generation.
-    pub(crate) generation: u32,
-}
 
 #[derive(Debug)]
 struct Place<T> {

@@ -2,17 +2,16 @@
 
 use crate::config::Config;
 use crate::env::{Env, WorkerSetup};
+use crate::ids::{Asker, ClientId, ClientNumber, LaneKeyId, NodeId};
 use crate::interfaces::call::Call;
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
-use crate::nodes::id::NodeId;
-use crate::pool::key_id::{LaneKey, LaneKeyId};
+use crate::pool::key_id::LaneKey;
 use crate::pool::lease::tests::config;
 use crate::request::dispatch::read_client;
 use crate::request::fast_path::Plain;
 use crate::scripts::late_script::LateScript;
-use crate::session::id::{Asker, ClientId, ClientNumber};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::workers::shared::{ProcessFacts, Shared};
 use respool_access::User;

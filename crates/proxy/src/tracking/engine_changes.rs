@@ -5,10 +5,10 @@
 //! (`pubsub/keyspace_events.rs`).
 
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::pubsub::Subscriptions;
 use crate::session::Session;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::tracking::state::{Changed, Readers};
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};

@@ -1,11 +1,11 @@
 //! What other features tell subscriptions and tracking, see [`crate::interfaces::read_tracker`].
 
 use crate::env::Env;
+use crate::ids::{ClientId, LaneKeyId};
 use crate::interfaces::read_tracker::ReadTracker;
-use crate::pool::key_id::{LaneKey, LaneKeyId};
+use crate::pool::key_id::LaneKey;
 use crate::pubsub::Subscriptions;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_access::User;
 use respool_command::{Execute, Row};
 use respool_wire::Args;

@@ -27,15 +27,14 @@ pub(crate) mod table;
 mod table_limit;
 
 use crate::env::Env;
+use crate::ids::{Asker, ClientHandle, ClientId, NodeId};
 use crate::limits::TRACKED_TRANSACTION_KEYS_MAX;
-use crate::nodes::id::NodeId;
 use crate::pubsub::Subscriptions;
 use crate::pubsub::subscriber::Subscriber;
 use crate::push::frame::Kind;
 use crate::push::node_ledger::NodeLedger;
 use crate::push::pending_changes::PendingChange;
 use crate::reply::progress::ReplyMode;
-use crate::session::id::{Asker, ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::tracking::state::{Mode, RedirectSearch, TrackingOptions};

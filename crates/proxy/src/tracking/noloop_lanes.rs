@@ -2,10 +2,7 @@
 
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
-use crate::nodes::id::{NodeId, PerNode};
-use crate::pool::table::LaneHandle;
-use crate::session::id::ClientHandle;
-use crate::slab::Handle;
+use crate::ids::{ClientHandle, Handle, LaneHandle, NodeId, PerNode};
 use respool_wire::encode_request;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::error_reply::ErrorReply;
-use crate::session::id::Asker;
+use crate::ids::Asker;
 use crate::session::table::Clients;
 use respool_command::text as texts;
 use respool_connection::WorkerId;
@@ -34,7 +34,7 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::id::ClientNumber;
+    use crate::ids::ClientNumber;
     use crate::testing::env_with_node;
 
     #[test]

@@ -6,11 +6,10 @@
 
 use super::reads;
 use crate::env::Env;
-use crate::nodes::id::NodeId;
+use crate::ids::{ClientId, NodeId};
 use crate::pubsub::Subscriptions;
 use crate::push::scope::user_text;
 use crate::session::SessionFlags;
-use crate::session::id::ClientId;
 use crate::session::table::Clients;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes};

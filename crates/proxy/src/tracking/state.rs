@@ -2,10 +2,10 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{ClientHandle, ClientNumber};
 use crate::integer::integer;
 use crate::limits::TRACKING_PREFIXES_MAX;
 use crate::push::id_map::IdTable;
-use crate::session::id::{ClientHandle, ClientNumber};
 use respool_command::text as texts;
 use respool_connection::{Seq, WorkerId};
 use respool_wire::Args;

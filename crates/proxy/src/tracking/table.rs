@@ -1,10 +1,10 @@
 //! Which client has read which key.
 
+use crate::ids::ClientHandle;
 use crate::observe::counters::Counters;
 use crate::pubsub::subscriber::Subscriber;
 use crate::push::id_map::{IdTable, Ids};
 use crate::push::registry::{PAIR_BYTES, Registry};
-use crate::session::id::ClientHandle;
 use crate::slab::Slab;
 use std::collections::BTreeMap;
 

@@ -3,12 +3,12 @@
 use crate::auth::unmet_states::WantedState;
 use crate::command_log::timed::run;
 use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
-use crate::session::id::{ClientHandle, ClientId};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
@@ -328,8 +328,8 @@ impl<E: Execute> Env<E> {
 mod tests {
     use super::*;
     use crate::auth::secret_args::SecretArgs;
+    use crate::ids::ClientNumber;
     use crate::observe::counters::Counters;
-    use crate::session::id::ClientNumber;
     use respool_command::lookup;
     use respool_connection::Peer;
     use respool_wire::ArgsBuf;

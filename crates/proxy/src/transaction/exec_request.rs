@@ -2,13 +2,10 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text::{self, aborted};
-use crate::nodes::id::NodeId;
+use crate::ids::{Asker, LaneHandle, LaneKeyId, NodeId};
 use crate::nodes::moves::Moves;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneHandle;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::transaction::queue::QueuedCommands;
 use respool_wire::{elements, replies};

@@ -14,10 +14,9 @@
 
 use crate::env::Env;
 use crate::error_text;
+use crate::ids::{ClientId, LaneId};
 use crate::internal_request::{InternalRequest, InternalRequests};
-use crate::pool::table::LaneId;
 use crate::reply::progress::LostReply;
-use crate::session::id::ClientId;
 use crate::transaction::multi::Multi;
 use crate::transaction::say;
 use crate::transaction::trial::{BEGIN, END, Then, Trial};

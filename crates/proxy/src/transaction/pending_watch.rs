@@ -2,9 +2,9 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::Asker;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use respool_wire::replies;
 

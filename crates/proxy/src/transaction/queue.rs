@@ -7,7 +7,7 @@ use crate::auth::secret_args::{SecretArgs, shows_secrets};
 use crate::config::LaneLimits;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
-use crate::nodes::id::NodeId;
+use crate::ids::NodeId;
 use crate::nodes::moves::Moves;
 use crate::scripts::known::{Hash, NamedScript, flushes_scripts};
 use respool_command::{

@@ -2,12 +2,10 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::ids::{Asker, LaneHandle, LaneKeyId};
 use crate::nodes::moves::Moves;
-use crate::pool::key_id::LaneKeyId;
-use crate::pool::table::LaneHandle;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::Asker;
 use crate::session::table::Clients;
 use crate::transaction::exec_request::{Exec, is_abort, is_error};
 use crate::transaction::multi::Multi;
@@ -141,8 +139,8 @@ impl InternalTask for Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Handle;
     use crate::pool::table::LaneTable;
-    use crate::slab::Handle;
 
     fn trial(replies: &[&[u8]]) -> (Progress, bool) {
         let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };

@@ -1,10 +1,10 @@
 //! Clients that are held back, and clients that close their side: what it means to each feature.
 
 use crate::command_log::timed::run;
+use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::scripts::functions::PausedCall;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
 use respool_wire::{Args, Request};

@@ -3,6 +3,7 @@
 //! The way there, the same for all requests, is [`crate::request::dispatch`].
 
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::interfaces::requests::HandleRequests;
@@ -10,7 +11,6 @@ use crate::parameters::AdminStep;
 use crate::pubsub::Subscriptions;
 use crate::request::fast_path::Plain;
 use crate::request::forward::is_own_info;
-use crate::session::id::ClientId;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::exec_reply::go_on_behind_script;
 use crate::worker::Worker;

@@ -1,8 +1,8 @@
 //! The end of a worker: what each feature still has to do.
 
+use crate::ids::ClientId;
 use crate::request::dispatch::read_input;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::worker::Worker;
 use respool_command::Execute;

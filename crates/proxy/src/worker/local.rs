@@ -3,10 +3,10 @@
 use crate::admin::Console;
 use crate::commands::LocalStep;
 use crate::commands::client_query::ClientStep;
+use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::mail::Query;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use crate::tracking::TrackingStep;
 use crate::tracking::state::TrackingOptions;
 use crate::worker::Worker;

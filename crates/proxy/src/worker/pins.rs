@@ -4,7 +4,7 @@ use crate::admin::show::PinLine;
 use crate::blocking::queue::Blocking;
 use crate::dedicated::Dedicated;
 use crate::env::Env;
-use crate::nodes::id::NodeId;
+use crate::ids::NodeId;
 use respool_command::Execute;
 
 /// Who holds what, for `PROXY SHOW PINS`.

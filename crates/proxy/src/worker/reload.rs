@@ -1,7 +1,7 @@
 //! Other settings and other nodes: every feature that holds something at a node takes them over.
 
 use crate::config::Config;
-use crate::nodes::id::NodeId;
+use crate::ids::NodeId;
 use crate::worker::Worker;
 use respool_command::Execute;
 use std::sync::Arc;

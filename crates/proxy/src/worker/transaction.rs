@@ -1,7 +1,7 @@
 //! What a session sends between MULTI and EXEC: who judges it before it is queued or executed.
 
+use crate::ids::ClientId;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use crate::transaction::Queueing;
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::worker::Worker;

@@ -5,10 +5,9 @@
 use crate::admin::inquiry::{Asks, Inquiry};
 use crate::admin::query::{AdminQuery, Order};
 use crate::env::Env;
+use crate::ids::{Asker, ClientHandle, ClientId, Handle};
 use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
 use crate::session::Flow;
-use crate::session::id::{Asker, ClientHandle, ClientId};
-use crate::slab::Handle;
 use crate::workers::query::{Finished, Queries, WorkerQuery};
 use crate::workers::shared::Shared;
 use respool_command::Execute;

@@ -1,8 +1,8 @@
 //! What the process holds, against what it may hold.
 
+use crate::ids::ClientNumber;
 use crate::lifecycle::eviction_vote::EvictionVote;
 use crate::nodes::retry_budget::Governor;
-use crate::session::id::ClientNumber;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What a process counts as one: clients, bytes, dials.

@@ -1,9 +1,9 @@
 //! A node is asked for a command that the table does not know: what it says.
 
 use crate::error_reply::ErrorReply;
+use crate::ids::ClientHandle;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
-use crate::session::id::ClientHandle;
 use crate::session::table::Clients;
 use respool_command::{Lane, UnknownCommand};
 use respool_wire::{Args, Value};

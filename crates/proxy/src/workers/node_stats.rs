@@ -2,7 +2,7 @@
 //!
 //! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
 
-use crate::nodes::id::PerNode;
+use crate::ids::PerNode;
 use std::sync::{Mutex, PoisonError};
 
 /// One worker's connections to one node.

@@ -4,7 +4,7 @@
 //! reload that gives the node another address, and the process, if another one takes over its clients. A worker that is told
 //! of a change makes its own nodes what is written here.
 
-use crate::session::id::ClientNumber;
+use crate::ids::ClientNumber;
 use crate::workers::shared::Shared;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

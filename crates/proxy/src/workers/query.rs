@@ -9,10 +9,10 @@
 //! What is asked, how a worker answers it and how the reply is written belong to the features that ask; [`crate::mail`] names
 //! them all. This is only the table of the queries that wait.
 
+use crate::ids::{Asker, Handle};
 use crate::limits::QUERY_US_MAX;
 use crate::session::Flow;
-use crate::session::id::Asker;
-use crate::slab::{Handle, Slab};
+use crate::slab::Slab;
 use std::sync::Arc;
 
 /// A closed set of queries.

@@ -3,11 +3,11 @@
 use crate::blocking::queue::Blocking;
 use crate::command_log::verbs::is_own_log;
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use crate::session::id::ClientId;
 use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
 use respool_wire::{Encoder, Request};
 

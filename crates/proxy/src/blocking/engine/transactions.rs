@@ -2,8 +2,8 @@
 
 use crate::blocking::queue::Blocking;
 use crate::env::Env;
+use crate::ids::{ClientId, ClientNumber};
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::session::id::{ClientId, ClientNumber};
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::local_watch::LocalWatch;
 use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};

@@ -3,8 +3,8 @@
 use super::fault::Fault;
 use super::merge::{Merge, Outcome, Terms};
 use super::stream_id;
+use crate::ids::ClientNumber;
 use crate::limits::{MERGED_COMMAND_BYTES_MAX, MERGED_WINDOW_BYTES};
-use crate::session::id::ClientNumber;
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
 
 const SYNC: Terms = Terms { has_offsets: false, is_snapshot_only: false };

@@ -12,10 +12,10 @@
 //!   worker turns to another event of the loop, and before the loop waits. A feature that goes on with what it has just
 //!   closed asks for it at once.
 
-use crate::commands::selecting::Selecting;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, LaneKeyId, NodeId};
 use crate::pubsub::subscriber::Subscriber;
+use crate::session::selecting::Selecting;
 
 /// What has ended, as the feature sees it that used it.
 #[derive(Debug)]

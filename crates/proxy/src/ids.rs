@@ -197,6 +197,9 @@ impl LaneId {
     }
 }
 
+/// All lanes of one worker in their places.
+pub(crate) type LaneTable<L> = IdVec<LaneId, L>;
+
 /// The number of a class of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LaneKeyId(u16);

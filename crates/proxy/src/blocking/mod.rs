@@ -44,10 +44,10 @@ use crate::ids::{ClientId, Handle, LaneHandle, LaneId, LaneKeyId, NodeId};
 use crate::interfaces::call::Call;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::UNBLOCKS_AT_ONCE;
+use crate::nodes::multi::Multi;
 use crate::pool::LaneUse;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
-use crate::transaction::multi::Multi;
 use respool_command::{Execute, Row};
 use respool_wire::{ArgsBuf, ReplyKind, Value, elements, encode_request};
 

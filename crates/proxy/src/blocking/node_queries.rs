@@ -137,7 +137,7 @@ impl InternalTask for NodeQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::table::LaneTable;
+    use crate::ids::LaneTable;
 
     fn lane() -> LaneHandle {
         Handle { index: LaneTable::<()>::default().next_id(), generation: 0 }

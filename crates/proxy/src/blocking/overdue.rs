@@ -17,7 +17,7 @@ use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{Handle, LaneId, LaneKeyId, NodeId};
-use crate::transaction::multi::Multi;
+use crate::nodes::multi::Multi;
 use respool_command::Execute;
 
 /// What is left of its time to a request that is sent when it has none, in microseconds: the least that nodes know.

@@ -9,8 +9,8 @@ use crate::blocking::queue::{Blocking, Look};
 use crate::env::Env;
 use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::limits::LOOK_AGAIN_US;
+use crate::nodes::multi::Multi;
 use crate::pool::lane_reset::ResetNeeded;
-use crate::transaction::multi::Multi;
 use crate::transaction::trial::Then;
 use respool_command::Execute;
 

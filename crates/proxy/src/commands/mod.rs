@@ -13,7 +13,6 @@ pub(crate) mod node_info;
 pub(crate) mod ping;
 pub(crate) mod redaction;
 pub(crate) mod select;
-pub(crate) mod selecting;
 pub(crate) mod subscriber_ping;
 
 use crate::commands::client_query::ClientStep;

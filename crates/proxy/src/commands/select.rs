@@ -13,7 +13,6 @@
 //! in the others are refused in its own words, request by request.
 
 use crate::auth::unmet_states::WantedState;
-use crate::commands::selecting::Selecting;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -24,6 +23,7 @@ use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::pool::key_id::LaneKey;
 use crate::pool::{DialRefusal, LaneEnd};
+use crate::session::selecting::Selecting;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, text as texts};

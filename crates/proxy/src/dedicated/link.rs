@@ -135,8 +135,7 @@ fn is_line(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Handle;
-    use crate::pool::table::LaneTable;
+    use crate::ids::{Handle, LaneTable};
 
     fn link() -> Link {
         let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };

@@ -9,6 +9,7 @@ pub(crate) mod health_state;
 pub(crate) mod kind;
 pub(crate) mod kinds;
 pub(crate) mod moves;
+pub(crate) mod multi;
 pub(crate) mod probe;
 pub(crate) mod retry_budget;
 pub(crate) mod rollover;

@@ -57,8 +57,7 @@ impl Moves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Handle;
-    use crate::pool::table::LaneTable;
+    use crate::ids::{Handle, LaneTable};
 
     fn at(place: usize) -> NodeId {
         NodeId::nth(place)

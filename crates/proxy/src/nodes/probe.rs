@@ -42,8 +42,8 @@ impl InternalTask for Probe {
 #[cfg(test)]
 mod tests {
     use super::Probe;
+    use crate::ids::LaneTable;
     use crate::observe::counters::Counters;
-    use crate::pool::table::LaneTable;
     use crate::reply::progress::{LostReply, Progress};
     use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
     use crate::session::table::Clients;

@@ -97,7 +97,7 @@ impl DialQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::table::LaneTable;
+    use crate::ids::LaneTable;
 
     fn lane(generation: u32) -> LaneHandle {
         LaneHandle { index: LaneTable::<()>::default().next_id(), generation }

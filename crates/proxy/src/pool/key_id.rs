@@ -1,9 +1,10 @@
-//! Classes of lanes: the state that users of a lane share, under a number, and whose a class is.
+//! Classes of lanes: the state that users of a lane share, under a number, whose a class is, and which lane it has to a node.
 //!
 //! A number that is free is another class's later.
 
 use crate::auth::quota::UserQuota;
-use crate::ids::{ClientHandle, LaneKeyId, NodeId, PerNode};
+use crate::ids::{ClientHandle, LaneId, LaneKeyId, NodeId, PerNode};
+use crate::slab::id_vec::Id;
 use respool_wire::Protocol;
 use std::sync::Arc;
 
@@ -68,5 +69,56 @@ pub(crate) struct Owner {
 impl Owner {
     pub(crate) fn has(&self, node: NodeId) -> bool {
         self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
+    }
+}
+
+/// The lane of each class and node.
+#[derive(Debug, Default)]
+pub(crate) struct LaneGrid {
+    /// Class by class; `NONE` where there is no lane yet.
+    cells: Vec<LaneId>,
+    nodes: usize,
+}
+
+impl LaneGrid {
+    /// Without lanes.
+    pub(super) fn new(classes: usize, nodes: usize) -> Self {
+        Self { cells: vec![LaneId::NONE; classes * nodes], nodes }
+    }
+
+    /// There are more classes.
+    pub(super) fn resize(&mut self, classes: usize) {
+        self.cells.resize(classes * self.nodes, LaneId::NONE);
+    }
+
+    #[inline(always)]
+    fn cell(&self, node: NodeId, class: LaneKeyId) -> usize {
+        class.index() * self.nodes + node.index()
+    }
+
+    /// The lane of a node and class, if there is one.
+    #[inline(always)]
+    pub(super) fn get(&self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
+        self.cells.get(self.cell(node, class)).copied().filter(|lane| *lane != LaneId::NONE)
+    }
+
+    /// Puts a lane, or none, in the place of a node and class.
+    pub(super) fn put(&mut self, node: NodeId, class: LaneKeyId, lane: Option<LaneId>) {
+        let cell = self.cell(node, class);
+        self.cells[cell] = lane.unwrap_or(LaneId::NONE);
+    }
+
+    /// Takes a lane out, unless another is in its place.
+    pub(super) fn take_out(&mut self, node: NodeId, class: LaneKeyId, lane: LaneId) {
+        if self.get(node, class) == Some(lane) {
+            self.put(node, class, None);
+        }
+    }
+
+    /// The lanes of a class.
+    pub(crate) fn of_class(&self, class: LaneKeyId) -> impl Iterator<Item = LaneId> + '_ {
+        let start = class.index() * self.nodes;
+        let cells = self.cells.get(start..start + self.nodes).unwrap_or_default();
+        cells.iter().copied().filter(|lane| *lane != LaneId::NONE)
     }
 }

@@ -58,9 +58,8 @@ impl InternalTask for LaneReset {
 #[cfg(test)]
 mod tests {
     use super::LaneReset;
-    use crate::ids::Handle;
+    use crate::ids::{Handle, LaneTable};
     use crate::observe::counters::Counters;
-    use crate::pool::table::LaneTable;
     use crate::reply::progress::Progress;
     use crate::reply::task::{InternalTask, TaskReply};
     use crate::session::table::Clients;

@@ -14,30 +14,30 @@ pub(crate) mod lease;
 mod read_pacing;
 pub(crate) mod replace;
 pub(crate) mod session_mode;
-pub(crate) mod table;
 mod unshare;
 
 use crate::auth::quota::QuotaGuard;
-use crate::commands::selecting::Selecting;
 use crate::config::{Config, NodeConfig};
 use crate::error_reply::ErrorReply;
-use crate::ids::{ClientHandle, ClientId, Handle, LaneHandle, LaneId, LaneKeyId, NodeId, PerKey, PerNode};
+use crate::ids::{
+    ClientHandle, ClientId, Handle, LaneHandle, LaneId, LaneKeyId, LaneTable, NodeId, PerKey, PerNode,
+};
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::CLASSES_MAX;
 use crate::nodes::entry::Entry;
 use crate::nodes::health_state::NodeHealth;
 use crate::nodes::kinds::NodeMismatch;
+use crate::nodes::multi::Multi;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_turns::DialQueue;
-use crate::pool::key_id::{KeyOwner, LaneKey, LaneKeyUse};
-use crate::pool::table::{LaneGrid, LaneTable};
+use crate::pool::key_id::{KeyOwner, LaneGrid, LaneKey, LaneKeyUse};
 use crate::reply::integrity::EchoCheck;
 use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
 use crate::request::streamed_request::StreamedRequest;
 use crate::scripts::classes::ScriptClasses;
 use crate::scripts::known::LoadedScripts;
-use crate::transaction::multi::Multi;
+use crate::session::selecting::Selecting;
 use crate::workers::shared::Shared;
 use respool_connection::flush::Held;
 use respool_connection::{BufferPool, Credentials, DialFailure, Endpoint, Fault, FlushPolicy, Identity, Now, Upstream};

@@ -24,7 +24,7 @@ use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, LaneId, LaneKeyId, NodeId, PerKey, PerNode};
 use crate::limits::{LANE_UNUSED_US, RENEW_US};
 use crate::nodes::moves::Moves;
-use crate::pool::table::LaneGrid;
+use crate::pool::key_id::LaneGrid;
 use crate::pool::{Lane, LaneUse, Lanes, Node};
 use respool_command::Execute;
 use respool_connection::{Now, Phase};

@@ -1,12 +1,12 @@
 //! What is done with the bytes of a node: handshakes, replies for their owners, and what becomes of a connection that sends anything
 //! else.
 
-use crate::commands::selecting::Selecting;
 use crate::env::Env;
 use crate::ids::{Handle, LaneId};
 use crate::limits::PART_LOOKED_AT_BYTES;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::owner::Owner;
+use crate::session::selecting::Selecting;
 use crate::session::table::Clients;
 use crate::tracking::noloop_lanes::ChangeSource;
 use respool_command::Execute;

@@ -109,8 +109,7 @@ impl Large {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Handle;
-    use crate::pool::table::LaneTable;
+    use crate::ids::{Handle, LaneTable};
 
     fn lane() -> LaneHandle {
         Handle { index: LaneTable::<()>::default().next_id(), generation: 3 }

@@ -7,11 +7,11 @@
 use crate::error_reply::ErrorReply;
 use crate::ids::{Asker, ClientHandle, Handle, LaneHandle, LaneKeyId};
 use crate::nodes::moves::Moves;
+use crate::nodes::multi::Multi;
 use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, Progress};
 use crate::session::table::Clients;
 use crate::slab::Slab;
-use crate::transaction::multi::Multi;
 use respool_route::Gather;
 use respool_wire::ReplyKind;
 use std::collections::VecDeque;
@@ -283,8 +283,8 @@ impl<T: AnyTask> Tasks<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::LaneTable;
     use crate::observe::counters::Counters;
-    use crate::pool::table::LaneTable;
     use std::sync::Arc;
 
     /// A task that takes replies until `last`, and is told of a late one as a transaction is.

@@ -12,6 +12,7 @@ pub(crate) mod large_request;
 mod leaving;
 pub(crate) mod refused_state;
 mod reply_window;
+pub(crate) mod selecting;
 mod states;
 pub(crate) mod table;
 

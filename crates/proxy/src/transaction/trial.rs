@@ -4,11 +4,11 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{Asker, LaneHandle, LaneKeyId};
 use crate::nodes::moves::Moves;
+use crate::nodes::multi::Multi;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
 use crate::transaction::exec_request::{Exec, is_abort, is_error};
-use crate::transaction::multi::Multi;
 use respool_wire::{elements, replies};
 
 /// The requests of a trial.
@@ -139,8 +139,7 @@ impl InternalTask for Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Handle;
-    use crate::pool::table::LaneTable;
+    use crate::ids::{Handle, LaneTable};
 
     fn trial(replies: &[&[u8]]) -> (Progress, bool) {
         let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };

@@ -1,8 +1,8 @@
 //! Bytes of nodes: which feature they are for.
 
-use crate::commands::selecting::Selecting;
 use crate::ids::LaneId;
 use crate::pool::LaneUse;
+use crate::session::selecting::Selecting;
 use crate::worker::Worker;
 use respool_command::Execute;
 

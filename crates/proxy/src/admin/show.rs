@@ -361,8 +361,8 @@ mod tests {
     use super::*;
     use crate::observe::counters::Counters;
     use crate::observe::terms::Terms;
-    use crate::pool::lease::tests::config;
     use crate::session::Session;
+    use crate::testing::config;
     use crate::workers::shared::ProcessFacts;
     use respool_connection::Peer;
     use std::sync::Arc;

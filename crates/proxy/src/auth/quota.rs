@@ -3,7 +3,6 @@
 //! Requests and bytes are leaky buckets that hold one second's worth. A client that asks for more is not refused but read later,
 //! like one whose node is busy: its own pipeline waits, and no other.
 
-use crate::error_text;
 use respool_connection::Credentials;
 use respool_route::PoolMode;
 use std::sync::Arc;
@@ -114,11 +113,6 @@ impl UserQuota {
             self.used.bytes.add(now_us, rate, bytes as u64);
         }
     }
-}
-
-/// Counts a connection to a node in for a user that may have limits. `Err`: it has as many as it may, as its client is told.
-pub(crate) fn lend_within(quota: Option<&UserQuota>) -> Result<Option<QuotaGuard>, &'static str> {
-    quota.map(|quota| quota.lend().ok_or(error_text::TOO_MANY_LENT)).transpose()
 }
 
 /// A connection to a node that counts among those of a user.

@@ -257,7 +257,7 @@ mod tests {
         for (worker, counters) in shared.counters.iter().enumerate() {
             counters.requests.add(10_u64.pow(worker as u32));
         }
-        let (config, now) = (crate::pool::lease::tests::config(), Now { mono_us: 3_000_000, ..Now::default() });
+        let (config, now) = (crate::testing::config(), Now { mono_us: 3_000_000, ..Now::default() });
         let lanes = Lanes::new(&config, 1);
         let info = |words: &[&str]| {
             let args: ArgsBuf = words.iter().collect();

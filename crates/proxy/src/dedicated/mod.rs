@@ -180,7 +180,7 @@ impl Dedicated {
         let now_us = env.now.mono_us;
         let this = &mut env.lanes[lane];
         this.up.note_heard(now_us);
-        let Some(reader) = this.reader else { return };
+        let Some(reader) = this.lease.reader() else { return };
         let handle = env.lanes.handle(lane);
         if env.clients.sessions.get(reader).is_none() {
             return;
@@ -399,7 +399,8 @@ impl Dedicated {
                 let lane = this.links[0].lane;
                 // Its replies come one by one until it follows.
                 let told = &mut env.lanes[lane.index];
-                (told.purpose, told.reader) = (LaneUse::Private, None);
+                told.purpose = LaneUse::Private;
+                told.lease.set_reader(None);
                 self.hold(env, index, this);
                 lane
             }
@@ -449,7 +450,7 @@ impl Dedicated {
             };
             let this = &mut env.lanes[lane];
             this.purpose = LaneUse::Dedicated;
-            this.reader = env.clients.sessions.handle(index);
+            this.lease.set_reader(env.clients.sessions.handle(index));
             link.has_agreed = false;
         }
         let this = match prepared {
@@ -510,7 +511,7 @@ impl Dedicated {
         } else if let Some(lane) = this.links.first().and_then(|link| env.lanes.find(link.lane)) {
             let this = &mut env.lanes[lane];
             this.purpose = LaneUse::Private;
-            this.reader = None;
+            this.lease.set_reader(None);
             count(env);
         }
         env.clients.fill(asker, error.as_bytes());
@@ -576,7 +577,7 @@ impl Dedicated {
         env.counters.pauses.add(1);
         for link in &this.links {
             if let Some(lane) = env.lanes.find(link.lane) {
-                env.lanes[lane].is_unread = true;
+                env.lanes[lane].lease.leave_unread();
             }
         }
     }
@@ -604,7 +605,7 @@ fn link<E: Execute>(
     let class = env.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
     for node in nodes {
         let lane = env.lend(index, node, class, LaneUse::Dedicated).inspect_err(|_| close_links(env, this))?;
-        env.lanes[lane.index].reader = env.clients.sessions.handle(index);
+        env.lanes[lane.index].lease.set_reader(env.clients.sessions.handle(index));
         this.links.push(Link::new(node, lane));
     }
     env.is_busy = true;

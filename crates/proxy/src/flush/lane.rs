@@ -10,7 +10,7 @@ impl<E: Execute> Env<E> {
     #[inline(always)]
     pub(super) fn room_of_lane(&mut self, lane: LaneId) -> Option<&mut [u8]> {
         let lane = &self.lanes[lane];
-        (!lane.is_unread && !lane.is_closing).then_some(&mut self.read_buffer)
+        (!lane.lease.is_unread() && !lane.is_closing).then_some(&mut self.read_buffer)
     }
 
     /// A node has sent so many bytes.
@@ -49,7 +49,7 @@ impl<E: Execute> Env<E> {
     pub(super) fn handle_lane_writable(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
         this.is_blocked = false;
-        this.flowed_us = self.now.mono_us;
+        this.lease.note_flow(self.now.mono_us);
         self.lanes.list(lane);
     }
 

@@ -66,7 +66,7 @@ impl Lanes {
     pub(crate) fn queues_of_clients(&self) -> HashMap<ClientHandle, usize> {
         let mut queues = HashMap::new();
         for lane in self.all.iter().filter(|lane| lane.queue_accounted > 0) {
-            if let Some(reader) = lane.reader {
+            if let Some(reader) = lane.lease.reader() {
                 *queues.entry(reader).or_default() += lane.queue_accounted;
             }
         }

@@ -74,7 +74,7 @@ impl<E: Execute> Env<E> {
                     }
                 }
                 // Its reader takes its time.
-                Phase::Ready if this.is_unread => is_busy = true,
+                Phase::Ready if this.lease.is_unread() => is_busy = true,
                 // Its deadline begins with the request's last byte.
                 Phase::Ready if this.sending.is_some() => {
                     is_busy = true;

@@ -105,7 +105,7 @@ impl<E: Execute> Env<E> {
         }
         let is_told = |lane: &&Lane| lane.purpose == LaneUse::Listen || lane.up.identity().tracking.is_some();
         let left = self.lanes.all.iter().filter(|lane| is_left(lane, node));
-        let mut told: Vec<ClientHandle> = left.clone().filter(is_told).filter_map(|lane| lane.reader).collect();
+        let mut told: Vec<ClientHandle> = left.clone().filter(is_told).filter_map(|lane| lane.lease.reader()).collect();
         told.sort_unstable();
         told.dedup();
         let connections = left.count();

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_class_is_held_until_the_last_that_waits_in_it_ends() {
-        let config = crate::pool::lease::tests::config();
+        let config = crate::testing::config();
         let mut lanes = Lanes::new(&config, 1);
         let state = LaneKey { database: 1, ..lanes.state_of(LaneKeyId::PLAIN) };
         let class = lanes.class(state).expect("there are numbers");

@@ -85,7 +85,7 @@ impl<E: Execute> Env<E> {
         }
         if let Some(other) = way.lane.take() {
             // Of another database or dialect. Changing either settles before.
-            self.end_own(other);
+            self.give_back(other, ResetNeeded::default());
         }
         let Ok(lane) = self.private_for(index, node) else {
             // None is free: it goes on a shared one.
@@ -98,7 +98,7 @@ impl<E: Execute> Env<E> {
         };
         let place = self.lanes.find(lane);
         if let Some(place) = place {
-            self.lanes[place].reader = self.clients.sessions.handle(index);
+            self.lanes[place].lease.set_reader(self.clients.sessions.handle(index));
         }
         if let Some(way) = self.clients.large(index).and_then(|large| large.way_to(node)) {
             way.lane = Some(lane);
@@ -113,7 +113,7 @@ impl<E: Execute> Env<E> {
         let is_over = |way: &mut Way| now_us.saturating_sub(way.at_us) > LARGE_US;
         let over: Vec<Way> = large.ways.extract_if(.., is_over).collect();
         let has_none = large.ways.is_empty();
-        over.into_iter().filter_map(|way| way.lane).for_each(|lane| self.end_own(lane));
+        over.into_iter().filter_map(|way| way.lane).for_each(|lane| self.give_back(lane, ResetNeeded::default()));
         if has_none {
             self.leave_large(index);
         }
@@ -136,7 +136,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn end_large(&mut self, large: Large) {
-        large.lanes().for_each(|lane| self.end_own(lane));
+        large.lanes().for_each(|lane| self.give_back(lane, ResetNeeded::default()));
     }
 
     /// A client's own connection to a node, on which nothing of it is outstanding, is left to those who are owed something on
@@ -145,25 +145,11 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.get_mut(client) else { return };
         let Some(way) = session.large.as_deref_mut().and_then(|large| large.way_to(node)) else { return };
         let Some(place) = way.lane.and_then(|lane| self.lanes.find(lane)) else { return };
-        let has_others = self.lanes[place].has_others && self.has_others_on(place, client);
-        self.lanes[place].has_others = has_others;
+        let has_others = self.lanes[place].lease.has_others() && self.has_others_on(place, client);
+        self.lanes[place].lease.set_has_others(has_others);
         if has_others
             && let Some(lane) = self.clients.large(client.index).and_then(|large| large.way_to(node)?.lane.take())
         {
-            self.end_own(lane);
-        }
-    }
-
-    fn end_own(&mut self, lane: LaneHandle) {
-        let Some(place) = self.lanes.find(lane) else { return };
-        let this = &mut self.lanes[place];
-        // In pool mode `session` it is what the client has anyway.
-        if this.purpose == LaneUse::Own {
-            return;
-        }
-        this.reader = None;
-        self.read_on(place);
-        if !self.lanes.leave_claimed(place) {
             self.give_back(lane, ResetNeeded::default());
         }
     }

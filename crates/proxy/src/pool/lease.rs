@@ -1,384 +1,147 @@
-//! Private connections: lent to one client at a time, for what must not be shared.
+//! What a connection is to the client that has it to itself: how fast it is read, and against whose limits it counts.
 //!
 //! ```text
-//!              borrow                 give_back              all acknowledged
-//!   [warm] ------------> [lent] ------------------> [cleaned] ----------------> [warm]
-//!      ^  none warm: dial  |                            |          enough are warm: closed
-//!                          '--- lost, in doubt ---------'---> closed
+//!                 within, read_by                    leave_unread
+//!   [no client's] ---------------> [read on] <----------------------> [left unread]
+//!       ^                              |              take_unread           |
+//!       '------- Lease::default -------'------------------------------------'
 //! ```
 //!
-//! Handles are of one borrower: with the next one they are void. One goes back to the warm ones only after the node has
-//! acknowledged every request that brings it back to its plain state. In doubt it is closed: the next borrower must never meet
-//! what the last one left.
-//!
-//! Whatever a connection is one client's for, it is had, read on and given up by the same verbs:
-//!
-//! | verb | for |
-//! |---|---|
-//! | `lend` | the client's user may have one more: `SCRIPT KILL`, `MONITOR`, `PSYNC`; `private_for`: `WATCH`, `EXEC`, large replies |
-//! | `take_warm`, `dial_unshared` | all of these, pool mode `session`, `BLPOP` and its kin, `CLIENT TRACKING NOLOOP`, successors |
-//! | `read_on` | what was left unread because its client did not read |
-//! | `give_back` | it is cleaned and waits for the next client, or is closed |
-//! | `disown` | it is closed, and its client has no use for the news |
+//! The value knows no connection and no node. Which clients are given a lease, and what becomes of the connection behind it, is
+//! decided in [`crate::pool::lending`]; when a client has enough to read, in [`crate::pool::read_pacing`].
 
-use crate::auth::quota::lend_within;
-use crate::config::Config;
-use crate::env::Env;
-use crate::error_reply::ErrorReply;
+use crate::auth::quota::{QuotaGuard, UserQuota};
+use crate::config::Budgets;
 use crate::error_text;
-use crate::ids::{ClientId, LaneHandle, LaneId, LaneKeyId, NodeId};
-use crate::internal_request::InternalRequest;
-use crate::pool::lane_reset::{LaneReset, ResetNeeded};
-use crate::pool::{LaneUse, Lanes};
-use respool_command::Execute;
-use respool_connection::{Action, Now, Phase};
-use respool_wire::encode_request;
+use crate::ids::ClientHandle;
 
-impl Lanes {
-    /// Lends a private connection to a node, a warm one if there is one; it may still have to be dialled, and requests
-    /// wait for that. `Err` is what the client is told instead.
-    pub(crate) fn borrow(
-        &mut self,
-        config: &Config,
-        node: NodeId,
-        class: LaneKeyId,
-        now: Now,
-    ) -> Result<LaneHandle, ErrorReply> {
-        match self.take_warm(node, class) {
-            Some(lane) => Ok(self.handle(lane)),
-            None => self.lend_new(config, node, class, LaneUse::Private, now),
-        }
-    }
-
-    /// A connection to a node that is clean and free.
-    pub(crate) fn take_warm(&mut self, node: NodeId, class: LaneKeyId) -> Option<LaneId> {
-        let class = self.base(class);
-        let fits = |lane: &LaneId| {
-            let this = &self.all[*lane];
-            // What waits for the answer to a PING may have lost its peer.
-            this.node == node && this.class == class && this.probed_us == 0
-        };
-        // The one that was used last is the likeliest to be alive.
-        let at = self.warm.iter().rposition(fits)?;
-        Some(self.warm.remove(at))
-    }
-
-    /// Whether one more connection to a node may be one client's.
-    pub(crate) fn may_lend(&self, config: &Config, node: NodeId) -> bool {
-        self.count_lent(node) < config.lanes.private_max
-    }
-
-    /// How many connections to a node are lent or wait for that.
-    pub(crate) fn count_lent(&self, node: NodeId) -> usize {
-        let is_lent = |purpose: LaneUse| matches!(purpose, LaneUse::Private | LaneUse::Dedicated);
-        self.all.iter().filter(|l| is_lent(l.purpose) && !l.is_retired && l.node == node).count()
-    }
-
-    /// Lends a new connection.
-    fn lend_new(
-        &mut self,
-        config: &Config,
-        node: NodeId,
-        class: LaneKeyId,
-        purpose: LaneUse,
-        now: Now,
-    ) -> Result<LaneHandle, ErrorReply> {
-        if !self.may_lend(config, node) {
-            return Err(error_text::too_many_private(&self.nodes[node].name));
-        }
-        let lane = self.dial_unshared(config, node, self.base(class), purpose, now)?;
-        Ok(self.handle(lane))
-    }
-
-    /// A lane that is not in the table of classes, and will be dialled. `Err`: there is no hope for now, and none was made.
-    pub(crate) fn dial_unshared(
-        &mut self,
-        config: &Config,
-        node: NodeId,
-        class: LaneKeyId,
-        purpose: LaneUse,
-        now: Now,
-    ) -> Result<LaneId, ErrorReply> {
-        let lane = self.add_unshared(config, node, class, purpose);
-        self.prepare(lane, config, now).inspect_err(|_| self.release(lane))?;
-        Ok(lane)
-    }
-
-    /// Whether a lane is sent PINGs while it is idle: those that all share, and those that wait for the next client.
-    pub(crate) fn is_probed(&self, lane: LaneId) -> bool {
-        match self.all[lane].purpose {
-            LaneUse::Shared => true,
-            LaneUse::Private => self.warm.contains(&(lane)),
-            _ => false,
-        }
-    }
-
-    /// Makes a clean connection available to the next borrower. `false`: there are enough, it is to be closed.
-    fn keep_warm(&mut self, lane: LaneId, config: &Config) -> bool {
-        let this = &self.all[lane];
-        if this.is_stale || self.nodes[this.node].is_gone {
-            return false;
-        }
-        let (node, class) = (this.node, this.class);
-        let alike = |l: &&LaneId| self.all[**l].node == node && self.all[**l].class == class;
-        let has_room = self.warm.iter().filter(alike).count() < config.lanes.private_warm_max;
-        self.all[lane].lent = None;
-        if has_room {
-            // Its former holder may have requests that are through and not concluded: those must not give it back once more.
-            let this = &mut self.all[lane];
-            this.generation = this.generation.wrapping_add(1);
-            self.warm.push(lane);
-        }
-        has_room
-    }
+/// What one client, or none, has of a connection. Of a connection that all share it is as it begins.
+#[derive(Debug, Default)]
+pub(crate) struct Lease {
+    /// The client whose reading decides how fast the connection is read.
+    reader: Option<ClientHandle>,
+    /// It counts among those that a user may have to itself.
+    counted: Option<QuotaGuard>,
+    is_unread: bool,
+    has_others: bool,
+    flowed_us: u64,
 }
 
-impl<E: Execute> Env<E> {
-    /// Closes a lane without a holder. Owners of outstanding replies hear that it was given up.
-    pub(crate) fn close_lane(&mut self, lane: LaneId) {
-        if !matches!(self.lanes[lane].up.phase(), Phase::Idle) {
-            self.close_upstream(lane);
-        }
-        self.end_lane(lane, crate::pool::LaneEnd::GivenUp);
+impl Lease {
+    /// For a client whose user may have such limits. `Err`: the user has as many connections as it may, as the client is told.
+    pub(crate) fn within(quota: Option<&UserQuota>) -> Result<Self, &'static str> {
+        let counted = quota.map(|quota| quota.lend().ok_or(error_text::TOO_MANY_LENT)).transpose()?;
+        Ok(Self { counted, ..Self::default() })
     }
 
-    /// Lends a client a connection to a node for such a use, within its user's bounds. A private one may be warm.
-    pub(crate) fn lend(
-        &mut self,
-        index: ClientId,
-        node: NodeId,
-        class: LaneKeyId,
-        purpose: LaneUse,
-    ) -> Result<LaneHandle, ErrorReply> {
-        let Some(session) = self.clients.sessions.at(index) else {
-            return Err(error_text::gone(&self.lanes.nodes[node].name));
-        };
-        let lent = lend_within(session.details.allowance.as_deref())?;
-        let Self { lanes, config, now, .. } = self;
-        let lane = match purpose {
-            LaneUse::Private => lanes.borrow(config, node, class, *now)?,
-            _ => lanes.lend_new(config, node, class, purpose, *now)?,
-        };
-        lanes[lane.index].lent = lent;
-        Ok(lane)
+    /// The same, read as fast as this client reads; `None`: always.
+    pub(crate) fn read_by(self, reader: Option<ClientHandle>) -> Self {
+        Self { reader, ..self }
     }
 
-    /// A connection for what must not share one: the client's own if it has one to the node.
-    pub(crate) fn private_for(&mut self, index: ClientId, node: NodeId) -> Result<LaneHandle, ErrorReply> {
-        let class = self.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
-        if self.lanes.owns(class, node) {
-            let lane = self.lanes.lane(&self.config, node, class);
-            return Ok(self.lanes.handle(lane));
-        }
-        self.lend(index, node, class, LaneUse::Private)
+    /// The client whose reading decides how fast the connection is read.
+    #[inline(always)]
+    pub(crate) fn reader(&self) -> Option<ClientHandle> {
+        self.reader
     }
 
-    /// A lane that was left alone, since its reader did not read, is read again.
-    pub(crate) fn read_on(&mut self, lane: LaneId) {
-        let this = &mut self.lanes[lane];
-        if std::mem::take(&mut this.is_unread) {
-            // It was silent because it was not read.
-            this.up.note_heard(self.now.mono_us);
-            self.actions.push_back(Action::Resume { conn: lane.conn() });
-        }
+    /// Another client's reading decides from now on, or none's.
+    pub(crate) fn set_reader(&mut self, reader: Option<ClientHandle>) {
+        self.reader = reader;
     }
 
-    /// Closes a client's connection. The client has no use for it any more, and is not told.
-    pub(crate) fn disown(&mut self, lane: LaneHandle) {
-        let Some(place) = self.lanes.find(lane) else { return };
-        let this = &mut self.lanes[place];
-        (this.reader, this.is_unread) = (None, false);
-        self.close_lane(place);
+    /// The user may have another in its place, although the connection still answers what it owes.
+    pub(crate) fn count_no_more(&mut self) {
+        self.counted = None;
     }
 
-    /// Takes a private connection back from its holder. What is still owed on it goes to its owners first.
-    pub(crate) fn give_back(&mut self, lane: LaneHandle, dirt: ResetNeeded) {
-        let Some(place) = self.lanes.find(lane) else { return };
-        let this = &self.lanes[place];
-        if this.purpose == LaneUse::Leaving && this.sending.is_none() {
-            // It ends once it has answered what it owes.
-            return;
-        }
-        // A client's own stays with it; what the node knew has ended with the connection.
-        let stays = this.purpose == LaneUse::Own;
-        // Half a request must not become the beginning of another's.
-        if !this.up.is_ready() || this.sending.is_some() {
-            if !stays {
-                self.close_lane(place);
-            }
-            return;
-        }
-        let database = self.lanes.class_database(place).to_string();
-        let mut requests: Vec<&[&[u8]]> = Vec::new();
-        let select: &[&[u8]] = &[b"SELECT", database.as_bytes()];
-        if dirt.is_queueing {
-            requests.push(&[b"DISCARD"]);
-        }
-        if dirt.is_watching && !dirt.is_queueing {
-            requests.push(&[b"UNWATCH"]);
-        }
-        if dirt.is_elsewhere {
-            requests.push(select);
-        }
-        let awaited = requests.len() as u16;
-        if awaited == 0 && stays {
-            return;
-        }
-        // A transaction that was answered in this turn may have selected a database.
-        let is_in_doubt = self.tasks.leaves_something_on(lane);
-        if awaited == 0 && this.up.tickets().is_empty() && !is_in_doubt {
-            if !self.lanes.keep_warm(place, &self.config) {
-                self.close_lane(place);
-            }
-            return;
-        }
-        if awaited == 0 {
-            // Replies are outstanding, or state is left that no task resets: a connection in doubt is closed.
-            self.close_lane(place);
-            return;
-        }
-        let task = self.tasks.begin(InternalRequest::Clean(LaneReset::new(lane, awaited)));
-        for (step, request) in requests.into_iter().enumerate() {
-            if !self.send_for_task(task, step as u16, place, |out| encode_request(out, request.iter().copied())) {
-                return;
-            }
-        }
+    /// Whether it is not read, because its reader does not read.
+    #[inline(always)]
+    pub(crate) fn is_unread(&self) -> bool {
+        self.is_unread
     }
 
-    pub(crate) fn conclude_cleaning(&mut self, cleaning: LaneReset) {
-        let Some(lane) = self.lanes.find(cleaning.lane) else { return };
-        let this = &self.lanes[lane];
-        if this.purpose == LaneUse::Own && cleaning.is_clean {
-            return;
-        }
-        let is_reusable = cleaning.is_clean && this.up.is_ready() && this.up.tickets().is_empty();
-        if !is_reusable || !self.lanes.keep_warm(lane, &self.config) {
-            self.close_lane(lane);
-        }
+    /// It is not read until its reader has read more. Returns whether it was read before.
+    pub(crate) fn leave_unread(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_unread, true)
+    }
+
+    /// It is read again. Returns whether it was not.
+    pub(crate) fn take_unread(&mut self) -> bool {
+        std::mem::take(&mut self.is_unread)
+    }
+
+    /// Whether others wait on it behind its reader's replies: it was taken out of sharing.
+    pub(crate) fn has_others(&self) -> bool {
+        self.has_others
+    }
+
+    pub(crate) fn set_has_others(&mut self, has_others: bool) {
+        self.has_others = has_others;
+    }
+
+    /// How much may be unread by its reader before it is left alone. Where others wait it is read on for longer.
+    pub(crate) fn enough(&self, budgets: &Budgets) -> usize {
+        if self.has_others { budgets.client_output_hard } else { budgets.client_output_soft }
+    }
+
+    /// It was left unread for its reader's sake, brought a part of a large reply, or took one of what waited for it.
+    pub(crate) fn note_flow(&mut self, now_us: u64) {
+        self.flowed_us = now_us;
+    }
+
+    /// Whether something has flowed since then, so that replies could not come before.
+    pub(crate) fn has_flowed_since(&self, at_us: u64) -> bool {
+        self.flowed_us > at_us
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::config::{Budgets, NodeConfig, Reconnects, Timeouts};
-    use crate::testing::env_with_node;
-    use respool_connection::{Endpoint, FlushPolicy};
-    use respool_route::{Node, Pool, Routes, Scheme, Topology};
-    use respool_wire::{ReplyLimits, RequestLimits};
-    use std::sync::Arc;
+    use crate::auth::quota::UserLimits;
+    use crate::slab::Slab;
+    use crate::testing::config;
 
-    pub(crate) fn config() -> Config {
-        let node =
-            NodeConfig { name: "n".to_owned(), endpoint: Arc::new(Endpoint::Embedded { index: 0 }), credentials: None };
-        let topology = Topology::new(Scheme::default(), vec![Node::new("n")]).expect("one node is enough");
-        let topology = Arc::new(topology);
-        Config {
-            nodes: vec![node],
-            routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
-            topology,
-            request_limits: RequestLimits::default(),
-            reply_limits: ReplyLimits::default(),
-            timeouts: Timeouts {
-                connect_us: 1,
-                response_us: 1,
-                silence_us: 1,
-                client_idle_us: 0,
-                probe_idle_us: 0,
-                probe_patience_us: 0,
-                slow_start_us: 0,
-                drain_us: 1,
-                pause_us: 0,
-            },
-            reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
-            budgets: Budgets {
-                client_output_soft: 1,
-                client_output_hard: 1,
-                clients: usize::MAX,
-                soft_limits: Default::default(),
-                upstream_queue: 1 << 20,
-                request_whole: 1 << 20,
-                process: 1 << 20,
-            },
-            lanes: crate::config::LaneLimits::default(),
-            clients_max: 1,
-            databases: 16,
-            keyspace_events: respool_command::EventClasses::NONE,
-            flush: FlushPolicy::EachTurn,
-            seeing: Default::default(),
-            dials_ahead: false,
-            integrity: Default::default(),
-            allows_admin: true,
-            is_server: false,
-            trusts_clients: false,
-            subscriptions: crate::config::SubscriptionTerms::default(),
-            access: crate::auth::users::AccessRules::default(),
-        }
+    fn reader() -> ClientHandle {
+        Slab::default().insert(())
     }
 
     #[test]
-    fn a_warm_connection_is_lent_before_another_is_dialled_and_to_one_at_a_time() {
-        let config = config();
-        let mut lanes = Lanes::new(&config, 1);
-        let first =
-            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
-        let second =
-            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
-        assert_ne!(first, second);
-        assert!(lanes.keep_warm(first.index, &config));
-        let again = lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("one is warm");
-        assert_eq!(again.index, first.index);
-        assert!(lanes.find(again).is_some() && lanes.find(first).is_none(), "the first borrower's handle is void");
-        assert!(lanes.shared.is_empty(), "their replies are not waited for");
+    fn a_user_has_no_more_leases_than_its_limit() {
+        let quota = UserQuota::with(UserLimits { private_connections: Some(1), ..UserLimits::default() }, None);
+        let mut first = Lease::within(Some(&quota)).expect("it is the first").read_by(Some(reader()));
+        assert_eq!(Lease::within(Some(&quota)).err(), Some(error_text::TOO_MANY_LENT));
+        first.count_no_more();
+        assert!(Lease::within(Some(&quota)).is_ok(), "it only answers what it owes");
+        assert_eq!(first.reader(), Some(reader()), "and is read for its client meanwhile");
+        assert!(Lease::within(None).is_ok(), "a user without limits has as many as there are");
     }
 
     #[test]
-    fn a_place_is_used_again_once_its_connection_is_closed_and_its_handle_is_void() {
-        let config = config();
-        let mut lanes = Lanes::new(&config, 1);
-        let shared = lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN);
-        let first =
-            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
-        lanes.retire(first.index);
-        assert_eq!(lanes.find(first), None);
-        let second =
-            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
-        assert_ne!(second.index, first.index, "the loop may still close the first");
-        lanes.note_closed(first.index);
-        let third =
-            lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("nothing is in the way");
-        assert_eq!(third.index, first.index);
-        assert_eq!(lanes.find(first), None, "it is another's");
-        assert_eq!(lanes.find(third), Some(first.index));
-        assert_eq!(lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
+    fn a_lease_that_ends_gives_its_place_to_the_user_and_is_read_again() {
+        let quota = UserQuota::with(UserLimits { private_connections: Some(1), ..UserLimits::default() }, None);
+        let mut lease = Lease::within(Some(&quota)).expect("it is the first").read_by(Some(reader()));
+        assert!(lease.leave_unread() && !lease.leave_unread(), "it is left alone once");
+        assert!(lease.take_unread() && !lease.take_unread(), "and read again once");
+        lease.leave_unread();
+        lease = Lease::default();
+        assert!(lease.reader().is_none() && !lease.is_unread() && Lease::within(Some(&quota)).is_ok());
     }
 
     #[test]
-    fn a_connection_that_is_given_back_was_silent_because_it_was_not_read() {
-        let mut env = env_with_node();
-        let client = env.test_client();
-        assert!(env.own_all(client));
-        let class = env.test_session(client).class;
-        let lane = env.lanes.lane(&env.config, NodeId::nth(0), class);
-        let this = &mut env.lanes[lane];
-        this.up.handle_connected_bare(env.now.mono_us);
-        this.is_unread = true;
-        env.now.mono_us += 60_000_000;
-        env.stop_owning(client);
-        let this = &env.lanes[lane];
-        assert!(env.lanes.warm.contains(&lane) && !this.is_unread, "it waits for the next client, and is read");
-        assert_eq!(this.up.last_heard_us(), env.now.mono_us);
+    fn a_connection_on_which_others_wait_is_read_for_longer() {
+        let budgets = Budgets { client_output_soft: 1, client_output_hard: 2, ..config().budgets };
+        let mut lease = Lease::default();
+        assert_eq!(lease.enough(&budgets), 1);
+        lease.set_has_others(true);
+        assert_eq!((lease.has_others(), lease.enough(&budgets)), (true, 2));
     }
 
     #[test]
-    fn a_connection_that_cannot_be_dialled_leaves_nothing() {
-        let config = config();
-        let mut lanes = Lanes::new(&config, 1);
-        lanes.nodes[NodeId::nth(0)].is_drained = true;
-        let refused = lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default());
-        assert_eq!(refused, Err(error_text::drained("n")));
-        lanes.nodes[NodeId::nth(0)].is_drained = false;
-        let lent = lanes.borrow(&config, NodeId::nth(0), LaneKeyId::PLAIN, Now::default()).expect("it may be dialled");
-        assert_eq!((lent.index.number(), lanes.count_lent(NodeId::nth(0))), (0, 1), "its place is used again");
+    fn what_flows_counts_from_when_it_flowed() {
+        let mut lease = Lease::default();
+        lease.note_flow(5);
+        assert!(lease.has_flowed_since(4) && !lease.has_flowed_since(5));
     }
 }

@@ -11,17 +11,15 @@ pub(crate) mod key_id;
 pub(crate) mod lane_reset;
 pub(crate) mod large_reply;
 pub(crate) mod lease;
+pub(crate) mod lending;
 mod read_pacing;
 pub(crate) mod replace;
 pub(crate) mod session_mode;
 mod unshare;
 
-use crate::auth::quota::QuotaGuard;
 use crate::config::{Config, NodeConfig};
 use crate::error_reply::ErrorReply;
-use crate::ids::{
-    ClientHandle, ClientId, Handle, LaneHandle, LaneId, LaneKeyId, LaneTable, NodeId, PerKey, PerNode,
-};
+use crate::ids::{ClientId, Handle, LaneHandle, LaneId, LaneKeyId, LaneTable, NodeId, PerKey, PerNode};
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::CLASSES_MAX;
 use crate::nodes::entry::Entry;
@@ -31,6 +29,7 @@ use crate::nodes::multi::Multi;
 use crate::observe::histogram::Histogram;
 use crate::pool::dial_turns::DialQueue;
 use crate::pool::key_id::{KeyOwner, LaneGrid, LaneKey, LaneKeyUse};
+use crate::pool::lease::Lease;
 use crate::reply::integrity::EchoCheck;
 use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
@@ -113,7 +112,7 @@ impl Node {
 pub(crate) enum LaneUse {
     /// Requests of all clients.
     Shared,
-    /// One client's at a time, see [`crate::pool::lease`].
+    /// One client's at a time, see [`crate::pool::lending`].
     Private,
     /// One client's for all of its requests to a node, see [`crate::pool::session_mode`].
     Own,
@@ -156,14 +155,8 @@ pub(crate) struct Lane {
     pub(crate) class: LaneKeyId,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
-    /// The client that it belongs to, if that client's reading decides how fast it is read.
-    pub(crate) reader: Option<ClientHandle>,
-    /// It is not read, because its reader does not read.
-    pub(crate) is_unread: bool,
-    /// It was taken out of sharing, and others wait on it behind its reader's replies.
-    pub(crate) has_others: bool,
-    /// When it was last not read for its reader's sake, or brought a part of a large reply or took one of what waited for it.
-    pub(crate) flowed_us: u64,
+    /// What it is to the client that has it to itself, if one has.
+    pub(crate) lease: Lease,
     /// When a read last took as much as one may: more has come.
     pub(crate) filled_us: u64,
     /// It is a client's own, and a request of its waits on the node.
@@ -210,8 +203,6 @@ pub(crate) struct Lane {
     pub(crate) given: LoadedScripts,
     /// A request is being passed on over it that has not come as a whole.
     pub(crate) sending: Option<Box<StreamedRequest>>,
-    /// It counts among the connections that a user may have to itself.
-    pub(crate) lent: Option<QuotaGuard>,
     /// What is known of its replies beyond their tickets, if anything is.
     pub(crate) beside: Option<Box<ReplyObservers>>,
 }
@@ -480,10 +471,7 @@ impl Lanes {
             node,
             class,
             is_listed: false,
-            reader: None,
-            is_unread: false,
-            has_others: false,
-            flowed_us: 0,
+            lease: Lease::default(),
             filled_us: 0,
             is_waiting: false,
             number: None,
@@ -507,7 +495,6 @@ impl Lanes {
             multi: Multi::default(),
             given: LoadedScripts::default(),
             sending: None,
-            lent: None,
             beside: if is_shared { ReplyObservers::proving(proof) } else { None },
         }
     }
@@ -552,7 +539,7 @@ impl Lanes {
         debug_assert!(this.purpose != LaneUse::Shared && !this.is_retired, "it ends once");
         this.is_retired = true;
         this.wants_dial = false;
-        this.lent = None;
+        this.lease.count_no_more();
         if this.purpose == LaneUse::Own {
             self.table.take_out(this.node, this.class, lane);
         }

@@ -29,7 +29,7 @@ use respool_connection::{Copied, Downstream, Upstream};
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
     pub(crate) fn is_paced(&self) -> bool {
-        self.reader.is_some() && matches!(self.purpose, LaneUse::Private | LaneUse::Own | LaneUse::Leaving)
+        self.lease.reader().is_some() && matches!(self.purpose, LaneUse::Private | LaneUse::Own | LaneUse::Leaving)
     }
 }
 
@@ -45,13 +45,11 @@ impl Session {
 impl<E: Execute> Env<E> {
     /// A client's own connection brought bytes: it is left alone while the client has enough to read.
     pub(crate) fn pace_lane(&mut self, lane: LaneId) {
-        let budgets = self.config.budgets;
         let this = &mut self.lanes[lane];
-        let Some(reader) = this.reader.filter(|_| this.is_paced()) else { return };
+        let Some(reader) = this.lease.reader().filter(|_| this.is_paced()) else { return };
         let Some(session) = self.clients.sessions.get(reader) else { return };
-        let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
-        if !this.is_unread && !is_hungry(&session.down, &this.up, reader, enough) {
-            this.is_unread = true;
+        let enough = this.lease.enough(&self.config.budgets);
+        if !is_hungry(&session.down, &this.up, reader, enough) && this.lease.leave_unread() {
             self.counters.pauses.add(1);
         }
     }
@@ -68,11 +66,10 @@ impl<E: Execute> Env<E> {
         if !self.lanes.left.is_empty() {
             lanes.extend(self.lanes.left_of(reader));
         }
-        let budgets = self.config.budgets;
         lanes.retain(|lane| {
             let this = &self.lanes[*lane];
-            let enough = if this.has_others { budgets.client_output_hard } else { budgets.client_output_soft };
-            this.is_unread && is_hungry(&session.down, &this.up, reader, enough / 2)
+            let enough = this.lease.enough(&self.config.budgets);
+            this.lease.is_unread() && is_hungry(&session.down, &this.up, reader, enough / 2)
         });
         lanes.into_iter().for_each(|lane| self.read_on(lane));
     }
@@ -80,11 +77,11 @@ impl<E: Execute> Env<E> {
     /// Looks after the deadlines of a connection that is read as fast as its client reads.
     pub(crate) fn mind_paced(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
-        if this.is_unread || this.up.streamed_bytes() > 0 {
-            this.flowed_us = self.now.mono_us;
+        if this.lease.is_unread() || this.up.streamed_bytes() > 0 {
+            this.lease.note_flow(self.now.mono_us);
         }
         // What was begun before the lane was taken out of sharing may have gone on over it.
-        if this.has_others || this.purpose == LaneUse::Private {
+        if this.lease.has_others() || this.purpose == LaneUse::Private {
             self.expire_others(lane);
         }
     }

@@ -75,7 +75,7 @@ impl Lanes {
         other.purpose == LaneUse::Leaving
             && other.class == lane.class
             // Another client may have had the class to itself before.
-            && other.reader == lane.reader
+            && other.lease.reader() == lane.lease.reader()
             && other.turn < lane.turn
             && !other.is_retired
             // A server that was left because it does not answer holds others up until its requests have been given up.
@@ -92,7 +92,7 @@ impl Lanes {
             if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.
                 let node = (!self.nodes[lane.node].is_gone).then_some(lane.node);
-                ahead.entry((lane.class, lane.reader, node)).or_default().push(place);
+                ahead.entry((lane.class, lane.lease.reader(), node)).or_default().push(place);
             }
         }
         let mut compared = 0;
@@ -101,7 +101,7 @@ impl Lanes {
             if !this.is_behind {
                 continue;
             }
-            let groups = [Some(this.node), None].map(|node| ahead.get(&(this.class, this.reader, node)));
+            let groups = [Some(this.node), None].map(|node| ahead.get(&(this.class, this.lease.reader(), node)));
             let is_behind = groups.into_iter().flatten().flatten().any(|other| {
                 compared += 1;
                 self.is_ahead(&self.all[*other], this)
@@ -346,7 +346,7 @@ impl Lanes {
         let is_fit = |lane: &Lane| {
             lane.purpose == LaneUse::Leaving
                 && (lane.node, lane.class) == (node, class)
-                && !(lane.is_retired || lane.is_closing || lane.is_unread)
+                && !(lane.is_retired || lane.is_closing || lane.lease.is_unread())
                 && (lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle))
         };
         if let Some(known) = self.all.position(is_fit) {
@@ -390,7 +390,7 @@ impl<E: Execute> Env<E> {
                 LaneUse::Blocking if this.is_stale && this.up.tickets().is_empty() => self.close_lane(lane),
                 LaneUse::Leaving => {
                     is_busy = true;
-                    if this.is_unread && this.reader.is_some_and(|reader| self.clients.sessions.get(reader).is_none()) {
+                    if this.lease.reader().is_some_and(|reader| self.clients.sessions.get(reader).is_none()) {
                         self.read_on(lane);
                     }
                     let this = &self.lanes[lane];
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn lanes_are_compared_with_those_alone_that_they_can_be_behind() {
         const MANY: usize = 1_000;
-        let config = crate::pool::lease::tests::config();
+        let config = crate::testing::config();
         let mut lanes = Lanes::new(&config, 1);
         let mut pool = BufferPool::new();
         let mut left = Vec::new();
@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_node_that_moves_again_and_again_is_forgotten_where_it_was() {
-        let config = crate::pool::lease::tests::config();
+        let config = crate::testing::config();
         let mut lanes = Lanes::new(&config, 1);
         for round in 0..100 {
             let at = |number: u32| Some(format!("10.0.{round}.{number}:6379").into());

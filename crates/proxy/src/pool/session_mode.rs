@@ -16,7 +16,6 @@
 //! class that owns some nodes alone, because only some routes are in this mode, shares the others; then the
 //! move to an own connection waits until all before it is answered, as every move does.
 
-use crate::auth::quota::lend_within;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -26,6 +25,7 @@ use crate::interfaces::read_tracker::ReadTracker;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::{KeyOwner, LaneKey, Owner};
 use crate::pool::lane_reset::ResetNeeded;
+use crate::pool::lease::Lease;
 use crate::pool::{LaneUse, Lanes};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
@@ -75,28 +75,27 @@ impl Lanes {
 
     /// An own lane of a class to a node: a warm connection, or one that is to be dialled.
     pub(crate) fn make_own(&mut self, config: &Config, node: NodeId, class: LaneKeyId) -> LaneId {
-        let (mut reader, mut lent, mut tracking) = (None, Ok(None), None);
+        let (mut reader, mut lease, mut tracking) = (None, Ok(Lease::default()), None);
         if let KeyOwner::Client(owner) = &self.owners[class] {
             reader = Some(owner.session);
             tracking = owner.tracking.as_ref().map(|by_node| by_node.get(node).cloned().flatten());
-            lent = lend_within(owner.allowance.as_deref());
+            lease = Lease::within(owner.allowance.as_deref());
         }
-        let may_connect = self.count_own(node) < config.lanes.session_max && lent.is_ok();
+        let may_connect = self.count_own(node) < config.lanes.session_max && lease.is_ok();
         // What a node is to tell it is told when it is dialled.
         let warm = if may_connect && tracking.is_none() { self.take_warm(node, class) } else { None };
         let lane = warm.unwrap_or_else(|| self.add_unshared(config, node, class, LaneUse::Own));
         let this = &mut self.all[lane];
         this.purpose = LaneUse::Own;
         this.class = class;
-        this.reader = reader;
+        // One that is dialled counts from then on.
+        this.lease = lease.ok().filter(|_| warm.is_some()).unwrap_or_default().read_by(reader);
         if let Some(tracking) = tracking {
             this.up.set_tracking(tracking);
             if this.up.identity().protocol == Protocol::Resp3 {
                 this.up.set_pushes(Pushes::Delivered);
             }
         }
-        // One that is dialled counts from then on.
-        this.lent = lent.ok().flatten().filter(|_| warm.is_some());
         self.table.put(node, class, Some(lane));
         self.stand_behind(lane);
         lane
@@ -109,7 +108,9 @@ impl Lanes {
             return Err(error_text::too_many_own(&self.nodes[this.node].name));
         }
         if let KeyOwner::Client(owner) = &self.owners[this.class] {
-            self.all[lane].lent = lend_within(owner.allowance.as_deref())?;
+            let lease = Lease::within(owner.allowance.as_deref())?;
+            let this = &mut self.all[lane];
+            this.lease = lease.read_by(this.lease.reader());
         }
         Ok(())
     }
@@ -144,7 +145,7 @@ impl Lanes {
         let this = &mut self.all[lane];
         this.purpose = LaneUse::Leaving;
         // Its client may have another in its place.
-        this.lent = None;
+        this.lease.count_no_more();
         self.left.push(lane);
     }
 
@@ -153,7 +154,7 @@ impl Lanes {
         let all = &self.all;
         let is_left = |lane: &LaneId| all[*lane].purpose == LaneUse::Leaving && !all[*lane].is_retired;
         self.left.retain(is_left);
-        let is_its = |lane: &LaneId| all[*lane].reader == Some(client);
+        let is_its = |lane: &LaneId| all[*lane].lease.reader() == Some(client);
         self.left.iter().copied().filter(is_its).collect()
     }
 
@@ -292,13 +293,11 @@ impl<E: Execute> Env<E> {
         }
         watches.iter().for_each(|_| self.clients.unpin());
         for place in self.lanes.own_lanes(class) {
-            let handle = self.lanes.handle(place);
-            let node = self.lanes[place].node;
+            let (handle, node) = (self.lanes.handle(place), self.lanes[place].node);
             self.lanes.table.put(node, class, None);
+            self.stop_pacing(place);
             let this = &mut self.lanes[place];
-            this.purpose = LaneUse::Private;
-            this.class = base;
-            this.reader = None;
+            (this.purpose, this.class) = (LaneUse::Private, base);
             if std::mem::take(&mut this.is_waiting) {
                 // The node is asked to let the request go, and says what it has taken. No client has it afterwards.
                 this.purpose = LaneUse::Blocking;
@@ -309,14 +308,12 @@ impl<E: Execute> Env<E> {
             // What is told of changes is never another client's.
             this.is_stale |= is_told;
             if self.keeps_block(place) {
-                self.read_on(place);
                 continue;
             }
             if is_told {
                 self.close_lane(place);
                 continue;
             }
-            self.read_on(place);
             let is_watching = watches.iter().any(|pin| pin.lane == handle);
             self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
         }
@@ -430,7 +427,7 @@ impl Lanes {
     /// Whether a client watches keys on a lane of its own.
     pub(crate) fn is_watched_on(&self, clients: &Clients, lane: LaneId) -> bool {
         let handle = self.handle(lane);
-        let reader = self[lane].reader.and_then(|reader| clients.sessions.get(reader));
+        let reader = self[lane].lease.reader().and_then(|reader| clients.sessions.get(reader));
         let pins = reader.and_then(|session| session.pins.as_ref());
         pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
     }

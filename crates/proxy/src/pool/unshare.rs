@@ -16,12 +16,12 @@
 //! If A leaves, L answers what others are owed and is closed then. A request that B or C sends after such a timeout goes
 //! over L' and may be executed before the one that has timed out: to wait for that one would be to wait for A.
 
-use crate::auth::quota::lend_within;
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId};
 use crate::internal_request::InternalRequests;
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
+use crate::pool::lease::Lease;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
@@ -48,13 +48,13 @@ fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &Inter
 
 impl Lanes {
     /// Takes a shared lane out of the table, for one client.
-    fn take_from_table(&mut self, lane: LaneId, client: ClientHandle) {
+    fn take_from_table(&mut self, lane: LaneId, lease: Lease) {
         let base = self.base(self.all[lane].class);
         let this = &mut self.all[lane];
         self.table.take_out(this.node, this.class, lane);
         this.purpose = LaneUse::Private;
         this.class = base;
-        this.reader = Some(client);
+        this.lease = lease;
         this.up.set_policy(FlushPolicy::EachTurn);
         self.shared.retain(|shared| *shared != lane);
     }
@@ -69,7 +69,7 @@ impl<E: Execute> Env<E> {
         if bytes < LARGE_REPLY_BYTES || self.clients.sessions.get(client).is_none() {
             return;
         }
-        if this.purpose == LaneUse::Private && this.reader == Some(client) {
+        if this.purpose == LaneUse::Private && this.lease.reader() == Some(client) {
             self.clients.large_of(client).into_iter().for_each(|large| large.touch(node, now_us));
         } else if this.purpose == LaneUse::Shared && !self.claim_lane(lane, client) {
             self.clients.large_of(client).into_iter().for_each(|large| large.note_shared(node, now_us));
@@ -103,15 +103,14 @@ impl<E: Execute> Env<E> {
         if !is_fit || has_one || self.lanes.base(session.class) != class || !self.lanes.may_lend(&self.config, node) {
             return false;
         }
-        let Ok(lent) = lend_within(session.details.allowance.as_deref()) else { return false };
-        self.lanes.take_from_table(lane, client);
+        let Ok(lease) = Lease::within(session.details.allowance.as_deref()) else { return false };
+        self.lanes.take_from_table(lane, lease.read_by(Some(client)));
         let has_others = self.has_others_on(lane, client);
         let this = &mut self.lanes[lane];
-        this.lent = lent;
-        this.has_others = has_others;
+        this.lease.set_has_others(has_others);
         let throttled = std::mem::take(&mut this.throttled);
         throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
-        if self.lanes[lane].has_others {
+        if has_others {
             self.have_others_wait(class, client);
         }
         let handle = self.lanes.handle(lane);
@@ -138,7 +137,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn expire_others(&mut self, lane: LaneId) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, lag, .. } = self;
         let this = &mut lanes.all[lane];
-        let Some(client) = this.reader else { return };
+        let Some(client) = this.lease.reader() else { return };
         let mut late = Vec::new();
         if let Some(due_us) = this.due_us(lag, now.mono_us, config.timeouts.response_us) {
             let is_due = |owner: &Owner| !is_for(*owner, client, scatters, tasks) && !tasks.follows(*owner);
@@ -154,7 +153,8 @@ impl<E: Execute> Env<E> {
                 refuse(owner, LostReply::Late, &error, clients, scatters, tasks);
             }
         }
-        self.lanes[lane].has_others = self.has_others_on(lane, client);
+        let has_others = self.has_others_on(lane, client);
+        self.lanes[lane].lease.set_has_others(has_others);
         self.pace_lane(lane);
     }
 
@@ -170,12 +170,12 @@ impl Lanes {
     /// they have it. Returns whether it does.
     pub(crate) fn leave_claimed(&mut self, lane: LaneId) -> bool {
         let this = &mut self[lane];
-        if !this.has_others || this.up.tickets().is_empty() {
-            this.has_others = false;
+        if !this.lease.has_others() || this.up.tickets().is_empty() {
+            this.lease.set_has_others(false);
             return false;
         }
         this.purpose = LaneUse::Leaving;
-        this.lent = None;
+        this.lease.count_no_more();
         // Lanes that come after it need not wait for it: clients that are owed something on it do.
         this.turn = u64::MAX;
         true

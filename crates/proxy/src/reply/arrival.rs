@@ -61,7 +61,7 @@ impl<E: Execute> Env<E> {
                         }
                     }
                     Event::Push { bytes, .. } => {
-                        if let Some(reader) = this.reader {
+                        if let Some(reader) = this.lease.reader() {
                             let frame = bytes.to_vec();
                             let next = this.up.tickets().front().copied();
                             let at = ChangeSource { reader, node: this.node, config };
@@ -103,7 +103,7 @@ impl<E: Execute> Env<E> {
             }
         }
         let this = &self.lanes[lane];
-        if this.reader.is_some() {
+        if this.lease.reader().is_some() {
             self.pace_lane(lane);
         }
         if self.lanes.has_behind && self.lanes[lane].is_settled() {

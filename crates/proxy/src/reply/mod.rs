@@ -80,7 +80,7 @@ impl<E: Execute> Env<E> {
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
         let hearer = self.lanes.hearer_of(lane, &ending);
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
-        let follower = if this.purpose == LaneUse::Dedicated { this.reader.take() } else { None };
+        let follower = this.lease.reader().filter(|_| this.purpose == LaneUse::Dedicated);
         let orphans = this.up.reset(&mut self.clients.pool);
         let selects = std::mem::take(&mut this.selects);
         this.sending = None;
@@ -209,7 +209,7 @@ impl<E: Execute> Env<E> {
         let Self { lanes, clients, scatters, tasks, config, counters, now, lag, .. } = self;
         let this = &mut lanes.all[lane];
         let Some(due_us) = this.due_us(lag, now.mono_us, config.timeouts.response_us) else { return };
-        if this.is_paced() && this.flowed_us > due_us {
+        if this.is_paced() && this.lease.has_flowed_since(due_us) {
             return;
         }
         if this.up.tickets().oldest_live_us().is_none_or(|oldest| oldest > due_us) {

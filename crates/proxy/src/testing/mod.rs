@@ -1,6 +1,6 @@
 //! What unit tests of features share: an environment with a node or an engine, clients, and fakes of the features beside the tested one.
 
-use crate::config::Config;
+use crate::config::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
 use crate::env::{Env, WorkerSetup};
 use crate::ids::{Asker, ClientId, ClientNumber, LaneKeyId, NodeId};
 use crate::interfaces::call::Call;
@@ -8,7 +8,6 @@ use crate::interfaces::held_back::WaitsAtNodes;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::pool::key_id::LaneKey;
-use crate::pool::lease::tests::config;
 use crate::request::dispatch::read_client;
 use crate::request::fast_path::Plain;
 use crate::scripts::late_script::LateScript;
@@ -16,8 +15,9 @@ use crate::session::{Flow, Session, SessionFlags};
 use crate::workers::shared::{ProcessFacts, Shared};
 use respool_access::User;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView, UnknownCommand, resolve};
-use respool_connection::{Peer, WorkerId};
-use respool_wire::{Args, ArgsBuf, Encoder, Request};
+use respool_connection::{Endpoint, FlushPolicy, Peer, WorkerId};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use respool_wire::{Args, ArgsBuf, Encoder, ReplyLimits, Request, RequestLimits};
 use std::sync::Arc;
 
 /// An engine that answers every request with its own words, and notes them.
@@ -97,6 +97,55 @@ pub(crate) fn env_with_node() -> Env<EchoEngine> {
 /// An environment with an engine.
 pub(crate) fn env_with_engine() -> Env<EchoEngine> {
     env_of(Config { nodes: Vec::new(), ..roomy_config() }, Some(EchoEngine::default()))
+}
+
+/// Settings of one node, named `n`, with bounds that are come to at once.
+pub(crate) fn config() -> Config {
+    let node =
+        NodeConfig { name: "n".to_owned(), endpoint: Arc::new(Endpoint::Embedded { index: 0 }), credentials: None };
+    let topology = Topology::new(Scheme::default(), vec![Node::new("n")]).expect("one node is enough");
+    let topology = Arc::new(topology);
+    Config {
+        nodes: vec![node],
+        routes: Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&topology)))),
+        topology,
+        request_limits: RequestLimits::default(),
+        reply_limits: ReplyLimits::default(),
+        timeouts: Timeouts {
+            connect_us: 1,
+            response_us: 1,
+            silence_us: 1,
+            client_idle_us: 0,
+            probe_idle_us: 0,
+            probe_patience_us: 0,
+            slow_start_us: 0,
+            drain_us: 1,
+            pause_us: 0,
+        },
+        reconnects: Reconnects { backoff_min_us: 1, backoff_max_us: 1, redials_per_second: 1 },
+        budgets: Budgets {
+            client_output_soft: 1,
+            client_output_hard: 1,
+            clients: usize::MAX,
+            soft_limits: Default::default(),
+            upstream_queue: 1 << 20,
+            request_whole: 1 << 20,
+            process: 1 << 20,
+        },
+        lanes: crate::config::LaneLimits::default(),
+        clients_max: 1,
+        databases: 16,
+        keyspace_events: respool_command::EventClasses::NONE,
+        flush: FlushPolicy::EachTurn,
+        seeing: Default::default(),
+        dials_ahead: false,
+        integrity: Default::default(),
+        allows_admin: true,
+        is_server: false,
+        trusts_clients: false,
+        subscriptions: crate::config::SubscriptionTerms::default(),
+        access: crate::auth::users::AccessRules::default(),
+    }
 }
 
 /// Settings of one node, with bounds that no test comes to by chance.

@@ -177,7 +177,7 @@ impl<E: Execute> Env<E> {
         let made = &mut self.lanes[lane];
         made.up.set_protocol(Protocol::Resp3);
         made.up.set_pushes(Pushes::Delivered);
-        made.reader = Some(session);
+        made.lease.set_reader(Some(session));
         let handle = self.lanes.handle(lane);
         self.ask_number_of(session, node, lane);
         if let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut)
@@ -224,7 +224,7 @@ impl<E: Execute> Env<E> {
     fn ask_silent(&mut self, lane: LaneId) {
         let this = &self.lanes[lane];
         let is_silent = self.now.mono_us.saturating_sub(this.up.last_heard_us()) > PUSH_SILENT_US_MAX;
-        if !is_silent || !this.up.is_ready() || !this.is_settled() || this.is_waiting || this.is_unread {
+        if !is_silent || !this.up.is_ready() || !this.is_settled() || this.is_waiting || this.lease.is_unread() {
             return;
         }
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
@@ -311,7 +311,7 @@ impl Lanes {
         let this = &self[lane];
         let is_listener = this.purpose == LaneUse::Listen;
         let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();
-        let reader = this.reader.filter(|_| is_asked)?;
+        let reader = this.lease.reader().filter(|_| is_asked)?;
         let refusal = match ending {
             LaneEnd::Fault(
                 respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words),
@@ -457,7 +457,7 @@ impl Subscriptions {
     /// A connection of a client that is told of changes can be used.
     pub(crate) fn begin_hearing(&mut self, env: &mut Env<impl Execute>, lane: LaneId) {
         let this = &env.lanes[lane];
-        let Some(reader) = this.reader else { return };
+        let Some(reader) = this.lease.reader() else { return };
         let node = this.node;
         if this.up.is_old() {
             let error = error_text::no_tracking(&env.lanes.nodes[node].told.name);

@@ -223,7 +223,7 @@ impl Dedicated {
         for (at, link) in this.links.iter().enumerate() {
             let Some(lane) = env.lanes.find(link.lane) else { continue };
             match is_paused || !merge.is_hungry(at) {
-                true => env.lanes[lane].is_unread = true,
+                true => _ = env.lanes[lane].lease.leave_unread(),
                 false => env.read_on(lane),
             }
         }

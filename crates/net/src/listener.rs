@@ -73,9 +73,7 @@ impl ListenerHandle {
             file.is_given_away.store(true, Ordering::SeqCst);
         }
     }
-}
 
-impl ListenerHandle {
     /// Has the file of a socket that came from elsewhere go with this process: no other process listens there any more.
     pub fn keep(&self) {
         if let Some(file) = self.file.as_ref().and_then(Weak::upgrade) {

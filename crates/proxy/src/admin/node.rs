@@ -36,9 +36,7 @@ impl<E: Execute> Env<E> {
         }
         self.send_to(index, node, request, |out| encode_request(out, request.iter()))
     }
-}
 
-impl<E: Execute> Env<E> {
     fn may_ask_node(&self, index: ClientId, row: &'static Row, request: Args<'_>) -> Result<(), ErrorReply> {
         if !row.accepts(request.len()) {
             return Err(ErrorReply::of(|words| texts::wrong_arity(row, words)));

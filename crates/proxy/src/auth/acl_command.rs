@@ -137,9 +137,7 @@ impl<E: Execute> Env<E> {
             Err(words) => Some(self.refuse(index, words).into()),
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// `AUTH [name] password`.
     pub(crate) fn auth(&mut self, reads: &mut impl ReadTracker, index: ClientId, args: Args<'_>) -> Flow {
         self.note_secret();
@@ -159,9 +157,7 @@ impl<E: Execute> Env<E> {
             Err(why) => self.refuse(index, why.text()),
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Changes what is about users. `false`: it is about something else.
     pub(crate) fn apply_user_setting(&mut self, name: &[u8], value: &[u8]) -> Result<bool, ErrorReply> {
         if name.eq_ignore_ascii_case(b"requirepass") {

@@ -256,53 +256,7 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
         Some(Flow::Again)
     }
-}
 
-impl Clients {
-    pub(crate) fn log_denial(
-        &self,
-        now: Now,
-        shared: &Shared,
-        index: ClientId,
-        reason: Reason,
-        object: &[u8],
-        user: &[u8],
-    ) {
-        let is_queueing = self.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
-        let place = if is_queueing { Place::Multi } else { Place::TopLevel };
-        let client = self.describe_client(now, index, None);
-        let unix_ms = now.unix_us / 1_000;
-        shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
-    }
-}
-
-impl Clients {
-    /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
-    pub(crate) fn user_of(&self, index: ClientId) -> &str {
-        let name = self.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
-        std::str::from_utf8(name).unwrap_or("\u{fffd}")
-    }
-
-    /// A client's user as it is now.
-    pub(crate) fn user_in_force(&self, users: &Users, index: ClientId) -> Option<Arc<User>> {
-        let session = self.sessions.at(index)?;
-        Some(Arc::clone(session.details.user.as_ref().unwrap_or(users.default_user())))
-    }
-
-    /// A request is put back, to be read again later.
-    #[cold]
-    pub(crate) fn note_put_back(&mut self, index: ClientId) {
-        let number = self.counters.requests.value();
-        if let Some(session) = self.sessions.at_mut(index) {
-            session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
-            if session.flags.has(SessionFlags::TRACKING) {
-                self.keep_mark(index, number);
-            }
-        }
-    }
-}
-
-impl<E: Execute> Env<E> {
     /// Makes a client a user. `command` is how it asked, for the log.
     pub(crate) fn authenticate(
         &mut self,
@@ -472,6 +426,48 @@ impl<E: Execute> Env<E> {
                 self.clients.stop_client(index);
             } else {
                 self.close_client(index);
+            }
+        }
+    }
+}
+
+impl Clients {
+    pub(crate) fn log_denial(
+        &self,
+        now: Now,
+        shared: &Shared,
+        index: ClientId,
+        reason: Reason,
+        object: &[u8],
+        user: &[u8],
+    ) {
+        let is_queueing = self.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::QUEUEING));
+        let place = if is_queueing { Place::Multi } else { Place::TopLevel };
+        let client = self.describe_client(now, index, None);
+        let unix_ms = now.unix_us / 1_000;
+        shared.access.log().add(Denied { reason, place, object, user, client: &client, unix_ms });
+    }
+
+    /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
+    pub(crate) fn user_of(&self, index: ClientId) -> &str {
+        let name = self.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
+        std::str::from_utf8(name).unwrap_or("\u{fffd}")
+    }
+
+    /// A client's user as it is now.
+    pub(crate) fn user_in_force(&self, users: &Users, index: ClientId) -> Option<Arc<User>> {
+        let session = self.sessions.at(index)?;
+        Some(Arc::clone(session.details.user.as_ref().unwrap_or(users.default_user())))
+    }
+
+    /// A request is put back, to be read again later.
+    #[cold]
+    pub(crate) fn note_put_back(&mut self, index: ClientId) {
+        let number = self.counters.requests.value();
+        if let Some(session) = self.sessions.at_mut(index) {
+            session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
+            if session.flags.has(SessionFlags::TRACKING) {
+                self.keep_mark(index, number);
             }
         }
     }

@@ -659,9 +659,7 @@ impl Clients {
         }
         config.routes.pools().iter().flat_map(NodeId::of_pool).collect()
     }
-}
 
-impl Clients {
     fn forget_blocked(&mut self, index: ClientId, blocked: Handle, held_bytes: usize) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };

@@ -149,9 +149,7 @@ impl<E: Execute> Env<E> {
             Err(words) => self.refuse(index, words).into(),
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Closes the clients of this worker that `filter` matches; the one that asked, if it is among them, only once its
     /// reply is written.
     pub(crate) fn kill_clients(&mut self, filter: &ClientFilter, asker: Option<ClientHandle>) -> usize {

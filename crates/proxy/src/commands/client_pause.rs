@@ -126,18 +126,14 @@ impl<E: Execute> Env<E> {
         }
         ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Sees to it that timers are looked at when a pause ends.
     pub(crate) fn schedule_client_pause(&mut self) {
         if let Some(hold) = self.client_pause {
             self.cron_at_us = self.cron_at_us.min(hold.until_us.max(self.now.mono_us));
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Whether a request may change data; of a script, what its first line says of it is believed.
     pub(crate) fn may_change(&mut self, row: &Row, args: Args<'_>) -> bool {
         use ScriptingCommand as S;
@@ -185,9 +181,7 @@ impl Clients {
             self.drop_rest(index);
         }
     }
-}
 
-impl Clients {
     /// Clients waited for the end of a pause and do so no more.
     pub(crate) fn unmark_held(&mut self, count: usize) {
         let gauge = &self.counters.blocked_clients;

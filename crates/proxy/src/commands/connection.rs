@@ -74,9 +74,7 @@ impl<E: Execute> Env<E> {
         }
         self.answer(index, |reply| greet(reply, id, protocol))
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Whether requests that could be answered here are forwarded to nodes, because a client monitors what they are asked. Not if one of them
     /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
@@ -91,28 +89,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn refuse_unsupported(&mut self, index: ClientId, row: &Row, because: &str) -> Flow {
         self.refuse(index, error_text::unsupported(row.name, because))
     }
-}
 
-/// The reply to HELLO.
-fn greet(reply: &mut Encoder<'_>, id: ClientNumber, protocol: Protocol) {
-    reply.map(7);
-    for (name, value) in [("server", "redis"), ("version", COMPATIBLE_VERSION)] {
-        reply.bulk(name.as_bytes());
-        reply.bulk(value.as_bytes());
-    }
-    reply.bulk(b"proto");
-    reply.integer(i64::from(protocol.version()));
-    reply.bulk(b"id");
-    reply.integer(id.get() as i64);
-    for (name, value) in [("mode", "standalone"), ("role", "master")] {
-        reply.bulk(name.as_bytes());
-        reply.bulk(value.as_bytes());
-    }
-    reply.bulk(b"modules");
-    reply.array(0);
-}
-
-impl<E: Execute> Env<E> {
     /// TIME.
     pub(crate) fn time(&mut self, index: ClientId) -> Flow {
         let unix_us = self.now.unix_us;
@@ -157,6 +134,25 @@ impl<E: Execute> Env<E> {
         }
         self.answer(index, |reply| reply.raw(replies::RESET))
     }
+}
+
+/// The reply to HELLO.
+fn greet(reply: &mut Encoder<'_>, id: ClientNumber, protocol: Protocol) {
+    reply.map(7);
+    for (name, value) in [("server", "redis"), ("version", COMPATIBLE_VERSION)] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"proto");
+    reply.integer(i64::from(protocol.version()));
+    reply.bulk(b"id");
+    reply.integer(id.get() as i64);
+    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"modules");
+    reply.array(0);
 }
 
 #[cfg(test)]

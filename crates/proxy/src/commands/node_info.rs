@@ -104,9 +104,7 @@ impl<E: Execute> Env<E> {
         self.tell_last_words(gather, notes);
         self.keep_pace_of_all(index, fullest, args)
     }
-}
 
-impl<E: Execute> Env<E> {
     /// The name of the node that a part was requested from (another node may have it by now), and its last reply.
     fn last_words(&self, gather: Handle, part: usize) -> Option<(String, Option<CachedReply>)> {
         let asked = self.scatters.asked(gather, part)?;

@@ -59,6 +59,22 @@ impl<E: Execute> Env<E> {
         };
         (!self.lanes.nodes[node].is_paused).then_some(node)
     }
+
+    /// PING. `None`: the only node answers it.
+    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+        if args.len() > 2 {
+            return Some(self.refuse(index, ErrorReply::of(|words| texts::wrong_arity(row, words))));
+        }
+        if let Some(node) = self.only_node_of(index)
+            && !self.clients.is_heard_of(&self.lanes, self.now, index, node)
+        {
+            return None;
+        }
+        Some(self.answer(index, |reply| match args.get(1) {
+            Some(text) => reply.bulk(text),
+            None => reply.raw(replies::PONG),
+        }))
+    }
 }
 
 impl Clients {
@@ -78,24 +94,6 @@ impl Clients {
         let base = lanes.base(session.class);
         let is_busy = lanes.script_classes_of(base).any(|class| lanes.is_busy_for_long(class, now.mono_us));
         !is_busy && (is_fresh(session.class) || is_fresh(base))
-    }
-}
-
-impl<E: Execute> Env<E> {
-    /// PING. `None`: the only node answers it.
-    pub(crate) fn ping(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        if args.len() > 2 {
-            return Some(self.refuse(index, ErrorReply::of(|words| texts::wrong_arity(row, words))));
-        }
-        if let Some(node) = self.only_node_of(index)
-            && !self.clients.is_heard_of(&self.lanes, self.now, index, node)
-        {
-            return None;
-        }
-        Some(self.answer(index, |reply| match args.get(1) {
-            Some(text) => reply.bulk(text),
-            None => reply.raw(replies::PONG),
-        }))
     }
 }
 

@@ -176,9 +176,7 @@ impl<E: Execute> Env<E> {
             false => self.ask_next_node(reads, selecting, class, error),
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     fn confirm_select(&mut self, index: ClientId) -> Flow {
         self.clients.note_met(index, &[WantedState::Database]);
         self.confirm(index)
@@ -201,9 +199,7 @@ impl Clients {
         let first = config.default_node();
         std::iter::once(first).chain(config.topology_ids().filter(|node| *node != first)).collect()
     }
-}
 
-impl Clients {
     fn note_unmet_of(&mut self, asker: Asker) {
         if self.sessions.get_mut(asker.session).is_some() {
             self.note_unmet(asker.session.index, WantedState::Database);

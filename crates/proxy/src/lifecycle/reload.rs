@@ -100,9 +100,7 @@ impl Clients {
             if is_plain { flags.remove(SessionFlags::ROUTED) } else { flags.add(SessionFlags::ROUTED) }
         });
     }
-}
 
-impl Clients {
     /// Changes the rare states of all sessions.
     pub(crate) fn for_each_session(&mut self, change: impl Fn(&mut SessionFlags)) {
         let indexes: Vec<ClientId> = self.sessions.iter().map(|(index, _)| index).collect();

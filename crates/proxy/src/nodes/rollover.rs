@@ -92,6 +92,36 @@ impl Lanes {
         let node = &self.nodes[node];
         (node.entry.since_us.is_some() || node.leads_away_us.is_some()) && !self.shared.iter().any(is_tried)
     }
+
+    /// Dials a lane to each node on trial that has none, whether or not clients need it.
+    pub(crate) fn try_entries(&mut self, config: &Config, now: Now) {
+        for node in config.node_ids() {
+            if self.is_entry_untried(node) {
+                let lane = self.lane(config, node, LaneKeyId::PLAIN);
+                // An error means that the backoff is not over: the next run of the timers retries.
+                let _ = self.prepare(lane, config, now);
+            }
+        }
+    }
+
+    /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
+    pub(crate) fn is_refusal_outdated(&self, lane: LaneId, words: &str) -> bool {
+        let this = &self[lane];
+        let is_before = this.dial_began_us < self.nodes[this.node].entry.told_us;
+        is_before && self.speaker_of(this.class) == 0 && is_about_user(words)
+    }
+
+    /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
+    pub(crate) fn is_trial_alone_failed(&self, lane: LaneId, words: Option<&str>) -> bool {
+        let node = self[lane].node;
+        let this = &self.nodes[node];
+        let is_about_trial =
+            this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);
+        // Where there are former credentials, those say whether the node is up.
+        let has_others = this.entry.former.is_some() && this.leads_away_us.is_none();
+        let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
+        is_about_trial && (has_others || self.all.iter().any(is_ready))
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -178,37 +208,5 @@ impl<E: Execute> Env<E> {
         }
         let (node, why) = (self.lanes.nodes[node].name.clone(), words.clone());
         self.shared.hooks.tell(&Event::NodeRefuses { node, worker: self.number, why });
-    }
-}
-
-impl Lanes {
-    /// Dials a lane to each node on trial that has none, whether or not clients need it.
-    pub(crate) fn try_entries(&mut self, config: &Config, now: Now) {
-        for node in config.node_ids() {
-            if self.is_entry_untried(node) {
-                let lane = self.lane(config, node, LaneKeyId::PLAIN);
-                // An error means that the backoff is not over: the next run of the timers retries.
-                let _ = self.prepare(lane, config, now);
-            }
-        }
-    }
-
-    /// Whether a refusal is about credentials that have been replaced since: it is no evidence against the current ones.
-    pub(crate) fn is_refusal_outdated(&self, lane: LaneId, words: &str) -> bool {
-        let this = &self[lane];
-        let is_before = this.dial_began_us < self.nodes[this.node].entry.told_us;
-        is_before && self.speaker_of(this.class) == 0 && is_about_user(words)
-    }
-
-    /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
-    pub(crate) fn is_trial_alone_failed(&self, lane: LaneId, words: Option<&str>) -> bool {
-        let node = self[lane].node;
-        let this = &self.nodes[node];
-        let is_about_trial =
-            this.leads_away_us.is_some() || this.entry.since_us.is_some() && words.is_some_and(is_about_user);
-        // Where there are former credentials, those say whether the node is up.
-        let has_others = this.entry.former.is_some() && this.leads_away_us.is_none();
-        let is_ready = |other: &Lane| other.node == node && !other.is_retired && other.up.is_ready();
-        is_about_trial && (has_others || self.all.iter().any(is_ready))
     }
 }

@@ -80,9 +80,7 @@ impl<E: Execute> Env<E> {
         self.now.mono_us += late;
         self.now.unix_us += late;
     }
-}
 
-impl<E: Execute> Env<E> {
     /// `DEBUG` of the engine.
     #[cold]
     pub(super) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {

@@ -37,6 +37,10 @@ impl Clients {
         }
         Some(session.large.get_or_insert_default())
     }
+
+    fn large(&mut self, index: ClientId) -> Option<&mut Large> {
+        self.sessions.at_mut(index)?.large.as_deref_mut()
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -153,9 +157,7 @@ impl<E: Execute> Env<E> {
             self.give_back(lane, ResetNeeded::default());
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Other nodes are configured. A client's own connection to a node that has gone takes nothing more; a request that is being
     /// passed on over it is passed on to its end.
     pub(crate) fn move_large(&mut self, moves: &Moves) {
@@ -194,11 +196,5 @@ impl<E: Execute> Env<E> {
                 self.lanes.leave_to_its_reader(lane);
             }
         }
-    }
-}
-
-impl Clients {
-    fn large(&mut self, index: ClientId) -> Option<&mut Large> {
-        self.sessions.at_mut(index)?.large.as_deref_mut()
     }
 }

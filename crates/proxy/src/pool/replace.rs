@@ -332,14 +332,7 @@ impl Lanes {
         // Another is tried later, if there is no hope for now.
         let _: Result<LaneId, ErrorReply> = self.dial_unshared(config, node, class, LaneUse::Successor, now);
     }
-}
 
-/// Whether two nodes are reached and entered in the same way.
-fn is_same(one: &NodeConfig, other: &NodeConfig) -> bool {
-    one.endpoint == other.endpoint && one.credentials == other.credentials
-}
-
-impl Lanes {
     /// A lane for what is left to be said to a node to which nothing else is sent any more: one of those that leave, or another
     /// that ends once it has been answered.
     fn parting_lane(&mut self, config: &Config, node: NodeId, class: LaneKeyId, now: Now) -> LaneId {
@@ -356,6 +349,21 @@ impl Lanes {
         self.want_dial(lane, now);
         lane
     }
+
+    /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
+    /// something is to be put back. A node that has gone, or that was drained, is told that as well.
+    pub(crate) fn lane_for_aftermath(&mut self, config: &Config, now: Now, node: NodeId, class: LaneKeyId) -> LaneId {
+        let known = &self.nodes[node];
+        match known.is_gone || known.is_drained {
+            true => self.parting_lane(config, node, class, now),
+            false => self.lane(config, node, class),
+        }
+    }
+}
+
+/// Whether two nodes are reached and entered in the same way.
+fn is_same(one: &NodeConfig, other: &NodeConfig) -> bool {
+    one.endpoint == other.endpoint && one.credentials == other.credentials
 }
 
 impl<E: Execute> Env<E> {
@@ -408,21 +416,7 @@ impl<E: Execute> Env<E> {
         }
         is_busy
     }
-}
 
-impl Lanes {
-    /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
-    /// something is to be put back. A node that has gone, or that was drained, is told that as well.
-    pub(crate) fn lane_for_aftermath(&mut self, config: &Config, now: Now, node: NodeId, class: LaneKeyId) -> LaneId {
-        let known = &self.nodes[node];
-        match known.is_gone || known.is_drained {
-            true => self.parting_lane(config, node, class, now),
-            false => self.lane(config, node, class),
-        }
-    }
-}
-
-impl<E: Execute> Env<E> {
     /// Has lanes leave whose database and dialect no client has been in for long.
     pub(crate) fn leave_unused(&mut self) {
         let classes = self.lanes.classes_len();

@@ -169,6 +169,20 @@ impl Lanes {
             }
         }
     }
+
+    /// Whether a client watches keys on a lane of its own.
+    pub(crate) fn is_watched_on(&self, clients: &Clients, lane: LaneId) -> bool {
+        let handle = self.handle(lane);
+        let reader = self[lane].lease.reader().and_then(|reader| clients.sessions.get(reader));
+        let pins = reader.and_then(|session| session.pins.as_ref());
+        pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
+    }
+
+    /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
+    pub(crate) fn owned_nodes(&self, class: LaneKeyId) -> impl Iterator<Item = NodeId> + '_ {
+        let lanes = self.own_lanes(class).into_iter();
+        lanes.filter(|lane| !matches!(self[*lane].up.phase(), Phase::Idle)).map(|lane| self[lane].node)
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -413,33 +427,7 @@ impl<E: Execute> Env<E> {
     fn resume_left_of(&mut self, client: ClientHandle) {
         self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
     }
-}
 
-impl Clients {
-    /// The mode that holds for a client where no route says anything.
-    pub(crate) fn mode_of(&self, config: &Config, index: ClientId) -> PoolMode {
-        let allowance = self.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
-        allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(config.lanes.mode)
-    }
-}
-
-impl Lanes {
-    /// Whether a client watches keys on a lane of its own.
-    pub(crate) fn is_watched_on(&self, clients: &Clients, lane: LaneId) -> bool {
-        let handle = self.handle(lane);
-        let reader = self[lane].lease.reader().and_then(|reader| clients.sessions.get(reader));
-        let pins = reader.and_then(|session| session.pins.as_ref());
-        pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
-    }
-
-    /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
-    pub(crate) fn owned_nodes(&self, class: LaneKeyId) -> impl Iterator<Item = NodeId> + '_ {
-        let lanes = self.own_lanes(class).into_iter();
-        lanes.filter(|lane| !matches!(self[*lane].up.phase(), Phase::Idle)).map(|lane| self[lane].node)
-    }
-}
-
-impl<E: Execute> Env<E> {
     /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.
     pub(crate) fn put_into_class(&mut self, reads: &mut impl ReadTracker, index: ClientId, base: LaneKeyId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
@@ -470,5 +458,13 @@ impl<E: Execute> Env<E> {
             session.settle_pins();
         }
         reads.restart_noloop(self, index);
+    }
+}
+
+impl Clients {
+    /// The mode that holds for a client where no route says anything.
+    pub(crate) fn mode_of(&self, config: &Config, index: ClientId) -> PoolMode {
+        let allowance = self.sessions.at(index).and_then(|session| session.details.allowance.as_ref());
+        allowance.and_then(|allowance| allowance.limits.pool_mode).unwrap_or(config.lanes.mode)
     }
 }

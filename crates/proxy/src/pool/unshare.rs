@@ -58,6 +58,21 @@ impl Lanes {
         this.up.set_policy(FlushPolicy::EachTurn);
         self.shared.retain(|shared| *shared != lane);
     }
+
+    /// A lane that was taken out of sharing is its client's no more: if others are owed something on it, it stays until
+    /// they have it. Returns whether it does.
+    pub(crate) fn leave_claimed(&mut self, lane: LaneId) -> bool {
+        let this = &mut self[lane];
+        if !this.lease.has_others() || this.up.tickets().is_empty() {
+            this.lease.set_has_others(false);
+            return false;
+        }
+        this.purpose = LaneUse::Leaving;
+        this.lease.count_no_more();
+        // Lanes that come after it need not wait for it: clients that are owed something on it do.
+        this.turn = u64::MAX;
+        true
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -162,22 +177,5 @@ impl<E: Execute> Env<E> {
     pub(crate) fn has_others_on(&self, lane: LaneId, client: ClientHandle) -> bool {
         let mut tickets = self.lanes[lane].up.tickets().iter();
         tickets.any(|owner| !is_for(*owner, client, &self.scatters, &self.tasks))
-    }
-}
-
-impl Lanes {
-    /// A lane that was taken out of sharing is its client's no more: if others are owed something on it, it stays until
-    /// they have it. Returns whether it does.
-    pub(crate) fn leave_claimed(&mut self, lane: LaneId) -> bool {
-        let this = &mut self[lane];
-        if !this.lease.has_others() || this.up.tickets().is_empty() {
-            this.lease.set_has_others(false);
-            return false;
-        }
-        this.purpose = LaneUse::Leaving;
-        this.lease.count_no_more();
-        // Lanes that come after it need not wait for it: clients that are owed something on it do.
-        this.turn = u64::MAX;
-        true
     }
 }

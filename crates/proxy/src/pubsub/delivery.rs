@@ -118,6 +118,22 @@ impl Subscriptions {
         }
         count
     }
+
+    /// A client has been written to; if messages wait for the room it is written again in the next turn.
+    #[cold]
+    pub(crate) fn note_room(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(session) = env.clients.sessions.at(index) else { return };
+        if !session.is_blocked && session.subscriber.as_ref().is_some_and(|s| s.backlog_bytes() > 0) {
+            self.refilling.push(index);
+        }
+    }
+
+    /// Lists those whose outboxes have room for what waits.
+    pub(crate) fn go_on_refilling(&mut self, env: &mut Env<impl Execute>) {
+        while let Some(index) = self.refilling.pop() {
+            env.clients.list(index);
+        }
+    }
 }
 
 impl Clients {
@@ -141,23 +157,5 @@ impl Clients {
         let Some(subscriber) = &mut session.subscriber else { return };
         let after = subscriber.after;
         subscriber.backlog.refill(&mut session.down, after, &mut self.pool, session.protocol, PUSH_OUTBOX_BYTES);
-    }
-}
-
-impl Subscriptions {
-    /// A client has been written to; if messages wait for the room it is written again in the next turn.
-    #[cold]
-    pub(crate) fn note_room(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let Some(session) = env.clients.sessions.at(index) else { return };
-        if !session.is_blocked && session.subscriber.as_ref().is_some_and(|s| s.backlog_bytes() > 0) {
-            self.refilling.push(index);
-        }
-    }
-
-    /// Lists those whose outboxes have room for what waits.
-    pub(crate) fn go_on_refilling(&mut self, env: &mut Env<impl Execute>) {
-        while let Some(index) = self.refilling.pop() {
-            env.clients.list(index);
-        }
     }
 }

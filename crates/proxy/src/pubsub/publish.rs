@@ -131,18 +131,7 @@ impl Subscriptions {
         }
         count as i64
     }
-}
 
-impl Clients {
-    /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
-    pub(super) fn has_messages_under_way(&mut self, index: ClientId) -> bool {
-        let Some(session) = self.sessions.at_mut(index) else { return false };
-        session.details.has_published &= !session.down.is_settled();
-        session.details.has_published
-    }
-}
-
-impl Subscriptions {
     /// The patterns that match a channel, as nodes call both.
     fn patterns_of(&self, channel: &[u8]) -> impl Iterator<Item = u32> {
         let patterns = &self.told()[Kind::Pattern as usize];
@@ -164,5 +153,14 @@ impl Subscriptions {
         let own = self.number_told(config, MessageSource { node, kind, name: channel }).map_or(0, |id| of(kind, id));
         let patterns = self.patterns_of(channel).filter(|_| kind == Kind::Channel);
         own + patterns.map(|id| of(Kind::Pattern, id)).sum::<i64>()
+    }
+}
+
+impl Clients {
+    /// Whether a PUBLISH of a client may be outstanding, which a change of its subscriptions would overtake.
+    pub(super) fn has_messages_under_way(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.sessions.at_mut(index) else { return false };
+        session.details.has_published &= !session.down.is_settled();
+        session.details.has_published
     }
 }

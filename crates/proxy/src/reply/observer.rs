@@ -81,6 +81,19 @@ impl Lanes {
             dues.note(&this.up.queued_from(queued));
         }
     }
+
+    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
+    #[cold]
+    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
+        let this = &mut self[lane];
+        let mut dues = ReplyShapes::default();
+        dues.note(&this.up.queued_from(0));
+        // Of a request that is being passed on in pieces not even the beginning may be known.
+        while dues.len() < this.up.tickets().len() {
+            dues.note_shape(&Shape::Plain);
+        }
+        this.beside.get_or_insert_default().dues = Some(dues);
+    }
 }
 
 /// Where replies go.
@@ -258,20 +271,5 @@ impl<E: Execute> Env<E> {
         self.counters.integrity_faults.add(1);
         let node = self.lanes.nodes[self.lanes[lane].node].name.clone();
         self.shared.hooks.tell(&hooks::Event::OutOfStep { node, worker: self.number });
-    }
-}
-
-impl Lanes {
-    /// A lane is ready, and its node does not know the dialect that it was asked for: what waits to be sent is looked at.
-    #[cold]
-    pub(crate) fn begin_converting(&mut self, lane: LaneId) {
-        let this = &mut self[lane];
-        let mut dues = ReplyShapes::default();
-        dues.note(&this.up.queued_from(0));
-        // Of a request that is being passed on in pieces not even the beginning may be known.
-        while dues.len() < this.up.tickets().len() {
-            dues.note_shape(&Shape::Plain);
-        }
-        this.beside.get_or_insert_default().dues = Some(dues);
     }
 }

@@ -258,9 +258,7 @@ impl<E: Execute> Env<E> {
         session.protocol = protocol;
         true
     }
-}
 
-impl<E: Execute> Env<E> {
     /// The client's bytes are no requests: it is told, once what it asked before is answered, and disconnected.
     pub(crate) fn refuse_protocol(&mut self, index: ClientId, error: &RequestError) {
         self.counters.protocol_errors.add(1);
@@ -477,9 +475,7 @@ impl Clients {
         self.list(index);
         None
     }
-}
 
-impl Clients {
     /// The same for a request that waits for no node in particular.
     pub(crate) fn keep_outstanding(&mut self, index: ClientId) -> Flow {
         let Some(session) = self.sessions.at_mut(index) else { return Flow::Stop };

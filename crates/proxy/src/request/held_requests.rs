@@ -51,9 +51,7 @@ impl<E: Execute> Env<E> {
             }
         }
     }
-}
 
-impl<E: Execute> Env<E> {
     /// Holds back a request for these nodes if one of them is paused.
     pub(crate) fn hold_for_nodes(&mut self, index: ClientId, nodes: &[NodeId]) -> Option<Held> {
         let is_paused = |node: &&NodeId| self.lanes.nodes.get(**node).is_some_and(|node| node.is_paused);

@@ -59,9 +59,7 @@ impl CommandInfoQueries {
             ("clients whose turn to ask for a command has not come", self.held.len()),
         ]
     }
-}
 
-impl CommandInfoQueries {
     /// The row of a request that the table has none for. `Err`: it was refused, or has to be read again.
     #[cold]
     pub(crate) fn learnt_row(

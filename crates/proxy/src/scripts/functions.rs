@@ -33,47 +33,7 @@ impl Functions {
     pub(crate) fn forget(&mut self) {
         *self = Self { by_node: BTreeMap::new(), epoch: self.epoch + 1 };
     }
-}
 
-/// The functions of the engine in this process that change nothing. It is asked once in a pause, as nodes are: nothing loads any meanwhile.
-fn functions_of(engine: &mut impl Execute, now: Millis) -> Names {
-    readonly_functions(&answer_of(engine, now, &[b"FUNCTION", b"LIST"])).unwrap_or_default()
-}
-
-/// The text of a script of the engine in this process, by its digest.
-pub(crate) fn script_of(engine: &mut impl Execute, now: Millis, digest: &[u8]) -> Option<Vec<u8>> {
-    text(&answer_of(engine, now, &[b"SCRIPT", b"SHOW", digest]))
-}
-
-/// What an engine replies to a question that changes nothing.
-fn answer_of(engine: &mut impl Execute, now: Millis, words: &[&[u8]]) -> Vec<u8> {
-    let args: ArgsBuf = words.iter().copied().collect();
-    let mut reply = Vec::new();
-    if let Ok(row) = resolve(args.as_args()) {
-        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
-        let mut view = SessionView { now, ..SessionView::default() };
-        let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut encoder);
-    }
-    reply
-}
-
-/// What becomes of a call during a pause of writes.
-pub(crate) enum PausedCall {
-    /// It is held back: until the pause is over, or until its node has said what the function does, or for another reason as well.
-    Held(Flow),
-    /// This is done in its place: it changes nothing.
-    Runs(ArgsBuf),
-}
-
-impl<E: Execute> Env<E> {
-    /// A request is read again when a pause is over.
-    pub(crate) fn wait_for_pause(&mut self, index: ClientId) -> PausedCall {
-        self.clients.mark_held(index);
-        PausedCall::Held(Flow::Again)
-    }
-}
-
-impl Functions {
     /// A request during a pause of writes, which may be a call of a function.
     pub(crate) fn handle_request(
         &mut self,
@@ -136,6 +96,44 @@ impl Functions {
         if is_any {
             env.settle_holding(waits);
         }
+    }
+}
+
+/// The functions of the engine in this process that change nothing. It is asked once in a pause, as nodes are: nothing loads any meanwhile.
+fn functions_of(engine: &mut impl Execute, now: Millis) -> Names {
+    readonly_functions(&answer_of(engine, now, &[b"FUNCTION", b"LIST"])).unwrap_or_default()
+}
+
+/// The text of a script of the engine in this process, by its digest.
+pub(crate) fn script_of(engine: &mut impl Execute, now: Millis, digest: &[u8]) -> Option<Vec<u8>> {
+    text(&answer_of(engine, now, &[b"SCRIPT", b"SHOW", digest]))
+}
+
+/// What an engine replies to a question that changes nothing.
+fn answer_of(engine: &mut impl Execute, now: Millis, words: &[&[u8]]) -> Vec<u8> {
+    let args: ArgsBuf = words.iter().copied().collect();
+    let mut reply = Vec::new();
+    if let Ok(row) = resolve(args.as_args()) {
+        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+        let mut view = SessionView { now, ..SessionView::default() };
+        let _: Outcome = engine.execute(row, args.as_args(), &mut view, &mut encoder);
+    }
+    reply
+}
+
+/// What becomes of a call during a pause of writes.
+pub(crate) enum PausedCall {
+    /// It is held back: until the pause is over, or until its node has said what the function does, or for another reason as well.
+    Held(Flow),
+    /// This is done in its place: it changes nothing.
+    Runs(ArgsBuf),
+}
+
+impl<E: Execute> Env<E> {
+    /// A request is read again when a pause is over.
+    pub(crate) fn wait_for_pause(&mut self, index: ClientId) -> PausedCall {
+        self.clients.mark_held(index);
+        PausedCall::Held(Flow::Again)
     }
 }
 

@@ -53,9 +53,7 @@ impl<E: Execute> Env<E> {
         }
         Flow::Pause
     }
-}
 
-impl<E: Execute> Env<E> {
     /// All nodes have answered: their connections go back, and the client is read on.
     pub(crate) fn conclude_stopping(&mut self, stopping: ScriptKill) {
         for lane in stopping.lanes {

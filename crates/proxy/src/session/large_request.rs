@@ -98,9 +98,7 @@ impl<E: Execute> Env<E> {
         self.counters.requests_in_pieces.add(1);
         Some(tail)
     }
-}
 
-impl<E: Execute> Env<E> {
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
     fn own_lane(&mut self, index: ClientId, node: NodeId) -> Option<LaneId> {
         let now_us = self.now.mono_us;

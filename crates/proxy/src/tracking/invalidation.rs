@@ -133,32 +133,7 @@ impl Subscriptions {
             clients.list(handle.index);
         }
     }
-}
 
-/// An invalidation as a client gets it: a push, or a message of the channel that a RESP2 client subscribes to for it.
-fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
-    let mut out = Encoder::new(out, protocol);
-    match protocol {
-        Protocol::Resp3 => {
-            out.push(2);
-            out.bulk(b"invalidate");
-        }
-        Protocol::Resp2 => {
-            out.push(3);
-            out.bulk(b"message");
-            out.bulk(CHANNEL);
-        }
-    }
-    match keys {
-        None => out.null_array(),
-        Some(keys) => {
-            out.array(keys.len());
-            keys.iter().for_each(|key| out.bulk(key));
-        }
-    }
-}
-
-impl Subscriptions {
     /// Tells clients to forget everything that have read something while no node told of changes.
     pub(crate) fn settle_doubts(&mut self, env: &mut Env<impl Execute>) {
         self.part(env);
@@ -180,6 +155,29 @@ impl Subscriptions {
                     mail: Mail::Redirected(Box::new(redirected)),
                 }));
             }
+        }
+    }
+}
+
+/// An invalidation as a client gets it: a push, or a message of the channel that a RESP2 client subscribes to for it.
+fn write(out: &mut Vec<u8>, protocol: Protocol, keys: Option<&[Box<[u8]>]>) {
+    let mut out = Encoder::new(out, protocol);
+    match protocol {
+        Protocol::Resp3 => {
+            out.push(2);
+            out.bulk(b"invalidate");
+        }
+        Protocol::Resp2 => {
+            out.push(3);
+            out.bulk(b"message");
+            out.bulk(CHANNEL);
+        }
+    }
+    match keys {
+        None => out.null_array(),
+        Some(keys) => {
+            out.array(keys.len());
+            keys.iter().for_each(|key| out.bulk(key));
         }
     }
 }

@@ -352,6 +352,43 @@ impl Subscriptions {
         self.evict(keys_max, keys.len(), &mut env.clients);
         self.tracked.show(&env.counters);
     }
+
+    /// A client tracks from now on, or differently.
+    pub(crate) fn track(&mut self, subscriber: &mut Subscriber, wanted: TrackingOptions) {
+        let TrackingOptions { mode, is_noloop, redirect, prefixes, .. } = wanted;
+        let has_read = subscriber.has_read();
+        let tracking = subscriber.tracking.get_or_insert_default();
+        tracking.mode = mode.unwrap_or_default();
+        tracking.is_noloop = is_noloop;
+        tracking.redirect = redirect;
+        tracking.is_redirect_broken = false;
+        let is_new = !tracking.prefixes.iter().any(|prefix| prefix.is_empty());
+        let is_for_all = tracking.mode == Mode::Broadcast && prefixes.is_empty() && is_new;
+        for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
+            *self.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
+            tracking.prefixes.push(prefix);
+        }
+        let mix = self.tracked.keys.mix();
+        let has_noloop = is_noloop && subscriber.noloop.is_some();
+        let had_noloop = self.tracked.noloop.contains(subscriber.id, mix);
+        if let Some(handle) = self.subscribers.at(subscriber.id) {
+            let is_other =
+                had_noloop != has_noloop && (had_noloop || self.tracked.clients.contains(subscriber.id, mix));
+            if is_other && has_read {
+                // What it has read before is remembered elsewhere.
+                self.tracked.doubtful.push(*handle);
+            }
+            if had_noloop && !has_noloop {
+                self.tracked.parting.push(*handle);
+            }
+        }
+        let (table, other) = match has_noloop {
+            true => (&mut self.tracked.noloop, &mut self.tracked.clients),
+            false => (&mut self.tracked.clients, &mut self.tracked.noloop),
+        };
+        table.insert(subscriber.id, (), mix);
+        other.remove(subscriber.id, mix);
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -455,43 +492,4 @@ impl Clients {
 /// Whether a request reads its keys, as far as tracking cares. What a script reads is what it was told of.
 pub(crate) fn reads(row: &Row) -> bool {
     row.flags.has(Flags::READONLY) || row.group == Group::Scripting && !row.keys.is_none()
-}
-
-impl Subscriptions {
-    /// A client tracks from now on, or differently.
-    pub(crate) fn track(&mut self, subscriber: &mut Subscriber, wanted: TrackingOptions) {
-        let TrackingOptions { mode, is_noloop, redirect, prefixes, .. } = wanted;
-        let has_read = subscriber.has_read();
-        let tracking = subscriber.tracking.get_or_insert_default();
-        tracking.mode = mode.unwrap_or_default();
-        tracking.is_noloop = is_noloop;
-        tracking.redirect = redirect;
-        tracking.is_redirect_broken = false;
-        let is_new = !tracking.prefixes.iter().any(|prefix| prefix.is_empty());
-        let is_for_all = tracking.mode == Mode::Broadcast && prefixes.is_empty() && is_new;
-        for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
-            *self.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
-            tracking.prefixes.push(prefix);
-        }
-        let mix = self.tracked.keys.mix();
-        let has_noloop = is_noloop && subscriber.noloop.is_some();
-        let had_noloop = self.tracked.noloop.contains(subscriber.id, mix);
-        if let Some(handle) = self.subscribers.at(subscriber.id) {
-            let is_other =
-                had_noloop != has_noloop && (had_noloop || self.tracked.clients.contains(subscriber.id, mix));
-            if is_other && has_read {
-                // What it has read before is remembered elsewhere.
-                self.tracked.doubtful.push(*handle);
-            }
-            if had_noloop && !has_noloop {
-                self.tracked.parting.push(*handle);
-            }
-        }
-        let (table, other) = match has_noloop {
-            true => (&mut self.tracked.noloop, &mut self.tracked.clients),
-            false => (&mut self.tracked.clients, &mut self.tracked.noloop),
-        };
-        table.insert(subscriber.id, (), mix);
-        other.remove(subscriber.id, mix);
-    }
 }

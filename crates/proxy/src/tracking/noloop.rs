@@ -95,234 +95,7 @@ impl Subscriptions {
             Mode::Read | Mode::OptIn | Mode::OptOut => self.tell_invalid(of, Some(keys), clients),
         }
     }
-}
 
-impl<E: Execute> Env<E> {
-    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
-        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
-        let Some(request) = self.lanes.request_for(class, node) else { return Ok(()) };
-        if let Some(known) = self.lanes.known(node, class)
-            && self.lanes[known].up.identity().tracking.as_ref() != Some(&request)
-        {
-            if !self.lanes.is_replaceable(&self.clients, known) {
-                return Ok(());
-            }
-            // The client is told what follows from that by who asks for it.
-            self.disown(self.lanes.handle(known));
-        }
-        let lane = self.lanes.lane(&self.config, node, class);
-        if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
-            self.is_busy = true;
-            self.lanes.prepare(lane, &self.config, self.now)?;
-        }
-        Ok(())
-    }
-
-    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
-    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
-        self.close_listeners(index);
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let class = session.class;
-        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
-            return;
-        }
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
-            owner.tracking = None;
-        }
-        self.stop_owning(index);
-    }
-
-    fn close_listeners(&mut self, index: ClientId) {
-        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
-        let listeners = std::mem::take(&mut noloop.listeners);
-        self.end_listeners(listeners);
-    }
-
-    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
-        listeners.iter().filter_map(|listener| listener.lane).for_each(|lane| self.disown(lane));
-    }
-
-    /// A client has left.
-    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
-        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
-        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
-    }
-
-    /// Says for each node what it is to be asked, as far as that is known.
-    fn name_requests(&mut self, index: ClientId) {
-        let nodes = self.config.nodes_heard();
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let class = session.class;
-        let Some(noloop) = noloop_mut(session) else { return };
-        noloop.listeners.resize(if noloop.is_redirected { nodes.clone().count() } else { 0 });
-        let request = |node: NodeId| match noloop.listeners.get(node) {
-            None => Some(noloop.request(None)),
-            Some(listener) => listener.id.map(|id| noloop.request(Some(id))),
-        };
-        let by_node = PerNode::new(nodes.map(request));
-        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
-            owner.tracking = Some(by_node);
-        }
-    }
-
-    fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
-        let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
-        let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
-        let class = this.class;
-        let Some(listener) = noloop_of(this).and_then(|noloop| noloop.listeners.get(node)) else { return Ok(()) };
-        if listener.lane.is_some_and(|lane| self.lanes.find(lane).is_some()) {
-            return Ok(());
-        }
-        let lane = self.lanes.dial_unshared(&self.config, node, class, LaneUse::Listen, self.now)?;
-        let made = &mut self.lanes[lane];
-        made.up.set_protocol(Protocol::Resp3);
-        made.up.set_pushes(Pushes::Delivered);
-        made.lease.set_reader(Some(session));
-        let handle = self.lanes.handle(lane);
-        self.ask_number_of(session, node, lane);
-        if let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut)
-            && let Some(listener) = noloop.listeners.get_mut(node)
-        {
-            *listener = Listener { lane: Some(handle), id: None };
-        }
-        Ok(())
-    }
-
-    /// Asks a node for its number of a connection.
-    fn ask_number_of(&mut self, session: ClientHandle, node: NodeId, lane: LaneId) {
-        let handle = self.lanes.handle(lane);
-        let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
-        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);
-        self.is_busy = true;
-    }
-
-    /// Tells nodes what CLIENT CACHING says of the request that comes next, or takes back what it said of the last.
-    pub(super) fn pass_on_mark(&mut self, index: ClientId, is_marked: bool) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let class = session.class;
-        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
-        let Some(tracking) = tracking else { return };
-        let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
-        let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
-        for node in self.config.nodes_heard() {
-            let lane = self.lanes.known(node, class).filter(|_| self.lanes.is_telling(class, node));
-            let Some(lane) = lane else { continue };
-            let mut push = |words: &[&[u8]]| {
-                let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
-                self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, write);
-            };
-            if has_passed {
-                push(&[b"PING"]);
-            }
-            if is_marked {
-                push(&[b"CLIENT", b"CACHING", word]);
-            }
-        }
-    }
-
-    fn ask_silent(&mut self, lane: LaneId) {
-        let this = &self.lanes[lane];
-        let is_silent = self.now.mono_us.saturating_sub(this.up.last_heard_us()) > PUSH_SILENT_US_MAX;
-        if !is_silent || !this.up.is_ready() || !this.is_settled() || this.is_waiting || this.lease.is_unread() {
-            return;
-        }
-        let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
-        self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, ping);
-        self.is_busy = true;
-    }
-}
-
-impl Config {
-    /// The nodes that may hold what a client reads.
-    pub(super) fn nodes_heard(&self) -> NodeRange {
-        if self.routes.are_plain() { self.topology_ids() } else { self.node_ids() }
-    }
-}
-
-impl Clients {
-    /// What nodes are asked for, with what is tracked already.
-    fn options_for(&self, config: &Config, index: ClientId, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
-        match wanted.mode() {
-            Mode::Broadcast => {}
-            Mode::Read => return Vec::new(),
-            Mode::OptIn => return vec![b"OPTIN".as_slice().into()],
-            Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
-        }
-        let session = self.sessions.at(index);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_deref());
-        let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
-        let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
-        let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
-        let mut options: Vec<Box<[u8]>> = vec![b"BCAST".as_slice().into()];
-        // Under routes keys have other names at nodes, so beginnings are compared here alone.
-        if !is_for_all && config.routes.are_plain() {
-            all.into_iter().for_each(|prefix| options.extend([b"PREFIX".as_slice().into(), prefix.clone()]));
-        }
-        options
-    }
-}
-
-impl Lanes {
-    /// What a client's connections to nodes are.
-    fn class_at_node(&self, clients: &Clients, index: ClientId) -> LaneKey {
-        self.state_of(clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
-    }
-}
-
-impl Clients {
-    /// Whether a client has connections of its own because it is not to hear of its own changes.
-    pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
-        self.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
-    }
-
-    /// Whether a client may have read keys whose invalidations it receives.
-    fn may_have_stored(&self, client: ClientHandle) -> bool {
-        let subscriber = self.sessions.get(client).and_then(|session| session.subscriber.as_ref());
-        let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
-        mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
-    }
-}
-
-impl Lanes {
-    /// The CLIENT TRACKING request that a class of lanes sends to its node, if its options are known.
-    fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
-        match &self.owners[class] {
-            KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
-            _ => None,
-        }
-    }
-
-    /// Whether a node tells a client of changes on its own lane.
-    fn is_telling(&self, class: LaneKeyId, node: NodeId) -> bool {
-        let Some(request) = self.request_for(class, node) else { return false };
-        let lane = self.known(node, class).map(|lane| &self[lane].up);
-        lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
-    }
-
-    /// Whether an own lane may be closed without a client missing anything.
-    fn is_replaceable(&self, clients: &Clients, lane: LaneId) -> bool {
-        let this = &self[lane];
-        this.is_settled() && !this.is_waiting && !self.is_watched_on(clients, lane)
-    }
-
-    /// What the end of a lane is to a client that is told of changes on it.
-    pub(crate) fn hearer_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
-        let this = &self[lane];
-        let is_listener = this.purpose == LaneUse::Listen;
-        let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();
-        let reader = this.lease.reader().filter(|_| is_asked)?;
-        let refusal = match ending {
-            LaneEnd::Fault(
-                respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words),
-            ) => Some(error_text::verbatim(words)),
-            _ => None,
-        };
-        Some(LostListener { reader, is_listener, refusal })
-    }
-}
-
-impl Subscriptions {
     /// Gives a client, of which nothing is outstanding but perhaps the request that `pending` stands for, connections of its own
     /// on which all nodes tell of others' changes. `Err`: they cannot be had.
     pub(super) fn begin_noloop(
@@ -601,6 +374,227 @@ impl Subscriptions {
             lanes.extend(listeners.iter().filter_map(|listener| env.lanes.find(listener.lane?)));
             lanes.into_iter().for_each(|lane| env.ask_silent(lane));
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
+        let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
+        let Some(request) = self.lanes.request_for(class, node) else { return Ok(()) };
+        if let Some(known) = self.lanes.known(node, class)
+            && self.lanes[known].up.identity().tracking.as_ref() != Some(&request)
+        {
+            if !self.lanes.is_replaceable(&self.clients, known) {
+                return Ok(());
+            }
+            // The client is told what follows from that by who asks for it.
+            self.disown(self.lanes.handle(known));
+        }
+        let lane = self.lanes.lane(&self.config, node, class);
+        if matches!(self.lanes[lane].up.phase(), Phase::Idle) {
+            self.is_busy = true;
+            self.lanes.prepare(lane, &self.config, self.now)?;
+        }
+        Ok(())
+    }
+
+    /// Its connections to itself are closed: a client tracks no more, or hears of its own changes as well.
+    pub(crate) fn leave_noloop(&mut self, index: ClientId) {
+        self.close_listeners(index);
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
+            return;
+        }
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
+            owner.tracking = None;
+        }
+        self.stop_owning(index);
+    }
+
+    fn close_listeners(&mut self, index: ClientId) {
+        let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut) else { return };
+        let listeners = std::mem::take(&mut noloop.listeners);
+        self.end_listeners(listeners);
+    }
+
+    fn end_listeners(&mut self, listeners: PerNode<Listener>) {
+        listeners.iter().filter_map(|listener| listener.lane).for_each(|lane| self.disown(lane));
+    }
+
+    /// A client has left.
+    pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
+        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
+        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
+    }
+
+    /// Says for each node what it is to be asked, as far as that is known.
+    fn name_requests(&mut self, index: ClientId) {
+        let nodes = self.config.nodes_heard();
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        let Some(noloop) = noloop_mut(session) else { return };
+        noloop.listeners.resize(if noloop.is_redirected { nodes.clone().count() } else { 0 });
+        let request = |node: NodeId| match noloop.listeners.get(node) {
+            None => Some(noloop.request(None)),
+            Some(listener) => listener.id.map(|id| noloop.request(Some(id))),
+        };
+        let by_node = PerNode::new(nodes.map(request));
+        if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
+            owner.tracking = Some(by_node);
+        }
+    }
+
+    fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
+        let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
+        let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
+        let class = this.class;
+        let Some(listener) = noloop_of(this).and_then(|noloop| noloop.listeners.get(node)) else { return Ok(()) };
+        if listener.lane.is_some_and(|lane| self.lanes.find(lane).is_some()) {
+            return Ok(());
+        }
+        let lane = self.lanes.dial_unshared(&self.config, node, class, LaneUse::Listen, self.now)?;
+        let made = &mut self.lanes[lane];
+        made.up.set_protocol(Protocol::Resp3);
+        made.up.set_pushes(Pushes::Delivered);
+        made.lease.set_reader(Some(session));
+        let handle = self.lanes.handle(lane);
+        self.ask_number_of(session, node, lane);
+        if let Some(noloop) = self.clients.sessions.at_mut(index).and_then(noloop_mut)
+            && let Some(listener) = noloop.listeners.get_mut(node)
+        {
+            *listener = Listener { lane: Some(handle), id: None };
+        }
+        Ok(())
+    }
+
+    /// Asks a node for its number of a connection.
+    fn ask_number_of(&mut self, session: ClientHandle, node: NodeId, lane: LaneId) {
+        let handle = self.lanes.handle(lane);
+        let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
+        let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
+        self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);
+        self.is_busy = true;
+    }
+
+    /// Tells nodes what CLIENT CACHING says of the request that comes next, or takes back what it said of the last.
+    pub(super) fn pass_on_mark(&mut self, index: ClientId, is_marked: bool) {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        let class = session.class;
+        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+        let Some(tracking) = tracking else { return };
+        let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
+        let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
+        for node in self.config.nodes_heard() {
+            let lane = self.lanes.known(node, class).filter(|_| self.lanes.is_telling(class, node));
+            let Some(lane) = lane else { continue };
+            let mut push = |words: &[&[u8]]| {
+                let write = |out: &mut Vec<u8>| encode_request(out, words.iter().copied());
+                self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, write);
+            };
+            if has_passed {
+                push(&[b"PING"]);
+            }
+            if is_marked {
+                push(&[b"CLIENT", b"CACHING", word]);
+            }
+        }
+    }
+
+    fn ask_silent(&mut self, lane: LaneId) {
+        let this = &self.lanes[lane];
+        let is_silent = self.now.mono_us.saturating_sub(this.up.last_heard_us()) > PUSH_SILENT_US_MAX;
+        if !is_silent || !this.up.is_ready() || !this.is_settled() || this.is_waiting || this.lease.is_unread() {
+            return;
+        }
+        let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
+        self.lanes.push(lane, Owner::Discard, self.now, &mut self.clients.pool, ping);
+        self.is_busy = true;
+    }
+}
+
+impl Config {
+    /// The nodes that may hold what a client reads.
+    pub(super) fn nodes_heard(&self) -> NodeRange {
+        if self.routes.are_plain() { self.topology_ids() } else { self.node_ids() }
+    }
+}
+
+impl Clients {
+    /// What nodes are asked for, with what is tracked already.
+    fn options_for(&self, config: &Config, index: ClientId, wanted: &TrackingOptions) -> Vec<Box<[u8]>> {
+        match wanted.mode() {
+            Mode::Broadcast => {}
+            Mode::Read => return Vec::new(),
+            Mode::OptIn => return vec![b"OPTIN".as_slice().into()],
+            Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
+        }
+        let session = self.sessions.at(index);
+        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_deref());
+        let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
+        let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
+        let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
+        let mut options: Vec<Box<[u8]>> = vec![b"BCAST".as_slice().into()];
+        // Under routes keys have other names at nodes, so beginnings are compared here alone.
+        if !is_for_all && config.routes.are_plain() {
+            all.into_iter().for_each(|prefix| options.extend([b"PREFIX".as_slice().into(), prefix.clone()]));
+        }
+        options
+    }
+
+    /// Whether a client has connections of its own because it is not to hear of its own changes.
+    pub(crate) fn has_noloop_lanes(&self, index: ClientId) -> bool {
+        self.sessions.at(index).is_some_and(|session| noloop_of(session).is_some())
+    }
+
+    /// Whether a client may have read keys whose invalidations it receives.
+    fn may_have_stored(&self, client: ClientHandle) -> bool {
+        let subscriber = self.sessions.get(client).and_then(|session| session.subscriber.as_ref());
+        let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
+        mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
+    }
+}
+
+impl Lanes {
+    /// What a client's connections to nodes are.
+    fn class_at_node(&self, clients: &Clients, index: ClientId) -> LaneKey {
+        self.state_of(clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
+    }
+
+    /// The CLIENT TRACKING request that a class of lanes sends to its node, if its options are known.
+    fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
+        match &self.owners[class] {
+            KeyOwner::Client(owner) => owner.tracking.as_ref()?.get(node)?.clone(),
+            _ => None,
+        }
+    }
+
+    /// Whether a node tells a client of changes on its own lane.
+    fn is_telling(&self, class: LaneKeyId, node: NodeId) -> bool {
+        let Some(request) = self.request_for(class, node) else { return false };
+        let lane = self.known(node, class).map(|lane| &self[lane].up);
+        lane.is_some_and(|up| up.is_ready() && up.identity().tracking.as_ref() == Some(&request))
+    }
+
+    /// Whether an own lane may be closed without a client missing anything.
+    fn is_replaceable(&self, clients: &Clients, lane: LaneId) -> bool {
+        let this = &self[lane];
+        this.is_settled() && !this.is_waiting && !self.is_watched_on(clients, lane)
+    }
+
+    /// What the end of a lane is to a client that is told of changes on it.
+    pub(crate) fn hearer_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
+        let this = &self[lane];
+        let is_listener = this.purpose == LaneUse::Listen;
+        let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();
+        let reader = this.lease.reader().filter(|_| is_asked)?;
+        let refusal = match ending {
+            LaneEnd::Fault(
+                respool_connection::Fault::Refused(words) | respool_connection::Fault::NoDatabase(words),
+            ) => Some(error_text::verbatim(words)),
+            _ => None,
+        };
+        Some(LostListener { reader, is_listener, refusal })
     }
 }
 

@@ -68,24 +68,7 @@ impl Subscriptions {
             self.tell_by_prefix(handle, &reached, clients);
         }
     }
-}
 
-impl<E: Execute> Env<E> {
-    /// The keys that a request reads, each with the route that leads to it. `None`: it reads none.
-    pub(super) fn scoped_keys(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Vec<Box<[u8]>>> {
-        if !reads(row) {
-            return None;
-        }
-        let routes = Arc::clone(&self.config.routes);
-        let mut scratch = RouteScratch::default();
-        // What is refused reads nothing.
-        routes.plan_keys(self.clients.subject(index, row), args, &mut scratch).ok()?;
-        let keys = scratch.keys(&routes, args).into_iter();
-        Some(keys.map(|key| scoped(key.place.route, args.get(key.index as usize).unwrap_or_default())).collect())
-    }
-}
-
-impl Subscriptions {
     /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
     /// forgotten.
     pub(crate) fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
@@ -113,5 +96,20 @@ impl Subscriptions {
                 tracking.queued_keys.clear();
             }
         }
+    }
+}
+
+impl<E: Execute> Env<E> {
+    /// The keys that a request reads, each with the route that leads to it. `None`: it reads none.
+    pub(super) fn scoped_keys(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Vec<Box<[u8]>>> {
+        if !reads(row) {
+            return None;
+        }
+        let routes = Arc::clone(&self.config.routes);
+        let mut scratch = RouteScratch::default();
+        // What is refused reads nothing.
+        routes.plan_keys(self.clients.subject(index, row), args, &mut scratch).ok()?;
+        let keys = scratch.keys(&routes, args).into_iter();
+        Some(keys.map(|key| scoped(key.place.route, args.get(key.index as usize).unwrap_or_default())).collect())
     }
 }

@@ -35,6 +35,26 @@ impl Subscriptions {
             self.invalidate_key(victim, clients);
         }
     }
+
+    /// Whether keys have to be evicted.
+    pub(crate) fn has_tracked_too_many(&self, env: &Env<impl Execute>) -> bool {
+        self.tracked.keys.len() > 0 && self.tracked.is_too_large(env.shared.tracked_keys_max(&env.config))
+    }
+
+    /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
+    #[inline]
+    pub(crate) fn evict_tracked(&mut self, env: &mut Env<impl Execute>) {
+        if self.has_tracked_too_many(env) {
+            self.evict_some(env);
+        }
+    }
+
+    #[cold]
+    fn evict_some(&mut self, env: &mut Env<impl Execute>) {
+        let keys_max = env.shared.tracked_keys_max(&env.config);
+        self.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut env.clients);
+        self.account_subscriptions(env);
+    }
 }
 
 impl<E: Execute> Env<E> {
@@ -58,28 +78,6 @@ impl Shared {
         let said = self.tracked_keys_said.0.load(Ordering::Relaxed);
         let keys_max = if said == UNSAID { config.subscriptions.tracked_keys_max } else { said };
         if keys_max == 0 { usize::MAX } else { keys_max }
-    }
-}
-
-impl Subscriptions {
-    /// Whether keys have to be evicted.
-    pub(crate) fn has_tracked_too_many(&self, env: &Env<impl Execute>) -> bool {
-        self.tracked.keys.len() > 0 && self.tracked.is_too_large(env.shared.tracked_keys_max(&env.config))
-    }
-
-    /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
-    #[inline]
-    pub(crate) fn evict_tracked(&mut self, env: &mut Env<impl Execute>) {
-        if self.has_tracked_too_many(env) {
-            self.evict_some(env);
-        }
-    }
-
-    #[cold]
-    fn evict_some(&mut self, env: &mut Env<impl Execute>) {
-        let keys_max = env.shared.tracked_keys_max(&env.config);
-        self.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut env.clients);
-        self.account_subscriptions(env);
     }
 }
 

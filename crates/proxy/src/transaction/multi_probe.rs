@@ -45,9 +45,7 @@ impl<E: Execute> Env<E> {
         lanes.push(lane, InternalRequests::owner(task, END), *now, &mut clients.pool, say(&[b"EXEC"]));
         self.is_busy = true;
     }
-}
 
-impl<E: Execute> Env<E> {
     /// The trial is over, or will never be. Returns what [`Self::conclude_exec`] does.
     #[must_use]
     pub(crate) fn conclude_trial(&mut self, trial: Trial) -> Option<ClientId> {

@@ -76,7 +76,7 @@ impl<E: Execute> Worker<E> {
             tidying: TableShrink::default(),
         };
         worker.env.adopt_allowances();
-        worker.blocking.review_events(&mut worker.env, &mut worker.subscriptions);
+        worker.engine_side().review_events();
         worker
     }
 
@@ -249,7 +249,7 @@ impl<E: Execute> Machine for Worker<E> {
                 self.go_on_with_script();
             }
             // What a request that was refused, or a client that ended itself, has made ready.
-            self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
+            self.engine_side().serve_ready();
         }
         self.tell_ended();
         let before = self.env.lanes.begin_writing();

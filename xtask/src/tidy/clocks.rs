@@ -35,7 +35,7 @@ const ALLOWED: [(&str, &str, &str); 33] = [
     ("proxy/src/command_log/mod.rs", "unix_s: self.now.unix_us", "the slow log says when"),
     (
         "proxy/src/blocking/engine/mod.rs",
-        "let (seconds, us) = (env.now.unix_us / 1_000_000,",
+        "let (seconds, us) = (self.env.now.unix_us / 1_000_000,",
         "LATENCY says when a sample was taken",
     ),
     ("proxy/src/command_log/show.rs", "    unix_us: u64,", "MONITOR says when a command was run"),

@@ -5,6 +5,7 @@ use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::ids::{ClientId, NodeId};
+use crate::interfaces::call::Call;
 use crate::parameters::AdminStep;
 use crate::session::Flow;
 use respool_command::{Command, Execute, Row, ServerCommand};
@@ -51,7 +52,8 @@ impl<E: Execute> Env<E> {
 
     /// `DEBUG` of a server with several engines: what is about one key is asked of the engine that has it, and what is about the data of
     /// the server of all of them, as far as their replies can be joined.
-    fn debug_engines(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    fn debug_engines(&mut self, call: Call<'_>) -> Flow {
+        let Call { index, request, .. } = call;
         let is = |names: &[&str]| names.iter().any(|name| request.args.at(1).eq_ignore_ascii_case(name.as_bytes()));
         if is(&OF_ONE_ENGINE) {
             return self.refuse(index, error_text::DEBUG_OF_ONE_ENGINE);
@@ -59,9 +61,9 @@ impl<E: Execute> Env<E> {
         if is(&OF_EACH_ENGINE) {
             let nodes: Vec<NodeId> =
                 (0..self.config.nodes.len()).map(|place| NodeId::at(NodePlace::new(place))).collect();
-            return self.fan_out_to_all(index, row, &nodes, request.args);
+            return self.fan_out_to_all(call, &nodes);
         }
-        self.forward_planned(index, row, request)
+        self.forward_planned(call)
     }
 
     /// A request has taken its time: what comes behind it in the same turn happens later. In a transaction time stands still, so what
@@ -89,7 +91,7 @@ impl<E: Execute> Env<E> {
         }
         match self.engine {
             Some(_) => AdminStep::Debug,
-            None => AdminStep::Done(self.debug_engines(index, row, request)),
+            None => AdminStep::Done(self.debug_engines(Call { index, row, request })),
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::ids::ClientId;
+use crate::interfaces::call::Call;
 use crate::observe::rates::Rates;
 use crate::session::Flow;
 use respool_access::file;
@@ -183,7 +184,7 @@ impl<E: Execute> Env<E> {
         if !about_users.is_empty() {
             return self.end_setting(index, &about_users);
         }
-        self.forward_planned(index, row, &Request::made(args)).into()
+        self.forward_planned(Call { index, row, request: &Request::made(args) }).into()
     }
 
     /// `CONFIG SET` at one of those engines. Requests of several workers come to each engine in another order, so an engine takes over

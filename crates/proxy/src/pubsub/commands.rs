@@ -53,8 +53,8 @@ impl Subscriptions {
             P::Unsubscribe => PubsubStep::Done(self.unsubscribe(env, index, Kind::Channel, args.from(1))),
             P::Punsubscribe => PubsubStep::Done(self.unsubscribe(env, index, Kind::Pattern, args.from(1))),
             P::Sunsubscribe => PubsubStep::Done(self.unsubscribe(env, index, Kind::Shard, args.from(1))),
-            P::Publish => self.publish(env, index, Kind::Channel, row, request),
-            P::Spublish => self.publish(env, index, Kind::Shard, row, request),
+            P::Publish => self.publish(env, call, Kind::Channel),
+            P::Spublish => self.publish(env, call, Kind::Shard),
             _ => env.ask_about_channels(index, command, row, args),
         }
     }

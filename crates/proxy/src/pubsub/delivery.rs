@@ -18,63 +18,49 @@ use crate::workers::budget::ProcessBudget;
 use respool_command::Execute;
 use std::sync::Arc;
 
-/// What holds for all messages of a worker.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms<'a> {
+/// The clients of a worker, and what holds for all messages to them.
+#[derive(Debug)]
+pub(super) struct Recipients<'a> {
+    pub(super) clients: &'a mut Clients,
     pub(super) ledger: &'a Arc<ProcessBudget>,
     pub(super) settings: &'a SubscriptionTerms,
 }
 
 impl Subscriptions {
     /// A message has come, or was made here, in the form of either dialect. Returns to how many clients it went.
-    pub(super) fn deliver(
-        &self,
-        kind: Kind,
-        name: &[u8],
-        message: &[u8],
-        clients: &mut Clients,
-        terms: Terms<'_>,
-    ) -> usize {
+    pub(super) fn deliver(&self, kind: Kind, name: &[u8], message: &[u8], to: &mut Recipients<'_>) -> usize {
         let Some(id) = self.registries[kind as usize].find(name) else { return 0 };
-        self.deliver_to(kind, id, message, clients, terms) + self.deliver_last(kind, id, message, clients, terms)
+        self.deliver_to(kind, id, message, to) + self.deliver_last(kind, id, message, to)
     }
 
     /// The same for clients that have given a channel up, which nodes call the same, and not been told that they have.
-    fn deliver_last(&self, kind: Kind, id: u32, message: &[u8], clients: &mut Clients, terms: Terms<'_>) -> usize {
+    fn deliver_last(&self, kind: Kind, id: u32, message: &[u8], to: &mut Recipients<'_>) -> usize {
         if self.departing.is_empty() {
             return 0;
         }
         let last = self.departing.of(kind, id).map(|departure| departure.subscriber);
-        self.deliver_each(last, kind, id, message, clients, terms)
+        self.deliver_each(last, (kind, id), message, to)
     }
 
     /// The same for the channel of this number.
-    pub(super) fn deliver_to(
-        &self,
-        kind: Kind,
-        id: u32,
-        message: &[u8],
-        clients: &mut Clients,
-        terms: Terms<'_>,
-    ) -> usize {
-        self.deliver_each(self.registries[kind as usize].subscribers(id), kind, id, message, clients, terms)
+    pub(super) fn deliver_to(&self, kind: Kind, id: u32, message: &[u8], to: &mut Recipients<'_>) -> usize {
+        self.deliver_each(self.registries[kind as usize].subscribers(id), (kind, id), message, to)
     }
 
     /// The same for the channel's clients of these numbers.
     pub(super) fn deliver_each(
         &self,
         numbers: impl Iterator<Item = u32>,
-        kind: Kind,
-        id: u32,
+        (kind, id): (Kind, u32),
         message: &[u8],
-        clients: &mut Clients,
-        terms: Terms<'_>,
+        to: &mut Recipients<'_>,
     ) -> usize {
         let registry = &self.registries[kind as usize];
         let rest = message.get(1..).unwrap_or_default();
         let mut shared = None;
         let mut count = 0;
-        let Clients { sessions, pool, listed, gathered, doomed, counters, .. } = clients;
+        let Recipients { clients, ledger, settings } = to;
+        let Clients { sessions, pool, listed, gathered, doomed, counters, .. } = &mut **clients;
         for number in numbers {
             let Some(handle) = self.subscribers.at(number) else { continue };
             let Some(session) = sessions.get_mut(*handle) else { continue };
@@ -92,10 +78,10 @@ impl Subscriptions {
             if backlog.bytes == 0 && (waiting == 0 || waiting + rest.len() <= PUSH_OUTBOX_BYTES) {
                 write(&mut session.down, *after, pool, protocol, rest);
             } else {
-                backlog.push(Arc::clone(shared.get_or_insert_with(|| Arc::new(Message::new(rest, terms.ledger)))));
-                while backlog.bytes + waiting > terms.settings.output_bytes && backlog.bytes > 0 {
+                backlog.push(Arc::clone(shared.get_or_insert_with(|| Arc::new(Message::new(rest, ledger)))));
+                while backlog.bytes + waiting > settings.output_bytes && backlog.bytes > 0 {
                     counters.messages_dropped.add(1);
-                    if terms.settings.slow == SlowSubscribers::DropOldest {
+                    if settings.slow == SlowSubscribers::DropOldest {
                         backlog.pop();
                         continue;
                     }

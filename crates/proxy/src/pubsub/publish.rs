@@ -5,13 +5,14 @@
 //! clients behind it. What becomes of it behind other proxies is not known here: each counts as one.
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
-use super::delivery::Terms;
+use super::delivery::Recipients;
 use super::query::{Publishing, PubsubQuery};
 use super::routing::MessageSource;
 use super::{PubsubStep, Subscriptions};
 use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
+use crate::interfaces::call::Call;
 use crate::internal_request::InternalRequest;
 use crate::push::frame;
 use crate::push::frame::Kind;
@@ -21,7 +22,7 @@ use crate::session::table::Clients;
 use respool_command::{Execute, Row, glob};
 use respool_connection::limits::POOLED_BUFFER_BYTES_MAX;
 use respool_route::Subject;
-use respool_wire::{Args, Protocol, Request, encode_request};
+use respool_wire::{Protocol, Request, encode_request};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -29,31 +30,18 @@ use std::sync::Arc;
 const MESSAGE_HEADS_BYTES: usize = 64;
 
 impl Subscriptions {
-    pub(super) fn publish(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        kind: Kind,
-        row: &'static Row,
-        request: &Request<'_>,
-    ) -> PubsubStep {
-        let args = request.args;
+    pub(super) fn publish(&mut self, env: &mut Env<impl Execute>, call: Call<'_>, kind: Kind) -> PubsubStep {
+        let args = call.request.args;
         match env.engine {
             Some(_) => {
                 PubsubStep::Ask(PubsubQuery::Publish { kind, channel: args.at(1).into(), payload: args.at(2).into() })
             }
-            None => PubsubStep::Done(self.publish_at_node(env, index, kind, row, args)),
+            None => PubsubStep::Done(self.publish_at_node(env, call, kind)),
         }
     }
 
-    fn publish_at_node(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        kind: Kind,
-        row: &'static Row,
-        args: Args<'_>,
-    ) -> Flow {
+    fn publish_at_node(&mut self, env: &mut Env<impl Execute>, call: Call<'_>, kind: Kind) -> Flow {
+        let Call { index, row, request: &Request { args, .. } } = call;
         let (channel, payload) = (args.at(1), args.at(2));
         // The message and the client's own subscriptions use different connections, and whether the client receives it
         // depends on their order.
@@ -112,17 +100,17 @@ impl Subscriptions {
     ) -> i64 {
         let Env { clients, config, shared, counters, .. } = env;
         counters.messages_received.add(1);
-        let terms = Terms { ledger: &shared.ledger, settings: &config.subscriptions };
+        let mut to = Recipients { clients, ledger: &shared.ledger, settings: &config.subscriptions };
         let mut bytes = std::mem::take(&mut self.encoded);
         bytes.reserve(channel.len() + payload.len() + MESSAGE_HEADS_BYTES);
         frame::message(&mut bytes, Protocol::Resp2, kind, None, channel, payload);
-        let mut count = self.deliver(kind, channel, &bytes, clients, terms);
+        let mut count = self.deliver(kind, channel, &bytes, &mut to);
         if kind == Kind::Channel {
             for id in self.patterns_of(channel).collect::<Vec<_>>() {
                 let pattern = self.registries[Kind::Pattern as usize].name(id);
                 bytes.clear();
                 frame::message(&mut bytes, Protocol::Resp2, Kind::Pattern, Some(pattern), channel, payload);
-                count += self.deliver(Kind::Pattern, pattern, &bytes, clients, terms);
+                count += self.deliver(Kind::Pattern, pattern, &bytes, &mut to);
             }
         }
         if bytes.capacity() <= POOLED_BUFFER_BYTES_MAX {

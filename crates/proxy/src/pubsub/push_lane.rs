@@ -12,7 +12,7 @@
 //! has vanished without a word, so a silent one is sent PINGs.
 
 use super::Subscriptions;
-use super::delivery::Terms;
+use super::delivery::Recipients;
 use super::routing::{MessageSource, nodes_of_told};
 use crate::config::Config;
 use crate::ended::Ended;
@@ -157,7 +157,6 @@ impl Subscriptions {
         if let Some(push_lane) = &mut self.lanes[node] {
             push_lane.pinged_us = 0;
         }
-        let terms = Terms { ledger: &shared.ledger, settings: &config.subscriptions };
         let (mut rest, mut behind) = (bytes, bytes);
         let fault = loop {
             if rest.len() <= behind.len() && !self.has_ways() {
@@ -173,7 +172,8 @@ impl Subscriptions {
             let step = match Frame::read(kind, bytes) {
                 Frame::Message { kind, name } => {
                     counters.messages_received.add(1);
-                    self.deliver_from(config, MessageSource { node, kind, name }, bytes, clients, terms);
+                    let mut to = Recipients { clients, ledger: &shared.ledger, settings: &config.subscriptions };
+                    self.deliver_from(config, MessageSource { node, kind, name }, bytes, &mut to);
                     Ok(())
                 }
                 Frame::Done { kind, verb, name: Some(name) } => {

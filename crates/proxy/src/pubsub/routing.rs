@@ -14,7 +14,7 @@
 //! What nodes are asked for a pattern may match more than the pattern does, and one message may come by several. The first
 //! route that leads the client to the channel decides whether it is meant, what it is called, and by which it is taken.
 
-use super::delivery::Terms;
+use super::delivery::Recipients;
 use super::{Subscriber, Subscriptions};
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
@@ -372,12 +372,11 @@ impl Subscriptions {
         config: &Config,
         from: MessageSource<'_>,
         message: &[u8],
-        clients: &mut Clients,
-        terms: Terms<'_>,
+        to: &mut Recipients<'_>,
     ) -> usize {
         let MessageSource { kind, name, .. } = from;
         if self.at_nodes.is_none() {
-            return self.deliver(kind, name, message, clients, terms);
+            return self.deliver(kind, name, message, to);
         }
         let Some((channel, payload)) = frame::parts(message) else { return 0 };
         let mut count = 0;
@@ -393,8 +392,8 @@ impl Subscriptions {
                 &renamed
             };
             count += match last {
-                None => self.deliver_to(kind, id, message, clients, terms),
-                Some(subscriber) => self.deliver_each(std::iter::once(subscriber), kind, id, message, clients, terms),
+                None => self.deliver_to(kind, id, message, to),
+                Some(subscriber) => self.deliver_each(std::iter::once(subscriber), (kind, id), message, to),
             };
         };
         self.each_meant(config, from, channel, |id, called| deliver(id, called, None));

@@ -2,26 +2,21 @@
 
 use crate::env::Env;
 use crate::ids::{ClientId, LaneId, LaneKeyId, NodeId};
+use crate::interfaces::call::Call;
 use crate::observe::counters::Counters;
 use crate::pool::Lanes;
 use crate::request::gathers::PartOwner;
 use crate::session::Flow;
-use respool_command::{Execute, Row};
+use respool_command::Execute;
 use respool_connection::Now;
 use respool_route::{RouteScratch, Routes, ScanStep};
-use respool_wire::{Args, Request};
+use respool_wire::Request;
 use std::sync::Arc;
 
 impl<E: Execute> Env<E> {
     /// Several nodes answer, each its part, under the names that its keys have there.
-    pub(super) fn fan_out(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        routes: &Routes,
-        scratch: &RouteScratch,
-        request: &Request<'_>,
-    ) -> Flow {
+    pub(super) fn fan_out(&mut self, call: Call<'_>, routes: &Routes, scratch: &RouteScratch) -> Flow {
+        let Call { index, row, request } = call;
         let Some((class, due)) = self.begin_parts(index, |gather| gather.begin_split(row, scratch.as_scratch())) else {
             return Flow::Stop;
         };
@@ -37,13 +32,8 @@ impl<E: Execute> Env<E> {
     }
 
     /// All of these nodes answer the same request.
-    pub(crate) fn fan_out_to_all(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        nodes: &[NodeId],
-        args: Args<'_>,
-    ) -> Flow {
+    pub(crate) fn fan_out_to_all(&mut self, call: Call<'_>, nodes: &[NodeId]) -> Flow {
+        let Call { index, row, request: &Request { args, .. } } = call;
         let chance = self.lanes.chance(&self.counters, self.now);
         let joins = self.shared.joins_of_scripts(row, args);
         let config = Arc::clone(&self.config);
@@ -63,14 +53,8 @@ impl<E: Execute> Env<E> {
     }
 
     /// One node, which stands at `node` in the list of all, answers with its keys and its cursor, which becomes the walk's.
-    pub(super) fn scan(
-        &mut self,
-        index: ClientId,
-        row: &'static Row,
-        request: &Request<'_>,
-        step: ScanStep,
-        node: NodeId,
-    ) -> Flow {
+    pub(super) fn scan(&mut self, call: Call<'_>, step: ScanStep, node: NodeId) -> Flow {
+        let Call { index, row, request } = call;
         let Some((class, due)) = self.begin_parts(index, |gather| gather.begin_scan(row, step)) else {
             return Flow::Stop;
         };

@@ -6,6 +6,7 @@
 use crate::engines::changes_all;
 use crate::env::Env;
 use crate::ids::{ClientId, Handle, LaneId, NodeId};
+use crate::interfaces::call::Call;
 use crate::internal_request::InternalRequests;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
@@ -30,23 +31,25 @@ pub(crate) fn is_own_info(row: &Row, shared: &Shared) -> bool {
 impl<E: Execute> Env<E> {
     /// The nodes that have the keys answer.
     #[inline]
-    pub(crate) fn forward(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward(&mut self, call: Call<'_>) -> Flow {
+        let Call { index, row, request } = call;
         if self.config.routes.are_plain()
             && let Some(node) = plan_at_once(row, request.args, &self.config.topology)
         {
             return self.forward_to(index, NodeId::of(node), request);
         }
-        self.forward_planned(index, row, request)
+        self.forward_planned(call)
     }
 
     /// The same where one look at the row does not say which they are.
     #[inline(never)]
-    pub(crate) fn forward_planned(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> Flow {
+    pub(crate) fn forward_planned(&mut self, call: Call<'_>) -> Flow {
+        let Call { index, row, request } = call;
         let routes = Arc::clone(&self.config.routes);
         // Borrowed for the time of the call, which may change anything else of the worker.
         let mut scratch = self.scratch.take().unwrap_or_default();
         let planned = routes.plan(self.clients.subject(index, row), request.args, &mut scratch);
-        let own = planned.as_ref().ok().and_then(|planned| self.own_planned(index, row, &routes, *planned, &scratch));
+        let own = planned.as_ref().ok().and_then(|planned| self.own_planned(call, &routes, *planned, &scratch));
         let flow = match (own, planned) {
             (Some(flow), _) => flow,
             (None, Ok(Routed::One(place))) => {
@@ -56,7 +59,7 @@ impl<E: Execute> Env<E> {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
                 })
             }
-            (None, Ok(Routed::Split)) => self.fan_out(index, row, &routes, &scratch, request),
+            (None, Ok(Routed::Split)) => self.fan_out(call, &routes, &scratch),
             (None, Ok(Routed::All(route))) => {
                 self.note_route(route);
                 if self.config.is_server && changes_all(row) {
@@ -64,12 +67,12 @@ impl<E: Execute> Env<E> {
                     return self.change_engines(index, row, request.args);
                 }
                 let nodes = nodes_of_all(&routes, route, row);
-                self.fan_out_to_all(index, row, &nodes, request.args)
+                self.fan_out_to_all(call, &nodes)
             }
             (None, Ok(Routed::Scan(route, step))) => {
                 self.note_route(route);
                 let node = NodeId::at(routes.pool_of(route).place(step.node));
-                self.scan(index, row, request, step, node)
+                self.scan(call, step, node)
             }
             (None, Err(error)) => self.answer(index, |reply| error.write(&routes, row, request.args, reply)),
         };
@@ -141,12 +144,12 @@ impl<E: Execute> Env<E> {
     /// Has a client have its own lanes to the nodes of a request if the routes say so. `Some`: not yet, or never.
     fn own_planned(
         &mut self,
-        index: ClientId,
-        row: &'static Row,
+        call: Call<'_>,
         routes: &Routes,
         planned: Routed,
         scratch: &RouteScratch,
     ) -> Option<Flow> {
+        let Call { index, row, .. } = call;
         if routes.are_plain() {
             // Whether a client has its own lanes to all nodes is known without its requests.
             return None;

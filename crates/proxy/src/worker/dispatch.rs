@@ -2,6 +2,7 @@
 //!
 //! The way there, the same for all requests, is [`crate::request::dispatch`].
 
+use crate::blocking::engine::EngineSide;
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
@@ -31,7 +32,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
         match way {
             Plain::Neither => None,
             Plain::Nodes => self.env.forward_plain(index, request),
-            Plain::Engine => self.blocking.execute_plain(&mut self.env, &mut self.subscriptions, index, request),
+            Plain::Engine => self.engine_side().execute_plain(index, request),
         }
     }
 
@@ -89,7 +90,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
             }
             Lane::Pinned => match self.env.transaction_command(call) {
                 Some(flow) => flow,
-                None => self.blocking.watch_engine(&mut self.env, &mut self.subscriptions, index, request.args),
+                None => self.engine_side().watch_engine(index, request.args),
             },
             Lane::Admin => {
                 let step = self.env.handle_admin(index, row, request);
@@ -106,7 +107,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
     }
 
     fn end_transaction(&mut self) {
-        self.blocking.serve_ready(&mut self.env, &mut self.subscriptions);
+        self.engine_side().serve_ready();
         self.subscriptions.tell_changes(&mut self.env);
     }
 
@@ -125,13 +126,13 @@ impl<E: Execute> Worker<E> {
             AdminStep::Done(flow) => flow,
             AdminStep::Clients(step) => self.take_step(index, step),
             AdminStep::Parameters(step) => {
-                self.blocking.review_events(&mut self.env, &mut self.subscriptions);
+                self.engine_side().review_events();
                 self.take_step(index, step)
             }
             AdminStep::Debug => {
                 let flow = self.pass_on(call);
                 self.env.catch_up_behind(index);
-                self.blocking.serve_after(&mut self.env, &mut self.subscriptions, index);
+                self.engine_side().serve_after(index);
                 flow
             }
             AdminStep::Local => self.answer_locally(index, row, request.args),
@@ -147,7 +148,7 @@ impl<E: Execute> Worker<E> {
                 return flow;
             }
         } else if call.row.runs_scripts {
-            return self.blocking.run_in_engine(&mut self.env, &mut self.subscriptions, call);
+            return self.engine_side().run_in_engine(call);
         }
         self.pass_on(call)
     }
@@ -158,9 +159,15 @@ impl<E: Execute> Worker<E> {
         if self.env.engine.is_none() {
             return self.blocking.block_at_node(&mut self.env, call);
         }
-        let flow = self.blocking.park(&mut self.env, &mut self.subscriptions, call);
+        let flow = self.engine_side().park(call);
         self.subscriptions.tell_changes(&mut self.env);
         flow
+    }
+
+    /// What a request for the engine in this process may concern.
+    #[inline(always)]
+    pub(crate) fn engine_side(&mut self) -> EngineSide<'_, E, Subscriptions> {
+        EngineSide { blocking: &mut self.blocking, env: &mut self.env, changes: &mut self.subscriptions }
     }
 
     /// The engine or the nodes answer.
@@ -172,19 +179,19 @@ impl<E: Execute> Worker<E> {
             return self.take_admin_step(call, step);
         }
         if self.env.engine.is_some() {
-            return self.blocking.execute(&mut self.env, &mut self.subscriptions, call);
+            return self.engine_side().execute(call);
         }
-        self.env.forward(index, row, request)
+        self.env.forward(call)
     }
 
     /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
     #[cold]
     pub(crate) fn go_on_with_script(&mut self) {
         let was_late = self.env.slices.script.is_some();
-        let client = self.blocking.go_on_with_script(&mut self.env, &mut self.subscriptions);
+        let client = self.engine_side().go_on_with_script();
         if was_late && self.env.slices.script.is_none() && self.env.config.trusts_clients {
             self.env.catch_up_with_parameters();
-            self.blocking.review_events(&mut self.env, &mut self.subscriptions);
+            self.engine_side().review_events();
             // Changes of all engines have waited.
             self.env.settle_holding(&mut self.blocking);
         }

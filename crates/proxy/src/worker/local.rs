@@ -11,7 +11,7 @@ use crate::tracking::TrackingStep;
 use crate::tracking::state::TrackingOptions;
 use crate::worker::Worker;
 use crate::workers::ask::ask_workers_for;
-use respool_command::{Execute, ProxyCommand, Row};
+use respool_command::{Execute, Row};
 use respool_connection::Seq;
 use respool_wire::{Args, Request};
 
@@ -22,20 +22,16 @@ impl<E: Execute> Worker<E> {
             LocalStep::Done(flow) => flow,
             LocalStep::PassOn => self.pass_on(Call { index, row, request: &Request::made(args) }),
             LocalStep::Clients(step) => self.take_step(index, step),
-            LocalStep::Console(command) => self.handle_console(index, command, row, args),
+            LocalStep::Console(command) => match self.env.console(index, command, row, args) {
+                Console::Step(step) => self.take_step(index, step),
+                Console::Kill(ids) => self.take_step(index, ClientStep::kill(ids)),
+            },
             LocalStep::Channels(command) => {
                 let step = self.env.ask_about_channels(index, command, row, args);
                 self.take_step(index, step)
             }
             LocalStep::Tracking => self.handle_tracking(index, args),
             LocalStep::Reset => self.reset(index),
-        }
-    }
-
-    fn handle_console(&mut self, index: ClientId, command: ProxyCommand, row: &'static Row, args: Args<'_>) -> Flow {
-        match self.env.console(index, command, row, args) {
-            Console::Step(step) => self.take_step(index, step),
-            Console::Kill(ids) => self.take_step(index, ClientStep::kill(ids)),
         }
     }
 
@@ -49,7 +45,7 @@ impl<E: Execute> Worker<E> {
     }
 
     pub(super) fn start_tracking(&mut self, index: ClientId, seq: Seq, wanted: TrackingOptions) {
-        self.blocking.want_changes(&mut self.env, &mut self.subscriptions, true);
+        self.engine_side().want_changes(true);
         self.subscriptions.begin_tracking(&mut self.env, index, seq, wanted);
     }
 

@@ -16,7 +16,7 @@ impl<E: Execute> Worker<E> {
             self.subscriptions.end_push_lanes(&mut self.env);
         }
         let before = self.env.take_settings(config);
-        self.blocking.review_events(&mut self.env, &mut self.subscriptions);
+        self.engine_side().review_events();
         self.move_nodes(None, change.has_other_routes, change.has_other_ways);
         if change.has_other_channels {
             self.subscriptions.begin_push_lanes(&mut self.env);

@@ -16,7 +16,7 @@ impl<E: Execute> Worker<E> {
     fn tell_nodes_news(&mut self) {
         self.subscriptions.strike_out_some(&mut self.env);
         if let Some(is_tracking) = self.subscriptions.take_news() {
-            self.blocking.want_changes(&mut self.env, &mut self.subscriptions, is_tracking);
+            self.engine_side().want_changes(is_tracking);
             self.subscriptions.tell_news(&mut self.env);
         }
         self.subscriptions.tell_clients(&mut self.env);

@@ -13,7 +13,7 @@ impl<E: Execute> Worker<E> {
             return self.env.lag.put_off(self.env.now.mono_us + self.env.config.busy_interval_us());
         }
         if self.env.engine_at_us > 0 && self.env.now.mono_us >= self.env.engine_at_us || self.env.cron_at_us == 0 {
-            self.blocking.tick_engine(&mut self.env, &mut self.subscriptions);
+            self.engine_side().tick_engine();
         }
         if self.subscriptions.subscriptions_are_due(&self.env) {
             self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));

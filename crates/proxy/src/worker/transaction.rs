@@ -19,7 +19,7 @@ impl<E: Execute> Worker<E> {
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
             Queueing::Queued => {
-                let refused = self.blocking.refuse_to_queue(&mut self.env, &mut self.subscriptions, index, row);
+                let refused = self.engine_side().refuse_to_queue(index, row);
                 Some(refused.unwrap_or_else(|| self.env.queue_allowed(index, row, request)))
             }
         }
@@ -28,7 +28,7 @@ impl<E: Execute> Worker<E> {
     /// EXEC of a session that is queueing.
     fn exec(&mut self, index: ClientId) -> Flow {
         let refused = self.env.refuse_exec(index);
-        let refused = refused.or_else(|| self.blocking.refuse_exec(&mut self.env, &mut self.subscriptions, index));
+        let refused = refused.or_else(|| self.engine_side().refuse_exec(index));
         refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| continue_exec_reply(self, index))
     }
 }

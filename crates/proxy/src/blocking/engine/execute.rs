@@ -1,6 +1,6 @@
 //! Requests that the engine in this process answers at once, and what they mean to those that wait for it.
 
-use crate::blocking::queue::Blocking;
+use crate::blocking::engine::EngineSide;
 use crate::command_log::verbs::is_own_log;
 use crate::env::Env;
 use crate::ids::ClientId;
@@ -11,27 +11,22 @@ use crate::session::Flow;
 use respool_command::{Execute, Flags, Millis, Outcome, SessionView, lookup};
 use respool_wire::{Encoder, Request};
 
-impl Blocking {
+impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     /// The engine in this process answers at once.
     #[inline]
-    pub(crate) fn execute(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        call: Call<'_>,
-    ) -> Flow {
+    pub(crate) fn execute(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
         if is_own_log(row)
-            && let Some(flow) = env.own_logs(index, row, request.args)
+            && let Some(flow) = self.env.own_logs(index, row, request.args)
         {
             return flow;
         }
-        if !self.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.parking.is_told) {
-            return self.execute_watched(env, changes, call);
+        if !self.blocking.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.blocking.parking.is_told) {
+            return self.execute_watched(call);
         }
-        let now = env.engine_now();
-        let Some(engine) = &mut env.engine else { return Flow::Stop };
-        let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else { return Flow::Stop };
+        let Some(session) = self.env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let is_in_transaction = session.is_amid_exec_reply();
         let (database, client_id) = (session.database, session.id.get());
         let mut view = SessionView { database, now, client_id, is_in_transaction, ..SessionView::default() };
@@ -40,33 +35,27 @@ impl Blocking {
             let mut unwanted = Vec::new();
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
             session.reply_mode.pass();
-            self.serve_after(env, changes, index);
+            self.serve_after(index);
             return Flow::Next;
         }
-        env.clients.answer(index, |out| {
+        self.env.clients.answer(index, |out| {
             // What may wait does not come here, so nothing is ever parked.
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(out, protocol));
         });
-        self.serve_after(env, changes, index);
-        env.keep_room(index, Flow::Next)
+        self.serve_after(index);
+        self.env.keep_room(index, Flow::Next)
     }
 
     /// A request that may be plain. `None`: it is not, and nothing has been done.
     #[inline(always)]
-    pub(crate) fn execute_plain(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        index: ClientId,
-        request: &Request<'_>,
-    ) -> Option<Flow> {
+    pub(crate) fn execute_plain(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let args = request.args;
         let row = lookup(args.name()).filter(|row| row.is_quick && row.accepts(args.len()))?;
-        let is_watched = !self.parking.is_empty();
-        if is_watched && (row.flags.has(Flags::WRITE) || self.parking.publishes_events()) {
+        let is_watched = !self.blocking.parking.is_empty();
+        if is_watched && (row.flags.has(Flags::WRITE) || self.blocking.parking.publishes_events()) {
             return None;
         }
-        let Env { clients, engine, config, now, command_log, .. } = &mut *env;
+        let Env { clients, engine, config, now, command_log, .. } = &mut *self.env;
         let engine = engine.as_mut()?;
         let session = clients.sessions.at_mut(index)?;
         if !command_log.calls.begin_plain(row) {
@@ -96,12 +85,12 @@ impl Blocking {
         }
         let has_much = session.down.waiting_bytes() > config.budgets.client_output_soft;
         if reply_bytes as u64 >= config.seeing.large_replies.bytes_min {
-            env.note_large_reply(index, row, args, reply_bytes);
+            self.env.note_large_reply(index, row, args, reply_bytes);
         }
         if is_watched {
             // A stream that has expired.
-            self.serve_ready(env, changes);
+            self.serve_ready();
         }
-        if has_much { Some(env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
+        if has_much { Some(self.env.keep_room(index, Flow::Next)) } else { Some(Flow::Next) }
     }
 }

@@ -23,6 +23,14 @@ use respool_wire::{Args, Encoder, ReplyKind};
 /// While clients pause the engine is asked so often whether they do so still, in microseconds.
 const PAUSED_TICK_US: u64 = 100_000;
 
+/// What a request for the engine may concern: those that wait for it or watch, the environment that has it, and the feature that
+/// tells of what it changes.
+pub(crate) struct EngineSide<'a, E, C> {
+    pub(crate) blocking: &'a mut Blocking,
+    pub(crate) env: &'a mut Env<E>,
+    pub(crate) changes: &'a mut C,
+}
+
 /// A request for the engine.
 pub(crate) struct EngineCall<'a> {
     /// The client's session as the engine sees it.
@@ -33,182 +41,151 @@ pub(crate) struct EngineCall<'a> {
     pub(crate) args: Args<'a>,
 }
 
-impl Blocking {
+impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     /// A request that may wait, for the engine in this process.
-    pub(crate) fn park(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        call: Call<'_>,
-    ) -> Flow {
+    pub(crate) fn park(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
-        let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
+        let Some(()) = self.env.clients.settle_before(index) else { return Flow::Again };
         let mut reply = Vec::new();
-        let outcome = self.run_engine(env, changes, index, row, request.args, &mut reply);
+        let outcome = self.run_engine(index, row, request.args, &mut reply);
         let Some(Outcome::Parked(wait)) = outcome else {
-            self.serve_after(env, changes, index);
-            return env.answer(index, |out| out.raw(&reply));
+            self.serve_after(index);
+            return self.env.answer(index, |out| out.raw(&reply));
         };
-        if self.requests.len() >= env.config.lanes.blocked_commands_max {
-            env.cancel_wait(wait);
-            env.counters.blocked_refused.add(1);
-            return env.refuse(index, error_text::TOO_MANY_BLOCKED);
+        if self.blocking.requests.len() >= self.env.config.lanes.blocked_commands_max {
+            self.env.cancel_wait(wait);
+            self.env.counters.blocked_refused.add(1);
+            return self.env.refuse(index, error_text::TOO_MANY_BLOCKED);
         }
-        let asker = if env.may_wait(index) { env.clients.expect_behind_barrier(index) } else { None };
+        let asker = if self.env.may_wait(index) { self.env.clients.expect_behind_barrier(index) } else { None };
         let Some(asker) = asker else {
-            env.cancel_wait(wait);
+            self.env.cancel_wait(wait);
             return Flow::Stop;
         };
         let words = Wording { args: request.args.iter().collect(), said: None };
-        let blocked = self.enter_queue(env, index, row, words, NodeId::nth(0).into(), Target::Client { asker });
-        if let Some(this) = self.requests.get_mut(blocked) {
+        let blocked =
+            self.blocking.enter_queue(self.env, index, row, words, NodeId::nth(0).into(), Target::Client { asker });
+        if let Some(this) = self.blocking.requests.get_mut(blocked) {
             this.wait = Some(wait);
         }
-        self.parking.waits.insert(wait, blocked);
-        env.count_awaited_keys();
-        if env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
-            self.release_blocked(env, blocked, Release::HalfClosed);
+        self.blocking.parking.waits.insert(wait, blocked);
+        self.env.count_awaited_keys();
+        if self.env.clients.sessions.at(index).is_some_and(|s| s.details.has_hung_up) {
+            self.blocking.release_blocked(self.env, blocked, Release::HalfClosed);
         }
-        if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
+        if self.env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
     /// A request for the engine in this process while clients are told of changes, or while some wait.
     #[cold]
-    pub(crate) fn execute_watched(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        call: Call<'_>,
-    ) -> Flow {
+    pub(crate) fn execute_watched(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
-        let flow = if !self.parking.waits.is_empty() && row.flags.has(Flags::WRITE) {
-            self.park(env, changes, call)
+        let flow = if !self.blocking.parking.waits.is_empty() && row.flags.has(Flags::WRITE) {
+            self.park(call)
         } else {
             let mut reply = Vec::new();
             // Only what may wait is parked.
-            let _: Option<Outcome> = self.run_engine(env, changes, index, row, request.args, &mut reply);
-            env.answer(index, |out| out.raw(&reply));
-            self.serve_after(env, changes, index);
+            let _: Option<Outcome> = self.run_engine(index, row, request.args, &mut reply);
+            self.env.answer(index, |out| out.raw(&reply));
+            self.serve_after(index);
             Flow::Next
         };
-        changes.tell_changes(env);
-        env.keep_room(index, flow)
+        self.changes.tell_changes(self.env);
+        self.env.keep_room(index, flow)
     }
 
     /// Runs a request of a session. `None`: one of them is not there.
     fn run_engine(
         &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
         index: ClientId,
         row: &'static Row,
         args: Args<'_>,
         reply: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let by = env.clients.sessions.handle(index);
-        let session = env.clients.sessions.at(index)?;
+        let by = self.env.clients.sessions.handle(index);
+        let session = self.env.clients.sessions.at(index)?;
         let is_in_transaction = session.is_amid_exec_reply();
-        let view = SessionView { is_in_transaction, ..env.view(session.database, session.id) };
-        self.run_engine_as(env, changes, EngineCall { view, by, row, args }, reply)
+        let view = SessionView { is_in_transaction, ..self.env.view(session.database, session.id) };
+        self.run_engine_as(EngineCall { view, by, row, args }, reply)
     }
 
     /// [`Self::run_engine`] with a given view of the session.
-    pub(crate) fn run_engine_as(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        call: EngineCall<'_>,
-        reply: &mut Vec<u8>,
-    ) -> Option<Outcome> {
-        let protocol = env.clients.sessions.get(call.by?)?.protocol;
-        self.execute_as(env, changes, call, &mut Encoder::new(reply, protocol))
+    pub(crate) fn run_engine_as(&mut self, call: EngineCall<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
+        let protocol = self.env.clients.sessions.get(call.by?)?.protocol;
+        self.execute_as(call, &mut Encoder::new(reply, protocol))
     }
 
     /// Has the engine execute a request, and answers what a script asks meanwhile.
-    pub(crate) fn execute_as(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        call: EngineCall<'_>,
-        reply: &mut Encoder<'_>,
-    ) -> Option<Outcome> {
+    pub(crate) fn execute_as(&mut self, call: EngineCall<'_>, reply: &mut Encoder<'_>) -> Option<Outcome> {
         let EngineCall { mut view, by, row, args } = call;
         loop {
-            let outcome = env.engine.as_mut()?.execute(row, args, &mut view, reply);
-            if self.parking.is_told {
-                changes.collect_changes(env, self.parking.wanted(), by);
+            let outcome = self.env.engine.as_mut()?.execute(row, args, &mut view, reply);
+            if self.blocking.parking.is_told {
+                self.changes.collect_changes(self.env, self.blocking.parking.wanted(), by);
             }
             if row.runs_scripts {
-                env.show_script_calls();
+                self.env.show_script_calls();
             }
             if outcome != Outcome::Asks {
                 return Some(outcome);
             }
-            answer_script(env, changes);
+            answer_script(self.env, self.changes);
             view.has_waited = true;
         }
     }
 
     /// A request has been run for a session: the clients that it made ready are served, unless it is part of a transaction.
-    pub(crate) fn serve_after(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        index: ClientId,
-    ) {
-        if self.parking.waits.is_empty() {
+    pub(crate) fn serve_after(&mut self, index: ClientId) {
+        if self.blocking.parking.waits.is_empty() {
             return;
         }
-        let session = env.clients.sessions.at(index);
+        let session = self.env.clients.sessions.at(index);
         if session.is_some_and(Session::is_amid_exec_reply) {
             return;
         }
         // Those who wait hear of the change before they are served; who has made it, behind its reply.
         if !session.is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
-            changes.tell_changes(env);
+            self.changes.tell_changes(self.env);
         }
-        self.serve_ready(env, changes);
+        self.serve_ready();
     }
 
     /// A script has been run.
-    pub(crate) fn note_script_run(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        index: Option<ClientId>,
-    ) {
-        if self.parking.is_empty() {
+    pub(crate) fn note_script_run(&mut self, index: Option<ClientId>) {
+        if self.blocking.parking.is_empty() {
             return;
         }
-        changes.tell_changes(env);
+        self.changes.tell_changes(self.env);
         match index {
-            Some(index) => self.serve_after(env, changes, index),
-            None => self.serve_ready(env, changes),
+            Some(index) => self.serve_after(index),
+            None => self.serve_ready(),
         }
     }
 
     /// Serves the parked requests that have become ready.
     #[cold]
-    pub(crate) fn serve_ready(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
-        if self.parking.waits.is_empty() {
+    pub(crate) fn serve_ready(&mut self) {
+        if self.blocking.parking.waits.is_empty() {
             return;
         }
-        let now = env.engine_now();
+        let now = self.env.engine_now();
         let mut reply = Vec::new();
-        while let Some(wait) = env.engine.as_mut().and_then(|engine| engine.poll_ready(now, &mut reply)) {
-            let blocked = self.parking.waits.remove(&wait);
-            if let Some((blocked, this)) = blocked.and_then(|blocked| Some((blocked, self.requests.get(blocked)?))) {
+        while let Some(wait) = self.env.engine.as_mut().and_then(|engine| engine.poll_ready(now, &mut reply)) {
+            let blocked = self.blocking.parking.waits.remove(&wait);
+            if let Some((blocked, this)) =
+                blocked.and_then(|blocked| Some((blocked, self.blocking.requests.get(blocked)?)))
+            {
                 let by = if let Target::Client { asker, .. } = this.target { Some(asker.session) } else { None };
                 let args = this.said.as_ref().unwrap_or(&this.args);
                 if let Some(by) = by {
-                    env.note_served(by, this.row, args.as_args(), reply.len());
+                    self.env.note_served(by, this.row, args.as_args(), reply.len());
                 }
-                if self.parking.is_told {
-                    changes.collect_changes(env, self.parking.wanted(), by);
+                if self.blocking.parking.is_told {
+                    self.changes.collect_changes(self.env, self.blocking.parking.wanted(), by);
                 }
-                self.leave_queue(NodeId::nth(0), blocked);
+                self.blocking.leave_queue(NodeId::nth(0), blocked);
                 let kind = if reply.starts_with(b"-") { ReplyKind::Error } else { ReplyKind::Array };
-                self.finish_blocked(env, blocked, kind, &reply);
+                self.blocking.finish_blocked(self.env, blocked, kind, &reply);
             }
             reply.clear();
         }
@@ -216,55 +193,52 @@ impl Blocking {
 
     /// The engine does what its own clock asks of it: keys expire.
     #[cold]
-    pub(crate) fn tick_engine(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
-        let now = env.engine_now();
-        let Some(engine) = &mut env.engine else {
-            env.engine_at_us = 0;
+    pub(crate) fn tick_engine(&mut self) {
+        let now = self.env.engine_now();
+        let Some(engine) = &mut self.env.engine else {
+            self.env.engine_at_us = 0;
             return;
         };
         // As in Redis, no key expires by itself or makes room while clients pause.
-        if env.client_pause.is_some() {
-            env.engine_at_us = env.now.mono_us + PAUSED_TICK_US;
+        if self.env.client_pause.is_some() {
+            self.env.engine_at_us = self.env.now.mono_us + PAUSED_TICK_US;
             return;
         }
-        let begun_us = env.shared.hooks.monotonic_us();
-        env.engine_at_us = match engine.tick(now) {
-            Some(Millis(next)) => env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
+        let begun_us = self.env.shared.hooks.monotonic_us();
+        self.env.engine_at_us = match engine.tick(now) {
+            Some(Millis(next)) => self.env.now.mono_us + next.saturating_sub(now.0).max(1) * 1000,
             None => 0,
         };
-        let ended_us = env.shared.hooks.monotonic_us();
+        let ended_us = self.env.shared.hooks.monotonic_us();
         if let Some((begun_us, ended_us)) = begun_us.zip(ended_us) {
-            let (seconds, us) = (env.now.unix_us / 1_000_000, ended_us.saturating_sub(begun_us));
-            env.command_log.note_latency(&env.config.seeing, "expire-cycle", seconds, us);
+            let (seconds, us) = (self.env.now.unix_us / 1_000_000, ended_us.saturating_sub(begun_us));
+            self.env.command_log.note_latency(&self.env.config.seeing, "expire-cycle", seconds, us);
         }
-        self.serve_ready(env, changes);
-        if self.parking.is_told {
-            self.collect_expired(env, changes);
-            changes.tell_changes(env);
+        self.serve_ready();
+        if self.blocking.parking.is_told {
+            self.collect_expired();
+            self.changes.tell_changes(self.env);
         }
     }
 
     /// The engine keeps changes of keys from now on (`is_tracking`), or not, and the events that the settings want.
-    pub(crate) fn want_changes(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        changes: &mut impl EngineChanges,
-        is_tracking: bool,
-    ) {
-        let classes = env.config.keyspace_events;
+    pub(crate) fn want_changes(&mut self, is_tracking: bool) {
+        let classes = self.env.config.keyspace_events;
         let events = if classes.publishes() { classes } else { EventClasses::NONE };
         let wanted = Wanted { keys: is_tracking, events };
-        if env.engine.is_some() && wanted != self.parking.wanted() {
-            self.parking.want(wanted);
-            changes.collect_changes(env, wanted, None);
+        if self.env.engine.is_some() && wanted != self.blocking.parking.wanted() {
+            self.blocking.parking.want(wanted);
+            self.changes.collect_changes(self.env, wanted, None);
         }
     }
 
     /// The settings may want other events.
-    pub(crate) fn review_events(&mut self, env: &mut Env<impl Execute>, changes: &mut impl EngineChanges) {
-        self.want_changes(env, changes, self.parking.wanted().keys);
+    pub(crate) fn review_events(&mut self) {
+        self.want_changes(self.blocking.parking.wanted().keys);
     }
+}
 
+impl Blocking {
     /// A parked request is finished: the engine forgets it, if it has not been served.
     pub(crate) fn leave_parking(&mut self, env: &mut Env<impl Execute>, wait: WaitId) {
         self.parking.waits.remove(&wait);

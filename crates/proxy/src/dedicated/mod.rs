@@ -392,10 +392,10 @@ impl Dedicated {
         let lane = match known.map(|link| link.lane) {
             Some(lane) => lane,
             None => {
-                let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
-                if let Err(error) = link(env, index, &mut this, vec![NodeId::nth(0)]) {
-                    return env.refuse(index, error);
-                }
+                let this = match follower_of_first(env, index) {
+                    Ok(this) => this,
+                    Err(error) => return env.refuse(index, error),
+                };
                 let lane = this.links[0].lane;
                 // Its replies come one by one until it follows.
                 let told = &mut env.lanes[lane.index];
@@ -453,15 +453,9 @@ impl Dedicated {
             this.lease.set_reader(env.clients.sessions.handle(index));
             link.has_agreed = false;
         }
-        let this = match prepared {
-            Some(this) => this,
-            None => {
-                let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
-                if let Err(error) = link(env, index, &mut this, vec![NodeId::nth(0)]) {
-                    return env.refuse(index, error);
-                }
-                this
-            }
+        let this = match prepared.map_or_else(|| follower_of_first(env, index), Ok) {
+            Ok(this) => this,
+            Err(error) => return env.refuse(index, error),
         };
         self.begin(env, index, this, |out| encode_request(out, args.iter()))
     }
@@ -593,6 +587,13 @@ impl Clients {
 fn close_links<E: Execute>(env: &mut Env<E>, of: &DedicatedClient) {
     of.links.iter().for_each(|link| env.disown(link.lane));
     count(env);
+}
+
+/// A client that is to follow the first node.
+fn follower_of_first<E: Execute>(env: &mut Env<E>, index: ClientId) -> Result<DedicatedClient, ErrorReply> {
+    let mut this = DedicatedClient::new(Kind::Replica, env.now.mono_us);
+    link(env, index, &mut this, vec![NodeId::nth(0)])?;
+    Ok(this)
 }
 
 /// Gives a client a connection to each of these nodes, or none. `Err` is what the client is told instead.

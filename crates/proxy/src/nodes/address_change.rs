@@ -66,6 +66,11 @@ impl<E: Execute> Env<E> {
     /// Gives up a connection on which nothing but a handshake was sent, and dials again. What is queued stays queued.
     pub(crate) fn dial_anew(&mut self, lane: LaneId) {
         self.close_upstream(lane);
+        self.redial(lane);
+    }
+
+    /// The same where nothing is left to be closed.
+    pub(crate) fn redial(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
         this.up.begin_anew(&mut self.clients.pool);
         this.is_blocked = false;

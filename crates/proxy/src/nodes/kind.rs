@@ -82,10 +82,7 @@ impl<E: Execute> Env<E> {
         if !matches!(ending, LaneEnd::Lost(_)) || self.drain_until_us.is_some() {
             return false;
         }
-        this.up.begin_anew(&mut self.clients.pool);
-        this.is_blocked = false;
-        self.lanes.end_dial(lane);
-        self.lanes.want_dial(lane, self.now);
+        self.redial(lane);
         true
     }
 

@@ -191,11 +191,7 @@ impl<E: Execute> Env<E> {
             return false;
         }
         self.note_entry_refused(node, ending);
-        let this = &mut self.lanes[lane];
-        this.up.begin_anew(&mut self.clients.pool);
-        this.is_blocked = false;
-        self.lanes.end_dial(lane);
-        self.lanes.want_dial(lane, self.now);
+        self.redial(lane);
         true
     }
 

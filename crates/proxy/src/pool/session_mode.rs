@@ -241,33 +241,32 @@ impl<E: Execute> Env<E> {
     /// A client shares connections from now on, unless its mode says otherwise. Nothing of it is outstanding.
     pub(crate) fn stop_owning(&mut self, index: ClientId) {
         if self.is_to_own_all(index) {
-            self.give_back_all(index);
+            self.give_up_own(index, Self::give_back_own);
         } else {
             self.leave_own(index);
         }
     }
 
-    /// A client's own lanes are given back, and it will have others.
-    fn give_back_all(&mut self, index: ClientId) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let (class, mut pins) = (session.class, session.pins.take());
-        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
-        self.give_back_own(class, pins.as_deref_mut());
+    /// A client shares connections from now on.
+    fn leave_own(&mut self, index: ClientId) {
+        let Some(base) = self.clients.sessions.at(index).map(|session| self.lanes.base(session.class)) else { return };
+        self.give_up_own(index, Self::end_owning);
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.pins = pins;
-            session.settle_pins();
+            session.class = base;
         }
     }
 
-    /// A client shares connections from now on.
-    fn leave_own(&mut self, index: ClientId) {
+    /// A client's own lanes are given back in such a way. Of what it has, nothing is bound to them afterwards.
+    fn give_up_own(
+        &mut self,
+        index: ClientId,
+        give_up: impl FnOnce(&mut Self, LaneKeyId, Option<&mut TransactionState>),
+    ) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let (class, mut pins) = (session.class, session.pins.take());
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
-        let base = self.lanes.base(class);
-        self.end_owning(class, pins.as_deref_mut());
+        give_up(self, class, pins.as_deref_mut());
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.class = base;
             session.pins = pins;
             session.settle_pins();
         }
@@ -443,19 +442,12 @@ impl<E: Execute> Env<E> {
             }
             return;
         }
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let mut pins = session.pins.take();
-        session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
-        self.give_back_own(class, pins.as_deref_mut());
+        self.give_up_own(index, Self::give_back_own);
         self.lanes.set_state_of(class, state);
         let allowance = self.clients.sessions.at(index).and_then(|session| session.details.allowance.clone());
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
             owner.base = base;
             owner.allowance = allowance;
-        }
-        if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.pins = pins;
-            session.settle_pins();
         }
         reads.restart_noloop(self, index);
     }

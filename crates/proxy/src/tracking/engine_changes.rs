@@ -52,8 +52,7 @@ impl Subscriptions {
         if changed.is_empty() {
             return;
         }
-        for number in self.tracked.clients.ids().collect::<Vec<_>>() {
-            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+        for handle in self.tracking_clients() {
             let keys = changed.iter().filter(|(_, by)| !self.is_own(handle, **by, clients));
             let keys: Vec<Box<[u8]>> = keys.map(|(key, _)| key.clone()).collect();
             self.tell_by_prefix(handle, &keys, clients);

@@ -78,18 +78,17 @@ impl Subscriptions {
 
     /// Everything that clients have read may have changed.
     pub(super) fn invalidate_all(&mut self, clients: &mut Clients) {
-        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
-        for number in numbers {
-            let Some(handle) = self.subscribers.at(number).copied() else { continue };
-            self.invalidate_client(handle, clients);
-        }
+        self.tracking_clients().into_iter().for_each(|client| self.invalidate_client(client, clients));
+    }
+
+    /// The clients that track anything.
+    pub(super) fn tracking_clients(&self) -> Vec<ClientHandle> {
+        self.tracked.clients.ids().filter_map(|number| self.subscribers.at(number).copied()).collect()
     }
 
     /// Everything that clients have read from a node may have changed.
     pub(crate) fn invalidate_node(&mut self, config: &Config, node: NodeId, clients: &mut Clients) {
-        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
-        for number in numbers {
-            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+        for handle in self.tracking_clients() {
             let Some(session) = clients.sessions.get_mut(handle) else { continue };
             if !self.is_routed || config.routes.nodes_for(user_text(session.user_name())).contains(&node.place()) {
                 self.invalidate_client(handle, clients);

@@ -60,9 +60,7 @@ impl Subscriptions {
                 self.invalidate_key(id, clients);
             }
         }
-        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
-        for number in numbers {
-            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+        for handle in self.tracking_clients() {
             let Some(session) = clients.sessions.get_mut(handle) else { continue };
             let reached = reachable(routes, session.user_name(), &names);
             self.tell_by_prefix(handle, &reached, clients);

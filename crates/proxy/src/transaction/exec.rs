@@ -10,6 +10,7 @@
 use crate::auth::unmet_states::WantedState;
 use crate::config::Config;
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, ClientNumber, LaneHandle, LaneId, NodeId};
 use crate::internal_request::{InternalRequest, InternalRequests};
@@ -92,10 +93,7 @@ impl<E: Execute> Env<E> {
         };
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
-            self.clients.discard_queued(index);
-            self.leave_watches(index);
-            self.clients.strand(index, has_select);
-            return Some(self.refuse(index, error_text::PIN_LOST));
+            return Some(self.refuse_queued(index, has_select, error_text::PIN_LOST));
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (queued.has_own(), queued.has_select, queued.mode);
@@ -106,10 +104,7 @@ impl<E: Execute> Env<E> {
         let class = self.lanes.without_scripts(class);
         let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
         if is_elsewhere {
-            self.clients.discard_queued(index);
-            self.leave_watches(index);
-            self.clients.strand(index, has_select);
-            return Some(self.refuse(index, error_text::WATCHED_ELSEWHERE));
+            return Some(self.refuse_queued(index, has_select, error_text::WATCHED_ELSEWHERE));
         }
         let mode = mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index));
         let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();
@@ -366,12 +361,17 @@ impl<E: Execute> Env<E> {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) => {
                 self.counters.holds_expired.add(1);
-                self.clients.discard_queued(index);
-                self.leave_watches(index);
-                self.clients.strand(index, has_select);
-                Some(self.refuse(index, error_text::exec_paused(&words)))
+                Some(self.refuse_queued(index, has_select, error_text::exec_paused(&words)))
             }
         }
+    }
+
+    /// What a client has queued is not executed, and it watches nothing any more. `has_select`: it was to select a database by it.
+    fn refuse_queued(&mut self, index: ClientId, has_select: bool, error: impl Into<ErrorReply>) -> Flow {
+        self.clients.discard_queued(index);
+        self.leave_watches(index);
+        self.clients.strand(index, has_select);
+        self.refuse(index, error)
     }
 
     /// A block has run on a private connection, or tried to.

@@ -102,8 +102,9 @@ impl<E: Execute> Env<E> {
         let waits = queued.has_blocking;
         let node = node_of(queued, watches).unwrap_or(self.config.default_node());
         let class = self.lanes.without_scripts(class);
-        let is_elsewhere = watches.iter().any(|w| w.node != node || !self.lanes.is_pinned_in(w, class));
-        if is_elsewhere {
+        // One connection watches what the transaction is to be guarded by, and one that is lost could be of any class.
+        let is_elsewhere = |watch: &WatchedLane| watch.node != node || !self.lanes.is_pinned_in(watch, class);
+        if watches.len() > 1 || watches.iter().any(is_elsewhere) {
             return Some(self.refuse_queued(index, has_select, error_text::WATCHED_ELSEWHERE));
         }
         let mode = mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index));
@@ -432,5 +433,33 @@ impl Lanes {
         let scripts = shared.scripts.lock().unwrap_or_else(PoisonError::into_inner);
         let given = &mut self[lane].given;
         queued.scripts.iter().filter(|named| given.lacks(named, &scripts)).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::key_id::LaneKey;
+    use crate::testing::env_with_node;
+
+    #[test]
+    fn a_transaction_is_refused_if_one_of_two_watching_connections_is_lost() {
+        let mut env = env_with_node();
+        let client = env.test_client();
+        let [first, second] = [0, 1].map(|database| {
+            let before = env.test_session(client).class;
+            let class = LaneKey { database, ..env.lanes.state_of(before) };
+            let class = env.class_of(class).expect("there are numbers");
+            env.test_session(client).class = class;
+            env.pin(client, NodeId::nth(0)).expect("it may be dialled")
+        });
+        assert_ne!(first, second, "each database is watched on its own");
+        env.lanes.retire(first.index);
+        env.begin_queueing(client);
+        let _: String = env.take_output(client);
+        assert_eq!(env.send_queued(client), Some(Flow::Next));
+        let output = env.take_output(client);
+        assert!(output.starts_with("-CROSSSLOT Watched keys"), "{output}");
+        assert!(env.test_session(client).pins.is_none(), "nothing is watched or queued any more");
     }
 }

@@ -21,6 +21,14 @@ pub trait Ticket {
     /// `true`, so that nothing is collected of a reply that is discarded.
     fn takes_pieces(&self) -> bool;
 
+    /// Whether its request is from the sender of the one that was queued right before it, whose ticket is `before`. The requests of one
+    /// pipeline are read at once and share a write anyway, so when a write is worth waiting for depends on how many senders share it
+    /// ([`crate::flush`]). By default each request is from a sender of its own.
+    fn is_of_same_sender(&self, before: &Self) -> bool {
+        let _ = before;
+        false
+    }
+
     /// Whether `push`, which came while this ticket was the next to be answered, ends its request: SUBSCRIBE in RESP3 is answered by a
     /// push for each channel, and by a reply only if it is refused. Asked of every push that is delivered. A ticket of this kind must
     /// stay one when it expires: a tombstone in its place would take the reply to the next request.
@@ -127,6 +135,12 @@ impl<T> Tickets<T> {
     /// As [`Self::front`].
     pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
         if self.sent == 0 { None } else { self.queue.front_mut() }
+    }
+
+    /// The ticket of the request that was queued last, if that has not been written.
+    #[inline]
+    pub(crate) fn last_queued(&self) -> Option<&T> {
+        if self.queue.len() > self.sent { self.queue.back() } else { None }
     }
 
     /// All tickets, in the order in which their replies will come.

@@ -4,7 +4,7 @@
 //! when something is held, for how long, and whether that costs anything.
 
 use respool_connection::flush::{Arrivals, ClientPace, FLUSH_LIMITS, Flush, Held, RepliesDue, WakeOn};
-use respool_connection::{BufferPool, Event, FlushPolicy, Identity, Upstream, Wait};
+use respool_connection::{BufferPool, Event, FlushPolicy, Identity, Ticket, Upstream, Wait};
 use respool_wire::ReplyLimits;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -144,8 +144,26 @@ impl Outcome {
     }
 }
 
+/// A request: the client, and when it came.
+#[derive(Debug)]
+struct Request(Option<(usize, u64)>);
+
+impl Ticket for Request {
+    fn tombstone() -> Self {
+        Self(None)
+    }
+
+    fn takes_pieces(&self) -> bool {
+        false
+    }
+
+    fn is_of_same_sender(&self, before: &Self) -> bool {
+        self.0.map(|(client, _)| client) == before.0.map(|(client, _)| client)
+    }
+}
+
 struct World {
-    up: Upstream<Option<(usize, u64)>>,
+    up: Upstream<Request>,
     pool: BufferPool,
     arrivals: Arrivals,
     clients: Vec<Client>,
@@ -153,6 +171,8 @@ struct World {
     coming: BinaryHeap<Reverse<(u64, usize)>>,
     node: Node,
     load: Load,
+    /// Requests that a client sends at once.
+    pipeline: usize,
     clients_free_us: u64,
     chance: Chance,
     next_arrival_us: f64,
@@ -173,6 +193,7 @@ impl World {
             coming: BinaryHeap::new(),
             node: Node::new(),
             load,
+            pipeline: 1,
             clients_free_us: 0,
             chance: Chance(0x9E37_79B9_7F4A_7C15),
             next_arrival_us: 0.0,
@@ -230,7 +251,7 @@ impl World {
         let mut rest = &bytes[..];
         while let Some(event) = self.up.next_event(&mut rest, &ReplyLimits::default(), now_us).expect("no fault") {
             if let Event::Reply { ticket, .. } = event {
-                answered.push(ticket.expect("a client's"));
+                answered.push(ticket.0.expect("a client's"));
             }
         }
         answered
@@ -246,10 +267,12 @@ impl World {
             self.reads += 1;
             let this = &mut self.clients[client];
             let gap_us = now_us - std::mem::replace(&mut this.active_us, now_us);
-            this.owed += 1;
+            this.owed += self.pipeline;
             self.arrivals.note_request(&mut this.pace, gap_us, now_us);
-            let write = |out: &mut Vec<u8>| out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
-            self.up.send(Some((client, come_us)), now_us, &mut self.pool, write);
+            for _ in 0..self.pipeline {
+                let write = |out: &mut Vec<u8>| out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
+                self.up.send(Request(Some((client, come_us))), now_us, &mut self.pool, write);
+            }
             if matches!(self.load, Load::Open(_)) {
                 self.arrive();
             }
@@ -279,14 +302,16 @@ impl World {
     }
 
     fn write_clients(&mut self, answered: Vec<(usize, u64)>, now_us: u64, at_us: &mut u64) {
-        for (client, come_us) in answered {
+        for replies in answered.chunk_by(|(one, _), (next, _)| one == next) {
+            let (client, come_us) = replies[0];
             *at_us += IO_US;
-            self.outcome.latencies.push(*at_us - come_us);
+            self.outcome.latencies.extend(replies.iter().map(|_| *at_us - come_us));
             let this = &mut self.clients[client];
-            this.owed -= 1;
-            if this.owed == 0 {
-                self.arrivals.note_answered(&mut this.pace, now_us);
+            this.owed -= replies.len();
+            if this.owed > 0 {
+                continue;
             }
+            self.arrivals.note_answered(&mut this.pace, now_us);
             if matches!(self.load, Load::Closed) {
                 self.clients_free_us = self.clients_free_us.max(*at_us + WAY_US) + CLIENT_US;
                 self.coming.push(Reverse((self.clients_free_us + WAY_US, client)));
@@ -351,6 +376,24 @@ fn a_few_clients_lose_nothing_by_waiting_for_replies() {
         for policy in [IMMEDIATE, ADAPTIVE] {
             let (served, all) = (run(policy, clients, Load::Closed).served(), each_turn.served());
             assert!(served * 100 >= all * 97, "{clients} clients, {policy:?}: {served} instead of {all}");
+        }
+    }
+}
+
+#[test]
+fn pipelines_of_few_clients_do_not_wait_for_replies() {
+    for (clients, pipeline) in [(2, 10), (4, 10), (8, 10), (12, 10), (2, 100), (4, 100), (8, 40)] {
+        let run = |policy| {
+            let mut world = World::new(policy, clients, Load::Closed);
+            world.pipeline = pipeline;
+            world.run(LENGTH_US)
+        };
+        let each_turn = run(FlushPolicy::EachTurn);
+        for policy in [IMMEDIATE, ADAPTIVE] {
+            let outcome = run(policy);
+            let (served, all) = (outcome.served(), each_turn.served());
+            assert!(served * 100 >= all * 97, "{clients} x {pipeline}, {policy:?}: {served} instead of {all}");
+            assert_eq!(outcome.holds[WakeOn::Replies as usize], 0, "{clients} x {pipeline}, {policy:?}");
         }
     }
 }

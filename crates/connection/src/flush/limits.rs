@@ -10,9 +10,10 @@ pub struct FlushLimits {
     pub link_us_max: u64,
     /// How long bytes may be held for replies, in microseconds. Reached only when a node stops answering.
     pub replies_us_max: u64,
-    /// With so many requests outstanding, replies of a connection are waited for. With fewer, the node is soon idle: what a shared
-    /// write saves is less than what the requests lose that wait for it.
-    pub outstanding_min: usize,
+    /// With requests of so many senders outstanding, replies of a connection are waited for. With fewer, the node is soon idle: what a
+    /// shared write saves is less than what the requests lose that wait for it. The requests of one pipeline have one sender: they
+    /// share a write already.
+    pub senders_min: usize,
     /// Outstanding requests up to which replies of a connection are waited for before clients are read. With more, node and
     /// worker have enough to do at the same time.
     pub replies_outstanding_max: usize,
@@ -26,9 +27,9 @@ pub struct FlushLimits {
     /// How long a batch that is smaller than usual may wait for expected clients, in microseconds; never longer than half a
     /// round trip either, so that it cannot cost more than it may gain.
     pub returning_us_max: u64,
-    /// Connections that usually write fewer requests at once do not wait for expected clients, nor for replies unless
-    /// [`Self::outstanding_min`] is reached.
-    pub usual_batch_min: usize,
+    /// Connections whose writes fewer senders usually share do not wait for expected clients, nor for replies unless
+    /// [`Self::senders_min`] is reached.
+    pub usual_senders_min: usize,
     /// The longest delay that an operator may allow [`super::FlushPolicy::Adaptive`], in microseconds.
     pub delay_us_max: u64,
     /// A request may be delayed by this part of the time that its client let pass since its last one, as a divisor. So clients of
@@ -58,13 +59,13 @@ pub const FLUSH_LIMITS: FlushLimits = FlushLimits {
     bytes_max: 16 * 1024,
     link_us_max: 300,
     replies_us_max: 1_000,
-    outstanding_min: 16,
+    senders_min: 16,
     replies_outstanding_max: 1_024,
     links_max: 64,
     return_us_max: 1_000,
     returning_min: 4,
     returning_us_max: 200,
-    usual_batch_min: 8,
+    usual_senders_min: 8,
     delay_us_max: 1_000,
     delay_divisor: 16,
     arrivals_min: 2,

@@ -7,7 +7,7 @@
 //!
 //! | held for | while | at most | of |
 //! |---|---|---|---|
-//! | replies | replies are outstanding, none has come since the last write, and requests are many: sixteen outstanding, or eight usually written at once | 1 ms | [`FlushPolicy::Immediate`] |
+//! | replies | replies are outstanding, none has come since the last write, and senders are many: sixteen whose requests are outstanding, or eight who usually share a write | 1 ms | [`FlushPolicy::Immediate`] |
 //! | arrivals | two more requests are expected within the delay, and the core or the node is busy | the delay that is set | [`FlushPolicy::Adaptive`] |
 //! | clients | four clients or more are about to send again, and fewer requests are queued than usual | 200 us, half a round trip | [`FlushPolicy::Immediate`] |
 //!
@@ -66,6 +66,8 @@ pub struct Pending {
     pub since_us: u64,
     /// Requests that were written at once of late, in sixteenths.
     pub usual_requests: usize,
+    /// Those who sent them, in sixteenths: requests of one pipeline have one sender.
+    pub usual_senders: usize,
 }
 
 /// What is known of one connection.
@@ -172,17 +174,20 @@ impl Pending {
         self.is_usually_shared() && self.requests * 16 < self.usual_requests
     }
 
-    /// Whether a write with the next replies is shared by so many requests that it is worth waiting for, and clients need not be read
+    /// Whether a write with the next replies is shared by so many senders that it is worth waiting for, and clients need not be read
     /// meanwhile: what they send would be held for those replies.
     #[inline]
     pub fn shares_writes(&self, link: &Link) -> bool {
-        link.outstanding >= FLUSH_LIMITS.outstanding_min || self.is_usually_shared()
+        let least = FLUSH_LIMITS.senders_min;
+        // Outstanding requests have as many senders as is usual.
+        let has_many = || link.outstanding * self.usual_senders >= least * self.usual_requests;
+        self.is_usually_shared() || link.outstanding >= least && has_many()
     }
 
-    /// Whether the connection usually writes so many requests at once that others are worth waiting for.
+    /// Whether so many senders usually share a write of the connection that others are worth waiting for.
     #[inline]
     fn is_usually_shared(&self) -> bool {
-        self.usual_requests >= FLUSH_LIMITS.usual_batch_min * 16
+        self.usual_senders >= FLUSH_LIMITS.usual_senders_min * 16
     }
 }
 

@@ -9,7 +9,7 @@ const ADAPTIVE: FlushPolicy = FlushPolicy::Adaptive { delay_us_max: DELAY_US };
 
 /// One request, queued just now on an idle link of 60 us.
 fn one() -> (Pending, Link) {
-    let pending = Pending { requests: 1, bytes: 30, since_us: NOW_US, usual_requests: 16 };
+    let pending = Pending { requests: 1, bytes: 30, since_us: NOW_US, usual_requests: 16, usual_senders: 16 };
     (pending, Link { awaits_reply: false, round_trip_us: 60, shortest_us: 60, queue_us: 0, outstanding: 0 })
 }
 
@@ -66,7 +66,7 @@ fn each_turn_holds_nothing_whatever_is_expected() {
 #[test]
 fn requests_leave_with_the_next_replies_on_a_short_link() {
     let (pending, link) = one();
-    let link = Link { awaits_reply: true, outstanding: LIMITS.outstanding_min, ..link };
+    let link = Link { awaits_reply: true, outstanding: LIMITS.senders_min, ..link };
     let until_us = NOW_US + LIMITS.replies_us_max;
     for policy in [FlushPolicy::Immediate, ADAPTIVE] {
         let decide = |now_us, pending: &Pending, link: &Link| policy.decide(now_us, pending, link, &Arrivals::NONE);
@@ -77,13 +77,22 @@ fn requests_leave_with_the_next_replies_on_a_short_link() {
         assert_eq!(decide(NOW_US, &full, &link), Flush::Now);
         let long = Link { shortest_us: LIMITS.link_us_max, ..link };
         assert_eq!(decide(NOW_US, &pending, &long), Flush::Now);
-        let few = Link { outstanding: LIMITS.outstanding_min - 1, ..link };
+        let few = Link { outstanding: LIMITS.senders_min - 1, ..link };
         assert_eq!(decide(NOW_US, &pending, &few), Flush::Now);
-        let usual_requests = LIMITS.usual_batch_min * 16;
-        let shared = Pending { usual_requests, ..pending };
+        let usual_senders = LIMITS.usual_senders_min * 16;
+        let shared = Pending { usual_senders, ..pending };
         assert_eq!(decide(NOW_US, &shared, &few), hold(until_us, WakeOn::Replies), "many usually share a write");
-        let alone = Pending { usual_requests: usual_requests - 1, ..pending };
+        let alone = Pending { usual_senders: usual_senders - 1, ..pending };
         assert_eq!(decide(NOW_US, &alone, &few), Flush::Now);
+        let pipelines = Pending { usual_requests: 160, usual_senders: 16, ..pending };
+        let outstanding = |requests| Link { outstanding: requests, ..link };
+        assert_eq!(
+            decide(NOW_US, &pipelines, &outstanding(10 * LIMITS.senders_min - 1)),
+            Flush::Now,
+            "few have sent them"
+        );
+        let many = outstanding(10 * LIMITS.senders_min);
+        assert_eq!(decide(NOW_US, &pipelines, &many), hold(until_us, WakeOn::Replies));
     }
 }
 
@@ -134,17 +143,17 @@ fn a_request_is_delayed_only_where_it_would_wait_anyway() {
 #[test]
 fn a_small_batch_waits_for_clients_that_return() {
     let (pending, link) = one();
-    let (usual_requests, enough) = (LIMITS.usual_batch_min * 16, LIMITS.returning_min);
-    let small = Pending { usual_requests, ..pending };
+    let (least, enough) = (LIMITS.usual_senders_min, LIMITS.returning_min);
+    let small = Pending { usual_requests: least * 16, usual_senders: least * 16, ..pending };
     let clients = hold(NOW_US + link.round_trip_us / 2, WakeOn::Clients);
     for policy in [FlushPolicy::Immediate, ADAPTIVE] {
         let decide = |pending: &Pending, link: &Link, count| policy.decide(NOW_US, pending, link, &returning(count));
         assert_eq!(decide(&small, &link, enough), clients);
         assert_eq!(decide(&small, &link, enough - 1), Flush::Now, "a few are not waited for");
-        let usual = Pending { requests: LIMITS.usual_batch_min, ..small };
+        let usual = Pending { requests: least, ..small };
         assert_eq!(decide(&usual, &link, enough), Flush::Now);
-        let lone = Pending { usual_requests: usual_requests - 1, ..pending };
-        assert_eq!(decide(&lone, &link, enough), Flush::Now, "batches are small as a rule");
+        let lone = Pending { usual_senders: least * 16 - 1, ..small };
+        assert_eq!(decide(&lone, &link, enough), Flush::Now, "few share a write as a rule");
         let slow = Link { round_trip_us: 10_000, ..link };
         assert_eq!(decide(&small, &slow, enough), hold(NOW_US + LIMITS.returning_us_max, WakeOn::Clients));
         let late = policy.decide(NOW_US + link.round_trip_us / 2, &small, &link, &returning(enough));
@@ -198,6 +207,7 @@ fn every_hold_ends_in_time_whatever_is_known() {
             bytes: chance.below(20_000) as usize,
             since_us: NOW_US + chance.below(now_us - NOW_US + 1),
             usual_requests: chance.below(1_000) as usize,
+            usual_senders: chance.below(1_000) as usize,
         };
         let link = Link {
             awaits_reply: chance.below(4) == 0,

@@ -44,6 +44,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             bytes: self.output.len(),
             since_us: self.timing.held_since_us,
             usual_requests: self.timing.usual_batch,
+            usual_senders: self.timing.usual_senders,
         }
     }
 

@@ -226,28 +226,36 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// As [`Self::send`], for a request of which parts are kept instead of copied, see [`Segments::keep`].
     #[inline]
     pub fn send_with(&mut self, ticket: T, now_us: u64, write: impl FnOnce(&mut O)) {
-        if self.output.is_empty() {
-            self.timing.held_since_us = now_us;
-        }
+        self.begin_queue(now_us);
         write(&mut self.output);
+        let is_alone = self.tickets.last_queued().is_none_or(|before| !ticket.is_of_same_sender(before));
+        self.timing.senders += usize::from(is_alone);
         self.tickets.push(ticket);
     }
 
     /// Queues a request of our own behind a batch of others. Its reply is swallowed, and it does not count in what batches
     /// usually are.
     pub fn seal(&mut self, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
-        self.send(T::tombstone(), now_us, pool, write);
+        self.begin_queue(now_us);
+        write(self.output.appender(pool));
+        self.tickets.push(T::tombstone());
         self.timing.usual_batch = self.timing.usual_batch.saturating_sub(1);
     }
 
     /// Queues what is answered by no reply of its own: by pushes, as with [`Pushes::Only`],
     /// or with the request that it goes on with.
     pub fn tell(&mut self, now_us: u64, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {
+        self.begin_queue(now_us);
+        write(self.output.appender(pool));
+        self.timing.has_rest = true;
+    }
+
+    /// Something is queued. What is held waits since then, if it is the first.
+    #[inline]
+    fn begin_queue(&mut self, now_us: u64) {
         if self.output.is_empty() {
             self.timing.held_since_us = now_us;
         }
-        write(self.output.appender(pool));
-        self.timing.has_rest = true;
     }
 
     /// The last request was sent in pieces, and is whole now: its reply is waited for from here on.
@@ -416,8 +424,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
                     let is_whole = bytes == self.output.len() && !self.timing.has_rest;
                     recorder.record(&mut self.output, batch, queued_us, is_whole);
                 }
-                // A weight of one sixteenth.
-                self.timing.usual_batch = self.timing.usual_batch - self.timing.usual_batch / 16 + batch;
+                self.timing.note_batch(batch);
             }
             self.tickets.mark_sent(now_us);
         }
@@ -456,6 +463,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         std::mem::swap(&mut self.output, other);
         self.timing.has_reply_come = false;
         self.timing.held_since_us = now_us;
+        self.timing.senders = 0;
         self.tickets.mark_sent(now_us);
     }
 

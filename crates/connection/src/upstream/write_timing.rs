@@ -13,4 +13,18 @@ pub(super) struct WriteTiming {
     pub(super) held_since_us: u64,
     /// Requests per write of late, in sixteenths.
     pub(super) usual_batch: usize,
+    /// The senders of those.
+    pub(super) usual_senders: usize,
+    /// Senders of the requests that wait to be written.
+    pub(super) senders: usize,
+}
+
+impl WriteTiming {
+    /// So many requests have been written at once, and all that waited with them. Each write has a weight of one sixteenth.
+    #[inline]
+    pub(super) fn note_batch(&mut self, requests: usize) {
+        let senders = std::mem::take(&mut self.senders);
+        self.usual_batch = self.usual_batch - self.usual_batch / 16 + requests;
+        self.usual_senders = self.usual_senders - self.usual_senders / 16 + senders;
+    }
 }

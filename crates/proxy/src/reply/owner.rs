@@ -50,6 +50,16 @@ impl Ticket for Owner {
         Self::Discard
     }
 
+    /// Requests of one pipeline, and the parts of one request.
+    #[inline]
+    fn is_of_same_sender(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::Client { index, .. }, Self::Client { index: other, .. }) => index == other,
+            (Self::Part { gather, .. }, Self::Part { gather: other, .. }) => gather == other,
+            _ => false,
+        }
+    }
+
     /// What a client gets as it is passes through. Parts and tasks read their replies whole.
     #[inline]
     fn takes_pieces(&self) -> bool {
@@ -60,6 +70,16 @@ impl Ticket for Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slab::id_vec::Id;
+
+    #[test]
+    fn a_sender_is_a_client_or_a_request_that_was_split() {
+        let client = |index, seq| Owner::Client { index: ClientId::nth(index), generation: 0, seq: Seq(seq) };
+        let part = |gather, part| Owner::Part { gather, generation: 0, part };
+        assert!(client(1, 2).is_of_same_sender(&client(1, 1)) && part(1, 1).is_of_same_sender(&part(1, 0)));
+        assert!(!client(1, 2).is_of_same_sender(&client(2, 1)) && !part(1, 1).is_of_same_sender(&part(2, 0)));
+        assert!(!client(1, 0).is_of_same_sender(&part(1, 0)) && !Owner::Discard.is_of_same_sender(&Owner::Discard));
+    }
 
     #[test]
     fn a_ticket_is_small() {

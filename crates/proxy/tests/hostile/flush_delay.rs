@@ -302,3 +302,38 @@ fn held_replies_wait_no_longer_than_their_bound_beside_prompt_nodes() {
     assert_eq!(heard, "$-1\r\n");
     assert!(waited_us <= 1_500, "{waited_us} us");
 }
+
+/// How many requests the node is sent in some turns in which nothing comes.
+fn asked(bench: &mut Bench<NoEngine>, node: ConnId) -> usize {
+    let mut heard = String::new();
+    for _ in 0..8 {
+        bench.turn(|_| {});
+        heard += &bench.heard(node);
+    }
+    crate::bench::requests(&heard).len()
+}
+
+#[test]
+fn a_pipeline_waits_for_replies_only_of_many_senders() {
+    let (mut bench, clients, node) = proxy_with(20, FlushPolicy::Immediate);
+    let pipeline = request(&["GET", "a"]).repeat(8);
+    let senders = clients.iter().position(|client| {
+        bench.send(*client, &pipeline);
+        asked(&mut bench, node) == 0
+    });
+    // How many have sent what is outstanding is an estimate by the writes before.
+    assert!(senders.is_some_and(|senders| (12..=16).contains(&senders)), "{senders:?}");
+    bench.send(node, b"$-1\r\n");
+    assert_eq!(asked(&mut bench, node), 8, "what is held leaves with the next replies");
+}
+
+#[test]
+fn the_parts_of_a_request_wait_as_one() {
+    let (mut bench, clients, node) = proxy_with(20, FlushPolicy::Immediate);
+    let keys: Vec<_> = (0..20).map(|key| format!("k{key}")).collect();
+    let parts: Vec<_> = std::iter::once("MGET").chain(keys.iter().map(String::as_str)).collect();
+    for client in &clients[..16] {
+        bench.ask(*client, &parts);
+        assert_ne!(asked(&mut bench, node), 0);
+    }
+}

@@ -213,7 +213,7 @@ fn messages_do_not_lengthen_what_nodes_are_waited_for() {
     bench.send(node, b"$-1\r\n");
     bench.heard(other);
     come_often(&mut bench, clients, lane);
-    (0..FLUSH_LIMITS.outstanding_min).for_each(|_| bench.ask(other, &["SET", "a", "b"]));
+    (0..FLUSH_LIMITS.senders_min).for_each(|_| bench.ask(other, &["SET", "a", "b"]));
     assert!(bench.heard(node).contains("SET"));
     bench.worker.handle_waited(1);
     bench.turn(|_| {});

@@ -1,6 +1,5 @@
-//! A hundred thousand pending requests, keys or clients: the cost is linear. With quadratic cost each of these tests would
-//! take some ten thousand million steps, which is minutes, where it takes a second. Other clients are served in the next
-//! turn.
+//! A hundred thousand pending requests, keys or clients: the cost is linear, which is compared with that of a tenth of them. Other
+//! clients are served in the next turn.
 
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
@@ -8,8 +7,40 @@ use crate::support::config;
 use respool_connection::{ConnId, Endpoint, Machine, Service};
 use respool_proxy::{Config, Mail};
 use std::sync::Arc;
+use std::time::Duration;
 
 const MANY: usize = 100_000;
+/// How many times as long ten times as much may take: a hundred times would be quadratic.
+const RATIO_MAX: u32 = 30;
+/// A shorter time says nothing.
+const TIME_MIN: Duration = Duration::from_millis(20);
+
+/// What this thread has had of a processor, where the system says that of a thread.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().map(Duration::from_nanos).ok()
+}
+
+/// What is done to many takes no more than a linear time.
+fn in_linear_time(what: impl Fn(usize)) {
+    let times = [MANY / 10, MANY].map(|many| {
+        let before = processor_time();
+        what(many);
+        processor_time().zip(before).map(|(after, before)| after - before)
+    });
+    if let [Some(of_few), Some(of_many)] = times {
+        let limit = RATIO_MAX * of_few.max(TIME_MIN);
+        assert!(of_many < limit, "{of_few:?} for {}, {of_many:?} for {MANY}", MANY / 10);
+    }
+}
+
+#[test]
+fn a_time_that_is_not_linear_is_noticed() {
+    let steps = |count: usize| (0..count).for_each(|step| _ = std::hint::black_box(step));
+    in_linear_time(|many| steps(many * 100));
+    let quadratic = std::panic::catch_unwind(|| in_linear_time(|many| steps(many * many / 25)));
+    assert!(quadratic.is_err() || processor_time().is_none());
+}
 
 /// Room for many clients, requests and replies.
 fn roomy(nodes: usize) -> Config {
@@ -24,13 +55,13 @@ fn roomy(nodes: usize) -> Config {
     config
 }
 
-/// A client with `MANY` outstanding requests, and the connections to their nodes.
-fn pending(bench: &mut Bench<NoEngine>, words: &[&str]) -> (ConnId, Vec<ConnId>) {
+/// A client with `many` outstanding requests, and the connections to their nodes.
+fn pending(bench: &mut Bench<NoEngine>, words: &[&str], many: usize) -> (ConnId, Vec<ConnId>) {
     let client = bench.accept();
     bench.ask(client, words);
     bench.connect();
-    let many = request(words).repeat(MANY - 1);
-    let mut rest = &many[..];
+    let all = request(words).repeat(many - 1);
+    let mut rest = &all[..];
     for _ in 0..100 {
         rest = bench.offer(client, rest);
     }
@@ -55,121 +86,132 @@ fn nothing_remains(bench: &mut Bench<NoEngine>) {
 
 #[test]
 fn very_many_keys_are_watched_at_once() {
-    let mut bench = Bench::proxy(roomy(3));
-    let client = bench.accept();
-    let names: Vec<String> = (0..MANY).map(|number| format!("key:{number}")).collect();
-    let mut words = vec!["WATCH"];
-    words.extend(names.iter().map(String::as_str));
-    bench.ask(client, &words);
-    others_are_served(&mut bench);
-    let mut watched = 0;
-    for lane in bench.connect() {
-        for said in requests(&bench.heard(lane)) {
-            watched += said.split(' ').skip(1).count();
-            assert_eq!(bench.heard(client), "", "not before all nodes watch");
-            bench.send(lane, b"+OK\r\n");
+    in_linear_time(|many| {
+        let mut bench = Bench::proxy(roomy(3));
+        let client = bench.accept();
+        let names: Vec<String> = (0..many).map(|number| format!("key:{number}")).collect();
+        let mut words = vec!["WATCH"];
+        words.extend(names.iter().map(String::as_str));
+        bench.ask(client, &words);
+        others_are_served(&mut bench);
+        let mut watched = 0;
+        for lane in bench.connect() {
+            for said in requests(&bench.heard(lane)) {
+                watched += said.split(' ').skip(1).count();
+                assert_eq!(bench.heard(client), "", "not before all nodes watch");
+                bench.send(lane, b"+OK\r\n");
+            }
         }
-    }
-    assert_eq!((watched, bench.heard(client).as_str()), (MANY, "+OK\r\n"));
-    bench.turn(|worker| worker.handle_broken(client, "gone"));
-    others_are_served(&mut bench);
-    nothing_remains(&mut bench);
+        assert_eq!((watched, bench.heard(client).as_str()), (many, "+OK\r\n"));
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+        others_are_served(&mut bench);
+        nothing_remains(&mut bench);
+    });
 }
 
 #[test]
 fn very_many_requests_end_with_their_connection() {
-    for (nodes, words) in [(1, &["GET", "k"][..]), (2, &["MGET", "a", "b", "c", "d"]), (1, &["EVALSHA", "x", "0"])] {
-        let mut bench = Bench::proxy(roomy(nodes));
-        let (client, lanes) = pending(&mut bench, words);
-        bench.cut(lanes[0]);
-        others_are_served(&mut bench);
-        // A split request ends with its last part.
-        lanes[1..].iter().for_each(|lane| bench.cut(*lane));
-        others_are_served(&mut bench);
-        assert_eq!(bench.heard(client).matches("-ERR node node-").count(), MANY, "{words:?}");
-        bench.turn(|worker| worker.handle_broken(client, "gone"));
-        nothing_remains(&mut bench);
-    }
+    in_linear_time(|many| {
+        for (nodes, words) in [(1, &["GET", "k"][..]), (2, &["MGET", "a", "b", "c", "d"]), (1, &["EVALSHA", "x", "0"])]
+        {
+            let mut bench = Bench::proxy(roomy(nodes));
+            let (client, lanes) = pending(&mut bench, words, many);
+            bench.cut(lanes[0]);
+            others_are_served(&mut bench);
+            // A split request ends with its last part.
+            lanes[1..].iter().for_each(|lane| bench.cut(*lane));
+            others_are_served(&mut bench);
+            assert_eq!(bench.heard(client).matches("-ERR node node-").count(), many, "{words:?}");
+            bench.turn(|worker| worker.handle_broken(client, "gone"));
+            nothing_remains(&mut bench);
+        }
+    });
 }
 
 #[test]
 fn very_many_requests_are_left_behind_by_their_client() {
-    for (nodes, words) in [(1, &["GET", "k"][..]), (2, &["MGET", "a", "b", "c", "d"])] {
-        let mut bench = Bench::proxy(roomy(nodes));
-        let (client, lanes) = pending(&mut bench, words);
-        bench.turn(|worker| worker.handle_broken(client, "gone"));
-        others_are_served(&mut bench);
-        // Their replies still come, and reach no client that connected later.
-        let other = bench.accept();
-        for lane in lanes {
-            let asked = requests(&bench.heard(lane)).len();
-            assert_eq!(asked, MANY);
-            let reply: &[u8] = if nodes == 1 { b"$-1\r\n" } else { b"*2\r\n$-1\r\n$-1\r\n" };
-            bench.send(lane, &reply.repeat(asked));
+    in_linear_time(|many| {
+        for (nodes, words) in [(1, &["GET", "k"][..]), (2, &["MGET", "a", "b", "c", "d"])] {
+            let mut bench = Bench::proxy(roomy(nodes));
+            let (client, lanes) = pending(&mut bench, words, many);
+            bench.turn(|worker| worker.handle_broken(client, "gone"));
+            others_are_served(&mut bench);
+            // Their replies still come, and reach no client that connected later.
+            let other = bench.accept();
+            for lane in lanes {
+                let asked = requests(&bench.heard(lane)).len();
+                assert_eq!(asked, many);
+                let reply: &[u8] = if nodes == 1 { b"$-1\r\n" } else { b"*2\r\n$-1\r\n$-1\r\n" };
+                bench.send(lane, &reply.repeat(asked));
+            }
+            assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n");
+            bench.turn(|worker| worker.handle_broken(other, "gone"));
+            nothing_remains(&mut bench);
         }
-        assert_eq!(bench.answer(other, &["ECHO", "x"]), "$1\r\nx\r\n");
-        bench.turn(|worker| worker.handle_broken(other, "gone"));
-        nothing_remains(&mut bench);
-    }
+    });
 }
 
 #[test]
 fn a_reload_walks_over_the_states_of_very_many_clients() {
-    let mut bench = Bench::proxy(roomy(2));
-    let clients: Vec<ConnId> = (0..MANY).map(|_| bench.accept()).collect();
-    bench.turn(|worker| {
-        for (number, client) in clients.iter().enumerate() {
-            let key = format!("k{number}");
-            let bytes = match number % 50 {
-                0 => request(&["BLPOP", &key, "0"]),
-                1 => request(&["WATCH", &key]),
-                2 => request(&["GET", &key]),
-                _ => [request(&["MULTI"]), request(&["SET", &key, "1"])].concat(),
-            };
-            let buffer = worker.read_buffer(*client).expect("it has asked for nothing before");
-            buffer[..bytes.len()].copy_from_slice(&bytes);
-            worker.handle_read(*client, bytes.len());
+    in_linear_time(|many| {
+        let mut bench = Bench::proxy(roomy(2));
+        let clients: Vec<ConnId> = (0..many).map(|_| bench.accept()).collect();
+        bench.turn(|worker| {
+            for (number, client) in clients.iter().enumerate() {
+                let key = format!("k{number}");
+                let bytes = match number % 50 {
+                    0 => request(&["BLPOP", &key, "0"]),
+                    1 => request(&["WATCH", &key]),
+                    2 => request(&["GET", &key]),
+                    _ => [request(&["MULTI"]), request(&["SET", &key, "1"])].concat(),
+                };
+                let buffer = worker.read_buffer(*client).expect("it has asked for nothing before");
+                buffer[..bytes.len()].copy_from_slice(&bytes);
+                worker.handle_read(*client, bytes.len());
+            }
+        });
+        (0..20).for_each(|_| drop(bench.connect()));
+        let mut other = roomy(2);
+        other.nodes.iter_mut().for_each(|node| node.endpoint = Arc::new(Endpoint::Embedded { index: 7 }));
+        bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
+        others_are_served(&mut bench);
+        // Replies of the former servers come first; queued requests go to the present ones.
+        for lane in bench.nodes.clone() {
+            let asked = requests(&bench.heard(lane)).iter().filter(|words| words.starts_with("GET ")).count();
+            bench.send(lane, &b"$-1\r\n".repeat(asked));
+        }
+        let last = *clients.last().expect("there are many");
+        bench.heard(last);
+        bench.ask(last, &["EXEC"]);
+        for _ in 0..20 {
+            bench.wait(10_000);
+            bench.turn(|_| ());
+            bench.connect();
+        }
+        let (lane, _) = bench.who_heard(&format!("SET k{} 1", many - 1)).expect("it is sent");
+        assert_eq!(bench.node_of(lane), 7);
+        for client in clients {
+            bench.turn(|worker| worker.handle_broken(client, "gone"));
         }
     });
-    (0..20).for_each(|_| drop(bench.connect()));
-    let mut other = roomy(2);
-    other.nodes.iter_mut().for_each(|node| node.endpoint = Arc::new(Endpoint::Embedded { index: 7 }));
-    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
-    others_are_served(&mut bench);
-    // Replies of the former servers come first; queued requests go to the present ones.
-    for lane in bench.nodes.clone() {
-        let asked = requests(&bench.heard(lane)).iter().filter(|words| words.starts_with("GET ")).count();
-        bench.send(lane, &b"$-1\r\n".repeat(asked));
-    }
-    let last = *clients.last().expect("there are many");
-    bench.heard(last);
-    bench.ask(last, &["EXEC"]);
-    for _ in 0..20 {
-        bench.wait(10_000);
-        bench.turn(|_| ());
-        bench.connect();
-    }
-    let (lane, _) = bench.who_heard(&format!("SET k{} 1", MANY - 1)).expect("it is sent");
-    assert_eq!(bench.node_of(lane), 7);
-    for client in clients {
-        bench.turn(|worker| worker.handle_broken(client, "gone"));
-    }
 }
 
 #[test]
 fn a_transaction_of_very_many_requests_takes_one_look_at_each() {
-    let mut bench = Bench::proxy(roomy(1));
-    let client = bench.accept();
-    bench.ask(client, &["MULTI"]);
-    bench.send(client, &request(&["SET", "k", "1"]).repeat(MANY));
-    assert_eq!(bench.heard(client), format!("+OK\r\n{}", "+QUEUED\r\n".repeat(MANY)));
-    others_are_served(&mut bench);
-    bench.ask(client, &["EXEC"]);
-    let lane = bench.connect()[0];
-    assert_eq!(requests(&bench.heard(lane)).len(), MANY + 2);
-    let result = format!("*{MANY}\r\n{}", "+OK\r\n".repeat(MANY));
-    bench.send(lane, format!("+OK\r\n{}{result}", "+QUEUED\r\n".repeat(MANY)).as_bytes());
-    assert_eq!(bench.heard(client), result);
-    bench.turn(|worker| worker.handle_broken(client, "gone"));
-    nothing_remains(&mut bench);
+    in_linear_time(|many| {
+        let mut bench = Bench::proxy(roomy(1));
+        let client = bench.accept();
+        bench.ask(client, &["MULTI"]);
+        bench.send(client, &request(&["SET", "k", "1"]).repeat(many));
+        assert_eq!(bench.heard(client), format!("+OK\r\n{}", "+QUEUED\r\n".repeat(many)));
+        others_are_served(&mut bench);
+        bench.ask(client, &["EXEC"]);
+        let lane = bench.connect()[0];
+        assert_eq!(requests(&bench.heard(lane)).len(), many + 2);
+        let result = format!("*{many}\r\n{}", "+OK\r\n".repeat(many));
+        bench.send(lane, format!("+OK\r\n{}{result}", "+QUEUED\r\n".repeat(many)).as_bytes());
+        assert_eq!(bench.heard(client), result);
+        bench.turn(|worker| worker.handle_broken(client, "gone"));
+        nothing_remains(&mut bench);
+    });
 }

@@ -5,10 +5,14 @@ mod support;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use respool_testkit::{Client, RedisServer, TempDir, wait_until};
 use rustix::process::Signal;
 use support::{LIMIT, Running, respool};
+
+/// For how long a pause is watched.
+const PAUSED: Duration = Duration::from_millis(300);
 
 const MODES: [&str; 3] = ["multiplex", "transaction", "session"];
 
@@ -120,9 +124,11 @@ fn no_write_is_lost_when_a_paused_node_is_moved() {
             for (name, value) in at_pause.iter().enumerate() {
                 assert_eq!(ask(&mut to_new, &format!("SET k{name} {value}")), "+OK\r\n");
             }
-            moving.reload(mode, &mut operator);
             let held = acknowledged.load(Ordering::SeqCst);
-            assert_eq!(acknowledged.load(Ordering::SeqCst), held, "the reload ends no pause");
+            moving.reload(mode, &mut operator);
+            // Long enough for whatever was let go to be answered.
+            thread::sleep(PAUSED);
+            assert_eq!(acknowledged.load(Ordering::SeqCst), held, "{mode}: the reload ends no pause");
             assert_eq!(ask(&mut operator, "PROXY RESUME a"), "+OK\r\n");
             goes_on();
             is_over.store(true, Ordering::SeqCst);

@@ -7,67 +7,53 @@ use respool_testkit::{Client, PATIENCE, RedisServer, wait_until};
 
 use super::{Four, proxy};
 
-/// A pipeline, and whether an embedded server knows all of its commands.
-struct Case {
-    pipeline: &'static str,
-    is_for_engine: bool,
-}
-
-const fn case(pipeline: &'static str) -> Case {
-    Case { pipeline, is_for_engine: true }
-}
-
-const fn nodes_only(pipeline: &'static str) -> Case {
-    Case { pipeline, is_for_engine: false }
-}
-
 /// Pipelines that wait at some point for what never comes.
-const WAITING: &[Case] = &[
-    case("BLPOP l 0"),
-    case("BLPOP l 0|SET ran yes"),
-    case("BLPOP l 5|ECHO after|SET ran yes"),
-    case("BRPOP l 0|SET ran yes"),
-    case("BLMOVE l to LEFT LEFT 0|SET ran yes"),
-    case("BRPOPLPUSH l to 0|SET ran yes"),
-    case("BLMPOP 0 1 l LEFT|SET ran yes"),
-    case("BZPOPMIN z 0|SET ran yes"),
-    case("BZPOPMAX z 0|SET ran yes"),
-    case("BZMPOP 0 1 z MIN|SET ran yes"),
-    nodes_only("XREAD BLOCK 0 STREAMS s $|SET ran yes"),
-    nodes_only("XREAD BLOCK 0 STREAMS s 0|SET ran yes"),
-    nodes_only("XREADGROUP GROUP g me BLOCK 0 STREAMS stream >|SET ran yes"),
-    nodes_only("SET a 1|WAIT 1 0|SET ran yes"),
-    nodes_only("SET a 1|WAIT 1 5000|ECHO after|SET ran yes"),
-    case("ECHO before|SET a 1|BLPOP l 0|ECHO after|SET ran yes"),
-    case("BLPOP l 0|BLPOP l 0|BLPOP l 0|SET ran yes"),
-    case("RPUSH l x|BLPOP l 0|BLPOP l 0|SET ran yes"),
-    case("BLPOP l 0|MULTI|SET ran yes|EXEC"),
-    case("BLPOP l 0|WATCH a|MULTI|SET ran yes|EXEC"),
-    case("MULTI|SET a 1|EXEC|BLPOP l 0|SET ran yes"),
-    case("CLIENT REPLY OFF|SET a 1|BLPOP l 0|SET ran yes"),
-    case("CLIENT REPLY SKIP|BLPOP l 0|ECHO after|SET ran yes"),
-    case("CLIENT REPLY SKIP|SET a 1|BLPOP l 0|SET ran yes"),
-    nodes_only("CLIENT REPLY SKIP|WAIT 1 0|SET ran yes"),
-    case("HELLO 3|BLPOP l 0|SET ran yes"),
-    case("SELECT 1|BLPOP l 0|SET ran yes"),
+const WAITING: &[&str] = &[
+    "BLPOP l 0",
+    "BLPOP l 0|SET ran yes",
+    "BLPOP l 5|ECHO after|SET ran yes",
+    "BRPOP l 0|SET ran yes",
+    "BLMOVE l to LEFT LEFT 0|SET ran yes",
+    "BRPOPLPUSH l to 0|SET ran yes",
+    "BLMPOP 0 1 l LEFT|SET ran yes",
+    "BZPOPMIN z 0|SET ran yes",
+    "BZPOPMAX z 0|SET ran yes",
+    "BZMPOP 0 1 z MIN|SET ran yes",
+    "XREAD BLOCK 0 STREAMS s $|SET ran yes",
+    "XREAD BLOCK 0 STREAMS s 0|SET ran yes",
+    "XREADGROUP GROUP g me BLOCK 0 STREAMS stream >|SET ran yes",
+    "SET a 1|WAIT 1 0|SET ran yes",
+    "SET a 1|WAIT 1 5000|ECHO after|SET ran yes",
+    "ECHO before|SET a 1|BLPOP l 0|ECHO after|SET ran yes",
+    "BLPOP l 0|BLPOP l 0|BLPOP l 0|SET ran yes",
+    "RPUSH l x|BLPOP l 0|BLPOP l 0|SET ran yes",
+    "BLPOP l 0|MULTI|SET ran yes|EXEC",
+    "BLPOP l 0|WATCH a|MULTI|SET ran yes|EXEC",
+    "MULTI|SET a 1|EXEC|BLPOP l 0|SET ran yes",
+    "CLIENT REPLY OFF|SET a 1|BLPOP l 0|SET ran yes",
+    "CLIENT REPLY SKIP|BLPOP l 0|ECHO after|SET ran yes",
+    "CLIENT REPLY SKIP|SET a 1|BLPOP l 0|SET ran yes",
+    "CLIENT REPLY SKIP|WAIT 1 0|SET ran yes",
+    "HELLO 3|BLPOP l 0|SET ran yes",
+    "SELECT 1|BLPOP l 0|SET ran yes",
 ];
 
 /// Pipelines that have no need to wait, although they might.
-const SERVED: &[Case] = &[
-    case("RPUSH l x y|BLPOP l 0|SET ran yes|ECHO after"),
-    case("RPUSH l x y|BRPOP l 0|BLMOVE l to LEFT LEFT 0|SET ran yes"),
-    case("ZADD z 1 m|BZPOPMIN z 0|SET ran yes"),
-    case("RPUSH l x|BLPOP l 0|MULTI|SET ran yes|EXEC"),
-    case("CLIENT REPLY OFF|RPUSH l x|BLPOP l 0|SET ran yes"),
-    case("SET l text|BLPOP l 0|SET ran yes"),
-    case("BLPOP l x|SET ran yes"),
-    nodes_only("WAIT 0 0|SET ran yes"),
-    nodes_only("XADD s 1-1 f v|XREAD BLOCK 0 STREAMS s 0|SET ran yes"),
-    case("MULTI|BLPOP l 0|SET ran yes|EXEC"),
+const SERVED: &[&str] = &[
+    "RPUSH l x y|BLPOP l 0|SET ran yes|ECHO after",
+    "RPUSH l x y|BRPOP l 0|BLMOVE l to LEFT LEFT 0|SET ran yes",
+    "ZADD z 1 m|BZPOPMIN z 0|SET ran yes",
+    "RPUSH l x|BLPOP l 0|MULTI|SET ran yes|EXEC",
+    "CLIENT REPLY OFF|RPUSH l x|BLPOP l 0|SET ran yes",
+    "SET l text|BLPOP l 0|SET ran yes",
+    "BLPOP l x|SET ran yes",
+    "WAIT 0 0|SET ran yes",
+    "XADD s 1-1 f v|XREAD BLOCK 0 STREAMS s 0|SET ran yes",
+    "MULTI|BLPOP l 0|SET ran yes|EXEC",
 ];
 
-fn bytes_of(case: &Case) -> Vec<u8> {
-    format!("{}\r\n", case.pipeline.replace('|', "\r\n")).into_bytes()
+fn bytes_of(pipeline: &str) -> Vec<u8> {
+    format!("{}\r\n", pipeline.replace('|', "\r\n")).into_bytes()
 }
 
 /// What a server has now, and is empty afterwards.
@@ -85,37 +71,40 @@ fn take_state(client: &mut Client) -> io::Result<String> {
 }
 
 /// Sends a pipeline and the end behind it, at once or when it waits. Gives all that is answered, and what it leaves behind.
-fn half_close(connect: &dyn Fn() -> io::Result<Client>, case: &Case, is_at_once: bool) -> io::Result<(String, String)> {
+fn half_close(
+    connect: &dyn Fn() -> io::Result<Client>,
+    pipeline: &str,
+    is_at_once: bool,
+) -> io::Result<(String, String)> {
     let mut other = connect()?;
-    if case.pipeline.contains("stream") {
+    if pipeline.contains("stream") {
         other.ask("XGROUP CREATE stream g $ MKSTREAM")?;
     }
     let mut client = connect()?;
-    client.send(&bytes_of(case))?;
+    client.send(&bytes_of(pipeline))?;
     if !is_at_once {
-        wait_until(case.pipeline, PATIENCE, || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
+        wait_until(pipeline, PATIENCE, || Ok(other.ask("CLIENT LIST")?.contains("flags=b")))?;
     }
     client.finish_sending()?;
     let heard = client.read_to_close()?;
     wait_until("nothing waits", PATIENCE, || Ok(!other.ask("CLIENT LIST")?.contains("flags=b")))?;
     let heard = String::from_utf8_lossy(&heard).into_owned();
     // The greeting is each server's own.
-    let greeting_ends = heard.find("modules\r\n*0\r\n").filter(|_| case.pipeline.starts_with("HELLO"));
+    let greeting_ends = heard.find("modules\r\n*0\r\n").filter(|_| pipeline.starts_with("HELLO"));
     let heard = heard[greeting_ends.unwrap_or(0)..].to_owned();
     Ok((heard, take_state(&mut other)?))
 }
 
 fn compare(name: &str, connect: &dyn Fn() -> io::Result<Client>, redis: &RedisServer) -> io::Result<()> {
-    let is_engine = name == "embedded";
-    for (cases, is_waiting) in [(WAITING, true), (SERVED, false)] {
-        for case in cases.iter().filter(|case| !is_engine || case.is_for_engine) {
+    for (pipelines, is_waiting) in [(WAITING, true), (SERVED, false)] {
+        for pipeline in pipelines {
             for is_at_once in [true, false] {
                 if !is_at_once && !is_waiting {
                     continue;
                 }
-                let expected = half_close(&|| redis.client(), case, is_at_once)?;
-                let found = half_close(connect, case, is_at_once)?;
-                assert_eq!(found, expected, "{name}: {}, at once: {is_at_once}", case.pipeline);
+                let expected = half_close(&|| redis.client(), pipeline, is_at_once)?;
+                let found = half_close(connect, pipeline, is_at_once)?;
+                assert_eq!(found, expected, "{name}: {}, at once: {is_at_once}", pipeline);
             }
         }
     }
@@ -151,7 +140,7 @@ fn where_no_connection_is_free_it_is_the_same() -> io::Result<()> {
     for pipeline in ["BLPOP l 0|SET ran yes", "RPUSH l x|BLPOP l 0|SET ran yes", "SET l text|BLPOP l 0|SET ran yes"] {
         let run = |connect: &dyn Fn() -> io::Result<Client>| -> io::Result<(Vec<u8>, String)> {
             let mut client = connect()?;
-            client.send(&bytes_of(&case(pipeline)))?;
+            client.send(&bytes_of(pipeline))?;
             client.finish_sending()?;
             Ok((client.read_to_close()?, take_state(&mut connect()?)?))
         };

@@ -7,7 +7,7 @@ use crate::pubsub::{Kind, Subscribe};
 use crate::script::{Invocation, Script};
 use crate::topology::Topology;
 use crate::{Command, Config, Error, ErrorKind, FromReply, Reads, Reply, ServerError, ToArgs, cmd};
-use respool_route::cluster::Address;
+use respool_route::cluster::{Address, slot_of};
 use std::fmt;
 
 /// A client of one server, or of a cluster. Copies share one connection to each node, which is made with the first call and made anew when
@@ -106,6 +106,14 @@ impl Client {
     /// As [`Self::call`], at the node of a cluster that has this slot.
     pub(crate) fn call_at<T: FromReply>(&self, slot: u16, command: Command) -> Call<'_, T> {
         Call::at(self.topology.via(), slot, command)
+    }
+
+    /// The slot of the key that was marked, in a cluster.
+    pub(crate) fn slot_at(&self, command: &Command) -> Option<u16> {
+        match &self.topology {
+            Topology::Single(_) => None,
+            Topology::Cluster(_) => command.marked_key().map(|key| slot_of(&key)),
+        }
     }
 
     /// A walk over the keys of all nodes, if there are several.

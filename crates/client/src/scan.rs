@@ -41,13 +41,16 @@ pub struct Scanner<'c, P: IntoIterator> {
     call: Option<Call<'c, (u64, P)>>,
     /// Of all keys of a cluster: where it is.
     walk: Option<Walk>,
+    /// Of one key of a cluster: its slot, at whose primary all pages are. A cursor means nothing to a replica.
+    slot: Option<u16>,
 }
 
 impl<P: IntoIterator> Unpin for Scanner<'_, P> {}
 
 impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
     fn new(client: &'c Client, head: Command) -> Self {
-        Self { client, head, tail: Command::empty(), page: None, cursor: Some(0), call: None, walk: None }
+        let slot = client.slot_at(&head);
+        Self { client, head, tail: Command::empty(), page: None, cursor: Some(0), call: None, walk: None, slot }
     }
 
     /// Gives only what fits the pattern.
@@ -74,9 +77,10 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
 
     /// The request for the next page.
     fn request(&mut self, cursor: u64) -> Call<'c, (u64, P)> {
-        match self.walk.as_mut().and_then(Walk::slot) {
-            None => self.client.call(self.command(cursor)),
-            Some((slot, is_first)) => self.client.call_at(slot, self.command(if is_first { 0 } else { cursor })),
+        match (self.walk.as_mut().and_then(Walk::slot), self.slot) {
+            (None, None) => self.client.call(self.command(cursor)),
+            (None, Some(slot)) => self.client.call_at(slot, self.command(cursor)),
+            (Some((slot, is_first)), _) => self.client.call_at(slot, self.command(if is_first { 0 } else { cursor })),
         }
     }
 
@@ -90,15 +94,14 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
 
     /// A page has come, or none will. Returns the error that is the last item.
     fn turn(&mut self, page: Result<(u64, P), Error>) -> Option<Error> {
-        match page {
+        let next = page.and_then(|(cursor, page)| match &mut self.walk {
+            None => Ok(((cursor != 0).then_some(cursor), page)),
+            Some(walk) => Ok((walk.turn(cursor)?, page)),
+        });
+        match next {
             Ok((cursor, page)) => {
-                self.page = Some(page.into_iter());
-                let next = match &mut self.walk {
-                    None => Ok((cursor != 0).then_some(cursor)),
-                    Some(walk) => walk.turn(cursor),
-                };
-                self.cursor = next.as_ref().ok().copied().flatten();
-                next.err()
+                (self.cursor, self.page) = (cursor, Some(page.into_iter()));
+                None
             }
             Err(error) => {
                 (self.cursor, self.page) = (None, None);

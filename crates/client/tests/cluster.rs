@@ -483,6 +483,47 @@ fn replicas_answer_what_only_reads_if_they_may() {
 }
 
 #[test]
+fn what_is_gone_through_step_by_step_is_at_one_node() {
+    let cluster = start(1, 1);
+    let url = format!("redis+cluster://{}", cluster.seeds(&[0]));
+    let client = Client::with_config(Config::from_url(&url).unwrap().deadline(Some(DEADLINE)));
+    let members: BTreeSet<i64> = (0..3_000).map(|number| number * 1_000_003 % 1_000_000_007).collect();
+    let texts: Vec<String> = members.iter().map(|member| format!("m{member}")).collect();
+    let pairs: Vec<(&String, i64)> = texts.iter().map(|text| (text, 1)).collect();
+    let scored: Vec<(i64, &String)> = texts.iter().map(|text| (1, text)).collect();
+    let batch = [
+        cmd("SADD").key("{k}s").arg(&texts),
+        cmd("HSET").key("{k}h").arg(pairs),
+        cmd("ZADD").key("{k}z").arg(scored),
+        cmd("WAIT").arg(1).arg(20_000),
+    ];
+    client.batch(batch).apart().wait().unwrap();
+    let all: BTreeSet<bytes::Bytes> = texts.iter().cloned().map(bytes::Bytes::from).collect();
+    for reads in [Reads::All, Reads::PreferReplicas, Reads::ForceAll] {
+        client.set_reads(reads);
+        let set: BTreeSet<_> = client.scan_set("{k}s").count(20).map(Result::unwrap).collect();
+        let hash: BTreeSet<_> = client.scan_hash("{k}h").count(20).map(|pair| pair.unwrap().0).collect();
+        let sorted: BTreeSet<_> = client.scan_sorted_set("{k}z").count(20).map(|pair| pair.unwrap().0).collect();
+        assert!(set == all && hash == all && sorted == all, "{reads:?}: {} {} {}", set.len(), hash.len(), sorted.len());
+        if reads == Reads::ForceAll {
+            continue;
+        }
+        // By its row, for those who keep the cursor themselves.
+        let (mut cursor, mut found) = (0, BTreeSet::new());
+        loop {
+            let page: (u64, Vec<bytes::Bytes>) =
+                client.call(cmd("SSCAN").key("{k}s").arg(cursor).arg("COUNT").arg(20)).wait().unwrap();
+            cursor = page.0;
+            found.extend(page.1);
+            if cursor == 0 {
+                break;
+            }
+        }
+        assert_eq!(found.len(), all.len(), "{reads:?}");
+    }
+}
+
+#[test]
 fn blocking_calls_and_watches_are_at_the_node_of_their_slot() {
     let cluster = start(2, 0);
     let client = client(&cluster);

@@ -160,11 +160,13 @@ rows! {
     #[args = "key@0 cursor:int [MATCH/pattern:pattern] [COUNT/count:int] [NOVALUES^7.4.0]"]
     #[reply = "(digits flat<bulk>); NOVALUES -> (digits [bulk])"]
     #[complexity = "O(1)"]
+    // The cursor means something to the node that gave it alone.
     Hscan = row("HSCAN", -3, "2.8.0")
         .flags("readonly")
         .acl("hash")
         .key(1, "RO access")
-        .tips(&["nondeterministic_output"]);
+        .tips(&["nondeterministic_output"])
+        .primary_only();
 
     /// Set fields of a hash.
     #[args = "key@0 field_value(field value)+"]

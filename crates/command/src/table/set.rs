@@ -125,11 +125,13 @@ rows! {
     #[args = "key@0 cursor:int [MATCH/pattern:pattern] [COUNT/count:int]"]
     #[reply = "(digits [bulk])"]
     #[complexity = "O(1)"]
+    // The cursor means something to the node that gave it alone.
     Sscan = row("SSCAN", -3, "2.8.0")
         .flags("readonly")
         .acl("set")
         .key(1, "RO access")
-        .tips(&["nondeterministic_output"]);
+        .tips(&["nondeterministic_output"])
+        .primary_only();
 
     /// List the members of any of the sets.
     #[args = "key@0+"]

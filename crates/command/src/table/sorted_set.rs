@@ -254,11 +254,13 @@ rows! {
     #[args = "key@0 cursor:int [MATCH/pattern:pattern] [COUNT/count:int]"]
     #[reply = "(digits flat<float>)"]
     #[complexity = "O(1)"]
+    // The cursor means something to the node that gave it alone.
     Zscan = row("ZSCAN", -3, "2.8.0")
         .flags("readonly")
         .acl("sortedset")
         .key(1, "RO access")
-        .tips(&["nondeterministic_output"]);
+        .tips(&["nondeterministic_output"])
+        .primary_only();
 
     /// Tell a member's score.
     #[args = "key@0 member"]

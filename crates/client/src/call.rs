@@ -105,11 +105,13 @@ impl<'c, T: FromReply> Call<'c, T> {
     fn finish(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         self.run.note_written(std::slice::from_ref(&self.command));
         self.run.note_sizes(std::slice::from_ref(&self.command));
+        let mut received_bytes = 0;
         let result = match (result, self.run.progress.ended.take()) {
             (Ok(()), Some(Ended::Reply(reply))) => {
                 if let Reply::Error(error) = &reply {
                     self.run.note_error(error);
                 }
+                received_bytes = reply.payload();
                 convert(reply)
             }
             (Ok(()), Some(Ended::Failed(kind, outcome))) => Err(Error::new(kind, outcome)),
@@ -120,7 +122,7 @@ impl<'c, T: FromReply> Call<'c, T> {
         self.run.end_span(result.as_ref().err());
         if self.run.is_observed() {
             let ended = result.as_ref().map(drop);
-            self.run.tell_done(std::slice::from_ref(&self.command), ended.err());
+            self.run.tell_done(std::slice::from_ref(&self.command), received_bytes, ended.err());
         }
         result
     }
@@ -237,7 +239,9 @@ impl<'c> Batch<'c> {
             self.run.end_span(result.as_ref().err());
         }
         if self.run.is_observed() {
-            self.run.tell_done(&self.commands, result.as_ref().err());
+            let progress = &self.run.progress;
+            let received = progress.ended_before.iter().chain(&progress.ended).map(Ended::payload).sum();
+            self.run.tell_done(&self.commands, received, result.as_ref().err());
         }
         result?;
         self.run.note_sizes(&self.commands);

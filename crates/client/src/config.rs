@@ -286,11 +286,14 @@ impl Config {
 
     /// Tells the observer. No lock may be held.
     pub(crate) fn tell(&self, event: &Event<'_>) {
-        #[cfg(feature = "tracing")]
-        crate::trace::tell(event);
-        if let Observed(Some(observer)) = &self.observer {
-            observer.event(event);
-        }
+        // It is told by threads of the library, and in front of callers being woken: a program's panic must end neither.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            #[cfg(feature = "tracing")]
+            crate::trace::tell(event);
+            if let Observed(Some(observer)) = &self.observer {
+                observer.event(event);
+            }
+        }));
     }
 
     /// The address, if anything is told of connections.

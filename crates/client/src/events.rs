@@ -67,6 +67,8 @@ pub struct Done<'a> {
     pub took: Duration,
     /// Bytes of its requests, as they are sent.
     pub sent_bytes: usize,
+    /// Bytes of its replies: of their texts, and of elements as they were sent.
+    pub received_bytes: usize,
     /// What became of it.
     pub outcome: Outcome,
     /// Whether it has ended with an error.

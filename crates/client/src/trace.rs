@@ -85,7 +85,8 @@ mod spans {
             respool.outcome = Empty,
         );
         let requests = if kind == Kind::Whole { commands.len().saturating_sub(2) } else { commands.len() };
-        if requests > 1 || kind == Kind::Whole {
+        // A single request in a batch is none by the conventions.
+        if requests != 1 {
             span.record("db.operation.batch.size", requests as u64);
         }
         match (&config.endpoint, &config.sentinels, config.cluster.first()) {

@@ -1,11 +1,14 @@
 //! Scripts by their digest, scans, and what observers are told, against a redis-server.
 
 use futures_core::Stream;
-use respool_client::{Client, Config, Done, Event, Observer, Outcome, Reply, Script, ServerError, cmd};
-use respool_testkit::RedisServer;
+use respool_client::{
+    Caching, Client, Config, Done, Event, Observer, Outcome, Reply, Script, ServerError, cmd, commands,
+};
+use respool_testkit::{RedisServer, wait_until};
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn config(server: &RedisServer) -> Config {
     Config::from_url(&format!("redis://127.0.0.1:{}", server.port())).unwrap()
@@ -83,9 +86,9 @@ struct Notes(Mutex<Vec<String>>);
 
 impl Observer for Notes {
     fn done(&self, done: &Done<'_>) {
-        let Done { command, requests, sent_bytes, outcome, is_error, .. } = done;
+        let Done { command, requests, sent_bytes, received_bytes, outcome, is_error, .. } = done;
         assert_eq!(*outcome, Outcome::Replied);
-        self.0.lock().unwrap().push(format!("{command} {requests} {sent_bytes} {is_error}"));
+        self.0.lock().unwrap().push(format!("{command} {requests} {sent_bytes} {received_bytes} {is_error}"));
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -109,8 +112,41 @@ fn an_observer_is_told_of_calls_and_connections() {
     let batch = [cmd("GET").key("k"), cmd("GET").key("l")];
     runtime().block_on(async { client.batch(batch).await }).unwrap();
     let notes = notes.0.lock().unwrap().clone();
-    assert_eq!(notes[..3], ["connected 0", "SET 1 27 false", "INCR 1 21 true"]);
+    assert_eq!(notes[..3], ["connected 0", "SET 1 27 2 false", "INCR 1 21 43 true"]);
     assert!(notes[3].starts_with("lost "), "{notes:?}");
     assert!(notes[4].starts_with("connected "), "{notes:?}");
-    assert_eq!(notes[5..], ["GET 2 40 false"]);
+    assert_eq!(notes[5..], ["GET 2 40 0 false"]);
+}
+
+/// What a program does wrong when it is told something ends no thread of the library, and no call.
+#[test]
+fn an_observer_that_panics_makes_no_call_wait() {
+    struct Panics;
+    impl Observer for Panics {
+        fn event(&self, event: &Event<'_>) {
+            panic!("as a test wants at {event:?}");
+        }
+    }
+    let mut server = RedisServer::start().unwrap();
+    let client = Client::with_config(config(&server).observer(Arc::new(Panics)));
+    let runtime = runtime();
+    let ask = || {
+        client.call::<()>(cmd("SET").key("k").arg("v").idempotent()).deadline(Duration::from_secs(20)).wait().unwrap();
+        let limit = tokio::time::Duration::from_secs(20);
+        let asked =
+            runtime.block_on(async { tokio::time::timeout(limit, client.call::<Reply>(cmd("GET").key("k"))).await });
+        asked.expect("it ends").unwrap();
+    };
+    ask();
+    server.restart().unwrap();
+    ask();
+    let cache = client.cache(Caching::new()).unwrap();
+    let read = || cache.call::<String>(commands::get("k")).deadline(Duration::from_secs(20)).wait().unwrap();
+    assert_eq!(read(), "v");
+    Client::open(&format!("redis://127.0.0.1:{}", server.port()))
+        .unwrap()
+        .call::<()>(cmd("SET").key("k").arg("w"))
+        .wait()
+        .unwrap();
+    wait_until("the cache hears of it", Duration::from_secs(60), || Ok(read() == "w")).unwrap();
 }

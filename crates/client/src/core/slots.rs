@@ -62,6 +62,16 @@ pub(crate) enum Ended {
     Failed(ErrorKind, Outcome),
 }
 
+impl Ended {
+    /// Bytes of its reply, as [`Reply::payload`].
+    pub(crate) fn payload(&self) -> usize {
+        match self {
+            Self::Reply(reply) => reply.payload(),
+            Self::Failed(..) => 0,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Slot {
     generation: u32,

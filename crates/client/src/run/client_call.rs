@@ -57,7 +57,7 @@ impl<'c> Run<'c> {
 
     /// Tells how it has ended.
     #[cold]
-    pub(crate) fn tell_done(&self, commands: &[Command], error: Option<&Error>) {
+    pub(crate) fn tell_done(&self, commands: &[Command], received_bytes: usize, error: Option<&Error>) {
         let Some(observer) = &self.via.config().observer.0 else { return };
         let name = commands.first().map_or(&b""[..], Command::name);
         let took = match self.via {
@@ -68,6 +68,7 @@ impl<'c> Run<'c> {
             command: &String::from_utf8_lossy(name),
             requests: commands.len(),
             took,
+            received_bytes,
             sent_bytes: commands.iter().map(Command::sent_bytes).sum(),
             outcome: error.map_or(Outcome::Replied, Error::outcome),
             is_error: error.is_some(),

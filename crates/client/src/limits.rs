@@ -96,7 +96,8 @@ pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 /// How often a walk over all keys of a cluster goes through a node: each once, and again those whose slots have moved meanwhile.
 pub const CLUSTER_WALKS_MAX: usize = 4 * CLUSTER_NODES_MAX;
 
-/// After which time a sharded channel that its node has sent elsewhere is asked for there again, if no other node is known by then.
+/// After which time a sharded channel that its node has sent elsewhere is asked for there again, if no other node is known by then, and a
+/// channel that was refused because the server is busy or loads.
 pub const ASTRAY_PAUSE: Duration = Duration::from_millis(100);
 
 /// From how many bytes on a request or a reply is large, by default: what a socket is read for at a time, and what a server writes in one

@@ -1,12 +1,13 @@
 //! Subscriptions: against a redis-server, and one that breaks off.
 
 use futures_core::Stream;
-use respool_client::{Client, Config, ErrorKind, Message, Notice, Subscription, cmd};
+use respool_client::{Client, Config, ErrorKind, Event, Message, Notice, Observer, Subscription, cmd};
 use respool_connection::ReconnectTerms;
 use respool_testkit::{Act, Address, FakeBackend, RedisServer, wait_until};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -201,4 +202,58 @@ fn a_subscription_does_not_wait_for_an_attempt_to_connect() {
     std::thread::spawn(move || ended.send(client.subscribe("a").deadline(Duration::from_millis(50)).wait().map(drop)));
     let error = ends.recv_timeout(LIMIT).expect("it ends").unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
+}
+
+/// Answers as a server that is alone with a slow script does when it is subscribed to again, `busy` times.
+#[test]
+fn a_server_that_is_busy_for_a_while_ends_no_subscription() {
+    static ROUND: AtomicUsize = AtomicUsize::new(0);
+    let node = FakeBackend::start(|request| {
+        if &*request.command() != "SUBSCRIBE" {
+            return Act::Usual;
+        }
+        let confirmed = ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n";
+        let message = ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n";
+        match ROUND.fetch_add(1, Ordering::Relaxed) {
+            // And is out of step behind that, so that its connection is left.
+            0 => Act::Bytes(format!("{confirmed}{message}$5\r\nfirst\r\n-ERR unasked\r\n").into_bytes()),
+            1..4 => Act::Bytes(b"-BUSY Redis is busy running a script.\r\n".to_vec()),
+            _ => Act::Bytes(format!("{confirmed}{message}$6\r\nsecond\r\n").into_bytes()),
+        }
+    })
+    .unwrap();
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    let client = Client::with_config(config(&format!("redis://{address}")));
+    let mut subscription = client.subscribe("a").wait().unwrap();
+    assert_eq!(message(&mut subscription), pair("a", "first"));
+    assert_eq!(next(&mut subscription), Notice::Gap);
+    assert_eq!(message(&mut subscription), pair("a", "second"));
+    assert_eq!(ROUND.load(Ordering::Relaxed), 5);
+}
+
+#[test]
+fn an_observer_is_told_of_connections_of_subscriptions() {
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<&'static str>>);
+    impl Observer for Heard {
+        fn event(&self, event: &Event<'_>) {
+            let word = match event {
+                Event::Connected { .. } => "connected",
+                Event::NotConnected { .. } => return,
+                Event::Lost { .. } => "lost",
+                _ => "other",
+            };
+            self.0.lock().unwrap().push(word);
+        }
+    }
+    let mut server = RedisServer::start().unwrap();
+    let heard = Arc::new(Heard::default());
+    let observed = config(&format!("redis://127.0.0.1:{}", server.port())).observer(Arc::clone(&heard) as _);
+    let client = Client::with_config(observed);
+    let mut subscription = client.subscribe("a").wait().unwrap();
+    server.restart().unwrap();
+    assert_eq!(next(&mut subscription), Notice::Gap);
+    drop(subscription);
+    let now = || heard.0.lock().unwrap().clone();
+    assert_eq!(now(), ["connected", "lost", "connected"]);
 }

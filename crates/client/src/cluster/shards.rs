@@ -4,7 +4,7 @@
 //! what looks through all of them.
 
 use super::Shared;
-use crate::pubsub::{Bounds, Mailbox, Moving};
+use crate::pubsub::{Bounds, Kind, Mailbox, Moving};
 use crate::topology::Node;
 use bytes::Bytes;
 use respool_route::cluster::slot_of;
@@ -38,12 +38,12 @@ impl Shared {
         mailbox
     }
 
-    /// A subscription is dropped.
-    pub(crate) fn remove_channels(&self, mailbox: &Arc<Mailbox>) {
+    /// A subscription to these is dropped.
+    pub(crate) fn remove_channels(&self, names: &[Bytes], mailbox: &Arc<Mailbox>) {
         let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         // A node that is no member any longer is not among them, and its channels have not moved yet: they move without this one.
         let waiter = mailbox.end(None);
-        self.nodes().iter().for_each(|node| node.side.hub.remove(mailbox));
+        self.nodes().iter().for_each(|node| node.side.hub.remove(Kind::Shard, names, mailbox));
         drop(moves);
         drop(waiter);
     }

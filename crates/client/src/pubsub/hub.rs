@@ -11,10 +11,11 @@
 use super::mailbox::{Bounds, Mailbox, Message};
 use crate::cluster::Shared;
 use crate::core::Waiter;
-use crate::limits::PUSH_ASKED_MAX;
+use crate::limits::{ASTRAY_PAUSE, PUSH_ASKED_MAX};
 use crate::{Config, Error, ErrorKind, Outcome, Reply, ServerError};
 use bytes::Bytes;
 use respool_route::cluster::{Redirect, slot_of};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -85,7 +86,7 @@ pub(super) struct State {
     pub(super) ended: VecDeque<u16>,
     /// Subscriptions that are not confirmed, and when their callers give up.
     pub(super) pending: Vec<(Arc<Mailbox>, Instant)>,
-    /// Topics that the node has sent elsewhere, and when they are asked for again.
+    /// Topics that the node has sent elsewhere, or has refused for a while, and when they are asked for again.
     pub(super) astray: Vec<(Instant, Work)>,
     pub(super) has_pump: bool,
     /// It was rung since the pump has looked at what is wanted.
@@ -192,20 +193,21 @@ impl Hub {
         mailbox
     }
 
-    /// A subscription is dropped.
-    pub(crate) fn remove(self: &Arc<Self>, mailbox: &Arc<Mailbox>) {
+    /// A subscription to these is dropped. What others are subscribed to is not looked at.
+    pub(crate) fn remove(self: &Arc<Self>, kind: Kind, names: &[Bytes], mailbox: &Arc<Mailbox>) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        state.pending.retain(|(pending, _)| !Arc::ptr_eq(pending, mailbox));
-        let work = &mut state.work;
-        state.topics.retain(|key, topic| {
-            topic.listeners.retain(|listener| !Arc::ptr_eq(listener, mailbox));
-            let is_wanted = !topic.listeners.is_empty();
-            if !is_wanted {
-                work.push_back(Work { key: key.clone(), topic: None });
+        if !mailbox.was_confirmed() {
+            state.pending.retain(|(pending, _)| !Arc::ptr_eq(pending, mailbox));
+        }
+        for name in names {
+            let Entry::Occupied(mut topic) = state.topics.entry((kind, name.clone())) else { continue };
+            topic.get_mut().listeners.retain(|listener| !Arc::ptr_eq(listener, mailbox));
+            if topic.get().listeners.is_empty() {
+                let (key, _) = topic.remove_entry();
+                state.work.push_back(Work { key, topic: None });
             }
-            is_wanted
-        });
+        }
         if !guard.work.is_empty() && guard.has_pump {
             self.wake(guard);
         }
@@ -440,6 +442,21 @@ impl Hub {
         !is_of_next && place.is_some_and(|place| state.ended.remove(place).is_some())
     }
 
+    /// Those whose subscription ends since the server refuses its topic: all that listen to it. If the server will take it a little later, it
+    /// is asked again for those that had it before the connection was lost.
+    fn take_refused(state: &mut State, asked: &Work, error: &ServerError) -> Vec<Arc<Mailbox>> {
+        let topic = state.topics.get_mut(&asked.key).filter(|topic| Some(topic.number) == asked.topic);
+        let Some(topic) = topic else { return Vec::new() };
+        let passes = matches!(error.code(), "BUSY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN");
+        let refused = topic.listeners.extract_if(.., |listener| !passes || !listener.was_confirmed()).collect();
+        if topic.listeners.is_empty() {
+            state.topics.remove(&asked.key);
+        } else {
+            state.astray.push((Instant::now() + ASTRAY_PAUSE, asked.clone()));
+        }
+        refused
+    }
+
     /// The server does not want to do what it was asked for first.
     fn take_refusal(&self, error: &ServerError, waiters: &mut Vec<Waiter>) -> Result<(), &'static str> {
         let mut guard = self.lock();
@@ -460,10 +477,9 @@ impl Hub {
             }
             guard = self.lock();
         }
-        let state = &mut *guard;
-        let topic = if is_current { state.topics.remove(&asked.key) } else { None };
+        let refused = Self::take_refused(&mut guard, &asked, error);
         drop(guard);
-        for listener in topic.into_iter().flat_map(|topic| topic.listeners) {
+        for listener in refused {
             let error = Error::new(ErrorKind::Server(error.clone()), Outcome::Replied);
             waiters.push(listener.end(Some(error.of(asked.key.0.subscribe()))));
         }
@@ -541,7 +557,7 @@ mod tests {
         let gone = add(b"a");
         ask(&hub, false);
         take(&hub, b">3\r\n$10\r\nssubscribe\r\n$1\r\na\r\n:1\r\n").unwrap();
-        hub.remove(&gone);
+        hub.remove(Kind::Shard, &[Bytes::from_static(b"a")], &gone);
         let other = add(b"b");
         ask(&hub, false);
         ask(&hub, false);

@@ -218,6 +218,11 @@ impl Mailbox {
         self.lock().is_ended
     }
 
+    /// Whether its caller has had a subscription.
+    pub(super) fn was_confirmed(&self) -> bool {
+        self.lock().was_confirmed
+    }
+
     /// Whether its caller still waits for a confirmation.
     pub(super) fn is_pending(&self) -> bool {
         let state = self.lock();

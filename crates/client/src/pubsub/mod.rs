@@ -45,10 +45,10 @@ impl Home {
         }
     }
 
-    fn remove(&self, mailbox: &Arc<Mailbox>) {
+    fn remove(&self, kind: Kind, names: &[Bytes], mailbox: &Arc<Mailbox>) {
         match self {
-            Self::Hub(hub) => hub.remove(mailbox),
-            Self::Shards(cluster) => cluster.remove_channels(mailbox),
+            Self::Hub(hub) => hub.remove(kind, names, mailbox),
+            Self::Shards(cluster) => cluster.remove_channels(names, mailbox),
         }
     }
 
@@ -98,7 +98,7 @@ impl Subscribe {
     }
 
     fn begin(&mut self) -> Result<&Arc<Mailbox>, Error> {
-        if self.names.is_empty() {
+        if self.names.is_empty() && self.subscription.is_none() {
             let why = "there is nothing to subscribe to";
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(self.kind.subscribe()));
         }
@@ -107,7 +107,7 @@ impl Subscribe {
             let limit = limit.unwrap_or(Duration::from_secs(1 << 30));
             let until = *until.insert(Instant::now() + limit.min(Duration::from_secs(1 << 30)));
             let mailbox = home.add(*kind, names, *bounds, until);
-            Subscription { home: home.clone(), mailbox }
+            Subscription { home: home.clone(), kind: *kind, names: std::mem::take(names), mailbox }
         });
         Ok(&subscription.mailbox)
     }
@@ -156,6 +156,8 @@ impl Future for Subscribe {
 /// channel and one to a pattern that it fits are sent it twice, as the server does.
 pub struct Subscription {
     home: Home,
+    kind: Kind,
+    names: Vec<Bytes>,
     mailbox: Arc<Mailbox>,
 }
 
@@ -220,6 +222,6 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.home.remove(&self.mailbox);
+        self.home.remove(self.kind, &self.names, &self.mailbox);
     }
 }

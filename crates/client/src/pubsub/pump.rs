@@ -1,9 +1,9 @@
 //! The thread that talks to the server for all subscriptions of a client. It lives while there are any.
 
 use super::hub::{Asked, Hub, Work};
-use crate::Reply;
 use crate::core::{Link, Lookup, SlotId, Wait, Waiter, greet};
 use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
+use crate::{Config, Event as Told, Reply};
 use respool_connection::{DialAdvice, Event, Pushes, Reconnect, Segments, Upstream};
 use respool_wire::{ReplyLimits, encode_request};
 use std::collections::VecDeque;
@@ -53,15 +53,25 @@ pub(super) fn run(weak: &Weak<Hub>) {
         let next = hub.end_late(Instant::now());
         match reconnect.poll(now_us) {
             DialAdvice::Dial => {
-                let how = match Pump::connect(&hub, &lookup, began) {
+                let (failures, place) = (reconnect.failures(), hub.place());
+                // Empty if nothing is told.
+                let endpoint = &*place.told_endpoint().unwrap_or_default();
+                match Pump::connect(&hub, &place, &lookup, began) {
                     Ok((mut pump, link)) => {
                         reconnect.note_ready();
                         hub.lock().last_failure = None;
-                        pump.serve(&link, &bell)
+                        hub.config.tell(&Told::Connected { endpoint, failures });
+                        if let Err(how) = pump.serve(&link, &bell) {
+                            let unanswered = hub.lock().asked.len();
+                            hub.config.tell(&Told::Lost { endpoint, how: &how, unanswered });
+                            hub.lock().last_failure = Some(how.into());
+                        }
                     }
-                    Err(how) => how,
-                };
-                hub.lock().last_failure = Some(how.into());
+                    Err(why) => {
+                        hub.config.tell(&Told::NotConnected { endpoint, why: &why });
+                        hub.lock().last_failure = Some(why.into());
+                    }
+                }
                 hub.begin_anew();
                 hub.note_lost();
                 reconnect.note_lost(began.elapsed().as_micros() as u64, crate::core::chance());
@@ -78,17 +88,17 @@ pub(super) fn run(weak: &Weak<Hub>) {
 }
 
 impl Pump {
-    fn connect(hub: &Arc<Hub>, lookup: &Lookup, began: Instant) -> Result<(Self, Link), String> {
+    fn connect(hub: &Arc<Hub>, place: &Config, lookup: &Lookup, began: Instant) -> Result<(Self, Link), String> {
         let until = Instant::now() + hub.config.connect_limit.min(LONGEST);
-        let link = Link::connect(&hub.place(), lookup, until).map_err(|error| error.to_string())?;
+        let link = Link::connect(place, lookup, until).map_err(|error| error.to_string())?;
         let greeted = greet(&link, hub.config.identity.clone(), until);
         let (mut upstream, _) = greeted.map_err(|failure| failure.to_string())?;
         upstream.set_pushes(Pushes::Only);
         Ok((Self { hub: Arc::clone(hub), upstream, out: Vec::new(), began }, link))
     }
 
-    /// Talks to the server until there is nothing more to say, or the connection is lost; how.
-    fn serve(&mut self, link: &Link, bell: &UnixStream) -> String {
+    /// Talks to the server until there is nothing more to say. An error says how the connection was lost.
+    fn serve(&mut self, link: &Link, bell: &UnixStream) -> Result<(), String> {
         let mut buffer = vec![0; READ_BYTES];
         let (mut heard, mut has_pinged) = (Instant::now(), false);
         loop {
@@ -101,7 +111,7 @@ impl Pump {
                 if Hub::is_idle(&state) && self.out.is_empty() {
                     // The thread ends: what is wanted from here on begins another.
                     state.asked.clear();
-                    return "nothing is subscribed to".to_owned();
+                    return Ok(());
                 }
                 let room = PUSH_ASKED_MAX.saturating_sub(state.asked.len());
                 let state = &mut *state;
@@ -111,22 +121,18 @@ impl Pump {
                 match link.send(std::iter::once(&self.out[..]).filter(|out| !out.is_empty())) {
                     Ok(bytes) => drop(self.out.drain(..bytes)),
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                    Err(error) => return error.to_string(),
+                    Err(error) => return Err(error.to_string()),
                 }
             }
-            match self.read(link, &mut buffer) {
-                Ok(true) => {
-                    (heard, has_pinged) = (Instant::now(), false);
-                    continue;
-                }
-                Ok(false) => {}
-                Err(how) => return how,
+            if self.read(link, &mut buffer)? {
+                (heard, has_pinged) = (Instant::now(), false);
+                continue;
             }
             let now = Instant::now();
             let next = self.hub.end_late(now);
             let silent = now.saturating_duration_since(heard);
             if silent >= PING_AFTER * 2 {
-                return "the server is silent".to_owned();
+                return Err("the server is silent".to_owned());
             }
             if silent >= PING_AFTER && !std::mem::replace(&mut has_pinged, true) {
                 encode_request(&mut self.out, [&b"PING"[..]].into_iter());
@@ -135,9 +141,8 @@ impl Pump {
             }
             let until = next.map_or(PING_AFTER, |next| next.saturating_duration_since(now)).min(PING_AFTER);
             let wants_write = !self.out.is_empty() || !link.is_flushed();
-            if let Err(error) = link.wait_any(wants_write, bell, until.max(Duration::from_millis(1))) {
-                return error.to_string();
-            }
+            let waited = link.wait_any(wants_write, bell, until.max(Duration::from_millis(1)));
+            waited.map_err(|error| error.to_string())?;
             Hub::silence(bell);
         }
     }

@@ -97,9 +97,9 @@ pub(crate) fn variants_of<'a>(
     Ok(all)
 }
 
-/// Fields of a tuple struct take nothing.
+/// A tuple struct and its fields take nothing: they have no names.
 pub(crate) fn refuse_all(attributes: &[Attribute]) -> Result<()> {
-    each(attributes, |meta| Err(meta.error("a field without a name takes no attribute")))
+    each(attributes, |meta| Err(meta.error("what has no names takes no attribute")))
 }
 
 /// With `bound` on every type parameter.

@@ -11,7 +11,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (body, also) = match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => (named(input, fields)?, absent_if_empty()),
-            Fields::Unnamed(fields) => unnamed(fields)?,
+            Fields::Unnamed(fields) => unnamed(input, fields)?,
             Fields::Unit => return Err(syn::Error::new_spanned(&input.ident, "a struct without fields has no reply")),
         },
         Data::Enum(data) if data.variants.is_empty() => {
@@ -53,7 +53,7 @@ fn named(input: &DeriveInput, fields: &FieldsNamed) -> Result<TokenStream> {
     let arms = read.iter().zip(&places).map(|(field, place)| {
         let name = &field.name;
         let bytes = proc_macro2::Literal::byte_string(name.as_bytes());
-        quote!(#bytes => #place = ::core::option::Option::Some(::respool_client::derived::field(#name, value)?),)
+        quote!(#bytes => ::respool_client::derived::read(&mut #place, #name, value)?,)
     });
     let mut taken = read.iter().zip(&places);
     let values = fields.iter().map(|field| {
@@ -82,7 +82,8 @@ fn named(input: &DeriveInput, fields: &FieldsNamed) -> Result<TokenStream> {
     })
 }
 
-fn unnamed(fields: &FieldsUnnamed) -> Result<(TokenStream, TokenStream)> {
+fn unnamed(input: &DeriveInput, fields: &FieldsUnnamed) -> Result<(TokenStream, TokenStream)> {
+    refuse_all(&input.attrs)?;
     fields.unnamed.iter().try_for_each(|field| refuse_all(&field.attrs))?;
     let types: Vec<_> = fields.unnamed.iter().map(|field| &field.ty).collect();
     if let [of] = &types[..] {

@@ -14,7 +14,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (body, bound, is_one) = match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => (named(input, fields)?, value, false),
-            Fields::Unnamed(fields) => (unnamed(fields)?, arguments, false),
+            Fields::Unnamed(fields) => (unnamed(input, fields)?, arguments, false),
             Fields::Unit => {
                 return Err(syn::Error::new_spanned(&input.ident, "a struct without fields has no arguments"));
             }
@@ -34,12 +34,22 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             impl #of ::respool_client::commands::ToArg for #name #parameters #conditions {}
         }
     });
+    let is_newtype = matches!(&input.data, Data::Struct(data) if matches!(data.fields, Fields::Unnamed(_)) && data.fields.len() == 1);
+    // As its field in everything.
+    let absent = is_newtype.then(|| {
+        quote! {
+            fn is_absent(&self) -> bool {
+                ::respool_client::ToArgs::is_absent(&self.0)
+            }
+        }
+    });
     Ok(quote! {
         #[automatically_derived]
         impl #of ::respool_client::ToArgs for #name #parameters #conditions {
             fn write_args(&self, command: &mut ::respool_client::Command) {
                 #body
             }
+            #absent
         }
         #one
     })
@@ -54,7 +64,8 @@ fn named(input: &DeriveInput, fields: &FieldsNamed) -> Result<TokenStream> {
     Ok(quote!(#(#written)*))
 }
 
-fn unnamed(fields: &FieldsUnnamed) -> Result<TokenStream> {
+fn unnamed(input: &DeriveInput, fields: &FieldsUnnamed) -> Result<TokenStream> {
+    refuse_all(&input.attrs)?;
     fields.unnamed.iter().try_for_each(|field| refuse_all(&field.attrs))?;
     let places = (0..fields.unnamed.len()).map(Index::from);
     Ok(quote!(#(::respool_client::ToArgs::write_args(&self.#places, command);)*))

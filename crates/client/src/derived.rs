@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::commands::ToArg;
-use crate::from_reply::{element, elements, pairs};
+use crate::from_reply::{TWICE, element, elements, pairs};
 use crate::{Command, DecodeError, Elements, FromReply, Reply};
 
 /// A value of a named field: one argument, or an `Option` of one.
@@ -36,9 +36,13 @@ pub fn entries(reply: Reply) -> impl Iterator<Item = Result<(Bytes, Reply), Deco
     pairs(reply)
 }
 
-/// The value of the field of this name.
-pub fn field<T: FromReply>(name: &'static str, value: Reply) -> Result<T, DecodeError> {
-    element(value).map_err(|error| DecodeError::Field(name, Box::new(error)))
+/// Reads the value of the field of this name, which comes once.
+pub fn read<T: FromReply>(place: &mut Option<T>, name: &'static str, value: Reply) -> Result<(), DecodeError> {
+    let of = |error| DecodeError::Field(name, Box::new(error));
+    match place.replace(element(value).map_err(of)?) {
+        None => Ok(()),
+        Some(_) => Err(of(DecodeError::Invalid(TWICE))),
+    }
 }
 
 /// What was read, or what stands for a field that was not there.

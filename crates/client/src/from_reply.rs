@@ -102,12 +102,13 @@ impl FromReply for String {
     }
 }
 
-/// `true` for 1 and for a status: SET answers `OK`, or a null if its condition did not hold.
+/// `true` for numbers above zero and for a status: SET answers `OK`, or a null if its condition did not hold. A negative number is neither:
+/// it says that there is no such key or field (`TTL`, `HEXPIRE`).
 impl FromReply for bool {
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
         match reply {
             Reply::Boolean(value) => Ok(value),
-            Reply::Integer(number) => Ok(number != 0),
+            Reply::Integer(number @ 0..) => Ok(number != 0),
             Reply::Status(_) => Ok(true),
             Reply::Null => Ok(false),
             Reply::Bulk(bytes) if &*bytes == b"1" => Ok(true),
@@ -133,10 +134,17 @@ macro_rules! integers {
 
 integers!(i8, i16, i32, i64, i128, isize, u16, u32, u64, u128, usize);
 
+/// Doubles are whole numbers up to here, each of them another.
+const WHOLE_MAX: f64 = (1_i64 << 53) as f64;
+
 fn integer<T: TryFrom<i64> + std::str::FromStr>(reply: Reply) -> Result<T, DecodeError> {
     match reply {
         Reply::Integer(number) => T::try_from(number).map_err(|_| DecodeError::Invalid("a number of this size")),
         Reply::Boolean(value) => T::try_from(i64::from(value)).map_err(|_| DecodeError::Invalid("a number")),
+        // As the dialect without doubles writes it: a whole number has no point.
+        Reply::Double(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
+            T::try_from(number as i64).map_err(|_| DecodeError::Invalid("a number of this size"))
+        }
         Reply::Bulk(bytes) | Reply::Status(bytes) | Reply::BigNumber(bytes) => {
             text(&bytes)?.parse().map_err(|_| DecodeError::Invalid("a number"))
         }
@@ -169,7 +177,12 @@ impl FromReply for f64 {
 
 impl FromReply for f32 {
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
-        f64::from_reply(reply).map(|number| number as Self)
+        let number = f64::from_reply(reply)?;
+        let short = number as Self;
+        if short.is_infinite() && number.is_finite() {
+            return Err(DecodeError::Invalid("a number of this size"));
+        }
+        Ok(short)
     }
 }
 
@@ -225,15 +238,27 @@ fn pair_of<K: FromReply, V: FromReply>(mut pair: Elements) -> Result<(K, V), Dec
 
 impl<K: FromReply + Hash + Eq, V: FromReply, S: BuildHasher + Default> FromReply for HashMap<K, V, S> {
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
-        pairs(reply).collect()
+        let mut map = Self::default();
+        pairs(reply).try_for_each(|pair| once(pair?, |key, value| map.insert(key, value)))?;
+        Ok(map)
     }
 }
 
 impl<K: FromReply + Ord, V: FromReply> FromReply for BTreeMap<K, V> {
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
-        pairs(reply).collect()
+        let mut map = Self::default();
+        pairs(reply).try_for_each(|pair| once(pair?, |key, value| map.insert(key, value)))?;
+        Ok(map)
     }
 }
+
+/// A name that comes again would hide the value in front of it, as in an entry of a stream.
+fn once<K, V>((key, value): (K, V), insert: impl FnOnce(K, V) -> Option<V>) -> Result<(), DecodeError> {
+    insert(key, value).map_or(Ok(()), |_| Err(DecodeError::Invalid(TWICE)))
+}
+
+/// What an aggregate is not in which a name comes again.
+pub(crate) const TWICE: &str = "a map with each name once";
 
 macro_rules! tuples {
     ($(($($name:ident),*))*) => {
@@ -268,6 +293,35 @@ mod tests {
         assert_eq!(read::<u64>(b"(18446744073709551615\r\n"), Ok(u64::MAX));
         assert_eq!(read::<f64>(b"$3\r\ninf\r\n"), Ok(f64::INFINITY));
         assert!(read::<i64>(b"$1\r\nx\r\n").is_err() && read::<i64>(b"_\r\n").is_err());
+        assert!(read::<f32>(b",1e300\r\n").is_err() && read::<f32>(b"$5\r\n1e300\r\n").is_err());
+        assert_eq!(read::<f32>(b",inf\r\n"), Ok(f32::INFINITY));
+    }
+
+    #[test]
+    fn a_score_is_the_same_number_in_both_dialects() {
+        for (double, text) in [(&b",3\r\n"[..], &b"$1\r\n3\r\n"[..]), (b",-7\r\n", b"$2\r\n-7\r\n")] {
+            assert_eq!(read::<i64>(double), read::<i64>(text));
+            assert!(read::<i64>(double).is_ok());
+        }
+        for double in [&b",1.5\r\n"[..], b",inf\r\n", b",nan\r\n", b",1e300\r\n"] {
+            assert!(read::<i64>(double).is_err());
+        }
+        assert!(read::<u8>(b",256\r\n").is_err() && read::<u64>(b",-1\r\n").is_err());
+    }
+
+    #[test]
+    fn a_negative_number_is_neither_yes_nor_no() {
+        assert_eq!(read::<Vec<bool>>(b"*3\r\n:0\r\n:1\r\n:2\r\n"), Ok(vec![false, true, true]));
+        // A field that does not exist (HEXPIRE), a key that does not (TTL).
+        assert!(read::<Vec<bool>>(b"*1\r\n:-2\r\n").is_err() && read::<bool>(b":-2\r\n").is_err());
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_hides_no_value() {
+        let twice = b"*4\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:2\r\n";
+        assert!(read::<HashMap<String, u32>>(twice).is_err() && read::<BTreeMap<String, u32>>(twice).is_err());
+        let pairs = read::<crate::commands::Pairs<String, u32>>(twice).unwrap();
+        assert_eq!(pairs.0, [("a".to_owned(), 1), ("a".to_owned(), 2)]);
     }
 
     #[test]

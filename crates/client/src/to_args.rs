@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A value that stands for one argument, several or none.
 ///
 /// Texts, bytes and numbers are one argument; slices, arrays, vectors and sets as many as they have elements; a pair or a map entry is
-/// two; an [`Option`] one or none.
+/// two; an [`Option`] one or none. A pair or a map entry whose value is `None` is left out whole, so that what follows stays in place.
 ///
 /// ```
 /// use respool_client::cmd;
@@ -18,11 +18,18 @@ use std::sync::Arc;
 /// assert_eq!(cmd("DEL").arg(["a", "b", "c"]).arguments(), 4);
 /// assert_eq!(cmd("MSET").arg([("a", 1), ("b", 2)]).arguments(), 5);
 /// assert_eq!(cmd("SPOP").arg("key").arg(Some(3)).arguments(), 3);
+/// assert_eq!(cmd("MSET").arg([("a", None), ("b", Some(2))]).arguments(), 3);
 /// assert_eq!(cmd("SET").arg("key").arg(b"bytes").arguments(), 3);
 /// ```
 pub trait ToArgs {
     /// Adds the arguments to `command`.
     fn write_args(&self, command: &mut Command);
+
+    /// Whether it is an [`Option`] without a value.
+    #[doc(hidden)]
+    fn is_absent(&self) -> bool {
+        false
+    }
 
     /// Adds those of a slice. For `u8` it is one argument: bytes.
     #[doc(hidden)]
@@ -121,6 +128,10 @@ impl<T: ToArgs> ToArgs for Option<T> {
             value.write_args(command);
         }
     }
+
+    fn is_absent(&self) -> bool {
+        self.as_ref().is_none_or(T::is_absent)
+    }
 }
 
 macro_rules! pointers {
@@ -129,6 +140,10 @@ macro_rules! pointers {
             #[inline]
             fn write_args(&self, command: &mut Command) {
                 (**self).write_args(command);
+            }
+
+            fn is_absent(&self) -> bool {
+                (**self).is_absent()
             }
         })*
     };
@@ -154,7 +169,17 @@ macro_rules! tuples {
     };
 }
 
-tuples!((A)(A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F));
+/// A name and its value, or neither.
+impl<A: ToArgs, B: ToArgs> ToArgs for (A, B) {
+    fn write_args(&self, command: &mut Command) {
+        if !self.1.is_absent() {
+            self.0.write_args(command);
+            self.1.write_args(command);
+        }
+    }
+}
+
+tuples!((A)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F));
 
 impl<T: ToArgs, S: BuildHasher> ToArgs for HashSet<T, S> {
     fn write_args(&self, command: &mut Command) {
@@ -177,5 +202,24 @@ impl<K: ToArgs, V: ToArgs, S: BuildHasher> ToArgs for HashMap<K, V, S> {
 impl<K: ToArgs, V: ToArgs> ToArgs for BTreeMap<K, V> {
     fn write_args(&self, command: &mut Command) {
         self.iter().for_each(|pair| pair.write_args(command));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd;
+
+    fn written(value: impl ToArgs) -> Vec<Bytes> {
+        cmd("X").arg(value).all_arguments().split_off(1)
+    }
+
+    #[test]
+    fn a_pair_without_a_value_moves_no_other() {
+        assert_eq!(written([("a", None), ("b", Some(1))]), ["b", "1"]);
+        assert_eq!(written([("a", None::<u8>), ("b", None)]), [""; 0]);
+        assert_eq!(written(BTreeMap::from([("a", &None), ("b", &Some("x"))])), ["b", "x"]);
+        assert_eq!(written(vec![("a", Some(None::<u8>))]), [""; 0]);
+        assert_eq!(written(("EX", Some(60))), ["EX", "60"]);
     }
 }

@@ -35,6 +35,9 @@ enum Plan {
 struct Id(u64);
 
 #[derive(Debug, PartialEq, FromReply, ToArgs)]
+struct Maybe(Option<u8>);
+
+#[derive(Debug, PartialEq, FromReply, ToArgs)]
 struct Place<T>(f64, f64, T);
 
 #[derive(Debug, PartialEq, FromReply, ToArgs)]
@@ -102,6 +105,8 @@ fn an_error_names_the_field() {
     assert_eq!(plan.to_string(), "field \"plan\": the reply is not one of FREE_OF_CHARGE, gold");
     let error = Of::<i64>::from_reply(reply(b"%1\r\n+value\r\n-ERR no\r\n")).unwrap_err();
     assert_eq!(error.server().map(|error| error.code()), Some("ERR"));
+    let twice = Of::<i64>::from_reply(reply(b"%2\r\n+value\r\n:1\r\n+value\r\n:2\r\n")).unwrap_err();
+    assert_eq!(twice.to_string(), "field \"value\": the reply is not a map with each name once");
     assert!(Of::<i64>::from_reply(reply(b":1\r\n")).is_err());
     assert!(Of::<i64>::from_reply(reply(b"*1\r\n+value\r\n")).is_err());
 }
@@ -119,6 +124,7 @@ fn a_key_that_does_not_exist_is_no_record() {
 fn tuple_structs_go_by_place() {
     assert_eq!(arguments(cmd("DEL").arg([Id(1), Id(2)])), ["DEL", "1", "2"]);
     assert_eq!(Vec::<Id>::from_reply(reply(b"*2\r\n:1\r\n$1\r\n2\r\n")), Ok(vec![Id(1), Id(2)]));
+    assert_eq!(arguments(cmd("MSET").arg([("a", Maybe(None)), ("b", Maybe(Some(1)))])), ["MSET", "b", "1"]);
     assert_eq!(Option::<Id>::from_reply(Reply::Null), Ok(None));
     assert_eq!(arguments(cmd("GEOADD").arg("k").arg(Place(1.5, 2.0, "here")))[2..], ["1.5", "2", "here"]);
     let place = Place::<Option<String>>::from_reply(reply(b"*3\r\n,1.5\r\n$1\r\n2\r\n_\r\n"));

@@ -1,16 +1,18 @@
 //! The client: a handle that threads and tasks share.
 
 use crate::call::{Batch, Call, Transaction};
-use crate::cluster::Walk;
 use crate::lanes::{Watch, Watched};
 use crate::pubsub::{Kind, Subscribe};
+use crate::scan::Walk;
 use crate::script::{Invocation, Script};
-use crate::topology::Topology;
+use crate::topology::{Node, Topology};
 use crate::{Command, Config, Error, ErrorKind, FromReply, Reads, Reply, ServerError, ToArgs, cmd};
+use crate::{cluster, shards};
 use respool_route::cluster::{Address, slot_of};
 use std::fmt;
+use std::sync::Arc;
 
-/// A client of one server, or of a cluster. Copies share one connection to each node, which is made with the first call and made anew when
+/// A client of one server, of a cluster, or of several servers among which keys are spread. Copies share one connection to each node, which is made with the first call and made anew when
 /// it is lost.
 ///
 /// It works in threads without any runtime and in tasks, also at the same time. It holds nothing of a runtime that must outlive it: when
@@ -103,7 +105,7 @@ impl Client {
         Call::new(self.topology.via(), command)
     }
 
-    /// As [`Self::call`], at the node of a cluster that has this slot.
+    /// As [`Self::call`], at the node of a cluster that has this slot, or at the server of this number.
     pub(crate) fn call_at<T: FromReply>(&self, slot: u16, command: Command) -> Call<'_, T> {
         Call::at(self.topology.via(), slot, command)
     }
@@ -111,7 +113,7 @@ impl Client {
     /// The slot of the key that was marked, in a cluster.
     pub(crate) fn slot_at(&self, command: &Command) -> Option<u16> {
         match &self.topology {
-            Topology::Single(_) => None,
+            Topology::Single(_) | Topology::Shards(_) => None,
             Topology::Cluster(_) => command.marked_key().map(|key| slot_of(&key)),
         }
     }
@@ -120,7 +122,8 @@ impl Client {
     pub(crate) fn walk(&self) -> Option<Walk> {
         match &self.topology {
             Topology::Single(_) => None,
-            Topology::Cluster(cluster) => Some(Walk::new(cluster)),
+            Topology::Cluster(cluster) => Some(Walk::Slots(cluster::Walk::new(cluster))),
+            Topology::Shards(shards) => Some(Walk::Shards(shards::Walk::new(shards))),
         }
     }
 
@@ -233,8 +236,8 @@ impl Client {
         Subscribe::new(self.topology.home(Kind::Shard), Kind::Shard, channels, self.topology.deadline())
     }
 
-    /// The same request to the primary of each shard of a cluster, in the order of their slots; the results are theirs. It must not have
-    /// keys. One server is a cluster of one.
+    /// The same request to the primary of each shard of a cluster, in the order of their slots, or to each of several servers in theirs; the
+    /// results are theirs. It must not have keys. One server is a cluster of one.
     ///
     /// ```
     /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
@@ -266,18 +269,39 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Some of the prefixes begin with others, which a server refuses; or the client is of a cluster.
+    /// Some of the prefixes begin with others, which a server refuses; or the client is of a cluster, or of several servers.
     #[cfg(feature = "cache")]
     pub fn cache(&self, caching: crate::Caching) -> Result<crate::Cache, Error> {
         caching.check()?;
         let Topology::Single(node) = &self.topology else {
-            return Err(Error::config("a cache is of one server, and this client is of a cluster"));
+            return Err(Error::config("a cache is of one server, and this client has several: see Client::server_of"));
         };
         let config = node.core.config.clone();
         let caches = std::sync::Arc::clone(&config.caches);
         let cache = crate::Cache::new(config, caching);
         caches.add(cache.shared());
         Ok(cache)
+    }
+
+    /// A client of each server among which keys are spread by [`Config::of_shards`], in their order, on the connections of this one. Of anything
+    /// else, this client.
+    pub fn servers(&self) -> Vec<Self> {
+        match &self.topology {
+            Topology::Shards(shards) => shards.nodes().iter().map(Self::of_node).collect(),
+            Topology::Single(_) | Topology::Cluster(_) => vec![self.clone()],
+        }
+    }
+
+    /// A client of the one among [`Self::servers`] that has this key.
+    pub fn server_of(&self, key: impl AsRef<[u8]>) -> Self {
+        match &self.topology {
+            Topology::Shards(shards) => Self::of_node(shards.of_key(key.as_ref())),
+            Topology::Single(_) | Topology::Cluster(_) => self.clone(),
+        }
+    }
+
+    fn of_node(node: &Arc<Node>) -> Self {
+        Self { topology: Topology::Single(Arc::clone(node)) }
     }
 
     /// Ends all connections, calls and subscriptions, of all copies, for good.

@@ -5,6 +5,7 @@ use crate::cluster::Reads;
 use crate::events::{Event, Observed, Observer};
 use crate::limits::{LANES_MAX, LARGE_BYTES, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX, SILENCE};
 use crate::sentinel::{Role, SentinelAddress, Sentinels};
+use crate::shards::{Layout, Shard, ShardsAddress};
 use crate::url::Address;
 use respool_connection::{ClientInfo, Credentials, Endpoint, Identity, Pacing, ReconnectTerms};
 use respool_route::cluster;
@@ -43,6 +44,8 @@ pub struct Config {
     pub(crate) tls: crate::Tls,
     /// What tells where the server is, if that is not always at the same place.
     pub(crate) sentinels: Option<Arc<Sentinels>>,
+    /// The servers among which keys are spread.
+    pub(crate) shards: Option<Arc<Layout>>,
     /// Those of the client, which forget what it writes.
     #[cfg(feature = "cache")]
     pub(crate) caches: Arc<crate::cache::Caches>,
@@ -61,6 +64,9 @@ impl Config {
     /// * `unix://[[user]:password@]/path/to/socket`
     /// * `redis+cluster://[[user]:password@]host[:port][,host[:port]...]`, and `rediss+cluster://`: Redis Cluster, by some of its nodes.
     ///   The others are found by them
+    /// * `redis+shards://[[user]:password@]host[:port],host[:port]...[/database]?rule=RULE`, and `rediss+shards://`: servers among which keys are
+    ///   spread, as [`Self::of_shards`] says; by `names=a,b` and `weights=1,2`, one for each of them, if the rule knows them by others than
+    ///   `host:port` and 1
     ///
     /// Behind a `?` there may be `db`, `user`, `password`, `protocol` (2 or 3; 3 unless said) and `name`, which the server shows;
     /// with sentinels also `role` (`master` or `replica`), `sentinel_user` and `sentinel_password`;
@@ -76,12 +82,16 @@ impl Config {
     /// assert!(Config::from_url("http://localhost").is_err());
     /// ```
     pub fn from_url(url: &str) -> Result<Self, Error> {
-        let (address, sentinels) = match SentinelAddress::parse(url) {
-            None => (Address::parse(url)?, None),
-            Some(parsed) => {
+        let (address, sentinels, layout) = match (SentinelAddress::parse(url), ShardsAddress::parse(url)) {
+            (Some(parsed), _) => {
                 let (address, sentinels) = Sentinels::of(parsed?);
-                (address, Some(sentinels))
+                (address, Some(sentinels), None)
             }
+            (None, Some(parsed)) => {
+                let ShardsAddress { layout, rest } = parsed?;
+                (rest, None, Some(layout))
+            }
+            (None, None) => (Address::parse(url)?, None, None),
         };
         let Address { endpoint, cluster, credentials, database, protocol, name, tls } = address;
         #[cfg(feature = "tls")]
@@ -125,8 +135,44 @@ impl Config {
             #[cfg(feature = "cache")]
             caches: Arc::default(),
             cluster,
+            shards: layout.map(Arc::new),
             reads: Reads::default(),
         })
+    }
+
+    /// Servers that share the keys of a program, in this order. Where they are and who the client is there is said for each; all other settings
+    /// are those of the first, and may be changed for all.
+    ///
+    /// The rule is written as the proxy's settings write it: `rmux`, `rmux-2013`, `crc32` (redis-sharding), `slots`, `ketama` (twemproxy,
+    /// also `ketama:md5` and other hashes), `rendezvous`, `jump`, each with `+TAG` for another rule of hash tags. The order of the servers
+    /// decides where keys are, and for `ketama` and `rendezvous` their names and weights do.
+    ///
+    /// ```
+    /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
+    /// # on::a_server(async |url| {
+    /// # let [one, other] = [format!("{url}/0"), format!("{url}/1")];
+    /// use respool_client::{Client, Config, Shard};
+    ///
+    /// // "redis://10.0.0.1" and "redis://10.0.0.2"; the same is "redis+shards://10.0.0.1,10.0.0.2?rule=ketama&names=a,b".
+    /// let config = Config::of_shards("ketama", [Shard::open("a", &one)?, Shard::open("b", &other)?])?;
+    /// let client = Client::with_config(config);
+    /// client.set("k", "v").await?;
+    /// let values: Vec<Option<String>> = client.mget(["k", "l", "m"]).cast().await?;
+    /// assert_eq!(values, [Some("v".to_owned()), None, None]);
+    /// # Ok(()) });
+    /// ```
+    ///
+    /// By its row of the command table a request goes to the one server that has its keys, in parts to those that have some of them
+    /// (`MGET`, `MSET`, `DEL` ...), or to all (`DBSIZE`, `FLUSHALL` ...), and the replies are joined. A request whose keys have to be on one
+    /// server and are not is refused before it is sent, as is a transaction. A request without keys goes to the first server, and channels are
+    /// at the server that has a key of their name.
+    ///
+    /// # Errors
+    ///
+    /// The rule is not known, or it cannot place keys on these servers.
+    pub fn of_shards(rule: &str, shards: impl IntoIterator<Item = Shard>) -> Result<Self, Error> {
+        let (config, layout) = Layout::of(rule, shards)?;
+        Ok(Self { shards: Some(Arc::new(layout)), ..config })
     }
 
     /// Requests are over, or may have been executed: what they write is not known any longer.

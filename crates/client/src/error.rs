@@ -174,7 +174,9 @@ impl fmt::Display for Error {
             ErrorKind::Unfit(why) => f.write_str(why)?,
             ErrorKind::Conflict => f.write_str("a watched key has changed")?,
             ErrorKind::CrossSlot => {
-                f.write_str("the keys are in several slots of the cluster: give them one hash tag, as {tag}key")?;
+                f.write_str(
+                    "the keys are in several slots or on several servers: give them one hash tag, as {tag}key",
+                )?;
             }
             ErrorKind::Config(why) => f.write_str(why)?,
         }

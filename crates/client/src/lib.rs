@@ -39,12 +39,11 @@
 //! | `tokio`, on by default | tasks wait by the reactor of their runtime; without it a thread reads for them |
 //! | `tls` | `rediss://`, by rustls |
 //! | `cache` | replies that are kept until the server tells of a change |
-//! | `shards` | keys spread over servers by the rules of twemproxy, redis-sharding and others |
 //! | `derive` | `FromReply` and `ToArgs` for structs and enums |
 //! | `serde` | values as JSON, and replies as whatever implements `Deserialize` |
 //! | `tracing` | a span for each call, by OpenTelemetry's conventions |
 //!
-//! Redis Cluster, Sentinel and unix sockets need no feature. It builds with Rust 1.88 and later; that version is raised to none younger than a
+//! Redis Cluster, Sentinel, shards and unix sockets need no feature. It builds with Rust 1.88 and later; that version is raised to none younger than a
 //! year.
 //!
 //! # Structs and enums
@@ -100,7 +99,6 @@ mod script;
 mod sentinel;
 #[cfg(feature = "serde")]
 mod serde;
-#[cfg(feature = "shards")]
 mod shards;
 mod sizes;
 #[cfg(feature = "tls")]
@@ -133,8 +131,7 @@ pub use script::{Invocation, Script};
 pub use sentinel::Role;
 #[cfg(feature = "serde")]
 pub use serde::{Json, Structured};
-#[cfg(feature = "shards")]
-pub use shards::{Shard, Shards, ShardsCall};
+pub use shards::Shard;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use to_args::ToArgs;

@@ -1,7 +1,8 @@
 //! Going through all keys of a server, or all elements of a value, page by page.
 
-use crate::cluster::Walk;
+use crate::cluster;
 use crate::commands::Pairs;
+use crate::shards;
 use crate::{Call, Client, Command, Error, FromReply, ToArgs, cmd};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -39,10 +40,37 @@ pub struct Scanner<'c, P: IntoIterator> {
     /// `None` when the last page has come.
     cursor: Option<u64>,
     call: Option<Call<'c, (u64, P)>>,
-    /// Of all keys of a cluster: where it is.
+    /// Of all keys of several nodes: where it is.
     walk: Option<Walk>,
     /// Of one key of a cluster: its slot, at whose primary all pages are. A cursor means nothing to a replica.
     slot: Option<u16>,
+}
+
+/// A walk over all keys of several nodes.
+#[derive(Debug)]
+pub(crate) enum Walk {
+    /// Of a cluster.
+    Slots(cluster::Walk),
+    /// Of servers among which keys are spread.
+    Shards(shards::Walk),
+}
+
+impl Walk {
+    /// Where the next page is, and whether what is there begins with it. `None` when all is gone through.
+    fn next(&mut self) -> Option<(u16, bool)> {
+        match self {
+            Self::Slots(walk) => walk.slot(),
+            Self::Shards(walk) => walk.next(),
+        }
+    }
+
+    /// A page has come with this cursor. Returns the cursor of the next one, `None` when there is none.
+    fn turn(&mut self, cursor: u64) -> Result<Option<u64>, Error> {
+        match self {
+            Self::Slots(walk) => walk.turn(cursor),
+            Self::Shards(walk) => Ok(walk.turn(cursor)),
+        }
+    }
 }
 
 impl<P: IntoIterator> Unpin for Scanner<'_, P> {}
@@ -77,7 +105,7 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
 
     /// The request for the next page.
     fn request(&mut self, cursor: u64) -> Call<'c, (u64, P)> {
-        match (self.walk.as_mut().and_then(Walk::slot), self.slot) {
+        match (self.walk.as_mut().and_then(Walk::next), self.slot) {
             (None, None) => self.client.call(self.command(cursor)),
             (None, Some(slot)) => self.client.call_at(slot, self.command(cursor)),
             (Some((slot, is_first)), _) => self.client.call_at(slot, self.command(if is_first { 0 } else { cursor })),
@@ -174,7 +202,7 @@ impl<P: IntoIterator> fmt::Debug for Scanner<'_, P> {
 }
 
 impl Client {
-    /// Goes through all keys of the database, and of all nodes of a cluster.
+    /// Goes through all keys of the database, and of all nodes of a cluster, or all servers.
     pub fn scan_keys(&self) -> Scanner<'_, Vec<Bytes>> {
         Scanner { walk: self.walk(), ..Scanner::new(self, cmd("SCAN")) }
     }

@@ -8,6 +8,7 @@ use crate::cluster::{Cluster, Shared};
 use crate::core::Core;
 use crate::lanes::Side;
 use crate::pubsub::{Home, Kind};
+use crate::shards::Shards;
 use crate::{Config, ServerError};
 use respool_route::cluster::{Address, Redirect};
 use std::sync::atomic::Ordering;
@@ -21,6 +22,8 @@ pub(crate) enum Topology {
     Single(Arc<Node>),
     /// Redis Cluster.
     Cluster(Arc<Cluster>),
+    /// Servers among which a rule spreads keys.
+    Shards(Arc<Shards>),
 }
 
 /// One server: its shared connection, and those beside it.
@@ -41,6 +44,8 @@ pub(crate) enum Via<'c> {
     Node(&'c Arc<Core>, &'c Arc<Side>),
     /// By its keys, to nodes of this cluster.
     Cluster(&'c Arc<Cluster>),
+    /// By its keys, to some of these.
+    Shards(&'c Arc<Shards>),
 }
 
 impl<'c> Via<'c> {
@@ -50,6 +55,7 @@ impl<'c> Via<'c> {
         match self {
             Self::Node(core, _) => &core.config,
             Self::Cluster(cluster) => &cluster.config,
+            Self::Shards(shards) => &shards.config,
         }
     }
 }
@@ -57,10 +63,10 @@ impl<'c> Via<'c> {
 impl Topology {
     /// What these settings lead to. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Self {
-        if config.cluster.is_empty() {
-            Self::Single(Arc::new(Node::new(config)))
-        } else {
-            Self::Cluster(Cluster::new(config))
+        match config.shards.clone() {
+            Some(layout) => Self::Shards(Shards::new(config, &layout)),
+            None if config.is_member() => Self::Cluster(Cluster::new(config)),
+            None => Self::Single(Arc::new(Node::new(config))),
         }
     }
 
@@ -70,6 +76,7 @@ impl Topology {
         match self {
             Self::Single(node) => Via::Node(&node.core, &node.side),
             Self::Cluster(cluster) => Via::Cluster(cluster),
+            Self::Shards(shards) => Via::Shards(shards),
         }
     }
 
@@ -77,17 +84,15 @@ impl Topology {
     pub(crate) fn home(&self, kind: Kind) -> Home {
         match self {
             Self::Single(node) => Home::Hub(Arc::clone(&node.side.hub)),
-            Self::Cluster(cluster) if kind == Kind::Shard => Home::Shards(Arc::clone(cluster.shared())),
+            Self::Cluster(cluster) if kind == Kind::Shard => Home::Slots(Arc::clone(cluster.shared())),
             Self::Cluster(cluster) => Home::Hub(Arc::clone(&cluster.hub)),
+            Self::Shards(shards) => Home::Shards(Arc::clone(shards)),
         }
     }
 
     /// How long a call may take unless it says otherwise.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        match self {
-            Self::Single(node) => node.core.config.deadline,
-            Self::Cluster(cluster) => cluster.config.deadline,
-        }
+        self.via().config().deadline
     }
 
     /// The node at `asked` has answered on a connection of its own: whether what it asks for leads to another node. One that leaves out
@@ -104,6 +109,7 @@ impl Topology {
         match self {
             Self::Single(node) => node.close(),
             Self::Cluster(cluster) => cluster.close(),
+            Self::Shards(shards) => shards.nodes().iter().for_each(|node| node.close()),
         }
     }
 
@@ -113,6 +119,7 @@ impl Topology {
         match self {
             Self::Single(node) => node.add_stats(&mut stats),
             Self::Cluster(cluster) => cluster.add_stats(&mut stats),
+            Self::Shards(shards) => shards.nodes().iter().for_each(|node| node.add_stats(&mut stats)),
         }
         stats
     }

@@ -15,6 +15,11 @@ pub(crate) struct Trace {
 
 #[cfg(not(feature = "tracing"))]
 impl Trace {
+    /// Of a part of a call, which has none of its own.
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
     #[inline]
     pub(crate) fn begin(&mut self, _config: &Config, _commands: &[Command], _kind: Kind) {}
 
@@ -36,6 +41,11 @@ mod spans {
     const TARGET: &str = "respool_client";
 
     impl Trace {
+        /// Of a part of a call, which has none of its own.
+        pub(crate) fn none() -> Self {
+            Self { span: Some(Span::none()) }
+        }
+
         /// The call is polled first, or again.
         #[inline]
         pub(crate) fn begin(&mut self, config: &Config, commands: &[Command], kind: Kind) {

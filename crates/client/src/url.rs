@@ -87,8 +87,7 @@ impl Address {
         let (scheme, rest) = match text.split_once("://") {
             None => (Scheme::Tcp, text),
             Some((scheme, rest)) => {
-                let known =
-                    "its scheme is none of redis, rediss, valkey, valkeys, unix, redis+sentinel and redis+cluster";
+                let known = "its scheme is none of redis, rediss, valkey, valkeys, unix, redis+sentinel, redis+cluster and redis+shards";
                 let plain = scheme.len().checked_sub("+cluster".len()).and_then(|end| scheme.split_at_checked(end));
                 let plain = plain.filter(|(_, kind)| kind.eq_ignore_ascii_case("+cluster"));
                 is_cluster = plain.is_some();
@@ -219,7 +218,7 @@ fn set<T>(place: &mut Option<T>, value: T, what: &str) -> Result<(), Error> {
     }
 }
 
-fn wrong(why: impl fmt::Display) -> Error {
+pub(crate) fn wrong(why: impl fmt::Display) -> Error {
     Error::config(format!("the address cannot be used: {why}"))
 }
 

@@ -1,9 +1,8 @@
 //! Keys that are spread over real servers: each where the rule says, requests in parts, replies joined.
-#![cfg(feature = "shards")]
 
-use respool_client::{ErrorKind, Outcome, Reply, Shard, Shards, cmd, commands};
+use respool_client::{Caching, Client, Config, ErrorKind, Notice, Outcome, Reply, Script, Shard, cmd, commands};
 use respool_route::{Node, Scheme, Topology};
-use respool_testkit::RedisServer;
+use respool_testkit::{RedisServer, wait_until};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,11 +16,27 @@ fn servers() -> Vec<RedisServer> {
     NAMES.iter().map(|_| RedisServer::start().unwrap()).collect()
 }
 
-fn shards(rule: &str, servers: &[RedisServer]) -> Shards {
+fn shards(rule: &str, servers: &[RedisServer]) -> Client {
     let shard = |(name, server): (&&str, &RedisServer)| {
         Shard::open(name, &format!("redis://127.0.0.1:{}", server.port())).unwrap()
     };
-    Shards::new(rule, NAMES.iter().zip(servers).map(shard)).unwrap()
+    Client::with_config(Config::of_shards(rule, NAMES.iter().zip(servers).map(shard)).unwrap())
+}
+
+fn url(rule: &str, servers: &[RedisServer]) -> String {
+    let hosts: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
+    format!("redis+shards://{}?rule={rule}&names={}", hosts.join(","), NAMES.join(","))
+}
+
+/// The number of the server that has a key.
+fn place(rule: &str, key: &str) -> usize {
+    let scheme: Scheme = rule.parse().unwrap();
+    Topology::new(scheme, NAMES.iter().map(|name| Node::new(*name)).collect()).unwrap().place(key.as_bytes()).get()
+}
+
+/// A key that this server has.
+fn key_at(rule: &str, wanted: usize) -> String {
+    (0..).map(|number| format!("k{number}")).find(|key| place(rule, key) == wanted).unwrap()
 }
 
 #[test]
@@ -30,20 +45,18 @@ fn keys_are_where_the_rule_of_the_proxy_says() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for rule in RULES {
         let shards = shards(rule, &servers);
-        let scheme: Scheme = rule.parse().unwrap();
-        let topology = Topology::new(scheme, NAMES.iter().map(|name| Node::new(*name)).collect()).unwrap();
         let keys: Vec<String> = (0..60).map(|key| format!("key:{{{}}}:{key}", key % 7 + key)).collect();
         for (at, key) in keys.iter().enumerate() {
             match at % 2 {
-                0 => shards.call::<()>(commands::set(key, at)).wait().unwrap(),
-                _ => runtime.block_on(shards.call::<()>(commands::set(key, at))).unwrap(),
+                0 => shards.set(key, at).cast::<()>().wait().unwrap(),
+                _ => runtime.block_on(async { shards.set(key, at).cast::<()>().await }).unwrap(),
             }
-            let expected = topology.place(key.as_bytes()).get();
-            for (node, client) in shards.clients().iter().enumerate() {
+            let expected = place(rule, key);
+            for (node, client) in shards.servers().iter().enumerate() {
                 let found: Option<usize> = client.call(cmd("GET").key(key)).wait().unwrap();
                 assert_eq!(found, (node == expected).then_some(at), "{rule}: {key}");
             }
-            assert_eq!(shards.of_key(key).call::<usize>(cmd("GET").key(key)).wait().unwrap(), at);
+            assert_eq!(shards.server_of(key).call::<usize>(cmd("GET").key(key)).wait().unwrap(), at);
         }
         let wanted: Vec<Option<usize>> = (0..60).map(Some).chain([None]).collect();
         let mget = || shards.call::<Vec<Option<usize>>>(cmd("MGET").key(&keys).key("none"));
@@ -68,36 +81,36 @@ fn keys_are_where_the_rule_of_the_proxy_says() {
 fn what_no_server_can_do_alone_is_refused_unsent() {
     let servers = servers();
     let shards = shards("slots", &servers);
-    let of_node = |node: usize| {
-        let is_there = |key: &String| std::ptr::eq(shards.of_key(key), &shards.clients()[node]);
-        (0..).map(|number| format!("k{number}")).find(is_there).unwrap()
-    };
-    let (k, l) = (of_node(0), of_node(1));
+    let (k, l) = (key_at("slots", 0), key_at("slots", 1));
     for command in [
         cmd("RENAME").key(&k).key(&l),
         cmd("MSETNX").key(&k).arg(1).key(&l).arg(2),
         cmd("SORT").key(&k).arg("BY").arg("w*"),
         cmd("SCAN").arg(0),
-        cmd("UNKNOWN").key(&k),
+        cmd("UNKNOWN").arg(&k),
         cmd("SUBSCRIBE").arg("c"),
     ] {
         let name = format!("{command:?}");
         match shards.call::<Reply>(command).wait() {
             Err(error) => {
-                assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{name}: {error}");
+                assert!(matches!(error.kind(), ErrorKind::Unfit(_) | ErrorKind::CrossSlot), "{name}: {error}");
+                assert_eq!(error.outcome(), Outcome::NotSent);
             }
             Ok(reply) => panic!("{name}: {reply:?}"),
         }
     }
     // On one server it may be done.
-    shards.call::<()>(commands::set(&k, 1)).wait().unwrap();
+    shards.set(&k, 1).wait().unwrap();
     shards.call::<()>(cmd("RENAME").key(&k).key(&k)).wait().unwrap();
     // An error of one server is the reply.
     shards.call::<usize>(cmd("LPUSH").key(&l).arg(1)).wait().unwrap();
     let error = shards.call::<usize>(cmd("SINTERCARD").arg(2).key(&k).key(&k)).wait().unwrap_err();
     assert_eq!(error.server().unwrap().code(), "WRONGTYPE");
-    assert!(Shards::new("none", [Shard::open("a", "localhost").unwrap()]).is_err());
-    assert!(Shards::new("jump", []).is_err());
+    // The server knows whether it knows a command of which the table does not.
+    assert!(shards.call::<String>(cmd("UNKNOWN").key(&k)).wait().unwrap_err().server().is_some());
+    assert!(Config::of_shards("none", [Shard::open("a", "localhost").unwrap()]).is_err());
+    assert!(Config::of_shards("jump", []).is_err());
+    assert!(Config::of_shards("jump", [Shard::open("a", "redis+cluster://localhost").unwrap()]).is_err());
 }
 
 #[test]
@@ -112,7 +125,7 @@ fn a_part_that_fails_says_that_others_may_have_been_executed() {
     assert_eq!(error.outcome(), Outcome::MaybeExecuted, "{error}");
     assert_eq!(error.command(), "DEL");
     // Those of other servers are answered.
-    let other = keys.iter().find(|key| !std::ptr::eq(shards.of_key(key), &shards.clients()[1])).unwrap();
+    let other = keys.iter().find(|key| place("slots", key) != 1).unwrap();
     assert_eq!(shards.call::<usize>(cmd("EXISTS").key(other)).wait().unwrap(), 0);
 }
 
@@ -139,4 +152,104 @@ fn parts_are_waited_for_on_the_thread_of_a_runtime() {
             }
         }
     });
+}
+
+/// What a client of one server does, a client of several does: by an address, in threads and in tasks.
+#[test]
+fn a_client_of_several_servers_is_a_client() {
+    let servers = servers();
+    let client = Client::open(&url("ketama:md5", &servers)).unwrap();
+    let [a, b, c] = [0, 1, 2].map(|node| key_at("ketama:md5", node));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+
+    // Batches: the requests for one server follow each other there, and results are in the order of the requests.
+    let batch = || [&a, &b, &a, &c, &b].map(|key| cmd("INCR").key(key));
+    let numbers = |replies: Vec<Result<Reply, _>>| -> Vec<Reply> { replies.into_iter().map(Result::unwrap).collect() };
+    let expected = |from: i64| [1, 1, 2, 1, 2].map(|number| Reply::Integer(from + number)).to_vec();
+    let first = numbers(client.batch(batch()).wait().unwrap());
+    assert_eq!(first, expected(0));
+    let rest: Vec<Reply> = numbers(runtime.block_on(async { client.batch(batch()).await }).unwrap());
+    assert_eq!(rest, [3, 3, 4, 2, 4].map(Reply::Integer));
+    let refused = client.batch([cmd("GET").key(&a), cmd("MGET").key([&a, &b])]).wait().unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent);
+
+    // Transactions, watches and scripts, where the keys are.
+    let done = client.transaction([cmd("PING"), cmd("INCR").key(&b), cmd("GET").key(&b)]).wait().unwrap();
+    assert_eq!(numbers(done)[1], Reply::Integer(5));
+    let apart = client.transaction([cmd("INCR").key(&a), cmd("INCR").key(&b)]).wait().unwrap_err();
+    assert!(matches!(apart.kind(), ErrorKind::CrossSlot) && apart.outcome() == Outcome::NotSent);
+    client
+        .update_wait(&c, 3, |watched| {
+            let count: i64 = watched.call(cmd("GET").key(&c)).wait()?;
+            Ok(vec![cmd("SET").key(&c).arg(count * 10)])
+        })
+        .unwrap();
+    assert_eq!(client.get(&c).cast::<i64>().wait().unwrap(), 20);
+    let script = Script::new("return redis.call('INCRBY', KEYS[1], ARGV[1])");
+    for key in [&a, &b, &c] {
+        client.script(&script).key(key).arg(1).wait::<i64>().unwrap();
+    }
+
+    // What waits on a server, and `WAIT` behind a write.
+    client.lpush(format!("{{{b}}}"), 7).wait().unwrap();
+    let list = format!("{{{b}}}");
+    let popped: (String, i64) = client.call(cmd("BLPOP").key(&list).arg(1)).wait().unwrap();
+    assert_eq!(popped, (list, 7));
+    let error = client.call::<Reply>(cmd("BLPOP").key([&a, &b]).arg(1)).wait().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::CrossSlot), "{error}");
+    let waited = client.batch([cmd("SET").key(&c).arg(1), cmd("WAIT").arg(0).arg(10)]).apart().wait().unwrap();
+    assert_eq!(waited.len(), 2);
+
+    // All servers.
+    client.mset((0..300).map(|key| (format!("n:{key}"), key)).collect::<Vec<_>>()).wait().unwrap();
+    let keys: BTreeSet<_> = client.scan_keys().pattern("n:*").count(20).map(Result::unwrap).collect();
+    assert_eq!(keys.len(), 300);
+    let sizes: Vec<i64> = client
+        .each_shard(cmd("DBSIZE"))
+        .wait()
+        .unwrap()
+        .into_iter()
+        .map(|size| match size.unwrap() {
+            Reply::Integer(size) => size,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!((sizes.len(), sizes.iter().sum()), (3, client.dbsize().wait().unwrap()));
+    let refused = client.cache(Caching::new()).unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Config(_)));
+    // What several servers have read of one is forgotten by its cache when they write it.
+    let cache = client.server_of(&a).cache(Caching::new()).unwrap();
+    for round in 0..20 {
+        client.set(&a, round).wait().unwrap();
+        assert_eq!(cache.call::<i64>(commands::get(&a)).wait().unwrap(), round);
+    }
+    client.close();
+    assert!(matches!(client.get(&a).wait().unwrap_err().kind(), ErrorKind::Closed));
+}
+
+#[test]
+fn channels_are_where_keys_of_their_names_are() {
+    let servers = servers();
+    let client = Client::open(&url("jump", &servers)).unwrap();
+    let channels = [0, 1, 2].map(|node| key_at("jump", node));
+    let next =
+        |subscription: &mut respool_client::Subscription| match subscription.recv_timeout(Duration::from_secs(20)) {
+            Ok(Some(Notice::Message(message))) => String::from_utf8(message.payload.to_vec()).unwrap(),
+            other => panic!("{other:?}"),
+        };
+    let mut all = client.subscribe(&channels[..]).wait().unwrap();
+    let mut patterns = client.subscribe_patterns("k*").wait().unwrap();
+    let mut sharded = client.subscribe_sharded(&channels[..]).wait().unwrap();
+    for channel in &channels {
+        // It is at one server, and counted once for the channel and once for the pattern.
+        assert_eq!(client.publish(channel, channel).wait().unwrap(), 2);
+        assert_eq!((next(&mut all), next(&mut patterns)), (channel.clone(), channel.clone()));
+        assert_eq!(client.spublish(channel, "s").wait().unwrap(), 1);
+        assert_eq!(next(&mut sharded), "s");
+    }
+    drop((all, patterns, sharded));
+    for channel in &channels {
+        let gone = || Ok(client.publish(channel, "none").wait().map_err(std::io::Error::other)? == 0);
+        wait_until("nothing is subscribed to", Duration::from_secs(60), gone).unwrap();
+    }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Lane {
     One(Box<LaneCall>),
     /// Of a cluster.
     Roams(Box<Roams>),
+    /// Of several servers, and not for one of them; why.
+    Refused(Box<(Config, Vec<Command>, ErrorKind)>),
 }
 
 /// Requests of a cluster.
@@ -55,6 +57,12 @@ impl Lane {
         let cluster = match via {
             Via::Node(_, side) => return Self::One(Box::new(LaneCall::new(side, commands, explicit, kind))),
             Via::Cluster(cluster) => cluster,
+            Via::Shards(shards) => {
+                return match shards.one_of(&commands) {
+                    Ok(node) => Self::One(Box::new(LaneCall::new(&node.side, commands, explicit, kind))),
+                    Err(why) => Self::Refused(Box::new((shards.config.clone(), commands, why))),
+                };
+            }
         };
         let limit = limit_of(&commands, explicit, cluster.config.deadline);
         let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
@@ -75,6 +83,7 @@ impl Lane {
         match self {
             Self::One(call) => call.poll(cx),
             Self::Roams(roams) => roams.advance(&mut How::Task(cx)).map_or(Poll::Pending, Poll::Ready),
+            Self::Refused(refused) => Poll::Ready(Err(Error::new(refused.2.clone(), Outcome::NotSent))),
         }
     }
 
@@ -83,6 +92,7 @@ impl Lane {
         let roams = match self {
             Self::One(call) => return call.wait(),
             Self::Roams(roams) => roams,
+            Self::Refused(refused) => return Err(Error::new(refused.2.clone(), Outcome::NotSent)),
         };
         loop {
             if let Some(result) = roams.advance(&mut How::Thread) {
@@ -102,6 +112,7 @@ impl Lane {
                 Step::Over(_, ended) => std::mem::take(ended),
                 _ => Vec::new(),
             },
+            Self::Refused(_) => Vec::new(),
         }
     }
 
@@ -114,6 +125,7 @@ impl Lane {
                 Step::Over(Some((_, call)), _) => take(call),
                 _ => None,
             },
+            Self::Refused(_) => None,
         }
     }
 
@@ -122,6 +134,7 @@ impl Lane {
         match self {
             Self::One(call) => call.side().core.config.note_written(call.commands()),
             Self::Roams(roams) => roams.cluster.config.note_written(&roams.commands),
+            Self::Refused(_) => {}
         }
     }
 
@@ -130,6 +143,7 @@ impl Lane {
         match self {
             Self::One(call) => (&call.side().core.config, call.commands()),
             Self::Roams(roams) => (&roams.cluster.config, &roams.commands),
+            Self::Refused(refused) => (&refused.0, &refused.1),
         }
     }
 
@@ -138,6 +152,7 @@ impl Lane {
         match self {
             Self::One(call) => call.name(),
             Self::Roams(roams) => roams.commands.first().map_or(&b""[..], Command::name),
+            Self::Refused(refused) => refused.1.first().map_or(&b""[..], Command::name),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use direct::Direct;
 use environment::{Environment, Process, connection_of};
 pub(crate) use lane::Lane;
 pub use reads::Reads;
-pub(crate) use routed::{Kind, Routed};
+pub(crate) use routed::{Join, Kind, Routed};
 use table::Table;
 pub(crate) use walk::Walk;
 

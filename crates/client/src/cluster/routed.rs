@@ -51,8 +51,8 @@ enum State {
     Over,
 }
 
-/// How the replies of the units become those of the call.
-enum Join {
+/// How the replies of the units become those of the call: parts of it that are each at one node.
+pub(crate) enum Join {
     /// They are those of the units, one after the other.
     Only,
     /// Each unit's requests are these of the call's, of so many.
@@ -268,7 +268,7 @@ impl Drop for Routed {
 }
 
 impl Join {
-    fn join(self, ended: Vec<Vec<Ended>>) -> Result<Vec<Ended>, Error> {
+    pub(crate) fn join(self, ended: Vec<Vec<Ended>>) -> Result<Vec<Ended>, Error> {
         match self {
             Self::Only => Ok(ended.into_iter().flatten().collect()),
             Self::Placed(places, count) => {

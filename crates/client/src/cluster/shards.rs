@@ -32,7 +32,8 @@ impl Shared {
         let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             let pending = vec![(Arc::clone(&mailbox), until)];
-            let moving = Moving { name: name.clone(), listeners: vec![Arc::clone(&mailbox)], pending };
+            let listeners = vec![Arc::clone(&mailbox)];
+            let moving = Moving { kind: Kind::Shard, name: name.clone(), listeners, pending };
             self.node_of_channel(name).side.hub.adopt(moving);
         }
         mailbox

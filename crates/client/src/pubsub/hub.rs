@@ -575,7 +575,8 @@ mod tests {
         let (hub, mailbox) = hub();
         mailbox.end(None);
         let listeners = vec![Arc::clone(&mailbox)];
-        hub.adopt(super::super::Moving { name: Bytes::from_static(b"s"), listeners, pending: Vec::new() });
+        let name = Bytes::from_static(b"s");
+        hub.adopt(super::super::Moving { kind: Kind::Shard, name, listeners, pending: Vec::new() });
         assert!(!hub.lock().topics.keys().any(|(kind, _)| *kind == Kind::Shard));
     }
 }

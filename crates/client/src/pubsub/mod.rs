@@ -17,6 +17,7 @@ pub(crate) use moving::Moving;
 use crate::cluster::Shared;
 use crate::core::Waiter;
 use crate::limits::{SUBSCRIPTION_BYTES, SUBSCRIPTION_MESSAGES};
+use crate::shards::Shards;
 use crate::{Command, Error, ErrorKind, Outcome, ToArgs};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -34,21 +35,25 @@ pub(crate) enum Home {
     /// On one connection.
     Hub(Arc<Hub>),
     /// At the nodes of a cluster that have their slots.
-    Shards(Arc<Shared>),
+    Slots(Arc<Shared>),
+    /// At the servers that have keys of their names.
+    Shards(Arc<Shards>),
 }
 
 impl Home {
     fn add(&self, kind: Kind, names: &[Bytes], bounds: Bounds, until: Instant) -> Arc<Mailbox> {
         match self {
             Self::Hub(hub) => hub.add(kind, names, bounds, until),
-            Self::Shards(cluster) => cluster.add_channels(names, bounds, until),
+            Self::Slots(cluster) => cluster.add_channels(names, bounds, until),
+            Self::Shards(shards) => shards.add_channels(kind, names, bounds, until),
         }
     }
 
     fn remove(&self, kind: Kind, names: &[Bytes], mailbox: &Arc<Mailbox>) {
         match self {
             Self::Hub(hub) => hub.remove(kind, names, mailbox),
-            Self::Shards(cluster) => cluster.remove_channels(names, mailbox),
+            Self::Slots(cluster) => cluster.remove_channels(names, mailbox),
+            Self::Shards(shards) => shards.remove_channels(kind, names, mailbox),
         }
     }
 
@@ -56,7 +61,9 @@ impl Home {
     fn why_late(&self) -> Error {
         match self {
             Self::Hub(hub) => hub.why_late(),
-            Self::Shards(_) => Error::new(ErrorKind::Timeout(None), Outcome::MaybeExecuted).of(b"SSUBSCRIBE"),
+            Self::Slots(_) | Self::Shards(_) => {
+                Error::new(ErrorKind::Timeout(None), Outcome::MaybeExecuted).of(b"SUBSCRIBE")
+            }
         }
     }
 }

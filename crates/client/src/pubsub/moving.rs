@@ -1,4 +1,5 @@
-//! Sharded channels that go from the hub of one node of a cluster to that of another.
+//! Topics that are put into the hub of a node: sharded channels that go from one node of a cluster to another, and what is subscribed to at
+//! one of several servers.
 
 use super::hub::{Hub, Kind, Topic, Work};
 use super::mailbox::Mailbox;
@@ -10,9 +11,10 @@ use respool_route::cluster::{Redirect, Trigger};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-/// A sharded channel on its way.
+/// A topic on its way.
 #[derive(Debug)]
 pub(crate) struct Moving {
+    pub(crate) kind: Kind,
     pub(crate) name: Bytes,
     pub(crate) listeners: Vec<Arc<Mailbox>>,
     /// Of them, those that are not confirmed, and when their callers give up.
@@ -35,7 +37,7 @@ impl Hub {
             };
             let pending = state.pending.iter().filter(is_of).cloned().collect();
             state.work.push_back(Work { key: key.clone(), topic: None });
-            taken.push(Moving { name: key.1, listeners: topic.listeners, pending });
+            taken.push(Moving { kind: key.0, name: key.1, listeners: topic.listeners, pending });
         }
         if !taken.is_empty() && guard.has_pump {
             self.wake(guard);
@@ -43,9 +45,9 @@ impl Hub {
         taken
     }
 
-    /// Takes in a sharded channel whose listeners expect its confirmation.
+    /// Takes in a topic whose listeners expect its confirmation.
     pub(crate) fn adopt(self: &Arc<Self>, moving: Moving) {
-        let Moving { name, mut listeners, pending } = moving;
+        let Moving { kind, name, mut listeners, pending } = moving;
         // Those of subscriptions that were dropped on the way are not listened to any longer.
         listeners.retain(|listener| !listener.is_ended());
         if listeners.is_empty() {
@@ -60,7 +62,7 @@ impl Hub {
             listeners.iter().for_each(|listener| listener.end(Some(closed())).wake());
             return;
         }
-        let key = (Kind::Shard, name);
+        let key = (kind, name);
         let number = state.numbers + 1;
         let work = &mut state.work;
         let topic = state.topics.entry(key.clone()).or_insert_with(|| {

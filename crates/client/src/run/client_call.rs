@@ -1,17 +1,18 @@
-//! A call of a client: on the connection of its server, or by a cluster.
+//! A call of a client: on the connection of its server, by a cluster, or on those of several servers.
 
 use super::{Progress, Step};
 use crate::cluster::{Cluster, Direct, Kind, Routed};
 use crate::core::{Core, Ended};
 use crate::events::Done;
+use crate::shards::{Shards, Spread, Way};
 use crate::topology::Via;
 use crate::trace::Trace;
-use crate::{Command, Error, Outcome};
+use crate::{Command, Error, ErrorKind, Outcome};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// A call of a client: on its connection, or by a cluster.
+/// A call of a client: on its connection, by a cluster, or on several connections.
 pub(crate) struct Run<'c> {
     via: Via<'c>,
     /// The first connection of a call that was steered to the second.
@@ -23,8 +24,10 @@ pub(crate) struct Run<'c> {
     direct: Option<Direct>,
     /// Any other call of a cluster.
     routed: Option<Box<Routed>>,
-    trace: Trace,
-    /// Microseconds of a clock that only cluster calls are observed by.
+    /// A call of several servers, or why it goes to none.
+    spread: Option<Box<Result<Spread<'c>, ErrorKind>>>,
+    pub(crate) trace: Trace,
+    /// When it began, by which calls of several nodes are observed.
     began: Option<Instant>,
 }
 
@@ -39,6 +42,7 @@ impl<'c> Run<'c> {
             kind: Kind::Each,
             direct: None,
             routed: None,
+            spread: None,
             trace: Trace::default(),
             began: None,
         }
@@ -62,7 +66,7 @@ impl<'c> Run<'c> {
         let name = commands.first().map_or(&b""[..], Command::name);
         let took = match self.via {
             Via::Node(core, _) => self.progress.spent(core),
-            Via::Cluster(_) => self.began.map_or(Duration::ZERO, |began| began.elapsed()),
+            Via::Cluster(_) | Via::Shards(_) => self.began.map_or(Duration::ZERO, |began| began.elapsed()),
         };
         observer.done(&Done {
             command: &String::from_utf8_lossy(name),
@@ -106,6 +110,9 @@ impl<'c> Run<'c> {
     /// Decides by which connection the requests go.
     #[inline]
     fn choose(&mut self, commands: &[Command]) {
+        if let Via::Shards(shards) = self.via {
+            self.place(shards, commands);
+        }
         self.begin_span(commands);
         if let Via::Node(core, side) = self.via
             && self.progress.is_new()
@@ -116,6 +123,37 @@ impl<'c> Run<'c> {
                 self.via = Via::Node(lane, side);
             }
         }
+    }
+
+    /// Decides which of the servers the requests go to. From then on a call of one of them is nothing else.
+    fn place(&mut self, shards: &'c Arc<Shards>, commands: &[Command]) {
+        if self.spread.is_some() || self.progress.is_over() || commands.is_empty() {
+            return;
+        }
+        let spread = match shards.way(self.kind, commands) {
+            Ok(Way::One(node)) => return self.via = Via::Node(&node.core, &node.side),
+            Ok(Way::Several(mut spread)) => {
+                spread.limit(self.progress.limit);
+                Ok(spread)
+            }
+            Err(kind) => Err(kind),
+        };
+        self.began = self.is_observed().then(Instant::now);
+        self.spread = Some(Box::new(spread));
+    }
+
+    /// How each request has ended, of a part of a call that has come to this.
+    pub(crate) fn take_all(&mut self, commands: &[Command], result: Result<(), Error>) -> Vec<Ended> {
+        if let Err(error) = result {
+            return vec![Ended::Failed(error.kind().clone(), error.outcome()); commands.len()];
+        }
+        self.note_sizes(commands);
+        if let Via::Node(core, _) = self.via {
+            self.progress.note_errors(core);
+        }
+        let mut all = std::mem::take(&mut self.progress.ended_before);
+        all.extend(self.progress.ended.take());
+        all
     }
 
     /// Whether the call goes by the first connection from now on, as the second is gone. Its time goes on: both have one clock.
@@ -160,6 +198,14 @@ impl<'c> Run<'c> {
                 self.take_routed(ended)
             }
             Via::Cluster(_) => Ok(()),
+            Via::Shards(_) => match self.spread.as_deref_mut() {
+                None => Ok(()),
+                Some(Err(kind)) => Err(Error::new(kind.clone(), Outcome::NotSent)),
+                Some(Ok(spread)) => {
+                    let ended = spread.wait();
+                    self.take_routed(ended)
+                }
+            },
         }
     }
 
@@ -187,6 +233,15 @@ impl<'c> Run<'c> {
             Via::Cluster(_) if commands.is_empty() => Poll::Ready(Ok(())),
             // It was over before: nothing comes any more.
             Via::Cluster(_) => Poll::Pending,
+            Via::Shards(_) if self.progress.is_over() => Poll::Pending,
+            Via::Shards(_) => match self.spread.as_deref_mut() {
+                None => Poll::Ready(Ok(())),
+                Some(Err(kind)) => Poll::Ready(Err(Error::new(kind.clone(), Outcome::NotSent))),
+                Some(Ok(spread)) => {
+                    let ended = std::task::ready!(spread.poll(cx));
+                    Poll::Ready(self.take_routed(ended))
+                }
+            },
         }
     }
 
@@ -234,7 +289,7 @@ impl Drop for Run<'_> {
         match (self.via, &self.direct) {
             (Via::Node(core, _), _) => self.progress.abandon(core),
             (Via::Cluster(_), Some(direct)) => self.progress.abandon(&direct.core),
-            (Via::Cluster(_), None) => {}
+            (Via::Cluster(_), None) | (Via::Shards(_), _) => {}
         }
     }
 }

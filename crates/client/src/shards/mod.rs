@@ -1,57 +1,25 @@
 //! Servers among which a program itself has spread its keys, by any rule that the proxy knows: the placement and the splitting and
 //! joining of requests are those of `respool-route`.
+//!
+//! A request that is for one server goes there as a call of that server alone. What is for several is a [`Spread`].
 
+mod address;
 mod plan;
+mod spread;
 
-use crate::call::convert;
-use crate::core::standing;
-use crate::fitness::unfit;
-use crate::{Call, Client, Command, Config, Error, ErrorKind, FromReply, Outcome, Reply};
-use plan::Plan;
-use respool_route::{Gather, Node, Scheme, Topology};
-use std::fmt;
-use std::future::Future;
-use std::marker::PhantomData;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use crate::cluster::{Join, Kind};
+use crate::pubsub::{Bounds, Kind as Topic, Mailbox, Moving};
+use crate::topology::Node;
+use crate::{Command, Config, Error, ErrorKind};
+pub(crate) use address::ShardsAddress;
+use bytes::Bytes;
+use plan::{Plan, together};
+use respool_route::{Node as Named, Scheme, Topology};
+pub(crate) use spread::Spread;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-/// Servers that share the keys of a program, each by a client of its own. Copies share the clients.
-///
-/// The rule is written as the proxy's settings write it: `rmux`, `rmux-2013`, `crc32` (redis-sharding), `slots`, `ketama` (twemproxy,
-/// also `ketama:md5` and other hashes), `rendezvous`, `jump`, each with `+TAG` for another rule of hash tags. The order of the servers decides
-/// where keys are, and for `ketama` and `rendezvous` their names and weights do.
-///
-/// ```
-/// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
-/// # on::a_server(async |url| {
-/// # let [one, other] = [format!("{url}/0"), format!("{url}/1")];
-/// use respool_client::{Shard, Shards, cmd, commands};
-///
-/// // "redis://10.0.0.1" and "redis://10.0.0.2"
-/// let shards = Shards::new("ketama", [Shard::open("a", &one)?, Shard::open("b", &other)?])?;
-/// shards.call::<()>(commands::set("k", "v")).await?;
-/// let values: Vec<Option<String>> = shards.call(cmd("MGET").key(["k", "l", "m"])).await?;
-/// assert_eq!(values, [Some("v".to_owned()), None, None]);
-/// # Ok(()) });
-/// ```
-///
-/// By its row of the command table a request goes to the one server that has its keys, in parts to those that have some of them
-/// (`MGET`, `MSET`, `DEL` ...), or to all (`DBSIZE`, `FLUSHALL` ...), and the replies are joined. A request whose keys have to be on one server
-/// and are not is refused before it is sent. A request without keys goes to the first server. Batches, transactions, subscriptions and
-/// scripts go to the client of one server, see [`Self::of_key`].
-#[derive(Clone)]
-pub struct Shards {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    clients: Vec<Client>,
-    topology: Topology,
-}
-
-/// One of the servers of [`Shards`].
+/// One of the servers of [`Config::of_shards`].
 #[derive(Clone, Debug)]
 pub struct Shard {
     name: String,
@@ -60,7 +28,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// A server by the name that the rule knows it by, and its settings.
+    /// A server by the name that the rule knows it by. Where it is and who its clients are there is taken from these settings; all others are
+    /// those of the whole client.
     pub fn new(name: &str, config: Config) -> Self {
         Self { name: name.to_owned(), config, weight: 1 }
     }
@@ -81,178 +50,212 @@ impl Shard {
     }
 }
 
-impl Shards {
-    /// These servers, in this order. Nothing is dialled yet.
-    ///
-    /// # Errors
-    ///
-    /// The rule is not known, or it cannot place keys on these servers.
-    pub fn new(rule: &str, shards: impl IntoIterator<Item = Shard>) -> Result<Self, Error> {
+/// Where one of the servers is.
+#[derive(Clone, Debug)]
+enum Place {
+    /// At this host and port, and otherwise as the settings of the client say.
+    At(String, u16),
+    /// As its own settings say.
+    Own(Box<Config>),
+}
+
+impl Place {
+    /// The settings of its connections, in a client with these.
+    fn config(&self, client: &Config) -> Config {
+        let config = match self {
+            Self::At(host, port) => client.at(host, *port),
+            Self::Own(own) => {
+                let own = (**own).clone();
+                Config {
+                    endpoint: own.endpoint,
+                    identity: own.identity,
+                    sentinels: own.sentinels,
+                    #[cfg(feature = "tls")]
+                    tls: own.tls,
+                    ..client.clone()
+                }
+            }
+        };
+        Config { shards: None, ..config }
+    }
+}
+
+/// Which servers there are, and which keys each of them has.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    topology: Topology,
+    places: Vec<Place>,
+}
+
+impl Layout {
+    fn new(rule: &str, shards: Vec<(String, u32, Place)>) -> Result<Self, Error> {
         let scheme: Scheme = rule.parse().map_err(|error| Error::config(format!("the rule of shards: {error}")))?;
+        let named = |(name, weight, _): &(String, u32, Place)| Named::new(name).with_weight(*weight);
+        let topology = Topology::new(scheme, shards.iter().map(named).collect());
+        let topology = topology.map_err(|error| Error::config(format!("the shards: {error}")))?;
+        Ok(Self { topology, places: shards.into_iter().map(|(.., place)| place).collect() })
+    }
+
+    /// As [`Config::of_shards`] says, with the settings of the first for the whole client.
+    pub(crate) fn of(rule: &str, shards: impl IntoIterator<Item = Shard>) -> Result<(Config, Self), Error> {
         let shards: Vec<Shard> = shards.into_iter().collect();
-        let nodes = shards.iter().map(|shard| Node::new(&shard.name).with_weight(shard.weight)).collect();
-        let topology = Topology::new(scheme, nodes).map_err(|error| Error::config(format!("the shards: {error}")))?;
-        let clients = shards.into_iter().map(|shard| Client::with_config(shard.config)).collect();
-        Ok(Self { inner: Arc::new(Inner { clients, topology }) })
+        if shards.iter().any(|shard| shard.config.is_member() || shard.config.shards.is_some()) {
+            return Err(Error::config("a shard is one server, or what sentinels tell of"));
+        }
+        let first = shards.first().map(|shard| shard.config.clone());
+        let own = |shard: Shard| (shard.name, shard.weight, Place::Own(Box::new(shard.config)));
+        let layout = Self::new(rule, shards.into_iter().map(own).collect())?;
+        let none = || Error::config("there are no shards");
+        Ok((first.ok_or_else(none)?, layout))
+    }
+}
+
+/// The servers of a client.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    /// The settings of the client.
+    pub(crate) config: Config,
+    topology: Topology,
+    nodes: Vec<Arc<Node>>,
+    /// Held while channels are put into hubs and taken out.
+    channels: Mutex<()>,
+}
+
+/// Where requests go.
+pub(crate) enum Way<'c> {
+    /// To this server.
+    One(&'c Arc<Node>),
+    /// To several.
+    Several(Spread<'c>),
+}
+
+impl Shards {
+    /// Nothing is dialled yet.
+    pub(crate) fn new(config: Config, layout: &Layout) -> Arc<Self> {
+        let node = |place: &Place| Arc::new(Node::new(place.config(&config)));
+        let nodes = layout.places.iter().map(node).collect();
+        let topology = layout.topology.clone();
+        Arc::new(Self { config: Config { shards: None, ..config }, topology, nodes, channels: Mutex::default() })
     }
 
-    /// A call of `command` on the servers that have its keys, whose reply is made into `T`.
-    pub fn call<T: FromReply>(&self, command: impl Into<Command>) -> ShardsCall<'_, T> {
-        let command = command.into();
-        let name = command.name().to_vec();
-        let state = match self.state(command) {
-            Ok(state) => state,
-            Err(kind) => State::Over(Some(Error::new(kind, Outcome::NotSent))),
-        };
-        ShardsCall { name, state, output: PhantomData }
+    pub(crate) fn nodes(&self) -> &[Arc<Node>] {
+        &self.nodes
     }
 
-    fn state(&self, command: Command) -> Result<State<'_>, ErrorKind> {
-        let Inner { clients, topology } = &*self.inner;
-        match Plan::of(&command, topology)? {
-            Plan::One(node) => Ok(State::One(Box::new(clients[node].call(command)))),
-            Plan::Parts(parts, gather) => {
-                // Each of them would have to be ended when another fails.
-                if let Some(why) = unfit(&command) {
-                    return Err(ErrorKind::Unfit(why));
+    /// The server that has this key.
+    pub(crate) fn of_key(&self, key: &[u8]) -> &Arc<Node> {
+        &self.nodes[self.topology.place(key).get()]
+    }
+
+    /// Where requests go that hang together as `kind` says, of which there is one at least.
+    pub(crate) fn way(&self, kind: Kind, commands: &[Command]) -> Result<Way<'_>, ErrorKind> {
+        match (kind, commands) {
+            (Kind::Whole, [_, inner @ .., _]) => self.one_of(inner).map(Way::One),
+            (Kind::At(place), _) => Ok(Way::One(&self.nodes[usize::from(place)])),
+            (Kind::EachShard, _) => {
+                let parts = self.nodes.iter().map(|node| (node, commands.to_vec()));
+                Ok(Way::Several(Spread::new(parts, Join::Only)))
+            }
+            (_, [command]) => match Plan::of(command, &self.topology)? {
+                Plan::One(place) | Plan::Any(place) => Ok(Way::One(&self.nodes[place])),
+                Plan::Parts(parts, gather, _) => {
+                    let places = (0..parts.len()).map(|part| vec![part]).collect();
+                    let parts = parts.into_iter().map(|(place, command)| (&self.nodes[place], vec![command]));
+                    Ok(Way::Several(Spread::new(parts, Join::Gathered(places, gather))))
                 }
-                let part = |(node, command): (usize, Command)| Part::Calls(Box::new(clients[node].call(command)));
-                Ok(State::Parts(parts.into_iter().map(part).collect(), gather))
-            }
-        }
-    }
-
-    /// The client of the server that has this key: for batches, transactions, scripts and subscriptions.
-    pub fn of_key(&self, key: impl AsRef<[u8]>) -> &Client {
-        &self.inner.clients[self.inner.topology.place(key.as_ref()).get()]
-    }
-
-    /// The clients of all servers, in their order.
-    pub fn clients(&self) -> &[Client] {
-        &self.inner.clients
-    }
-
-    /// Ends all connections and calls, for good.
-    pub fn close(&self) {
-        self.inner.clients.iter().for_each(Client::close);
-    }
-}
-
-impl fmt::Debug for Shards {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shards").field("nodes", &self.inner.topology.nodes()).finish_non_exhaustive()
-    }
-}
-
-enum State<'c> {
-    One(Box<Call<'c, Reply>>),
-    Parts(Vec<Part<'c>>, Box<Gather>),
-    /// It was over before it began; why.
-    Over(Option<Error>),
-}
-
-enum Part<'c> {
-    Calls(Box<Call<'c, Reply>>),
-    Ended(Result<Reply, Error>),
-}
-
-/// A call on [`Shards`]: as a future, or by [`Self::wait`] in a thread. Nothing is sent before. All parts of a request are sent at once.
-///
-/// If a part of a request fails the error is that of the first that does, and its outcome says `MaybeExecuted` unless no part was sent:
-/// others may have been executed.
-#[must_use = "nothing is sent before it is awaited"]
-pub struct ShardsCall<'c, T> {
-    name: Vec<u8>,
-    state: State<'c>,
-    output: PhantomData<fn() -> T>,
-}
-
-impl<T: FromReply> ShardsCall<'_, T> {
-    /// How long the call may take, instead of what the settings say.
-    pub fn deadline(self, limit: Duration) -> Self {
-        let state = match self.state {
-            State::One(call) => State::One(Box::new(call.deadline(limit))),
-            State::Parts(parts, gather) => {
-                let limited = |part| match part {
-                    Part::Calls(call) => Part::Calls(Box::new(call.deadline(limit))),
-                    ended => ended,
-                };
-                State::Parts(parts.into_iter().map(limited).collect(), gather)
-            }
-            over => over,
-        };
-        Self { state, ..self }
-    }
-
-    /// Waits in this thread.
-    pub fn wait(self) -> Result<T, Error> {
-        if let State::One(call) = self.state {
-            return call.wait().and_then(convert).map_err(|error| error.of(&self.name));
-        }
-        let mut this = pin!(self);
-        standing::wait(|cx| this.as_mut().poll(cx))
-    }
-}
-
-impl<T: FromReply> Future for ShardsCall<'_, T> {
-    type Output = Result<T, Error>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let reply = match &mut this.state {
-            State::One(call) => std::task::ready!(Pin::new(call).poll(cx)),
-            State::Over(error) => match error.take() {
-                Some(error) => Err(error),
-                None => return Poll::Pending,
             },
-            State::Parts(parts, gather) => {
-                let mut is_over = true;
-                for part in parts.iter_mut() {
-                    if let Part::Calls(call) = part {
-                        match Pin::new(call).poll(cx) {
-                            Poll::Ready(result) => *part = Part::Ended(result),
-                            Poll::Pending => is_over = false,
-                        }
-                    }
-                }
-                if !is_over {
-                    return Poll::Pending;
-                }
-                let result = join(std::mem::take(parts), gather);
-                this.state = State::Over(None);
-                result
+            _ => self.way_of_each(commands),
+        }
+    }
+
+    /// Requests, each for itself: those for one server follow each other there.
+    fn way_of_each(&self, commands: &[Command]) -> Result<Way<'_>, ErrorKind> {
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (at, command) in commands.iter().enumerate() {
+            let place = match Plan::of(command, &self.topology)? {
+                Plan::One(place) | Plan::Any(place) => place,
+                Plan::Parts(..) => return Err(ErrorKind::Unfit("is for several servers: call it alone")),
+            };
+            match groups.iter_mut().find(|(other, _)| *other == place) {
+                Some((_, group)) => group.push(at),
+                None => groups.push((place, vec![at])),
             }
-        };
-        Poll::Ready(reply.and_then(convert).map_err(|error| error.of(&this.name)))
+        }
+        if let [(place, _)] = groups[..] {
+            return Ok(Way::One(&self.nodes[place]));
+        }
+        let of = |at: &usize| commands[*at].clone();
+        let parts = groups.iter().map(|(place, group)| (&self.nodes[*place], group.iter().map(of).collect()));
+        let spread = |places| Spread::new(parts, Join::Placed(places, commands.len()));
+        Ok(Way::Several(spread(groups.iter().map(|(_, group)| group.clone()).collect())))
+    }
+
+    /// The one server that all of them are for.
+    pub(crate) fn one_of(&self, commands: &[Command]) -> Result<&Arc<Node>, ErrorKind> {
+        together(commands, &self.topology).map(|place| &self.nodes[place])
+    }
+
+    /// The servers whose hubs have a topic: channels are where keys of their names are, and what fits a pattern may be at any.
+    fn hubs_of(&self, kind: Topic, name: &[u8]) -> impl Iterator<Item = &Arc<Node>> {
+        let only = (kind != Topic::Pattern).then(|| self.of_key(name));
+        let all = if only.is_some() { &[][..] } else { &self.nodes };
+        only.into_iter().chain(all)
+    }
+
+    /// Subscribes. The caller is woken by its mailbox.
+    pub(crate) fn add_channels(&self, kind: Topic, names: &[Bytes], bounds: Bounds, until: Instant) -> Arc<Mailbox> {
+        let mailbox = Arc::new(Mailbox::new(bounds));
+        let mut names: Vec<&Bytes> = names.iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        mailbox.expect(names.iter().map(|name| self.hubs_of(kind, name).count()).sum());
+        let _channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            for node in self.hubs_of(kind, name) {
+                let (listeners, pending) = (vec![Arc::clone(&mailbox)], vec![(Arc::clone(&mailbox), until)]);
+                node.side.hub.adopt(Moving { kind, name: name.clone(), listeners, pending });
+            }
+        }
+        mailbox
+    }
+
+    /// A subscription to these is dropped.
+    pub(crate) fn remove_channels(&self, kind: Topic, names: &[Bytes], mailbox: &Arc<Mailbox>) {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiter = mailbox.end(None);
+        self.nodes.iter().for_each(|node| node.side.hub.remove(kind, names, mailbox));
+        drop(channels);
+        drop(waiter);
     }
 }
 
-/// One reply of many.
-fn join(parts: Vec<Part<'_>>, gather: &mut Gather) -> Result<Reply, Error> {
-    let mut failure: Option<Error> = None;
-    let mut are_unsent = true;
-    let mut bytes = Vec::new();
-    for (place, part) in parts.into_iter().enumerate() {
-        match part {
-            Part::Ended(Ok(reply)) => {
-                are_unsent = false;
-                bytes.clear();
-                let kind = reply.write(&mut bytes);
-                gather.accept(place, kind, &bytes);
-            }
-            Part::Ended(Err(error)) => {
-                are_unsent &= error.outcome() == Outcome::NotSent;
-                failure.get_or_insert(error);
-            }
-            Part::Calls(_) => {}
+/// A walk over all keys, server by server.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    place: u16,
+    count: u16,
+    has_begun: bool,
+}
+
+impl Walk {
+    pub(crate) fn new(shards: &Shards) -> Self {
+        // A topology has no more nodes than that.
+        let count = u16::try_from(shards.nodes.len()).unwrap_or(u16::MAX);
+        Self { place: 0, count, has_begun: false }
+    }
+
+    /// The server at which the next page is, and whether its keys begin with it. `None` when all are gone through.
+    pub(crate) fn next(&mut self) -> Option<(u16, bool)> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        (self.place < self.count).then_some((self.place, is_first))
+    }
+
+    /// A page has come with this cursor. Returns the cursor of the next one, `None` when there is none.
+    pub(crate) fn turn(&mut self, cursor: u64) -> Option<u64> {
+        if cursor != 0 {
+            return Some(cursor);
         }
+        (self.place, self.has_begun) = (self.place + 1, false);
+        (self.place < self.count).then_some(0)
     }
-    if let Some(error) = failure {
-        let outcome = if are_unsent { Outcome::NotSent } else { Outcome::MaybeExecuted };
-        return Err(Error::new(error.kind().clone(), outcome));
-    }
-    let mut joint = Vec::new();
-    gather.finish(&mut joint);
-    let unreadable = || Error::new(ErrorKind::Lost("a reply cannot be read".into()), Outcome::Replied);
-    Reply::owned(&joint.into()).ok_or_else(unreadable)
 }

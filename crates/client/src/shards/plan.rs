@@ -3,19 +3,45 @@
 use crate::core::chance;
 use crate::fitness::{row_of, with_request};
 use crate::{Command, ErrorKind};
-use respool_command::lookup;
+use respool_command::{Command as TableCommand, PubsubCommand, lookup};
 use respool_route::{Gather, Plan as Routed, PlanError, Scratch, Topology, plan};
 
 /// Where a request goes.
 pub(super) enum Plan {
     /// As it is, to this server.
     One(usize),
+    /// The same, and any other would do.
+    Any(usize),
     /// In parts, in the order in which their replies are counted.
-    Parts(Vec<(usize, Command)>, Box<Gather>),
+    Parts(Vec<(usize, Command)>, Box<Gather>, Parts),
+}
+
+/// Why a request has parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// Its keys are on several servers.
+    OfKeys,
+    /// It is for all servers, and has no keys.
+    OfNodes,
 }
 
 fn unfit(why: &'static str) -> ErrorKind {
     ErrorKind::Unfit(why)
+}
+
+/// The one server that all requests are for.
+pub(super) fn together(commands: &[Command], topology: &Topology) -> Result<usize, ErrorKind> {
+    let (mut only, mut any) = (None, topology.default_node().get());
+    for command in commands {
+        match Plan::of(command, topology)? {
+            Plan::One(place) if only.is_none_or(|only| only == place) => only = Some(place),
+            Plan::One(_) | Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
+            Plan::Any(place) => any = place,
+            // Of a connection, as WAIT: it goes where the others go.
+            Plan::Parts(_, _, Parts::OfNodes) => {}
+        }
+    }
+    Ok(only.unwrap_or(any))
 }
 
 impl Plan {
@@ -24,14 +50,20 @@ impl Plan {
     /// Why it goes nowhere.
     pub(super) fn of(command: &Command, topology: &Topology) -> Result<Self, ErrorKind> {
         let Some(row) = lookup(command.name()).map(|row| row_of(row, command)) else {
-            return Err(unfit("is not in the command table, so its keys cannot be told: send it by Shards::of_key"));
+            let marked = command.marked_key().map(|key| Self::One(topology.place(&key).get()));
+            return marked.ok_or(unfit("is not in the command table: mark its key by Command::key"));
         };
         if row.runs_scripts && row.keys.is_none() {
-            return Err(unfit("may be for any server: send it by Shards::of_key, or to each of Shards::clients"));
+            return Err(unfit("may be for any server: send it by Client::server_of, or to each of Client::servers"));
+        }
+        if row.command == TableCommand::Pubsub(PubsubCommand::Publish) {
+            // Where a key of the channel's name is, as the proxy has it.
+            return Ok(Self::One(topology.place(command.words().1).get()));
         }
         with_request(command, |request| {
             let mut scratch = Scratch::new();
             match plan(row, request.args, topology, &mut scratch) {
+                Ok(Routed::One(node)) if row.keys.is_none() => Ok(Self::Any(node.get())),
                 Ok(Routed::One(node)) => Ok(Self::One(node.get())),
                 Ok(Routed::Split) => {
                     let mut gather = Box::new(Gather::new());
@@ -43,18 +75,19 @@ impl Plan {
                         Some((part.node.get(), command.with_encoded(&bytes)?))
                     };
                     let parts: Option<Vec<_>> = scratch.parts().map(&mut part).collect();
-                    Ok(Self::Parts(parts.ok_or(unfit("cannot be split"))?, gather))
+                    Ok(Self::Parts(parts.ok_or(unfit("cannot be split"))?, gather, Parts::OfKeys))
                 }
                 Ok(Routed::All) => {
                     let mut gather = Box::new(Gather::new());
                     gather.begin_all(row, request.args, topology.node_count(), chance());
-                    Ok(Self::Parts((0..topology.node_count()).map(|node| (node, command.clone())).collect(), gather))
+                    let parts = (0..topology.node_count()).map(|node| (node, command.clone())).collect();
+                    Ok(Self::Parts(parts, gather, Parts::OfNodes))
                 }
-                Ok(Routed::Scan(_)) => Err(unfit("goes from server to server: scan each of Shards::clients")),
-                Err(PlanError::CrossSlot { .. }) => Err(unfit("has keys of several servers and cannot be split")),
+                Ok(Routed::Scan(_)) => Err(unfit("goes from server to server: use Client::scan_keys")),
+                Err(PlanError::CrossSlot { .. }) => Err(ErrorKind::CrossSlot),
                 Err(PlanError::UnnamedKeys) => Err(unfit("reads keys that it does not name, which may be anywhere")),
                 Err(PlanError::Unsupported) => {
-                    Err(unfit("is for one server: send it by Shards::of_key, or to each of Shards::clients"))
+                    Err(unfit("is for one server: send it by Client::server_of, or to each of Client::servers"))
                 }
             }
         })

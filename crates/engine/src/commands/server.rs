@@ -64,6 +64,28 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
     }
 }
 
+/// Figures of what there is not, as redis-server shows them that has no use for it.
+const PERSISTENCE: &str = "loading:0\r\nasync_loading:0\r\ncurrent_cow_peak:0\r\ncurrent_cow_size:0\r\n\
+    current_cow_size_age:0\r\ncurrent_fork_perc:0.00\r\ncurrent_save_keys_processed:0\r\ncurrent_save_keys_total:0\r\n\
+    rdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:ok\r\nrdb_last_bgsave_time_sec:-1\r\n\
+    rdb_current_bgsave_time_sec:-1\r\nrdb_saves:0\r\nrdb_last_cow_size:0\r\nrdb_last_load_keys_expired:0\r\n\
+    rdb_last_load_keys_loaded:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n\
+    aof_last_rewrite_time_sec:-1\r\naof_current_rewrite_time_sec:-1\r\naof_last_bgrewrite_status:ok\r\naof_rewrites:0\r\n\
+    aof_rewrites_consecutive_failures:0\r\naof_last_write_status:ok\r\naof_last_cow_size:0\r\n\
+    module_fork_in_progress:0\r\nmodule_fork_last_cow_size:0\r\n";
+
+/// The same: replicas, further processes and threads.
+const ABSENT: &str = "total_net_repl_input_bytes:0\r\ntotal_net_repl_output_bytes:0\r\n\
+    instantaneous_input_repl_kbps:0.00\r\ninstantaneous_output_repl_kbps:0.00\r\nsync_full:0\r\nsync_partial_ok:0\r\n\
+    sync_partial_err:0\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\nmigrate_cached_sockets:0\r\n\
+    slave_expires_tracked_keys:0\r\nactive_defrag_hits:0\r\nactive_defrag_misses:0\r\nactive_defrag_key_hits:0\r\n\
+    active_defrag_key_misses:0\r\ntotal_active_defrag_time:0\r\ncurrent_active_defrag_time:0\r\n\
+    unexpected_error_replies:0\r\nio_threaded_reads_processed:0\r\nio_threaded_writes_processed:0\r\n";
+
+const REPLICATION: &str = "master_replid2:0000000000000000000000000000000000000000\r\nmaster_repl_offset:0\r\n\
+    second_repl_offset:-1\r\nrepl_backlog_active:0\r\nrepl_backlog_size:1048576\r\nrepl_backlog_first_byte_offset:0\r\n\
+    repl_backlog_histlen:0\r\n";
+
 /// The sections that only the store can write; the host of the engine puts its own around them.
 fn info(call: &mut Call<'_, '_>) -> Answer {
     let keyspace = &*call.keyspace;
@@ -96,10 +118,12 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     );
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
+    section("Persistence", PERSISTENCE.to_owned());
     section(
         "Stats",
         format!(
-            "expired_keys:{}\r\nexpired_fields:{}\r\nevicted_keys:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
+            "expired_keys:{}\r\nexpired_fields:{}\r\nevicted_keys:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n\
+             {ABSENT}",
             counters.expired_keys,
             counters.expired_fields,
             counters.evicted_keys,
@@ -107,6 +131,9 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
             counters.keyspace_misses
         ),
     );
+    section("Replication", REPLICATION.to_owned());
+    section("Modules", String::new());
+    section("Cluster", "cluster_enabled:0\r\n".to_owned());
     let databases = keyspace.databases.iter().enumerate().filter(|(_, database)| database.table.len() > 0);
     let line = |(number, database): (usize, &Database)| {
         let (keys, expires) = (database.table.len(), database.keys.entries.len());

@@ -19,7 +19,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn begin_cron(&mut self) {
         self.dial_ahead();
         note_figures(&self.config, &self.lanes, &self.shared, self.number);
-        self.note_rates();
+        self.rates.note(self.now.mono_us, self.shared.traffic());
         self.is_busy = self.check_lanes();
     }
 

@@ -20,7 +20,6 @@ use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
-use crate::observe::rates::Rates;
 use crate::session::Flow;
 use respool_access::file;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};
@@ -62,7 +61,6 @@ impl<E: Execute> Env<E> {
         if row.command == Command::Server(ServerCommand::ConfigResetstat) && self.is_server() {
             self.shared.reset_statistics();
             self.command_log.reset_counts();
-            self.rates = Rates::default();
         }
         if self.is_own_debug(row) {
             return self.own_debug(index, row, request);

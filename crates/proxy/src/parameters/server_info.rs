@@ -8,7 +8,7 @@ use crate::command_log::log::CommandLog;
 use crate::env::Env;
 use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};
 use crate::observe::histogram::quantile_us;
-use crate::observe::rates::{Rates, Traffic};
+use crate::observe::rates::Rates;
 use crate::observe::terms::Terms;
 use crate::workers::shared::Shared;
 use respool_command::{Execute, asks_for_section, human_bytes, names_section};
@@ -50,16 +50,6 @@ impl<E: Execute> Env<E> {
         let of_workers = command_log.of_workers.as_ref().map(copied);
         let calls = of_workers.as_ref().unwrap_or(&command_log.calls);
         ServerInfo { shared, command_log, calls, rates, terms, now: *now, has_engine }.sections(args)
-    }
-
-    /// Takes a sample of what clients send to a server and receive from it.
-    pub(crate) fn note_rates(&mut self) {
-        if self.is_server() {
-            let requests = self.shared.sum(|c| c.requests.value());
-            let bytes_in = self.shared.sum(|c| c.client_bytes_in.value());
-            let bytes_out = self.shared.sum(|c| c.client_bytes_out.value());
-            self.rates.note(self.now.mono_us, Traffic { requests, bytes_in, bytes_out });
-        }
     }
 }
 
@@ -136,7 +126,7 @@ impl ServerInfo<'_> {
     }
 
     fn write_stats(&self, out: &mut String) {
-        let rates = self.rates.per_second();
+        let rates = self.rates.per_second(self.shared.traffic());
         let _ = write!(
             out,
             "instantaneous_ops_per_sec:{}\r\ninstantaneous_input_kbps:{:.2}\r\ninstantaneous_output_kbps:{:.2}\r\n\

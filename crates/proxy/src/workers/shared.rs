@@ -8,6 +8,7 @@ use crate::hooks::Hooks;
 use crate::nodes::kinds::{NodeKinds, NodeMismatch};
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
+use crate::observe::rates::Traffic;
 use crate::scripts::known::Scripts;
 use crate::workers::budget::ProcessBudget;
 use crate::workers::databases::Databases;
@@ -223,6 +224,16 @@ impl Shared {
     /// The sum of a counter that only grows, since a client has begun the statistics anew.
     pub(crate) fn statistic(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
         self.sum(&pick).saturating_sub(pick(&self.counted_before))
+    }
+
+    /// What clients have sent and received in all.
+    pub(crate) fn traffic(&self) -> Traffic {
+        Traffic {
+            requests: self.sum(|c| c.requests.value()),
+            bytes_in: self.sum(|c| c.client_bytes_in.value()),
+            bytes_out: self.sum(|c| c.client_bytes_out.value()),
+            since: self.counted_before.requests.value(),
+        }
     }
 
     /// The statistics begin anew; those of engines are theirs. Counters go on: metrics are read as sums that only grow.

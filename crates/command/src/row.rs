@@ -8,7 +8,8 @@ use crate::keys::Irregular;
 use crate::shape::{self, Shape, ShapeOf};
 use crate::usage::{ReplySize, Returns};
 use crate::{
-    Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy, StringCommand, Usage,
+    Categories, Command, Flags, Group, KeySpec, Keys, Lane, RequestPolicy, ResponsePolicy, ServerCommand,
+    StringCommand, Usage,
 };
 
 /// One command or subcommand. Rows are `'static`; compare them by [`Row::command`].
@@ -136,6 +137,21 @@ impl Row {
     pub fn is_admin(&self, args: Args<'_>) -> bool {
         let lane = self.lane(args);
         lane == Lane::Admin || lane == Lane::Dedicated && self.flags.has(Flags::ADMIN)
+    }
+
+    /// Whether a request is about its connection, or about clients: a worker answers it, or it is part of what it tells nodes of a connection.
+    pub fn is_of_connection(&self, args: Args<'_>) -> bool {
+        match self.lane(args) {
+            Lane::Local | Lane::Pinned => true,
+            Lane::Push => self.flags.has(Flags::NOSCRIPT),
+            _ => self.command == Command::Server(ServerCommand::Info),
+        }
+    }
+
+    /// Whether a request goes to several nodes, whatever its keys.
+    pub fn goes_to_all(&self, args: Args<'_>) -> bool {
+        let is_of_all = matches!(self.request_policy, RequestPolicy::AllShards | RequestPolicy::AllNodes);
+        is_of_all || self.lane(args) == Lane::Dedicated
     }
 
     /// Whether its arguments may decide where it goes.

@@ -163,6 +163,7 @@ impl<E> Env<E> {
         };
         env.clients.output_hard = env.config.budgets.client_output_hard;
         env.command_log.of_workers = env.config.is_server.then(|| Arc::clone(&env.shared.calls));
+        env.command_log.is_first_engine = env.shared.engine_place.map(|place| place == 0);
         env.lanes.asks = env.number == WorkerId::FIRST && env.config.dials_ahead;
         env.shared.name_nodes(env.config.nodes.iter().map(|node| node.name.clone()));
         env

@@ -110,7 +110,7 @@ impl CallCounts {
         }
     }
 
-    /// A command that waited has this reply, an error. It counts as called already.
+    /// A command has this reply, an error: one that waited, or whose client does not want it. That it was called is counted apart.
     pub(crate) fn fail_waiting(&mut self, row: &'static Row, reply: &[u8]) {
         self.note_error(reply);
         self.of(row).failed += 1;
@@ -166,6 +166,11 @@ impl CallCounts {
     /// All counts begin anew.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
+    }
+
+    /// All calls.
+    pub(crate) fn calls_total(&self) -> u64 {
+        self.commands.iter().map(|counts| counts.calls).sum()
     }
 
     /// All errors that clients received.

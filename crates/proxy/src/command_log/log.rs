@@ -4,6 +4,7 @@ use crate::command_log::calls::CallCounts;
 use crate::command_log::entry::Entry;
 use crate::command_log::latency::Latencies;
 use crate::command_log::monitors::Monitors;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,17 +46,27 @@ impl Log {
 /// The logs of one engine.
 #[derive(Debug, Default)]
 pub(crate) struct CommandLog {
-    pub(crate) slow: Log,
-    pub(crate) large_request: Log,
-    pub(crate) large_reply: Log,
+    /// By their kinds.
+    pub(super) logs: [Log; 3],
     pub(crate) latencies: Latencies,
     pub(crate) calls: CallCounts,
     /// Of a server whose engines have threads of their own: what its workers answer themselves. Engines count the rest.
     pub(crate) of_workers: Option<Arc<Mutex<CallCounts>>>,
+    /// Of an engine that shares the keys of a server with others: whether it is the first, which counts what all of them are asked.
+    pub(crate) is_first_engine: Option<bool>,
     pub(crate) monitors: Monitors,
 }
 
 impl CommandLog {
+    /// What is counted where this worker counts.
+    pub(crate) fn calls(&self) -> Cow<'_, CallCounts> {
+        match &self.of_workers {
+            // Copied: other workers count meanwhile, and some sections of INFO read files.
+            Some(calls) => Cow::Owned(calls.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            None => Cow::Borrowed(&self.calls),
+        }
+    }
+
     /// Has something counted where this worker counts.
     pub(crate) fn count(&mut self, note: impl FnOnce(&mut CallCounts)) {
         match &self.of_workers {
@@ -64,20 +75,8 @@ impl CommandLog {
         }
     }
 
-    pub(super) fn of(&self, kind: Kind) -> &Log {
-        match kind {
-            Kind::Slow => &self.slow,
-            Kind::LargeRequest => &self.large_request,
-            Kind::LargeReply => &self.large_reply,
-        }
-    }
-
-    pub(super) fn of_mut(&mut self, kind: Kind) -> &mut Log {
-        match kind {
-            Kind::Slow => &mut self.slow,
-            Kind::LargeRequest => &mut self.large_request,
-            Kind::LargeReply => &mut self.large_reply,
-        }
+    pub(super) fn of(&mut self, kind: Kind) -> &mut Log {
+        &mut self.logs[kind as usize]
     }
 }
 
@@ -111,10 +110,10 @@ mod tests {
             [("slow", Kind::Slow), ("LARGE-REQUEST", Kind::LargeRequest), ("large-reply", Kind::LargeReply)]
         {
             assert_eq!(Kind::named(name.as_bytes()), Some(kind));
-            logs.of_mut(kind).note(entry(kind as u64), 1);
+            logs.of(kind).note(entry(kind as u64), 1);
             assert_eq!(logs.of(kind).entries.front().map(|entry| entry.figure), Some(kind as u64));
         }
-        assert_eq!([&logs.slow, &logs.large_request, &logs.large_reply].map(|log| log.entries.len()), [1; 3]);
+        assert_eq!(logs.logs.map(|log| log.entries.len()), [1; 3]);
         assert_eq!(Kind::named(b"large"), None);
     }
 }

@@ -18,14 +18,14 @@ mod show;
 pub(crate) mod timed;
 pub(crate) mod verbs;
 
-use crate::command_log::log::CommandLog;
+use crate::command_log::log::{CommandLog, Kind};
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::observe::terms::Terms;
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use entry::{Entry, shortened};
-use respool_command::{Command, Execute, Flags, Lane, Row, TransactionsCommand as T, text as texts};
+use respool_command::{Command, Execute, Flags, Group, Lane, Row, TransactionsCommand as T, text as texts};
 use respool_connection::AnswerPosition;
 use respool_wire::Args;
 
@@ -80,7 +80,7 @@ impl<E: Execute> Env<E> {
         let is_parked = flow != Flow::Next && row.lane(args) == Lane::Blocking;
         if flow != Flow::Again {
             let us = Some(us).filter(|_| !is_parked);
-            self.command_log.count_call(row, self.clients.answered(index, position), us);
+            self.command_log.count_call(row, args, self.clients.answered(index, position), us);
             if !row.runs_scripts {
                 self.show_to_monitors(index, row, args);
             }
@@ -149,31 +149,52 @@ impl Noted<'_> {
 
 impl CommandLog {
     /// A request was run that has this reply, as far as there is one by now.
-    pub(crate) fn count_call(&mut self, row: &'static Row, reply: &[u8], us: Option<u64>) {
-        // What an engine answers it counts, and MULTI with the block that it is sent.
-        let is_of_engine = || reply.is_empty() || row.command == Command::Transactions(T::Multi);
-        if self.of_workers.is_none() || !is_of_engine() {
+    pub(crate) fn count_call(&mut self, row: &'static Row, args: Args<'_>, reply: &[u8], us: Option<u64>) {
+        // What an engine answers it counts; what all are asked, the first one.
+        let is_here = self.of_workers.is_none() || !reply.is_empty() || row.is_of_connection(args);
+        let is_counted = self.is_first_engine == Some(false) && row.goes_to_all(args);
+        if is_here && !is_counted && !self.leaves_to_worker(row, args, reply) {
             self.count(|calls| calls.end(row, reply, us));
+        }
+    }
+
+    /// A request was refused with this reply before it was run. `None`: there is no such command.
+    #[cold]
+    pub(crate) fn reject(&mut self, row: Option<&'static Row>, args: Args<'_>, reply: &[u8]) {
+        if !row.is_some_and(|row| self.leaves_to_worker(row, args, reply)) {
+            self.count(|calls| calls.reject(row, reply));
         }
     }
 
     /// A session's states have dealt with a request: it was refused, queued or put off, or it is one that they answer themselves.
     /// Returns whether it was run.
-    pub(crate) fn count_special(&mut self, row: &'static Row, reply: &[u8], was_queueing: bool) -> bool {
+    pub(crate) fn count_special(
+        &mut self,
+        row: &'static Row,
+        args: Args<'_>,
+        reply: &[u8],
+        was_queueing: bool,
+    ) -> bool {
         let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Multi | T::Watch));
         let is_run = if was_queueing { ends && !texts::is_refusal(reply) } else { !reply.starts_with(b"-") };
-        if is_run && !reply.is_empty() {
-            self.count(|calls| calls.end(row, reply, None));
+        // A worker does not see what an engine replies.
+        if is_run && (!reply.is_empty() || ends && self.of_workers.is_some()) {
+            self.count_call(row, args, reply, None);
             return true;
         }
-        if reply.starts_with(b"-") {
-            self.count(|calls| calls.reject(Some(row), reply));
-        }
+        self.reject(Some(row), args, reply);
         false
     }
 
+    /// Whether this is an engine of several, and a request one that the worker of its client counts, unless it is part of a transaction.
+    /// Of errors to a transaction the worker knows nothing.
+    fn leaves_to_worker(&self, row: &Row, args: Args<'_>, reply: &[u8]) -> bool {
+        let is_unseen = || row.group == Group::Transactions && reply.starts_with(b"-");
+        self.is_first_engine.is_some() && row.is_of_connection(args) && !is_unseen()
+    }
+
     fn note_large_reply(&mut self, terms: &Terms, noted: &Noted<'_>, reply_bytes: u64) {
-        self.large_reply.note(noted.entry(reply_bytes), terms.large_replies.entries_max);
+        self.of(Kind::LargeReply).note(noted.entry(reply_bytes), terms.large_replies.entries_max);
     }
 
     /// A request has cost so much. Returns whether it was slow.
@@ -190,11 +211,11 @@ impl CommandLog {
         }
         let is_slow = cost.us >= terms.slow_us;
         if is_slow {
-            self.slow.note(noted.entry(cost.us), terms.slow_entries);
+            self.of(Kind::Slow).note(noted.entry(cost.us), terms.slow_entries);
         }
         let request_bytes = canonical_bytes(noted.args);
         if request_bytes >= terms.large_requests.bytes_min {
-            self.large_request.note(noted.entry(request_bytes), terms.large_requests.entries_max);
+            self.of(Kind::LargeRequest).note(noted.entry(request_bytes), terms.large_requests.entries_max);
         }
         let reply_bytes = cost.reply_bytes as u64;
         if reply_bytes >= terms.large_replies.bytes_min {
@@ -232,7 +253,7 @@ mod tests {
     }
 
     fn lens(log: &CommandLog) -> [usize; 3] {
-        [&log.slow, &log.large_request, &log.large_reply].map(|log| log.entries.len())
+        log.logs.each_ref().map(|log| log.entries.len())
     }
 
     #[test]
@@ -259,7 +280,7 @@ mod tests {
         assert_eq!(lens(&log), [1, 1, 0]);
         assert!(!log.note_cost(&terms, &noted(row, &small), cost(0, 1_000)));
         assert_eq!(lens(&log), [1, 1, 1]);
-        let entry = log.large_request.entries.front().expect("it was noted");
+        let entry = log.of(Kind::LargeRequest).entries.front().expect("it was noted");
         assert!(entry.arguments.iter().map(Vec::len).sum::<usize>() < 1_000, "a log keeps it shortened");
         assert_eq!((entry.unix_s, entry.address.as_str()), (7, ""), "its client has left");
     }

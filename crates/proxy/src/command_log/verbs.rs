@@ -90,7 +90,7 @@ impl CommandLog {
         })
     }
 
-    fn show_log(&self, count: Option<&[u8]>, kind: Result<Kind, ErrorReply>) -> Answered {
+    fn show_log(&mut self, count: Option<&[u8]>, kind: Result<Kind, ErrorReply>) -> Answered {
         let count = match count.map(crate::integer::integer) {
             None => SHOWN,
             Some(Some(-1)) => usize::MAX,
@@ -100,12 +100,12 @@ impl CommandLog {
         Ok(LogReply::Entries(self.of(kind?).entries.iter().take(count).cloned().collect()))
     }
 
-    fn count_log(&self, kind: Result<Kind, ErrorReply>) -> Answered {
+    fn count_log(&mut self, kind: Result<Kind, ErrorReply>) -> Answered {
         Ok(LogReply::Count(self.of(kind?).entries.len()))
     }
 
     fn reset_log(&mut self, kind: Result<Kind, ErrorReply>) -> Answered {
-        self.of_mut(kind?).entries.clear();
+        self.of(kind?).entries.clear();
         Ok(LogReply::Done)
     }
 
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_bad_count_or_kind_of_log_changes_nothing() {
         let mut log = CommandLog::default();
-        log.slow.note(Entry::default(), 8);
+        log.of(Kind::Slow).note(Entry::default(), 8);
         for count in ["-2", "x", ""] {
             let refused = ask(&mut log, ServerCommand::SlowlogGet, &["SLOWLOG", "GET", count]);
             assert_eq!(refused, Some(Err(error_text::LOG_COUNT.into())), "{count}");
@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn each_log_is_shown_and_emptied_for_itself() {
         let mut log = CommandLog::default();
-        (0..12).for_each(|_| log.slow.note(Entry::default(), 100));
-        log.large_reply.note(Entry::default(), 100);
+        (0..12).for_each(|_| log.of(Kind::Slow).note(Entry::default(), 100));
+        log.of(Kind::LargeReply).note(Entry::default(), 100);
         let shown = |log: &mut CommandLog, words: &[&str]| match ask(log, ServerCommand::SlowlogGet, words) {
             Some(Ok(LogReply::Entries(entries))) => entries.len(),
             other => panic!("{other:?}"),
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(shown(&mut log, &["SLOWLOG", "GET", "-1"]), 12);
         assert_eq!(shown(&mut log, &["SLOWLOG", "GET", "0"]), 0);
         assert_eq!(ask(&mut log, ServerCommand::SlowlogReset, &["SLOWLOG", "RESET"]), Some(Ok(LogReply::Done)));
-        assert_eq!((log.slow.entries.len(), log.large_reply.entries.len()), (0, 1));
+        assert_eq!(log.logs.each_ref().map(|log| log.entries.len()), [0, 0, 1]);
     }
 
     #[test]

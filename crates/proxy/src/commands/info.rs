@@ -27,6 +27,8 @@ pub(crate) struct ProxyInfo<'e> {
     counters: &'e Counters,
     number: WorkerId,
     now: Now,
+    /// The commands that were run, of a server that counts them.
+    commands: Option<u64>,
 }
 
 /// Whether INFO asks for nothing but sections that only the proxy has.
@@ -57,7 +59,8 @@ impl<E: Execute> Env<E> {
 
     pub(crate) fn proxy_info(&self) -> ProxyInfo<'_> {
         let Self { config, shared, lanes, counters, number, now, .. } = self;
-        ProxyInfo { config, shared, lanes, counters, number: *number, now: *now }
+        let commands = self.is_server().then(|| self.command_log.calls().calls_total());
+        ProxyInfo { config, shared, lanes, counters, number: *number, now: *now, commands }
     }
 }
 
@@ -168,7 +171,8 @@ impl<'e> ProxyInfo<'e> {
              total_net_output_bytes:{}\r\nrejected_connections:{}\r\nevicted_clients:{}\r\ntotal_reads_processed:{}\r\n\
              total_writes_processed:{}\r\npubsub_channels:{}\r\npubsub_patterns:{}\r\npubsubshard_channels:{}\r\n",
             shared.statistic(|c| c.clients_accepted.value()),
-            shared.statistic(|c| c.requests.value()),
+            // What is refused was not run; calls within scripts were.
+            self.commands.unwrap_or_else(|| shared.statistic(|c| c.requests.value())),
             shared.statistic(|c| c.client_bytes_in.value()),
             shared.statistic(|c| c.client_bytes_out.value()),
             shared.statistic(|c| c.clients_refused.value()),
@@ -259,19 +263,30 @@ mod tests {
         }
         let (config, now) = (crate::testing::config(), Now { mono_us: 3_000_000, ..Now::default() });
         let lanes = Lanes::new(&config, 1);
-        let info = |words: &[&str]| {
+        let info = |words: &[&str], commands| {
             let args: ArgsBuf = words.iter().collect();
             let counters = &shared.counters[1];
-            let info =
-                ProxyInfo { config: &config, shared: &shared, lanes: &lanes, counters, number: WorkerId::new(1), now };
+            let info = ProxyInfo {
+                config: &config,
+                shared: &shared,
+                lanes: &lanes,
+                counters,
+                number: WorkerId::new(1),
+                now,
+                commands,
+            };
             info.sections(args.as_args())
         };
-        let text = info(&["INFO", "proxy"]);
+        let text = info(&["INFO", "proxy"], None);
         assert!(text.starts_with("# Proxy\r\nworkers:3\r\nnodes:1\r\n"), "{text}");
         assert!(text.contains("\r\nrequests:111\r\n"), "{text}");
-        assert!(info(&["INFO", "stats"]).contains("total_commands_processed:111\r\n"));
-        assert!(info(&["INFO", "server"]).contains("uptime_in_seconds:3\r\n"));
-        assert_eq!(info(&["INFO", "nonesuch"]), "");
+        assert!(info(&["INFO", "stats"], None).contains("total_commands_processed:111\r\n"));
+        assert!(
+            info(&["INFO", "stats"], Some(7)).contains("total_commands_processed:7\r\n"),
+            "those that a server ran"
+        );
+        assert!(info(&["INFO", "server"], None).contains("uptime_in_seconds:3\r\n"));
+        assert_eq!(info(&["INFO", "nonesuch"], None), "");
     }
 
     #[test]

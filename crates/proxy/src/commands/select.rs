@@ -73,7 +73,7 @@ impl<E: Execute> Env<E> {
         if session.database == database {
             return self.confirm_select(index);
         }
-        if self.engine.is_some() && database >= self.config.databases {
+        if self.is_server() && database >= self.config.databases {
             return self.refuse(index, texts::DB_OUT_OF_RANGE);
         }
         let Some(()) = self.clients.settle_before(index) else { return Flow::Again };

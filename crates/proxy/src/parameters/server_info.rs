@@ -16,7 +16,6 @@ use respool_connection::Now;
 use respool_wire::{Args, ArgsBuf};
 use std::cell::OnceCell;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The parameter that says which percentiles are shown.
 const PERCENTILES: &str = "latency-tracking-info-percentiles";
@@ -45,10 +44,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn server_sections(&self, args: Args<'_>) -> String {
         let Self { shared, command_log, rates, now, .. } = self;
         let (terms, has_engine) = (&self.config.seeing, self.engine.is_some());
-        // Copied: other workers count meanwhile, and some sections read files.
-        let copied = |calls: &Arc<Mutex<CallCounts>>| calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let of_workers = command_log.of_workers.as_ref().map(copied);
-        let calls = of_workers.as_ref().unwrap_or(&command_log.calls);
+        let calls = &*command_log.calls();
         ServerInfo { shared, command_log, calls, rates, terms, now: *now, has_engine }.sections(args)
     }
 }

@@ -156,7 +156,7 @@ fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Reques
     let row = match accepted {
         Ok(row) => row,
         Err((row, flow)) => {
-            env.command_log.count(|calls| calls.reject(row, env.clients.answered(index, position)));
+            env.command_log.reject(row, request.args, env.clients.answered(index, position));
             return flow;
         }
     };
@@ -205,7 +205,8 @@ fn run_in_state<H: HandleRequests>(by: &mut H, call: Call<'_>, flags: SessionFla
     let Some(flow) = ask_states(by, call) else { return run(by, call) };
     let was_queueing = flags.has(SessionFlags::QUEUEING);
     let env = by.env();
-    if env.command_log.count_special(row, env.clients.answered(index, position), was_queueing) {
+    let reply = env.clients.answered(index, position);
+    if flow != Flow::Again && env.command_log.count_special(row, request.args, reply, was_queueing) {
         env.show_to_monitors(index, row, request.args);
     }
     flow
@@ -366,6 +367,10 @@ impl<E: Execute> Env<E> {
     /// Answers with an error.
     pub(crate) fn refuse(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
         let error = error.into();
+        if self.clients.sessions.at(index).is_some_and(|session| session.reply_mode != ReplyMode::On) {
+            // The others are counted with their commands.
+            self.command_log.count(|calls| calls.reject(None, error.as_bytes()));
+        }
         self.answer(index, |reply| reply.raw(error.as_bytes()))
     }
 

@@ -55,6 +55,8 @@ pub struct Shared {
     pub(crate) turns: Turns,
     /// Late scripts of all engines of a server, whose workers and engines have this in common.
     pub(crate) late_scripts: Arc<LateScripts>,
+    /// Of one of these engines: which it is.
+    pub(crate) engine_place: Option<usize>,
     /// What the workers of such a server have answered without an engine.
     pub(crate) calls: Arc<Mutex<CallCounts>>,
     /// What counts for the whole process, however many proxies it has.
@@ -137,6 +139,7 @@ impl Shared {
             tracked_keys_said: Default::default(),
             turns: Turns::default(),
             late_scripts: Arc::default(),
+            engine_place: None,
             calls: Arc::default(),
             ledger,
             access: Arc::default(),
@@ -204,10 +207,10 @@ impl Shared {
         Arc::clone(&self.late_scripts)
     }
 
-    /// Of one of the engines of a server, which has these in common with its workers.
+    /// Of one of the engines of a server, which has these in common with its workers and others.
     #[must_use]
-    pub fn with_late_scripts(self, late_scripts: Arc<LateScripts>) -> Self {
-        Self { late_scripts, ..self }
+    pub fn of_engine(self, place: usize, late_scripts: Arc<LateScripts>) -> Self {
+        Self { engine_place: Some(place), late_scripts, ..self }
     }
 
     /// With these users.

@@ -458,11 +458,11 @@ impl EmbeddedNode {
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
         let shared = match &share {
             // Its commands are timed as those of an engine that is a server of its own.
-            Some(EngineShare { server_config, late_scripts, .. }) => {
+            Some(EngineShare { place, server_config, late_scripts, .. }) => {
                 let server_config = Arc::clone(server_config);
                 let hooks = Hooks::default().with_clock(respool_net::monotonic_us);
                 let hooks = hooks.on_config(move |verb| server_config.answer(verb));
-                shared.with_hooks(hooks).with_late_scripts(Arc::clone(late_scripts))
+                shared.with_hooks(hooks).of_engine(*place, Arc::clone(late_scripts))
             }
             None => shared,
         };

@@ -55,10 +55,8 @@ fn rule(section: &str, name: &str) -> Rule {
     }
 }
 
-/// What the proxy and the nodes count apart: calls that it answers itself, and those that nodes answer.
-fn is_added(section: &str, name: &str) -> bool {
-    matches!(section, "Commandstats" | "Errorstats") || name == "total_error_replies"
-}
+/// The errors of a server whose nodes are engines of it. Other proxies count none.
+const ERRORS: &str = "total_error_replies";
 
 /// One section: its fields in order. `None`: nodes do not agree on the value.
 #[derive(Debug, Default)]
@@ -71,6 +69,17 @@ struct Section {
 }
 
 impl Section {
+    /// What a server and its engines count apart: calls that it answers itself, and those that engines answer. To a proxy, requests to
+    /// nodes are requests of its clients, and of others.
+    fn is_added(&self, name: &str) -> bool {
+        let is_of_server = || self.places.get(ERRORS).is_some_and(|place| *place < self.own);
+        match name {
+            ERRORS => true,
+            "total_commands_processed" => is_of_server(),
+            _ => matches!(&*self.name, "Commandstats" | "Errorstats"),
+        }
+    }
+
     fn set(&mut self, name: &str, value: &str) {
         self.places.insert(name.to_owned(), self.fields.len());
         self.fields.push((name.to_owned(), Some(value.to_owned())));
@@ -82,7 +91,7 @@ impl Section {
         match self.places.get(name).copied() {
             _ if rule == Rule::Hidden => {}
             None => self.set(name, value),
-            Some(place) if place < self.own && !is_added(&self.name, name) => {}
+            Some(place) if place < self.own && !self.is_added(name) => {}
             Some(place) => {
                 let known = &mut self.fields[place].1;
                 *known = known.as_deref().and_then(|known| joined(known, value, rule));
@@ -440,6 +449,14 @@ mod tests {
             ],
             "# Stats\r\nops:5\r\ntotal_error_replies:7\r\n\r\n# Commandstats\r\ncmdstat_get:calls=4,usec=6,usec_per_call=1.50,rejected_calls=4\r\n",
         );
+        // Engines count what was run beside what their workers answer themselves. Nodes of a proxy count requests of others too.
+        let of_nodes = ["# Stats\r\ntotal_commands_processed:2\r\n", "# Stats\r\ntotal_commands_processed:3\r\n"];
+        check(
+            "# Stats\r\ntotal_commands_processed:5\r\ntotal_error_replies:1\r\n",
+            &of_nodes,
+            "# Stats\r\ntotal_commands_processed:10\r\ntotal_error_replies:1\r\n",
+        );
+        check("# Stats\r\ntotal_commands_processed:5\r\n", &of_nodes, "# Stats\r\ntotal_commands_processed:5\r\n");
         check(
             "",
             &[

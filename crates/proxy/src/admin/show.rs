@@ -86,7 +86,7 @@ impl<'e> Shown<'e> {
             Show::Hotkeys => self.show_hotkeys(),
             Show::Latency => self.show_latency(),
             Show::Mem => self.show_mem(),
-            Show::Nodes => self.show_nodes(),
+            Show::Nodes => self.config.node_ids().map(|node| self.show_node(node)).collect(),
             Show::Routes => self.show_routes(),
         });
         match show {
@@ -228,10 +228,6 @@ impl<'e> Shown<'e> {
             ("process_bytes", figure(self.shared.ledger.held_bytes())),
             ("process_bytes_max", figure(self.config.budgets.process)),
         ]]
-    }
-
-    fn show_nodes(&self) -> Vec<Line> {
-        self.config.node_ids().map(|node| self.show_node(node)).collect()
     }
 
     fn show_node(&self, node: NodeId) -> Line {

@@ -60,7 +60,7 @@ impl<E: Execute> Env<E> {
         }
         self.lanes.asks = self.number == WorkerId::FIRST && self.config.dials_ahead;
         if self.number == WorkerId::FIRST {
-            self.shared.keep_kinds(|name| {
+            self.shared.kinds.keep(|name| {
                 let is_it = |node: &&NodeConfig| node.name == name;
                 let find = |config: &Config| config.nodes.iter().find(is_it).map(|node| Arc::clone(&node.endpoint));
                 find(&self.config).is_some_and(|now| find(&before) == Some(now))

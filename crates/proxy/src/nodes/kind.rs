@@ -21,7 +21,6 @@ use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::kinds::{NodeKind, NodeMismatch};
 use crate::pool::Lanes;
 use crate::pool::{LaneEnd, LaneUse};
-use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{DialFailure, Endpoint, Fault, Server};
 use std::sync::atomic::Ordering;
@@ -137,12 +136,5 @@ impl Lanes {
         let is_elsewhere = !matches!(this.endpoint.as_deref(), Some(Endpoint::Embedded { .. }));
         let is_of_worker = self.asks && this.class == LaneKeyId::PLAIN && self.is_for_all(lane);
         is_of_worker && is_elsewhere && self.is_at_its_node(lane)
-    }
-}
-
-impl Shared {
-    /// See [`NodeKinds::keep`](crate::nodes::kinds::NodeKinds::keep).
-    pub(crate) fn keep_kinds(&self, is_known: impl Fn(&str) -> bool) {
-        self.kinds.keep(is_known);
     }
 }

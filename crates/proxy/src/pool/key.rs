@@ -13,13 +13,6 @@ use respool_connection::Credentials;
 use std::sync::Arc;
 
 impl Lanes {
-    /// For each class, `false`.
-    fn no_class(&self) -> PerKey<bool> {
-        let mut none = PerKey::default();
-        none.resize(self.owners.len());
-        none
-    }
-
     /// Classes in which something waits.
     fn held_classes(&self) -> impl Iterator<Item = LaneKeyId> {
         self.uses.entries().filter(|(_, held)| Arc::strong_count(held) > 1).map(|(class, _)| class)
@@ -59,7 +52,8 @@ impl<E: Execute> Env<E> {
 
     /// For each class, whether some client is in it, or waits for what it has asked there.
     pub(crate) fn used_classes(&self) -> PerKey<bool> {
-        let mut is_used = self.lanes.no_class();
+        let mut is_used = PerKey::default();
+        is_used.resize(self.lanes.owners.len());
         // Every client begins in the first.
         is_used[LaneKeyId::PLAIN] = true;
         let of_sessions = self.clients.sessions.iter().map(|(_, session)| self.lanes.base(session.class));

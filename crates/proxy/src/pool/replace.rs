@@ -57,13 +57,9 @@ impl Lanes {
     pub(crate) fn stand_behind(&mut self, lane: LaneId) {
         self.turns += 1;
         self.all[lane].turn = self.turns;
-        let is_behind = self.is_anybody_ahead(lane);
+        let is_behind = self.all.iter().any(|other| self.is_ahead(other, &self.all[lane]));
         self.all[lane].is_behind = is_behind;
         self.has_behind |= is_behind;
-    }
-
-    fn is_anybody_ahead(&self, lane: LaneId) -> bool {
-        self.all.iter().any(|other| self.is_ahead(other, &self.all[lane]))
     }
 
     /// Whether the requests of `other` come before those of `lane`.

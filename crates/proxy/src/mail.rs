@@ -5,9 +5,9 @@
 
 use crate::admin::inquiry::Inquiry;
 use crate::admin::query::{AdminAnswer, AdminQuery};
-use crate::commands::client_query::{ClientAnswer, ClientQuery};
 use crate::config::Config;
 use crate::ids::Handle;
+use crate::interfaces::client_query::{ClientAnswer, ClientQuery};
 use crate::observe::counters::Counters;
 use crate::pubsub::query::{PubsubAnswer, PubsubQuery};
 use crate::tracking::state::{LostRedirect, Redirect, RedirectSearch, Redirected};
@@ -161,7 +161,7 @@ impl WorkerQuery for Query {
 mod tests {
     use super::*;
     use crate::admin::query::Show;
-    use crate::commands::client_query::ClientQuestion;
+    use crate::interfaces::client_query::ClientQuestion;
 
     #[test]
     fn questions_about_channels_go_to_workers_with_subscribers_only() {

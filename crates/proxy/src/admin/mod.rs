@@ -20,7 +20,7 @@ use crate::error_text;
 use crate::hooks::ProcessAction;
 use crate::ids::{ClientId, ClientNumber};
 use crate::integer::integer;
-use crate::session::Flow;
+use crate::interfaces::help::help;
 use crate::workers::operator_state::Suspension;
 use crate::workers::query::Step;
 use respool_command::{Execute, ProxyCommand, Row, text as texts};
@@ -81,7 +81,7 @@ impl<E: Execute> Env<E> {
             ProxyCommand::ProxyReload => self.demand(index, ProcessAction::Reload).into(),
             ProxyCommand::ProxyNode => self.ask_node(index, args.from(2)).into(),
             ProxyCommand::ProxySlowlog => self.slowlog(index, args.from(2)),
-            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.console_help(index, row).into(),
+            ProxyCommand::Proxy | ProxyCommand::ProxyHelp => self.answer(index, |reply| help(row, reply)).into(),
         })
     }
 
@@ -94,10 +94,6 @@ impl<E: Execute> Env<E> {
             return self.refuse(index, texts::SYNTAX).into();
         }
         Step::Ask(AdminQuery::Show(show, usize::MAX))
-    }
-
-    fn console_help(&mut self, index: ClientId, row: &'static Row) -> Flow {
-        self.answer(index, |reply| crate::commands::client::help(row, reply))
     }
 }
 
@@ -132,6 +128,7 @@ fn steers(command: ProxyCommand) -> bool {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::session::Flow;
     use crate::testing::{EchoEngine, env_of, env_with_node, request, roomy_config};
     use respool_command::Command;
 

@@ -10,10 +10,10 @@ use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
 
-use crate::commands::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
+use crate::interfaces::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::session::Flow;
 
 /// The most entries of the log of denials that may be asked for.

@@ -7,5 +7,4 @@ pub(crate) mod quota;
 pub(crate) mod script_rights;
 pub(crate) mod secret_args;
 pub(crate) mod secrets;
-pub(crate) mod unmet_states;
 pub(crate) mod users;

@@ -25,13 +25,13 @@ use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
 use crate::auth::quota::UserQuota;
-use crate::auth::unmet_states::WantedState;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::observe::counters::Counters;
 use crate::pool::key_id::LaneKey;
 use crate::session::disconnect_log::DisconnectReason;
+use crate::session::marks::WantedState;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 
 /// Why a client did not become another user.

@@ -34,7 +34,7 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{
-    BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait, timeout_us,
+    BlockedRequest, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait, timeout_us,
 };
 use crate::config::Config;
 use crate::env::Env;
@@ -42,6 +42,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, Handle, LaneHandle, LaneId, LaneKeyId, NodeId};
 use crate::interfaces::call::Call;
+use crate::interfaces::release::Release;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::multi::Multi;

@@ -13,10 +13,11 @@
 //! nothing that was there before it was read: both may end unasked.
 
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{BlockedRequest, Release, State, begins_at_arrival, is_wait};
+use crate::blocking::request::{BlockedRequest, State, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{Handle, LaneId, LaneKeyId, NodeId};
+use crate::interfaces::release::Release;
 use crate::nodes::multi::Multi;
 use respool_command::Execute;
 

@@ -6,10 +6,11 @@
 use crate::blocking::node_queries::{COUNTS, NodeQueryPurpose};
 use crate::blocking::node_query;
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{Release, State, begins_at_arrival, is_wait};
-use crate::commands::client_query::ClientFilter;
+use crate::blocking::request::{State, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::ids::{Handle, LaneHandle, LaneKeyId};
+use crate::interfaces::client_query::ClientFilter;
+use crate::interfaces::release::Release;
 use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, ReplyKind, encode_request};

@@ -17,11 +17,12 @@
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{BlockedRequest, Release, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait};
+use crate::blocking::request::{BlockedRequest, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{ClientId, Handle, LaneHandle, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
+use crate::interfaces::release::Release;
 use crate::nodes::moves::Moves;
 use respool_command::{Execute, Row};
 

@@ -3,21 +3,22 @@
 //! Clients are spread over workers, so a question about all of them is put to every worker; the asker's reply keeps its
 //! place and is filled in when the last of them has answered.
 
-use crate::blocking::request::Release;
-use crate::commands::client_query::{Asker, ClientFilter, ClientQuestion, ClientStep, Ids};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
+use crate::interfaces::client_query::{Asker, ClientFilter, ClientQuestion, ClientStep, Ids};
+use crate::interfaces::help::help;
+use crate::interfaces::release::Release;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
-use crate::session::dedicated_mark::DedicatedRole;
+use crate::session::marks::DedicatedRole;
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
 use respool_connection::Now;
-use respool_wire::{Args, Encoder, encode_request};
+use respool_wire::{Args, encode_request};
 
 /// A name that clients may have, or the error text.
 pub(crate) fn checked_name(name: &[u8]) -> Result<&str, &'static str> {
@@ -312,18 +313,6 @@ fn on_or_off(word: &[u8]) -> Option<bool> {
         b"OFF" => Some(false),
         _ => None,
     }
-}
-
-/// The subcommands of a container with what they do, as lines.
-pub(crate) fn help(row: &'static Row, reply: &mut Encoder<'_>) {
-    let container = row.name.split(' ').next().and_then(|name| respool_command::lookup(name.as_bytes())).unwrap_or(row);
-    let mut lines = vec![format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container.name)];
-    for subcommand in container.subcommands {
-        lines.push(subcommand.word().to_owned());
-        lines.push(format!("    {}", subcommand.doc.trim()));
-    }
-    reply.array(lines.len());
-    lines.iter().for_each(|line| reply.simple(line));
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Requests about the session itself: answered here, whatever nodes there are.
 
-use crate::auth::unmet_states::WantedState;
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::pool::Node;
+use crate::session::marks::WantedState;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, replies};

@@ -5,7 +5,6 @@
 
 pub(crate) mod client;
 pub(crate) mod client_pause;
-pub(crate) mod client_query;
 pub(crate) mod config_get;
 pub(crate) mod connection;
 pub(crate) mod info;
@@ -15,10 +14,10 @@ pub(crate) mod redaction;
 pub(crate) mod select;
 pub(crate) mod subscriber_ping;
 
-use crate::commands::client_query::ClientStep;
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::ClientId;
+use crate::interfaces::client_query::ClientStep;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::session::Flow;
 use respool_command::{

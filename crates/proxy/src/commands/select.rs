@@ -12,7 +12,6 @@
 //! So a node that is down matters to its own keys alone. Where a node has fewer databases than another, its keys
 //! in the others are refused in its own words, request by request.
 
-use crate::auth::unmet_states::WantedState;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -22,34 +21,14 @@ use crate::integer::integer;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::DATABASE_ASKED_MAX;
 use crate::pool::key_id::LaneKey;
-use crate::pool::{DialRefusal, LaneEnd};
+use crate::reply::missed_select::says_that_there_is_none;
+use crate::session::marks::WantedState;
 use crate::session::selecting::Selecting;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, text as texts};
-use respool_connection::{Endpoint, Fault};
+use respool_connection::Endpoint;
 use respool_wire::{Args, replies};
-
-/// Whether a node that refuses `SELECT` says that there is no such database. Anything else is about the node or about us.
-fn says_that_there_is_none(words: &str) -> bool {
-    let known = ["ERR DB index is out of range", "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode"];
-    known.iter().any(|start| words.starts_with(start))
-}
-
-/// Why a SELECT is not done on a lane that has ended, as its client is told, and whether it is certain that there is no such
-/// database. `error`: what is told of any other request there.
-pub(crate) fn why_missed(ending: &LaneEnd, error: &ErrorReply) -> (bool, ErrorReply) {
-    let (words, is_of_select) = match ending {
-        LaneEnd::Fault(Fault::NoDatabase(words)) => (Some(words), true),
-        LaneEnd::Fault(Fault::Refused(words)) => (Some(words), false),
-        LaneEnd::DialRefusal(DialRefusal { words, .. }) => (words.as_ref(), true),
-        _ => (None, false),
-    };
-    match words {
-        Some(words) => (is_of_select && says_that_there_is_none(words), error_text::verbatim(words)),
-        None => (false, error.clone()),
-    }
-}
 
 /// Whether a database is known to exist without any node having said so.
 fn is_embedded(config: &Config, database: u32) -> bool {
@@ -162,7 +141,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// A lane that a SELECT waited for will not be ready, as [`why_missed`] says.
+    /// A lane that a SELECT waited for will not be ready, as [`crate::reply::missed_select::why_missed`] says.
     pub(crate) fn miss_select(
         &mut self,
         reads: &mut impl ReadTracker,
@@ -209,7 +188,6 @@ impl Clients {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::workers::databases::Databases;
 
     #[test]
@@ -221,19 +199,5 @@ mod tests {
         assert!(databases.has(0) && databases.has(3) && !databases.has(4));
         databases.note(u32::MAX);
         assert!(databases.has(u32::MAX - 1));
-    }
-
-    #[test]
-    fn only_the_words_for_no_such_database_are_taken_for_that() {
-        for words in
-            ["ERR DB index is out of range", "ERR invalid DB index", "ERR SELECT is not allowed in cluster mode"]
-        {
-            assert!(says_that_there_is_none(words), "{words}");
-        }
-        for words in
-            ["NOPERM this user has no permissions to run the 'select' command", "LOADING Redis is loading", "ERR"]
-        {
-            assert!(!says_that_there_is_none(words), "{words}");
-        }
     }
 }

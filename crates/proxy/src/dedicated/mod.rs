@@ -33,7 +33,7 @@ use crate::nodes::moves::Moves;
 use crate::pool::LaneUse;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
-use crate::session::dedicated_mark::{DedicatedMark, DedicatedRole};
+use crate::session::marks::{DedicatedMark, DedicatedRole};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};

@@ -10,7 +10,6 @@ mod shutdown;
 
 use crate::auth::acl_command::tell_of_users;
 use crate::auth::permissions::is_local;
-use crate::commands::client_query::ClientStep;
 use crate::commands::info::asks_for_proxy;
 use crate::commands::redaction::hidden;
 use crate::config::Config;
@@ -20,6 +19,7 @@ use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
+use crate::interfaces::client_query::ClientStep;
 use crate::session::Flow;
 use respool_access::file;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};

@@ -3,7 +3,7 @@
 //! A number that is free is another class's later.
 
 use crate::auth::quota::UserQuota;
-use crate::ids::{ClientHandle, LaneId, LaneKeyId, NodeId, PerNode};
+use crate::ids::{ClientHandle, LaneId, LaneKeyId, NodeId, PerKey, PerNode};
 use crate::slab::id_vec::Id;
 use respool_wire::Protocol;
 use std::sync::Arc;
@@ -120,5 +120,21 @@ impl LaneGrid {
         let start = class.index() * self.nodes;
         let cells = self.cells.get(start..start + self.nodes).unwrap_or_default();
         cells.iter().copied().filter(|lane| *lane != LaneId::NONE)
+    }
+}
+
+/// How many classes for scripts are beside one class.
+const WAYS: usize = 2;
+
+/// Classes for scripts by the class beside which they are.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptClasses {
+    pub(crate) beside: PerKey<[Option<LaneKeyId>; WAYS]>,
+}
+
+impl ScriptClasses {
+    /// There are none beside a class any more.
+    pub(crate) fn forget(&mut self, class: LaneKeyId) {
+        self.beside.get_mut(class).into_iter().for_each(|ways| *ways = Default::default());
     }
 }

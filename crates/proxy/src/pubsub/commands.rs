@@ -10,9 +10,9 @@ use crate::interfaces::call::Call;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
+use crate::pubsub::pending_changes::{Item, PendingChange};
 use crate::pubsub::{PubsubStep, Subscriptions};
 use crate::push::frame::{Kind, Verb};
-use crate::push::pending_changes::{Item, PendingChange};
 use crate::push::scope::Scope;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;

@@ -27,7 +27,7 @@ impl<E: Execute> Env<E> {
         let scope = || self.clients.sessions.at(index).map(scope_of).unwrap_or_default();
         match PubsubQuery::read(command, row, args, scope) {
             Ok(Some(query)) => PubsubStep::Ask(query),
-            Ok(None) => PubsubStep::Done(self.answer(index, |reply| crate::commands::client::help(row, reply))),
+            Ok(None) => PubsubStep::Done(self.answer(index, |reply| crate::interfaces::help::help(row, reply))),
             Err(error) => PubsubStep::Done(self.refuse(index, error)),
         }
     }
@@ -46,7 +46,7 @@ impl Subscriptions {
         match PubsubQuery::read(command, row, args, Scope::default) {
             // An engine belongs to one worker, and so do its clients.
             Ok(Some(query)) => query.reply(&self.answer_pubsub_query(env, &query), reply),
-            Ok(None) => crate::commands::client::help(row, reply),
+            Ok(None) => crate::interfaces::help::help(row, reply),
             Err(error) => reply.raw(error.as_bytes()),
         }
     }

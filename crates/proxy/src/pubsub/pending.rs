@@ -9,8 +9,8 @@ use super::Subscriptions;
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, NodeId};
+use crate::pubsub::pending_changes::Item;
 use crate::push::frame::{Kind, Verb};
-use crate::push::pending_changes::Item;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::session::SessionFlags;
 use crate::session::table::Clients;
@@ -243,21 +243,6 @@ impl Subscriptions {
     /// What waits to begin a subscription, or to give some up: which kind of channel it is about.
     pub(super) fn change_of(&mut self, pending: Handle) -> Option<(Verb, Kind)> {
         self.pending.all.get_mut(pending).map(|pending| (pending.verb, pending.kind))
-    }
-
-    /// The requests that wait for nodes to tell of changed keys.
-    pub(super) fn pending_of_tracking(&self) -> Vec<Handle> {
-        self.pending.of_tracking.iter().copied().collect()
-    }
-
-    /// Whether any request waits for nodes to tell of changed keys.
-    pub(super) fn has_pending_of_tracking(&self) -> bool {
-        !self.pending.of_tracking.is_empty()
-    }
-
-    /// Whether any request waits for a node.
-    pub(super) fn has_pending_changes(&self) -> bool {
-        self.pending.len() > 0
     }
 
     /// The requests that wait for a channel to be subscribed to.

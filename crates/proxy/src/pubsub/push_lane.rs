@@ -199,7 +199,7 @@ impl Subscriptions {
                         Ok(())
                     }
                     Ok(Refusal::Tracking) => {
-                        for pending in self.pending_of_tracking() {
+                        for pending in self.pending.of_tracking.clone() {
                             self.fail(pending, &ErrorReply::of_reply(error), clients, config);
                         }
                         Ok(())
@@ -276,7 +276,7 @@ impl Subscriptions {
     /// Whether nodes, or the engine of this process, are to tell of changed keys from now on. `None`: nothing is new.
     pub(crate) fn take_news(&mut self) -> Option<bool> {
         std::mem::take(&mut self.has_news).then(|| {
-            self.is_tracking_wanted = self.tracked.is_any() || self.has_pending_of_tracking();
+            self.is_tracking_wanted = self.tracked.is_any() || !self.pending.of_tracking.is_empty();
             self.is_tracking_wanted
         })
     }
@@ -377,7 +377,7 @@ impl Subscriptions {
     /// Clients that have waited too long for a node's word are told so.
     /// Returns whether any still wait.
     pub(crate) fn expire_subscriptions(&mut self, env: &mut Env<impl Execute>) -> bool {
-        if !self.has_pending_changes() {
+        if self.pending.len() == 0 {
             return false;
         }
         let Some(due_us) = env.lag.due_us(env.now.mono_us, env.config.timeouts.response_us) else {

@@ -8,7 +8,6 @@ pub(crate) mod lane;
 pub(crate) mod look_ahead;
 mod name;
 pub(crate) mod node_ledger;
-pub(crate) mod pending_changes;
 pub(crate) mod places;
 pub(crate) mod registry;
 pub(crate) mod scope;

@@ -3,12 +3,12 @@
 
 use crate::env::Env;
 use crate::ids::{Handle, LaneId};
+use crate::interfaces::changed_keys::ChangeSource;
 use crate::limits::PART_LOOKED_AT_BYTES;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::owner::Owner;
 use crate::session::selecting::Selecting;
 use crate::session::table::Clients;
-use crate::tracking::noloop_lanes::ChangeSource;
 use respool_command::Execute;
 use respool_connection::{Event, Fault, Shake};
 use respool_wire::Protocol;

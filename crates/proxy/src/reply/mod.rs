@@ -3,6 +3,7 @@
 mod arrival;
 pub(crate) mod integrity;
 pub(crate) mod large;
+pub(crate) mod missed_select;
 pub(crate) mod observer;
 pub(crate) mod observers;
 pub(crate) mod owner;
@@ -10,22 +11,22 @@ pub(crate) mod progress;
 pub(crate) mod task;
 mod upgrade;
 
-use crate::commands::select::why_missed;
 use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, Handle, LaneId};
+use crate::interfaces::changed_keys::LostListener;
 use crate::internal_request::InternalRequests;
 use crate::limits::PIECES_QUEUE_BYTES;
 use crate::nodes::health_checks::End;
 use crate::pool::{LaneEnd, LaneUse};
+use crate::reply::missed_select::why_missed;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
 use crate::session::table::Clients;
-use crate::tracking::noloop_lanes::LostListener;
 use respool_command::Execute;
 use respool_connection::Fault;
 

@@ -9,12 +9,10 @@
 //! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
-pub(crate) mod classes;
 pub(crate) mod engine;
 pub(crate) mod evalsha_retry;
 pub(crate) mod functions;
 pub(crate) mod kill;
-pub(crate) mod known;
 pub(crate) mod lanes;
 pub(crate) mod late_script;
 pub(crate) mod listing;
@@ -22,11 +20,11 @@ pub(crate) mod script_kill;
 
 use crate::env::Env;
 use crate::interfaces::call::Call;
+use crate::interfaces::known_scripts::{Scripts, flushes_scripts};
 use crate::internal_request::InternalRequest;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
-use crate::scripts::known::{Scripts, flushes_scripts};
 use crate::session::Flow;
 use crate::workers::shared::Shared;
 use respool_command::{Command, Execute, KeyPositions, ResponsePolicy, Row, ScriptingCommand};
@@ -160,9 +158,9 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interfaces::known_scripts::Hash;
     use crate::limits::SCRIPT_BYTES_MAX;
     use crate::limits::SCRIPTS_BYTES_MAX;
-    use crate::scripts::known::Hash;
     use respool_command::lookup;
     use respool_wire::ArgsBuf;
     use sha1::Digest;

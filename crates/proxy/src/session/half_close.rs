@@ -16,9 +16,9 @@
 //! dropped as soon as something of it waits.
 
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::Release;
 use crate::env::Env;
 use crate::ids::{ClientId, Handle};
+use crate::interfaces::release::Release;
 use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
 use crate::session::table::Clients;
 use crate::session::{Pause, Session};

@@ -3,13 +3,13 @@
 //! What a client does to "its connection" (SELECT, HELLO, CLIENT SETNAME, CLIENT REPLY) is kept here and never reaches a
 //! shared connection to a node.
 
-pub(crate) mod dedicated_mark;
 pub(crate) mod disconnect_log;
 pub(crate) mod forced_disconnect;
 mod half_close;
 pub(crate) mod held_time;
 pub(crate) mod large_request;
 mod leaving;
+pub(crate) mod marks;
 pub(crate) mod refused_state;
 mod reply_window;
 pub(crate) mod selecting;
@@ -17,14 +17,14 @@ mod states;
 pub(crate) mod table;
 
 use crate::auth::quota::UserQuota;
-use crate::auth::unmet_states::UnmetStates;
 use crate::ids::{ClientHandle, ClientNumber, LaneKeyId};
 use crate::pubsub::subscriber::Subscriber;
 use crate::reply::large::Large;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
-use crate::session::dedicated_mark::DedicatedRole;
 use crate::session::held_time::HeldTime;
+use crate::session::marks::DedicatedRole;
+use crate::session::marks::UnmetStates;
 use crate::session::reply_window::Credit;
 use crate::transaction::state::TransactionState;
 use crate::workers::budget::ProcessBudget;

@@ -12,10 +12,10 @@
 //! Until the client is told that it is where it wants to be, it is refused what depends on that. A refusal that a server would
 //! give as well (a database that does not exist, a wrong password) changes nothing, here as there.
 
-use crate::auth::unmet_states::{UnmetStates, WantedState};
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::ClientId;
+use crate::session::marks::{UnmetStates, WantedState};
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::state::WatchFailure;

@@ -20,7 +20,7 @@
 //! A node remembers what is read on such a connection, so what scripts and transactions read is as exact as there. CLIENT
 //! CACHING is passed on before the request that it is about; should that never be sent, a PING takes it back before the next.
 
-use super::noloop_lanes::{ChangeSource, Listener, ListenerId, LostListener, NoLoopLanes, ProtocolSwitch};
+use super::noloop_lanes::{Listener, ListenerId, NoLoopLanes, ProtocolSwitch};
 use super::routed_keys;
 use super::state::{Mode, TrackingOptions};
 use crate::config::Config;
@@ -29,6 +29,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId, NodeId, NodeRange, PerNode};
 use crate::integer::integer;
+use crate::interfaces::changed_keys::{ChangeSource, LostListener};
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::pool::Lanes;

@@ -1,7 +1,5 @@
 //! The connections that a client has to itself so that it does not hear of its own changes ([`crate::tracking::noloop`]).
 
-use crate::config::Config;
-use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, LaneHandle, NodeId, PerNode};
 use respool_wire::encode_request;
 use std::sync::Arc;
@@ -12,14 +10,6 @@ pub(super) struct Listener {
     pub(super) lane: Option<LaneHandle>,
     /// The node's number for it.
     pub(super) id: Option<i64>,
-}
-
-/// Where something was heard: a node, by which of its connections, and under which routes.
-#[derive(Clone, Copy)]
-pub(crate) struct ChangeSource<'a> {
-    pub(crate) reader: ClientHandle,
-    pub(crate) node: NodeId,
-    pub(crate) config: &'a Config,
 }
 
 /// What a client has to itself because it is not to hear of its own changes.
@@ -64,11 +54,3 @@ impl NoLoopLanes {
 /// A connection on which a node has been told to speak another dialect.
 #[derive(Debug)]
 pub(crate) struct ProtocolSwitch;
-
-/// A client that is told of changes on a lane.
-pub(crate) struct LostListener {
-    pub(crate) reader: ClientHandle,
-    pub(crate) is_listener: bool,
-    /// The node did not want to.
-    pub(crate) refusal: Option<ErrorReply>,
-}

@@ -7,12 +7,11 @@
 //!                                  a script: the node's elements and our own replies, in the order of the block
 //! ```
 
-use crate::auth::unmet_states::WantedState;
-use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, ClientNumber, LaneHandle, LaneId, NodeId};
+use crate::interfaces::known_scripts::NamedScript;
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::TRIALS_MAX;
 use crate::nodes::multi::Multi;
@@ -21,7 +20,7 @@ use crate::pool::lane_reset::ResetNeeded;
 use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::held_requests::Held;
-use crate::scripts::known::NamedScript;
+use crate::session::marks::WantedState;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
@@ -313,7 +312,8 @@ impl<E: Execute> Env<E> {
     #[must_use]
     pub(crate) fn conclude_exec(&mut self, mut exec: Exec) -> Option<ClientId> {
         self.settle_exec(&exec);
-        if let Some(node) = exec.moved_to().and_then(|address| self.config.node_at(address))
+        let node_at = |address: &str| self.config.find_node(|node| node.endpoint.to_string() == address);
+        if let Some(node) = exec.moved_to().and_then(node_at)
             && exec.private.is_none()
             && exec.reply.is_some()
             && exec.moves < MOVES_MAX
@@ -390,12 +390,6 @@ impl<E: Execute> Env<E> {
         } else {
             self.give_back(lane, ResetNeeded { is_elsewhere: exec.queued.has_select, ..ResetNeeded::default() });
         }
-    }
-}
-
-impl Config {
-    fn node_at(&self, address: &str) -> Option<NodeId> {
-        self.find_node(|node| node.endpoint.to_string() == address)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
-use crate::auth::unmet_states::WantedState;
 use crate::command_log::timed::run;
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
@@ -9,6 +8,7 @@ use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
+use crate::session::marks::WantedState;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};

@@ -8,8 +8,8 @@ use crate::config::LaneLimits;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::NodeId;
+use crate::interfaces::known_scripts::{Hash, NamedScript, flushes_scripts};
 use crate::nodes::moves::Moves;
-use crate::scripts::known::{Hash, NamedScript, flushes_scripts};
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
     text as texts,
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn a_script_that_is_named_often_is_kept_once() {
         let mut bench = Bench::new(1);
-        let mut scripts = crate::scripts::known::Scripts::default();
+        let mut scripts = crate::interfaces::known_scripts::Scripts::default();
         let row = respool_command::lookup(b"EVALSHA").expect("it has a row");
         scripts.note(b"return 1");
         scripts.note(b"return 2");

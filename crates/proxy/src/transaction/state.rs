@@ -1,7 +1,7 @@
 //! What a session holds beyond the shared lanes.
 
 use crate::ids::{Handle, LaneHandle, NodeId};
-use crate::session::dedicated_mark::DedicatedMark;
+use crate::session::marks::DedicatedMark;
 use crate::transaction::local_watch::LocalWatch;
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::reply_parts::ExecReply;

@@ -2,9 +2,9 @@
 
 use crate::admin::Console;
 use crate::commands::LocalStep;
-use crate::commands::client_query::ClientStep;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
+use crate::interfaces::client_query::ClientStep;
 use crate::mail::Query;
 use crate::session::Flow;
 use crate::tracking::TrackingStep;

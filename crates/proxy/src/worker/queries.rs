@@ -2,9 +2,9 @@
 
 use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::admin::show::Shown;
-use crate::commands::client_query::{ClientAnswer, ClientQuery, ClientQuestion};
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId};
+use crate::interfaces::client_query::{ClientAnswer, ClientQuery, ClientQuestion};
 use crate::mail::{Answer, Mail, Query};
 use crate::session::Flow;
 use crate::worker::Worker;

@@ -8,12 +8,13 @@ mod execute;
 mod transactions;
 
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{Release, Target, Wording};
+use crate::blocking::request::{Target, Wording};
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber, NodeId};
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
+use crate::interfaces::release::Release;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{
     Asked, Command, EventClasses, Execute, Flags, Millis, Outcome, Row, SessionView, WaitId, Wanted,

@@ -1,6 +1,25 @@
-//! What a client wanted its session to be, and what it is not: a user, a database, a dialect.
+//! What a session remembers for features: of connections that serve its client for good, and of what the client wanted it to be.
 
-/// One of those.
+/// A client has connections for good. They are in [`crate::dedicated`], which alone writes this.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DedicatedMark {
+    pub(crate) role: DedicatedRole,
+    /// Bytes held.
+    pub(crate) bytes: usize,
+}
+
+/// What such connections make of their client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DedicatedRole {
+    /// Nothing yet.
+    None,
+    /// It is shown what nodes are asked.
+    Monitors,
+    /// It follows a node.
+    Follows,
+}
+
+/// What a client wanted its session to be, and what it is not: a user, a database, a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WantedState {
     Database = 1,
@@ -8,7 +27,7 @@ pub(crate) enum WantedState {
     Dialect = 4,
 }
 
-/// Those that a session has and that are not met.
+/// Those of them that a session has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnmetStates(pub(crate) u8);
 

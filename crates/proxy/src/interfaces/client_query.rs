@@ -1,10 +1,10 @@
 //! Queries about the clients of all workers: CLIENT LIST, KILL, UNBLOCK, PAUSE, and users that have changed.
 
-use crate::blocking::request::Release;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::ClientNumber;
 use crate::integer::integer;
+use crate::interfaces::release::Release;
 use crate::session::Session;
 use crate::workers::query::Step;
 use respool_command::text as texts;

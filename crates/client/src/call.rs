@@ -96,7 +96,11 @@ impl<'c, T: FromReply> Call<'c, T> {
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().pop());
         let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
-        let result = reply.and_then(convert).map_err(|error| error.of(self.command.name()));
+        let located = |error: Error| match &self.apart {
+            Some(apart) => apart.locate(error),
+            None => error,
+        };
+        let result = reply.and_then(convert).map_err(|error| located(error.of(self.command.name())));
         self.run.end_span(result.as_ref().err());
         result
     }
@@ -118,7 +122,8 @@ impl<'c, T: FromReply> Call<'c, T> {
             (Ok(()), None) => Err(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted)),
             (Err(error), _) => Err(error),
         };
-        let result = result.map_err(|error| error.of(self.command.name()));
+        let commands = std::slice::from_ref(&self.command);
+        let result = result.map_err(|error| self.run.locate(error.of(self.command.name()), commands));
         self.run.end_span(result.as_ref().err());
         if self.run.is_observed() {
             let ended = result.as_ref().map(drop);
@@ -234,7 +239,7 @@ impl<'c> Batch<'c> {
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         self.run.note_written(&self.commands);
         let first = self.commands.first().map_or(&b""[..], Command::name);
-        let result = result.map_err(|error| error.of(first));
+        let result = result.map_err(|error| self.run.locate(error.of(first), &self.commands));
         if self.run.kind != Kind::Whole {
             self.run.end_span(result.as_ref().err());
         }
@@ -257,7 +262,7 @@ impl<'c> Batch<'c> {
         for error in replies.iter().flatten().filter_map(|reply| reply.as_ref().err()) {
             self.run.note_error(error);
         }
-        replies
+        replies.map_err(|error| self.run.locate(error, &self.commands))
     }
 }
 
@@ -322,7 +327,7 @@ impl<'c> Transaction<'c> {
         &mut self,
         replies: Result<Vec<Result<Reply, ServerError>>, Error>,
     ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        let result = finish_transaction(replies);
+        let result = finish_transaction(replies).map_err(|error| self.0.run.locate(error, &self.0.commands));
         self.0.run.end_span(result.as_ref().err());
         result
     }

@@ -2,6 +2,7 @@
 
 use crate::Reply;
 use bytes::Bytes;
+use respool_route::cluster::{Address, Redirect as Asked};
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +26,20 @@ struct Inner {
     kind: ErrorKind,
     outcome: Outcome,
     command: String,
+    address: Option<String>,
+    slot: Option<u16>,
+}
+
+/// Where the node of a cluster sends a request that it did not execute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Redirect {
+    /// The slot of its keys.
+    pub slot: u16,
+    /// The address of the node that has it.
+    pub address: String,
+    /// The slot is on its way there (`ASK`); otherwise it is there (`MOVED`).
+    pub is_ask: bool,
 }
 
 /// What went wrong.
@@ -85,7 +100,7 @@ impl fmt::Display for Waited {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, outcome: Outcome) -> Self {
-        Self(Box::new(Inner { kind, outcome, command: String::new() }))
+        Self(Box::new(Inner { kind, outcome, command: String::new(), address: None, slot: None }))
     }
 
     pub(crate) fn config(text: impl Into<Arc<str>>) -> Self {
@@ -110,6 +125,14 @@ impl Error {
         self
     }
 
+    /// Where its request was sent, or was to be.
+    #[must_use]
+    pub(crate) fn at(mut self, address: Option<String>, slot: Option<u16>) -> Self {
+        self.0.address = self.0.address.or(address);
+        self.0.slot = self.0.slot.or(slot);
+        self
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
@@ -123,6 +146,32 @@ impl Error {
     /// The name of the request's command; empty if it is an error of no request.
     pub fn command(&self) -> &str {
         &self.0.command
+    }
+
+    /// The server to which the request was sent last, or was to be sent, as `host:port` or the path of a socket. Not known of several at once, and
+    /// where nothing had been chosen.
+    pub fn address(&self) -> Option<&str> {
+        self.0.address.as_deref()
+    }
+
+    /// The slot of the request's keys, if it is one of a cluster.
+    pub fn slot(&self) -> Option<u16> {
+        self.0.slot
+    }
+
+    /// Where the server sends the request, if its error is `MOVED` or `ASK`.
+    pub fn redirect(&self) -> Option<Redirect> {
+        let error = self.server()?;
+        // A node may leave out its own host.
+        let host = self.address().and_then(|address| address.rsplit_once(':')).map_or("", |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let asked = Address::new(host, 1).or_else(|| Address::new("localhost", 1))?;
+        let (slot, to, is_ask) = match Asked::parse(error.bytes(), &asked)? {
+            Asked::Moved { slot, to } => (slot, to, false),
+            Asked::Ask { slot, to } => (slot, to, true),
+            _ => return None,
+        };
+        Some(Redirect { slot, address: to.to_string(), is_ask })
     }
 
     /// The server's error, if it is one.
@@ -152,15 +201,21 @@ impl std::error::Error for Error {}
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, outcome, command } = &*self.0;
-        f.debug_struct("Error").field("kind", kind).field("outcome", outcome).field("command", command).finish()
+        let Inner { kind, outcome, command, address, slot } = &*self.0;
+        let mut shown = f.debug_struct("Error");
+        shown.field("kind", kind).field("outcome", outcome).field("command", command);
+        shown.field("address", address).field("slot", slot).finish()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.0.command.is_empty() {
-            write!(f, "{}: ", self.0.command)?;
+            f.write_str(&self.0.command)?;
+            if let Some(address) = &self.0.address {
+                write!(f, " at {address}")?;
+            }
+            f.write_str(": ")?;
         }
         match &self.0.kind {
             ErrorKind::Server(error) => write!(f, "{error}")?,

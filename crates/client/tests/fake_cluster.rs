@@ -371,3 +371,36 @@ fn a_late_call_of_a_cluster_says_what_it_waited_behind() {
         assert!((at_least..=2 * at_least).contains(&in_front), "{late}");
     }
 }
+
+#[test]
+fn an_error_says_where_its_request_was() {
+    let map = Map::default();
+    let node = map.node(|request| match (&*request.command(), request.key()) {
+        ("GET", b"moves") => Act::Bytes(b"-ASK 4012 :7001\r\n".to_vec()),
+        ("GET" | "BLPOP", _) => Act::Bytes(b"-WRONGTYPE no\r\n".to_vec()),
+        ("CLIENT", b"ID") => Act::Bytes(b":1\r\n".to_vec()),
+        ("WATCH", _) => ok(),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let address = format!("127.0.0.1:{}", port(&node));
+    let client = Client::with_config(config(&node));
+    let of_cluster = client.call::<String>(cmd("GET").key("k")).wait().unwrap_err();
+    let in_lane = client.call::<Reply>(cmd("BLPOP").key("k").arg(1)).cast::<String>().wait().unwrap_err();
+    for error in [of_cluster, in_lane] {
+        assert_eq!((error.address(), error.slot(), error.redirect()), (Some(&*address), Some(7629), None), "{error:?}");
+        assert!(error.to_string().contains(&address), "{error}");
+    }
+    // What a slot on its way answers to a connection that watches is the caller's. The node means its own host.
+    let watched = client.watch("moves").wait().unwrap();
+    let error = watched.call::<String>(cmd("GET").key("moves")).wait().unwrap_err();
+    let redirect = error.redirect().unwrap();
+    assert_eq!((redirect.slot, &*redirect.address, redirect.is_ask), (4012, "127.0.0.1:7001", true));
+    let single = Client::with_config(Config::from_url(&format!("redis://{address}")).unwrap());
+    let error = single.call::<String>(cmd("GET").key("k")).wait().unwrap_err();
+    assert_eq!((error.address(), error.slot()), (Some(&*address), None));
+    // A failure without a reply, too.
+    let gone = Config::from_url("redis://127.0.0.1:1").unwrap().deadline(Some(Duration::from_millis(50)));
+    let error = Client::with_config(gone).call::<String>(cmd("GET").key("k")).wait().unwrap_err();
+    assert_eq!((error.address(), error.outcome()), (Some("127.0.0.1:1"), Outcome::NotSent));
+}

@@ -229,7 +229,9 @@ impl<T: FromReply> CachedCall<T> {
     fn step(&mut self, waiter: impl Fn() -> Waiter) -> Option<Result<T, Error>> {
         let result = self.look(waiter)?;
         let result = result.and_then(convert);
-        Some(result.map_err(|error| error.of(self.command.name())))
+        let address =
+            || Some(self.shared.config.endpoint.to_string()).filter(|_| self.shared.config.sentinels.is_none());
+        Some(result.map_err(|error| error.of(self.command.name()).at(address(), None)))
     }
 
     fn begin(&mut self) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use crate::fitness::{limit_of, only_reads};
 use crate::lanes::{Kind, LaneCall, Lease, Side};
 use crate::topology::{Node, Via};
 use crate::{Command, Config, Error, ErrorKind, Outcome, Reply};
-use respool_route::cluster::{Attempt, Next, Redirect, Trigger};
+use respool_route::cluster::{Address, Attempt, Next, Redirect, Trigger};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub(crate) struct Roams {
     redirected: Option<Arc<Node>>,
     /// The slot of its keys, once it was looked for.
     slot: Option<u16>,
+    /// The node that it was at last.
+    at: Option<Address>,
     step: Step,
 }
 
@@ -75,6 +77,7 @@ impl Lane {
             attempt: Attempt::new(),
             redirected: None,
             slot: None,
+            at: None,
             step: Step::Place,
         }))
     }
@@ -147,6 +150,16 @@ impl Lane {
         }
     }
 
+    /// Says of an error where its requests were.
+    #[cold]
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        match self {
+            Self::One(call) => error.at(Some(call.shown()), None),
+            Self::Roams(roams) => error.at(roams.at.as_ref().map(ToString::to_string), roams.slot),
+            Self::Refused(_) => error,
+        }
+    }
+
     /// The name of the first request.
     pub(crate) fn name(&self) -> &[u8] {
         match self {
@@ -165,7 +178,7 @@ impl Roams {
             return Err(unsent(ErrorKind::Closed));
         }
         if let Some(node) = self.redirected.take() {
-            return Ok(self.at(node));
+            return Ok(self.go_to(node));
         }
         let table = self.cluster.table();
         let mut only = None;
@@ -187,7 +200,7 @@ impl Roams {
             None => table.any(self.cluster.chance()),
         };
         match node.cloned() {
-            Some(node) => Ok(self.at(node)),
+            Some(node) => Ok(self.go_to(node)),
             None => {
                 let why = ErrorKind::Lost("no node of the cluster is known for it".into());
                 self.unreachable(&table, unsent(why))
@@ -195,7 +208,8 @@ impl Roams {
         }
     }
 
-    fn at(&self, node: Arc<Node>) -> Step {
+    fn go_to(&mut self, node: Arc<Node>) -> Step {
+        self.at = Some(node.address());
         let left = left_us(self.until_us, self.cluster.now_us());
         let explicit = self.explicit.and(left);
         let call = LaneCall::new(&node.side, self.commands.clone(), explicit, self.kind);

@@ -1,8 +1,8 @@
 //! From a request to where it goes: by its row of the command table, or by the key that its caller has marked.
 
-use super::Table;
 use super::reads::Reads;
 use super::unit::Target;
+use super::{Cluster, Table};
 use crate::core::chance;
 use crate::fitness::{row_of, with_request};
 use crate::{Command, ErrorKind};
@@ -42,6 +42,15 @@ pub(super) fn target(command: &Command, reads: Reads) -> Option<Target> {
         return (!key.is_empty()).then(target);
     }
     None
+}
+
+/// The slot of a request's keys, if it is one.
+#[cold]
+pub(crate) fn slot_of_keys(cluster: &Cluster, command: &Command) -> Option<u16> {
+    match plan(command, Reads::Primary, &cluster.table()) {
+        Plan::One(target) => target.slot(),
+        Plan::Parts(..) | Plan::Refused(_) => None,
+    }
 }
 
 /// Where a request goes, by this table.

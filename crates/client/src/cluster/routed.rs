@@ -15,7 +15,7 @@ use crate::fitness::deletes_all;
 use crate::{Command, Error, ErrorKind, Outcome, Reply};
 use bytes::Bytes;
 use respool_route::Gather;
-use respool_route::cluster::Trigger;
+use respool_route::cluster::{Address, Trigger};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub(crate) struct Routed {
     state: State,
     /// What the shards are asked once more when they all have done it.
     again: Option<Command>,
+    /// Where its one unit was last, once it is over.
+    at: Option<Address>,
 }
 
 enum State {
@@ -69,13 +71,13 @@ impl Routed {
         let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
         let until_us = limit.map(|limit| cluster.now_us().saturating_add(micros(limit)));
         let state = State::New(commands.to_vec(), None);
-        Self { cluster: Arc::clone(cluster), kind, until_us, state, again: None }
+        Self { cluster: Arc::clone(cluster), kind, until_us, state, again: None, at: None }
     }
 
     /// A call of one request, which goes on from what its unit has come to.
     pub(super) fn resumed(cluster: &Arc<Cluster>, until_us: Option<u64>, unit: Unit) -> Self {
         let state = State::Under(vec![unit], Join::Only);
-        Self { cluster: Arc::clone(cluster), kind: Kind::Each, until_us, state, again: None }
+        Self { cluster: Arc::clone(cluster), kind: Kind::Each, until_us, state, again: None, at: None }
     }
 
     fn unit(&self, commands: Vec<Command>, targets: Vec<Target>, together: Together) -> Unit {
@@ -208,9 +210,19 @@ impl Routed {
     /// All units are over.
     fn finish(&mut self) -> Result<Vec<Ended>, Error> {
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Under(mut units, join) => join.join(units.iter_mut().map(Unit::take_ended).collect()),
+            State::Under(mut units, join) => {
+                if let [unit] = &units[..] {
+                    self.at = unit.at().cloned();
+                }
+                join.join(units.iter_mut().map(Unit::take_ended).collect())
+            }
             State::New(..) | State::Over => Err(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted)),
         }
+    }
+
+    /// The node that it was at last, if it is over and was at one at a time.
+    pub(crate) fn address(&self) -> Option<Address> {
+        self.at.clone()
     }
 
     /// Goes on in a task.

@@ -102,6 +102,8 @@ pub(super) struct Unit {
     attempt: Attempt,
     repeats: u32,
     until_us: Option<u64>,
+    /// The node that it was at last.
+    at: Option<Address>,
     step: Step,
 }
 
@@ -126,6 +128,7 @@ impl Unit {
             attempt: Attempt::new(),
             repeats: 0,
             until_us,
+            at: None,
             step: Step::Place,
         }
     }
@@ -158,8 +161,14 @@ impl Unit {
 
     /// It goes on from what was sent already, which has come to this.
     pub(super) fn resumed(mut self, sent: Sent, result: Result<(), Error>) -> Self {
+        self.at = Some(sent.node.address());
         self.step = self.take_result(sent, result);
         self
+    }
+
+    /// The node that it was at last.
+    pub(super) fn at(&self) -> Option<&Address> {
+        self.at.as_ref()
     }
 
     /// Whether its requests have ended with no error, or it has none any longer.
@@ -243,6 +252,7 @@ impl Unit {
         }
         let left = left_us(self.until_us, self.cluster.now_us());
         let limit = left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE));
+        self.at = Some(node.address());
         let exchange = self.cluster.environment.exchange(&node, is_replica, commands, limit);
         Step::Sent(Sent { node, exchange, which, is_asking })
     }

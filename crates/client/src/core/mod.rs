@@ -256,6 +256,13 @@ impl Core {
         self.lock().link.clone()
     }
 
+    /// Where it leads to.
+    pub(crate) fn shown(&self) -> String {
+        let Some(sentinels) = &self.config.sentinels else { return self.config.endpoint.to_string() };
+        // The settings name a sentinel.
+        self.link().map_or_else(|| sentinels.shown(), |link| link.endpoint().to_string())
+    }
+
     /// Requests that wait for replies, those whose callers have left among them, and places that are taken.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
         let state = self.lock();

@@ -260,6 +260,11 @@ impl LaneCall {
         self.lease.take()
     }
 
+    /// Where its connection leads to, or would.
+    pub(crate) fn shown(&self) -> String {
+        self.core().map_or_else(|| self.side.core.shown(), |core| core.shown())
+    }
+
     /// Its requests, and those in front of them.
     pub(crate) fn commands(&self) -> &[Command] {
         &self.commands
@@ -383,7 +388,7 @@ impl Apart {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        let replies = self.take_replies(result);
+        let replies = self.take_replies(result).map_err(|error| self.call.locate(error));
         self.trace.end(replies.as_ref().err());
         replies
     }

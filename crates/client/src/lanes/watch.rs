@@ -47,7 +47,7 @@ impl Watch {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Watched, Error> {
-        let watched = self.take_reply(result);
+        let watched = self.take_reply(result).map_err(|error| self.call.locate(error));
         self.trace.end(watched.as_ref().err());
         watched
     }
@@ -168,7 +168,9 @@ impl Exec {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        let replies = self.take_replies(result);
+        let address = self.lease.as_ref().map(|lease| Arc::clone(&lease.core));
+        let located = |error: Error| error.at(address.map(|core| core.shown()), None);
+        let replies = self.take_replies(result).map_err(located);
         self.trace.end(replies.as_ref().err());
         replies
     }

@@ -1,13 +1,14 @@
 //! A call of a client: on the connection of its server, by a cluster, or on those of several servers.
 
 use super::{Progress, Step};
-use crate::cluster::{Cluster, Direct, Kind, Routed};
+use crate::cluster::{Cluster, Direct, Kind, Routed, slot_of_keys};
 use crate::core::{Core, Ended};
 use crate::events::Done;
 use crate::shards::{Shards, Spread, Way};
 use crate::topology::Via;
 use crate::trace::Trace;
 use crate::{Command, Error, ErrorKind, Outcome};
+use respool_route::cluster::Address;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ pub(crate) struct Run<'c> {
     direct: Option<Direct>,
     /// Any other call of a cluster.
     routed: Option<Box<Routed>>,
+    /// The node of a cluster that the one part of such a call was at last.
+    at: Option<Box<Address>>,
     /// A call of several servers, or why it goes to none.
     spread: Option<Box<Result<Spread<'c>, ErrorKind>>>,
     pub(crate) trace: Trace,
@@ -42,6 +45,7 @@ impl<'c> Run<'c> {
             kind: Kind::Each,
             direct: None,
             routed: None,
+            at: None,
             spread: None,
             trace: Trace::default(),
             began: None,
@@ -77,6 +81,19 @@ impl<'c> Run<'c> {
             outcome: error.map_or(Outcome::Replied, Error::outcome),
             is_error: error.is_some(),
         });
+    }
+
+    /// Says of an error where its request was.
+    #[cold]
+    pub(crate) fn locate(&self, error: Error, commands: &[Command]) -> Error {
+        match self.via {
+            Via::Node(core, _) => error.at(Some(core.shown()), None),
+            Via::Cluster(cluster) => {
+                let slot = if let [command] = commands { slot_of_keys(cluster, command) } else { None };
+                error.at(self.at.as_ref().map(ToString::to_string), slot)
+            }
+            Via::Shards(_) => error,
+        }
     }
 
     /// The server has answered with an error.
@@ -275,7 +292,7 @@ impl<'c> Run<'c> {
     }
 
     fn take_routed(&mut self, ended: Result<Vec<Ended>, Error>) -> Result<(), Error> {
-        self.routed = None;
+        self.at = self.routed.take().and_then(|routed| routed.address()).map(Box::new);
         self.progress.step = Step::Over;
         self.progress.ended_before = ended?;
         self.progress.ended = self.progress.ended_before.pop();

@@ -356,6 +356,7 @@ impl Execute for Engine {
         if self.keyspace.debugging.is_paused {
             return Some(Millis(now.0.saturating_add(limits::TICK_IDLE_MS)));
         }
+        let _: i64 = self.keyspace.began_s(at);
         self.keyspace.peak_bytes = self.keyspace.peak_bytes.max(self.keyspace.bounded_bytes());
         let wait = if self.keyspace.debugging.may_sweep() { self.keyspace.sweep(at) } else { limits::TICK_IDLE_MS };
         let is_left = self.keyspace.reap(limits::REAPED_PER_TICK);

@@ -34,9 +34,12 @@ pub(super) fn run(command: ServerCommand, call: &mut Call<'_, '_>) -> Answer {
             call.keyspace.flush(call.at.database);
             call.reply_ok()
         }
+        ServerCommand::Bgrewriteaof | ServerCommand::Save => alone::refuse_to_save(call.row),
+        ServerCommand::Bgsave => alone::bgsave(call),
         ServerCommand::Debug => debug::debug(call),
         ServerCommand::Failover => alone::failover(call),
         ServerCommand::Info => info(call),
+        ServerCommand::Lastsave => alone::lastsave(call),
         ServerCommand::LatencyDoctor => latency::doctor(call),
         ServerCommand::LatencyGraph => latency::graph(call),
         ServerCommand::CommandlogHelp
@@ -88,6 +91,7 @@ const REPLICATION: &str = "master_replid2:00000000000000000000000000000000000000
 
 /// The sections that only the store can write; the host of the engine puts its own around them.
 fn info(call: &mut Call<'_, '_>) -> Answer {
+    let began = call.keyspace.began_s(call.at.now);
     let keyspace = &*call.keyspace;
     let mut text = String::new();
     let mut section = |name: &str, lines: String| {
@@ -118,7 +122,7 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     );
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
-    section("Persistence", PERSISTENCE.to_owned());
+    section("Persistence", format!("{PERSISTENCE}rdb_last_save_time:{began}\r\n"));
     section(
         "Stats",
         format!(

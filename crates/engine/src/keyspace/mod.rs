@@ -108,6 +108,8 @@ pub(crate) struct Keyspace {
     pub(crate) counters: Counters,
     /// The most bytes that were in use when the time went on.
     pub(crate) peak_bytes: usize,
+    /// When the time went on first, or was first asked for.
+    began: Option<i64>,
     /// What has changed, if it is kept.
     journal: Journal,
     watches: Watches,
@@ -131,6 +133,7 @@ impl Keyspace {
             graves: Graves::default(),
             counters: Counters::default(),
             peak_bytes: 0,
+            began: None,
             journal: Journal::default(),
             watches: Watches::default(),
             blocked: BlockedRequests::default(),
@@ -139,6 +142,11 @@ impl Keyspace {
             script_memory: ScriptMemory::default(),
             debugging: Debugging::default(),
         }
+    }
+
+    /// When it was empty and new, in seconds since the Unix epoch.
+    pub(crate) fn began_s(&mut self, now: i64) -> i64 {
+        self.began.get_or_insert(now).div_euclid(1000)
     }
 
     /// A key changes, or has changed.

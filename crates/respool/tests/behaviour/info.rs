@@ -315,7 +315,6 @@ const MISSING: &[&str] = &[
     "Memory: rss_overhead_bytes",
     "Memory: rss_overhead_ratio",
     "Persistence: rdb_changes_since_last_save",
-    "Persistence: rdb_last_save_time",
     "Server: atomicvar_api",
     "Server: gcc_version",
     "Server: redis_build_id",

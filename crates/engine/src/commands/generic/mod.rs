@@ -16,6 +16,8 @@ use crate::keyspace::{At, events};
 use crate::number::integer;
 use crate::store::listpack::Element;
 
+const NO_MIGRATION: &str = "ERR MIGRATE is refused: this server makes no connections to others";
+
 /// Runs one command of the group.
 pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
     match command {
@@ -48,8 +50,9 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::SortRo => sort::sort(call, false),
         GenericCommand::Ttl => expire::time(call, Moment::SECONDS_FROM_NOW),
         GenericCommand::Type => key_type(call),
-        // A container is never executed, and the engine knows no other server.
-        GenericCommand::Object | GenericCommand::Migrate => Err(unsupported(call.row)),
+        GenericCommand::Migrate => Err(NO_MIGRATION.into()),
+        // A container is never executed.
+        GenericCommand::Object => Err(unsupported(call.row)),
         GenericCommand::Wait => super::server::wait(call),
     }
 }

@@ -1,6 +1,7 @@
-//! What a server replies that has no replicas, no cluster and no modules: the same as redis-server in that state.
+//! What a server replies that has no replicas, no cluster and no modules: the same as redis-server in that state. It has no files either:
+//! what would promise that keys outlive the process is refused.
 
-use respool_command::text;
+use respool_command::{Row, text};
 
 use super::super::{Answer, Call, Fault};
 use crate::number::integer;
@@ -75,6 +76,30 @@ pub(super) fn failover(call: &mut Call<'_, '_>) -> Answer {
         index += 1;
     }
     Err(NO_REPLICAS.into())
+}
+
+/// `SAVE` and `BGREWRITEAOF`: a success would say that keys outlive the process.
+#[cold]
+pub(super) fn refuse_to_save(row: &Row) -> Answer {
+    Err(Fault::Written(
+        format!("ERR {} is refused: this server keeps its data in memory alone, nothing would be saved", row.name)
+            .into_bytes(),
+    ))
+}
+
+/// `BGSAVE [SCHEDULE]`.
+pub(super) fn bgsave(call: &Call<'_, '_>) -> Answer {
+    match call.args.len() {
+        1 => refuse_to_save(call.row),
+        2 if call.is_word(1, "SCHEDULE") => refuse_to_save(call.row),
+        _ => Err(text::SYNTAX.into()),
+    }
+}
+
+/// `LASTSAVE`: a server counts as saved when it begins, and this one is saved no more.
+pub(super) fn lastsave(call: &mut Call<'_, '_>) -> Answer {
+    let began = call.keyspace.began_s(call.at.now);
+    call.reply_integer(began)
 }
 
 /// `LOLWUT [VERSION version]`: the line that redis-server ends with, whatever version is asked for.

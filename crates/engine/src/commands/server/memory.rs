@@ -70,13 +70,14 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> Answer {
     let overhead = startup + tables + scripts.bytes();
     let dataset = total.saturating_sub(overhead);
     let net = total - startup;
-    let share = if net == 0 { 0.0 } else { dataset as f64 * 100.0 / net as f64 };
+    let peak = keyspace.peak_bytes.max(total);
     let reply = &mut *call.reply;
-    reply.map(12 + used.len());
+    reply.map(15 + used.len());
     let mut count = |name: &str, value: usize| {
         reply.bulk(name.as_bytes());
         reply.integer(value as i64);
     };
+    count("peak.allocated", peak);
     count("total.allocated", total);
     count("startup.allocated", startup);
     count("replication.backlog", 0);
@@ -100,7 +101,10 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> Answer {
     count("overhead.total", overhead);
     count("keys.count", keys);
     count("keys.bytes-per-key", net.checked_div(keys).unwrap_or(0));
-    reply.bulk(b"dataset.percentage");
-    reply.double(share);
+    count("dataset.bytes", dataset);
+    for (name, part, whole) in [("dataset.percentage", dataset, net), ("peak.percentage", total, peak)] {
+        reply.bulk(name.as_bytes());
+        reply.double(if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 });
+    }
     Ok(())
 }

@@ -89,7 +89,11 @@ fn anchors(text: &str) -> Vec<String> {
         let anchor: String = heading.trim().to_lowercase().chars().filter(is_kept).collect();
         let anchor = anchor.replace(' ', "-");
         // A heading that was there before gets a number.
-        let is_repetition = |known: &&String| **known == anchor || known.starts_with(&format!("{anchor}-"));
+        let is_number =
+            |rest: &str| rest.strip_prefix('-').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_repetition = |known: &&String| {
+            known.strip_prefix(anchor.as_str()).is_some_and(|rest| rest.is_empty() || is_number(rest))
+        };
         match anchors.iter().filter(is_repetition).count() {
             0 => anchors.push(anchor),
             count => anchors.push(format!("{anchor}-{count}")),
@@ -129,7 +133,7 @@ mod tests {
         let directory = TempDir::new().unwrap();
         let root = directory.path();
         for (path, text) in [
-            ("docs/two.md", "# A *head*, with `code`: 2\n\n## Again\n\n## Again\n\n```sh\n# no heading\n```\n"),
+            ("docs/two.md", "# A *head*, with `code`: 2\n\n## Again\n\n## Again\n\n## A\n\n```sh\n# no heading\n```\n"),
             ("crates/wire/src/reply.rs", ""),
         ] {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
@@ -142,6 +146,7 @@ mod tests {
         };
         for good in [
             "see [two](two.md), [there](../docs/two.md#a-head-with-code-2) or [again](two.md#again-1)",
+            "[short](two.md#a)",
             "# One\n[here](#one), [elsewhere](https://example.com/nothing#at-all)",
             "```\n[no link](nothing.md)\n```",
             "`wire/src/reply.rs`, `crates/wire/src/reply.rs`, `reply.rs` and `command/src/<group>.rs`",

@@ -79,8 +79,10 @@ impl CallCounts {
 
     /// A request was run and has this reply, as far as there is one by now. `None`: it was not timed.
     pub(crate) fn end(&mut self, row: &'static Row, reply: &[u8], us: Option<u64>) {
+        // What the script said concerns its own reply, whether that is wanted or not.
+        let is_counted = std::mem::take(&mut self.is_counted);
         if reply.starts_with(b"-") {
-            if !std::mem::take(&mut self.is_counted) {
+            if !is_counted {
                 self.note_error(reply);
             }
             if is_without_memory(row, reply) {
@@ -112,7 +114,9 @@ impl CallCounts {
 
     /// A command has this reply, an error: one that waited, or whose client does not want it. That it was called is counted apart.
     pub(crate) fn fail_waiting(&mut self, row: &'static Row, reply: &[u8]) {
-        self.note_error(reply);
+        if !std::mem::take(&mut self.is_counted) {
+            self.note_error(reply);
+        }
         self.of(row).failed += 1;
     }
 
@@ -272,5 +276,27 @@ mod tests {
         let mut text = String::new();
         counts.write_commands(&mut text);
         assert_eq!(text, "cmdstat_set:calls=1,usec=2,usec_per_call=2.00,rejected_calls=2,failed_calls=0\r\n");
+    }
+
+    #[test]
+    fn what_a_script_has_counted_concerns_no_later_error() {
+        let mut counts = CallCounts::default();
+        let (eval, get) = (lookup(b"EVAL").expect("a known command"), lookup(b"GET").expect("a known command"));
+        let calls = || ScriptCalls {
+            errors: vec![("WRONGTYPE".to_owned(), 1)],
+            has_failed_last: true,
+            ..ScriptCalls::default()
+        };
+        counts.note_script(&calls(), b"-WRONGTYPE no\r\n");
+        counts.end(eval, b"-WRONGTYPE no\r\n", None);
+        assert_eq!(counts.errors_total(), 1);
+        // Its client does not want the reply.
+        counts.note_script(&calls(), b"-WRONGTYPE no\r\n");
+        counts.end(eval, b"", None);
+        counts.end(get, b"-WRONGTYPE no\r\n", None);
+        assert_eq!(counts.errors_total(), 3);
+        counts.note_script(&calls(), b"-WRONGTYPE no\r\n");
+        counts.fail_waiting(eval, b"-WRONGTYPE no\r\n");
+        assert_eq!(counts.errors_total(), 4);
     }
 }

@@ -270,7 +270,7 @@ impl<E: Execute> Env<E> {
         }
         let error = error_text::malformed(error);
         self.command_log.count(|calls| calls.reject(None, error.as_bytes()));
-        let _: Flow = self.refuse(index, error);
+        let _: Flow = self.answer(index, |reply| reply.raw(error.as_bytes()));
         self.clients.stop_client(index);
     }
 
@@ -496,7 +496,7 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Layers, env_with_node};
+    use crate::testing::{Layers, env_with_engine, env_with_node};
 
     #[test]
     fn requests_in_one_read_are_done_in_their_order_and_the_rest_is_kept() {
@@ -518,6 +518,17 @@ mod tests {
         assert!(output.starts_with("+PING\r\n-ERR Protocol error"), "{output}");
         assert_eq!(output.matches("\r\n").count(), 2, "nothing behind it is done");
         assert!(layers.env.test_session(client).pause.has(Pause::CLOSING));
+    }
+
+    #[test]
+    fn what_is_no_request_is_one_error_whether_replies_are_wanted() {
+        for mode in [ReplyMode::On, ReplyMode::Off, ReplyMode::SkipNext] {
+            let mut layers = Layers::new(env_with_engine());
+            let client = layers.env.test_client();
+            layers.env.test_session(client).reply_mode = mode;
+            layers.receive(client, b"*1\r\n:5\r\n");
+            assert_eq!(layers.env.command_log.calls.errors_total(), 1, "{mode:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What may be sent on a connection that others use, and what may be sent twice.
 
 use crate::Command;
-use respool_command::{Command as TableCommand, GenericCommand, Lane, Row, ServerCommand, lookup, timeout_us};
+use respool_command::{
+    Command as TableCommand, ConnectionCommand, GenericCommand, Lane, Row, ServerCommand, lookup, timeout_us,
+};
 #[cfg(feature = "cache")]
 use respool_command::{Flags, KeyAccess, KeyPosition, KeyPositions};
 use respool_wire::{Args, ArgsBuf, Head, Request, RequestDecoder, RequestLimits, Step, Strictness};
@@ -25,8 +27,7 @@ const COUNTS_OWN_WRITES: &str = "counts the writes of its own connection: send i
 #[inline]
 pub(crate) fn fitness(command: &Command) -> Fitness {
     match lookup(command.name()) {
-        // Of servers later than the table: it waits as WAIT does.
-        None if command.name().eq_ignore_ascii_case(b"WAITAOF") => Fitness::Unfit(COUNTS_OWN_WRITES),
+        None if counts_own_writes(command) => Fitness::Unfit(COUNTS_OWN_WRITES),
         None => Fitness::Shared,
         Some(row) if row.is_plain => Fitness::Shared,
         Some(row) => fitness_of(row, command),
@@ -57,7 +58,7 @@ fn fitness_of(row: &'static Row, command: &Command) -> Fitness {
     let row = row_of(row, command);
     match lane(row, command) {
         Lane::Pinned => Fitness::Unfit("needs a connection of its own: use a transaction, or watch"),
-        Lane::Blocking if counts_own_writes(row) => Fitness::Unfit(COUNTS_OWN_WRITES),
+        Lane::Blocking if counts_own_writes(command) => Fitness::Unfit(COUNTS_OWN_WRITES),
         Lane::Blocking => Fitness::Blocking,
         Lane::Push if row.usage().changes_connection() => {
             Fitness::Unfit("changes what is pushed on a connection that others use: use a subscription")
@@ -71,8 +72,18 @@ fn fitness_of(row: &'static Row, command: &Command) -> Fitness {
 }
 
 /// Whether a request is about what its connection has written, so that it says nothing on another.
-fn counts_own_writes(row: &Row) -> bool {
-    row.command == TableCommand::Generic(GenericCommand::Wait)
+fn counts_own_writes(command: &Command) -> bool {
+    match lookup(command.name()) {
+        Some(row) => row.command == TableCommand::Generic(GenericCommand::Wait),
+        // Of servers later than the table: it waits as WAIT does.
+        None => command.name().eq_ignore_ascii_case(b"WAITAOF"),
+    }
+}
+
+/// Whether a request is about the connection that it is sent on, whichever that is: it goes where the requests beside it go.
+pub(crate) fn is_of_connection(command: &Command) -> bool {
+    let is_ping = |row: &Row| row.command == TableCommand::Connection(ConnectionCommand::Ping);
+    lookup(command.name()).is_some_and(is_ping) || counts_own_writes(command)
 }
 
 /// Whether a request deletes the keys of each server that it is sent to.
@@ -204,10 +215,8 @@ pub(crate) fn is_retry_safe(command: &Command) -> bool {
 
 /// Whether a request changes nothing for others, as far as the table says: it reads, or waits for what was written.
 pub(crate) fn only_reads(command: &Command) -> bool {
-    match lookup(command.name()).map(|row| row_of(row, command)) {
-        None => fitness(command) == Fitness::Unfit(COUNTS_OWN_WRITES),
-        Some(row) => row.is_replica_readable || counts_own_writes(row),
-    }
+    let row = lookup(command.name()).map(|row| row_of(row, command));
+    row.is_some_and(|row| row.is_replica_readable) || counts_own_writes(command)
 }
 
 #[cfg(test)]

@@ -432,6 +432,18 @@ fn what_cannot_be_split_is_refused_before_it_is_sent() {
     assert!(matches!(error.kind(), ErrorKind::CrossSlot), "{error}");
     refused(client.batch([cmd("MGET").key(["a", "b"]), cmd("GET").key("a")]).wait().map(drop).unwrap_err());
     refused(client.call::<Reply>(cmd("SCAN").arg(0)).wait().unwrap_err());
+    let behind = [cmd("PING"), cmd("SET").key("a").arg(0)];
+    assert_eq!(client.transaction(behind.clone()).wait().unwrap().len(), 2, "it is of a connection");
+    assert_eq!(client.batch(behind).apart().wait().unwrap().len(), 2);
+    // One node alone would execute what is for all.
+    client.call::<()>(cmd("SET").key("a").arg(1)).wait().unwrap();
+    for command in [cmd("FLUSHALL"), cmd("DBSIZE"), cmd("KEYS").arg("*"), cmd("SCRIPT").arg("LOAD").arg("return 1")] {
+        let behind = || [cmd("SET").key("a").arg(2), command.clone()];
+        refused(client.transaction(behind()).wait().unwrap_err());
+        refused(client.batch(behind()).apart().wait().unwrap_err());
+        refused(client.batch([command.clone()]).apart().wait().unwrap_err());
+    }
+    assert_eq!(client.call::<u8>(cmd("GET").key("a")).wait().unwrap(), 1);
     assert_eq!(client.batch(both).wait().unwrap().len(), 2, "each has its own slot");
 }
 

@@ -113,6 +113,49 @@ fn what_no_server_can_do_alone_is_refused_unsent() {
     assert!(Config::of_shards("jump", [Shard::open("a", "redis+cluster://localhost").unwrap()]).is_err());
 }
 
+/// On a connection of one server, what is for all of them would be executed by that one alone.
+#[test]
+fn what_is_for_all_servers_is_not_executed_by_one() {
+    let servers = servers();
+    let client = shards("slots", &servers);
+    let keys: Vec<String> = (0..30).map(|key| format!("key:{key}")).collect();
+    client.mset(keys.iter().map(|key| (key, 7)).collect::<Vec<_>>()).wait().unwrap();
+    let key = key_at("slots", 1);
+    for command in [
+        cmd("FLUSHALL"),
+        cmd("FLUSHDB"),
+        cmd("DBSIZE"),
+        cmd("KEYS").arg("*"),
+        cmd("SCRIPT").arg("LOAD").arg("return 1"),
+        cmd("INFO"),
+    ] {
+        let both = || [cmd("SET").key(&key).arg(1), command.clone()];
+        for result in [
+            client.transaction([command.clone()]).wait(),
+            client.transaction(both()).wait(),
+            client.batch([command.clone()]).apart().wait(),
+            client.batch(both()).apart().wait(),
+        ] {
+            let error = result.expect_err(&format!("{command:?}"));
+            assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{error}");
+            assert_eq!(error.outcome(), Outcome::NotSent, "{error}");
+        }
+    }
+    assert_eq!(client.dbsize().wait().unwrap(), 30);
+    // What counts the writes of its connection is sent behind them. The server may not know it.
+    for waits in [cmd("WAIT").arg(0).arg(10), cmd("WAITAOF").arg(0).arg(0).arg(10)] {
+        let replies = client.batch([cmd("SET").key(&key).arg(1), waits]).apart().wait().unwrap();
+        assert_eq!((replies.len(), replies[0].is_ok()), (2, true));
+    }
+    let is_there = client.server_of(&key).call::<bool>(cmd("EXISTS").key(&key)).wait().unwrap();
+    assert!(is_there);
+    // Of one server, the one does what is for all.
+    let one =
+        Config::of_shards("slots", [Shard::open("a", &format!("redis://127.0.0.1:{}", servers[0].port())).unwrap()]);
+    let one = Client::with_config(one.unwrap());
+    assert_eq!(one.transaction([cmd("FLUSHALL"), cmd("DBSIZE")]).wait().unwrap()[1], Ok(Reply::Integer(0)));
+}
+
 #[test]
 fn a_part_that_fails_says_that_others_may_have_been_executed() {
     let mut servers = servers();

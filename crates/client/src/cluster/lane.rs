@@ -3,8 +3,7 @@
 //! A node whose slot goes away lets its blocked clients go with a redirect, so a request that waits follows its key. What is at one
 //! node at a time is a [`LaneCall`]; here it is decided at which.
 
-use super::plan::{Parts, Plan, plan};
-use super::reads::Reads;
+use super::plan::together;
 use super::unit::{How, Rest, Seen};
 use super::{Cluster, Table, left_us};
 use crate::core::Ended;
@@ -181,19 +180,7 @@ impl Roams {
             return Ok(self.go_to(node));
         }
         let table = self.cluster.table();
-        let mut only = None;
-        for command in self.commands.iter().filter(|_| table.is_known()) {
-            match plan(command, Reads::Primary, &table) {
-                Plan::One(target) => match (target.slot(), only) {
-                    (Some(slot), Some(other)) if slot != other => return Err(unsent(ErrorKind::CrossSlot)),
-                    (slot, other) => only = other.or(slot),
-                },
-                Plan::Parts(_, _, Parts::OfKeys) => return Err(unsent(ErrorKind::CrossSlot)),
-                // Of a connection, as WAIT: it goes where the others go.
-                Plan::Parts(_, _, Parts::OfNodes) => {}
-                Plan::Refused(kind) => return Err(unsent(kind)),
-            }
-        }
+        let only = if table.is_known() { together(&self.commands, &table).map_err(unsent)? } else { None };
         self.slot = only.or(self.slot);
         let node = match only {
             Some(slot) => table.shard_of(slot).map(|shard| &shard.primary),

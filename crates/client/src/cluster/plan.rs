@@ -4,7 +4,7 @@ use super::reads::Reads;
 use super::unit::Target;
 use super::{Cluster, Table};
 use crate::core::chance;
-use crate::fitness::{row_of, with_request};
+use crate::fitness::{is_of_connection, row_of, with_request};
 use crate::{Command, ErrorKind};
 use respool_command::lookup;
 use respool_route::cluster::{SlotPlan, plan_slots, slot_of};
@@ -51,6 +51,25 @@ pub(crate) fn slot_of_keys(cluster: &Cluster, command: &Command) -> Option<u16> 
         Plan::One(target) => target.slot(),
         Plan::Parts(..) | Plan::Refused(_) => None,
     }
+}
+
+/// The slot of all requests, which go to one node; `None` if none of them has keys.
+pub(super) fn together(commands: &[Command], table: &Table) -> Result<Option<u16>, ErrorKind> {
+    let mut only = None;
+    for command in commands.iter().filter(|command| !is_of_connection(command)) {
+        match plan(command, Reads::Primary, table) {
+            Plan::One(target) => match (target.slot(), only) {
+                (Some(slot), Some(other)) if slot != other => return Err(ErrorKind::CrossSlot),
+                (slot, other) => only = other.or(slot),
+            },
+            Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
+            Plan::Parts(_, _, Parts::OfNodes) => {
+                return Err(ErrorKind::Unfit("is for several nodes of the cluster: call it alone"));
+            }
+            Plan::Refused(kind) => return Err(kind),
+        }
+    }
+    Ok(only)
 }
 
 /// Where a request goes, by this table.

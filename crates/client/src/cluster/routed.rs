@@ -6,8 +6,7 @@
 //! middle of a slot that no table says is on its way: the second round, which begins when the first is over, finds it where it has gone.
 //! A key that goes on to another shard during the second round may be left.
 
-use super::plan::{Parts, Plan, plan};
-use super::reads::Reads;
+use super::plan::{Parts, Plan, plan, together};
 use super::unit::{How, Rest, Seen, Target, Together, Unit};
 use super::{Cluster, Table};
 use crate::core::{Ended, standing};
@@ -89,7 +88,8 @@ impl Routed {
         let reads = self.cluster.policy.get();
         match self.kind {
             Kind::Whole => {
-                let target = whole_target(&commands[1..commands.len() - 1], table)?;
+                let slot = together(&commands[1..commands.len() - 1], table)?;
+                let target = slot.map_or(Target::Any, |slot| Target::Slot(slot, false));
                 let targets = vec![target; commands.len()];
                 Ok(State::Under(vec![self.unit(commands, targets, Together::Whole)], Join::Only))
             }
@@ -333,21 +333,4 @@ impl Join {
 
 fn unsent(kind: ErrorKind) -> Error {
     Error::new(kind, Outcome::NotSent)
-}
-
-/// The one place of all requests of a transaction.
-fn whole_target(commands: &[Command], table: &Table) -> Result<Target, ErrorKind> {
-    let mut only = None;
-    for command in commands {
-        match plan(command, Reads::Primary, table) {
-            Plan::One(Target::Slot(slot, _)) if only.is_none_or(|only| only == slot) => only = Some(slot),
-            Plan::One(Target::Slot(..)) | Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
-            Plan::Parts(_, _, Parts::OfNodes) => {
-                return Err(ErrorKind::Unfit("is for several nodes of the cluster: call it alone"));
-            }
-            Plan::One(_) => {}
-            Plan::Refused(kind) => return Err(kind),
-        }
-    }
-    Ok(only.map_or(Target::Any, |slot| Target::Slot(slot, false)))
 }

@@ -13,7 +13,7 @@ use crate::topology::Node;
 use crate::{Command, Config, Error, ErrorKind};
 pub(crate) use address::ShardsAddress;
 use bytes::Bytes;
-use plan::{Plan, together};
+use plan::{FOR_SEVERAL, Plan, together};
 use respool_route::{Node as Named, Scheme, Topology};
 pub(crate) use spread::Spread;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -174,7 +174,7 @@ impl Shards {
         for (at, command) in commands.iter().enumerate() {
             let place = match Plan::of(command, &self.topology)? {
                 Plan::One(place) | Plan::Any(place) => place,
-                Plan::Parts(..) => return Err(ErrorKind::Unfit("is for several servers: call it alone")),
+                Plan::Parts(..) => return Err(ErrorKind::Unfit(FOR_SEVERAL)),
             };
             match groups.iter_mut().find(|(other, _)| *other == place) {
                 Some((_, group)) => group.push(at),

@@ -1,7 +1,7 @@
 //! From a request to the servers that it goes to, by its row of the command table.
 
 use crate::core::chance;
-use crate::fitness::{row_of, with_request};
+use crate::fitness::{is_of_connection, row_of, with_request};
 use crate::{Command, ErrorKind};
 use respool_command::{Command as TableCommand, PubsubCommand, lookup};
 use respool_route::{Gather, Plan as Routed, PlanError, Scratch, Topology, plan};
@@ -29,16 +29,18 @@ fn unfit(why: &'static str) -> ErrorKind {
     ErrorKind::Unfit(why)
 }
 
+/// Why a request is not sent among others.
+pub(super) const FOR_SEVERAL: &str = "is for several servers: call it alone";
+
 /// The one server that all requests are for.
 pub(super) fn together(commands: &[Command], topology: &Topology) -> Result<usize, ErrorKind> {
     let (mut only, mut any) = (None, topology.default_node().get());
-    for command in commands {
+    for command in commands.iter().filter(|command| !is_of_connection(command)) {
         match Plan::of(command, topology)? {
             Plan::One(place) if only.is_none_or(|only| only == place) => only = Some(place),
             Plan::One(_) | Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
             Plan::Any(place) => any = place,
-            // Of a connection, as WAIT: it goes where the others go.
-            Plan::Parts(_, _, Parts::OfNodes) => {}
+            Plan::Parts(_, _, Parts::OfNodes) => return Err(unfit(FOR_SEVERAL)),
         }
     }
     Ok(only.unwrap_or(any))

@@ -6,7 +6,7 @@
 use crate::client::Stats;
 use crate::cluster::{Cluster, Shared};
 use crate::core::Core;
-use crate::lanes::Side;
+use crate::lanes::{Side, Watched};
 use crate::pubsub::{Home, Kind};
 use crate::shards::Shards;
 use crate::{Config, ServerError};
@@ -46,6 +46,8 @@ pub(crate) enum Via<'c> {
     Cluster(&'c Arc<Cluster>),
     /// By its keys, to some of these.
     Shards(&'c Arc<Shards>),
+    /// On the connection that watches, if it is for that server.
+    Watched(&'c Watched),
 }
 
 impl<'c> Via<'c> {
@@ -56,6 +58,7 @@ impl<'c> Via<'c> {
             Self::Node(core, _) => &core.config,
             Self::Cluster(cluster) => &cluster.config,
             Self::Shards(shards) => &shards.config,
+            Self::Watched(watched) => watched.config(),
         }
     }
 }

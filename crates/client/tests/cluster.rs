@@ -442,6 +442,10 @@ fn what_cannot_be_split_is_refused_before_it_is_sent() {
         refused(client.transaction(behind()).wait().unwrap_err());
         refused(client.batch(behind()).apart().wait().unwrap_err());
         refused(client.batch([command.clone()]).apart().wait().unwrap_err());
+        let watched = client.watch("a").wait().unwrap();
+        refused(watched.call::<Reply>(command.clone()).wait().unwrap_err());
+        assert_eq!(watched.call::<String>(cmd("PING")).wait().unwrap(), "PONG");
+        refused(watched.exec(behind()).wait().unwrap_err());
     }
     assert_eq!(client.call::<u8>(cmd("GET").key("a")).wait().unwrap(), 1);
     assert_eq!(client.batch(both).wait().unwrap().len(), 2, "each has its own slot");

@@ -113,6 +113,63 @@ fn what_no_server_can_do_alone_is_refused_unsent() {
     assert!(Config::of_shards("jump", [Shard::open("a", "redis+cluster://localhost").unwrap()]).is_err());
 }
 
+/// What the server of watched keys does not have is not executed there, whatever way it takes to that connection.
+#[test]
+fn a_connection_that_watches_is_sent_what_its_server_has_alone() {
+    let servers = servers();
+    let client = Client::open(&url("slots", &servers)).unwrap();
+    // The server of the watched key is not the one to which requests without keys go.
+    let (watched_key, other) = (key_at("slots", 1), key_at("slots", 0));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    client.mset([(&watched_key, "w"), (&other, "o")]).wait().unwrap();
+    let is_crossed = |error: respool_client::Error| {
+        assert!(matches!(error.kind(), ErrorKind::CrossSlot), "{error}");
+        assert_eq!(error.outcome(), Outcome::NotSent, "{error}");
+    };
+
+    let watched = client.watch(&watched_key).wait().unwrap();
+    is_crossed(watched.call::<Reply>(cmd("GET").key(&other)).wait().unwrap_err());
+    is_crossed(watched.call::<Reply>(cmd("GET")).arg(&other).wait().unwrap_err());
+    is_crossed(runtime.block_on(async { watched.call::<Reply>(cmd("GET").key(&other)).await }).unwrap_err());
+    is_crossed(watched.call::<Reply>(cmd("MGET").key([&watched_key, &other])).wait().unwrap_err());
+    is_crossed(watched.call::<Reply>(cmd("DEBUG").arg("DIGEST-VALUE").key(&other)).wait().unwrap_err());
+    is_crossed(watched.call::<Reply>(cmd("BLPOP").key(&other).arg(1)).wait().unwrap_err());
+    is_crossed(watched.call::<Reply>(cmd("EVAL").arg("return 1").arg(1).key(&other)).wait().unwrap_err());
+    for command in [cmd("DBSIZE"), cmd("KEYS").arg("*"), cmd("FLUSHALL"), cmd("RANDOMKEY"), cmd("SCAN").arg(0)] {
+        let error = watched.call::<Reply>(command).wait().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Unfit(_)) && error.outcome() == Outcome::NotSent, "{error}");
+    }
+    // The connection is as good as before.
+    assert_eq!(watched.call::<String>(cmd("GET")).arg(&watched_key).wait().unwrap(), "w");
+    assert_eq!(runtime.block_on(async { watched.call::<String>(cmd("PING")).await }).unwrap(), "PONG");
+    let script = cmd("EVAL").arg("return redis.call('GET', KEYS[1])").arg(1).key(&watched_key);
+    assert_eq!(watched.call::<String>(script.clone()).wait().unwrap(), "w");
+    assert_eq!(watched.call::<i64>(cmd("EVAL").arg("return 7").arg(0)).wait().unwrap(), 7);
+    let popped = watched.call::<Reply>(cmd("BLPOP").key(format!("{{{watched_key}}}none")).arg(0.01)).wait();
+    assert_eq!(popped.unwrap(), Reply::Null);
+    let done = watched.exec([cmd("PING"), script, cmd("SET").key(&watched_key).arg("x")]).wait().unwrap();
+    assert_eq!(done.len(), 3);
+
+    let set = || cmd("SET").key(&other).arg("lost");
+    let watch = || client.watch(&watched_key).wait().unwrap();
+    is_crossed(watch().exec([set()]).wait().unwrap_err());
+    is_crossed(runtime.block_on(async { watch().exec([cmd("PING"), set()]).await }).unwrap_err());
+    is_crossed(watch().exec([cmd("SET").key(&watched_key).arg("lost"), set()]).wait().unwrap_err());
+    is_crossed(client.update_wait(&watched_key, 3, |_| Ok(vec![set()])).unwrap_err());
+    is_crossed(runtime.block_on(client.update(&watched_key, 3, async |_| Ok(vec![set()]))).unwrap_err());
+    is_crossed(client.watch([&watched_key, &other]).wait().map(drop).unwrap_err());
+    let script = Script::new("return redis.call('SET', KEYS[1], 'lost')");
+    is_crossed(client.script(&script).key([&watched_key, &other]).wait::<Reply>().unwrap_err());
+    let found = |client: &Client, key: &String| client.call::<Option<String>>(cmd("GET").key(key)).wait().unwrap();
+    let at = client.servers();
+    assert_eq!((found(&at[1], &watched_key).as_deref(), found(&at[1], &other)), (Some("x"), None));
+    assert_eq!(found(&at[0], &other).as_deref(), Some("o"));
+    // A client of one server knows of no others.
+    let watched = client.server_of(&watched_key).watch(&watched_key).wait().unwrap();
+    assert_eq!(watched.call::<Option<String>>(cmd("GET").key(&other)).wait().unwrap(), None);
+    watched.exec([cmd("DBSIZE"), cmd("GET").key(&other)]).wait().unwrap();
+}
+
 /// On a connection of one server, what is for all of them would be executed by that one alone.
 #[test]
 fn what_is_for_all_servers_is_not_executed_by_one() {
@@ -135,6 +192,7 @@ fn what_is_for_all_servers_is_not_executed_by_one() {
             client.transaction(both()).wait(),
             client.batch([command.clone()]).apart().wait(),
             client.batch(both()).apart().wait(),
+            client.watch(&key).wait().unwrap().exec(both()).wait(),
         ] {
             let error = result.expect_err(&format!("{command:?}"));
             assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{error}");

@@ -55,30 +55,16 @@ enum Step {
 impl Lane {
     /// `explicit` is how long it may take if its caller has said so.
     pub(crate) fn new(via: Via<'_>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
-        let cluster = match via {
-            Via::Node(_, side) => return Self::One(Box::new(LaneCall::new(side, commands, explicit, kind))),
-            Via::Cluster(cluster) => cluster,
-            Via::Shards(shards) => {
-                return match shards.one_of(&commands) {
-                    Ok(node) => Self::One(Box::new(LaneCall::new(&node.side, commands, explicit, kind))),
-                    Err(why) => Self::Refused(Box::new((shards.config.clone(), commands, why))),
-                };
-            }
+        let side = match via {
+            Via::Cluster(cluster) => return Self::Roams(Box::new(Roams::new(cluster, commands, explicit, kind))),
+            Via::Node(_, side) => Ok(side),
+            Via::Shards(shards) => shards.one_of(&commands).map(|node| &node.side),
+            Via::Watched(watched) => watched.check(&commands).map(|()| watched.side()),
         };
-        let limit = limit_of(&commands, explicit, cluster.config.deadline);
-        let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
-        Self::Roams(Box::new(Roams {
-            cluster: Arc::clone(cluster),
-            commands,
-            kind,
-            explicit,
-            until_us: limit.map(|limit| cluster.now_us().saturating_add(micros(limit))),
-            attempt: Attempt::new(),
-            redirected: None,
-            slot: None,
-            at: None,
-            step: Step::Place,
-        }))
+        match side {
+            Ok(side) => Self::One(Box::new(LaneCall::new(side, commands, explicit, kind))),
+            Err(why) => Self::Refused(Box::new((via.config().clone(), commands, why))),
+        }
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
@@ -170,6 +156,23 @@ impl Lane {
 }
 
 impl Roams {
+    fn new(cluster: &Arc<Cluster>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
+        let limit = limit_of(&commands, explicit, cluster.config.deadline);
+        let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            cluster: Arc::clone(cluster),
+            commands,
+            kind,
+            explicit,
+            until_us: limit.map(|limit| cluster.now_us().saturating_add(micros(limit))),
+            attempt: Attempt::new(),
+            redirected: None,
+            slot: None,
+            at: None,
+            step: Step::Place,
+        }
+    }
+
     /// Where it goes by the table.
     fn place(&mut self) -> Result<Step, Error> {
         let unsent = |kind| Error::new(kind, Outcome::NotSent);

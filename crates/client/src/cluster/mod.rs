@@ -27,7 +27,7 @@ mod walk;
 pub(crate) use direct::Direct;
 use environment::{Environment, Process, connection_of};
 pub(crate) use lane::Lane;
-pub(crate) use plan::slot_of_keys;
+pub(crate) use plan::{refuse_for_all, slot_of_keys};
 pub use reads::Reads;
 pub(crate) use routed::{Join, Kind, Routed};
 use table::Table;

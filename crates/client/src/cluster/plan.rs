@@ -53,6 +53,22 @@ pub(crate) fn slot_of_keys(cluster: &Cluster, command: &Command) -> Option<u16> 
     }
 }
 
+/// Why a request is not sent among others, or on a connection of one node.
+const FOR_SEVERAL: &str = "is for several nodes of the cluster: call it alone";
+
+/// # Errors
+///
+/// One of these is for several nodes, whatever its keys.
+pub(crate) fn refuse_for_all(commands: &[Command]) -> Result<(), ErrorKind> {
+    let is_for_all = |command: &Command| {
+        let Some(row) = lookup(command.name()).map(|row| row_of(row, command)) else { return false };
+        let planned = with_request(command, |request| plan_slots(row, request.args, &mut Scratch::new()));
+        matches!(planned, Some(Ok(SlotPlan::AllShards | SlotPlan::AllNodes)))
+    };
+    let is_refused = commands.iter().any(|command| !is_of_connection(command) && is_for_all(command));
+    if is_refused { Err(ErrorKind::Unfit(FOR_SEVERAL)) } else { Ok(()) }
+}
+
 /// The slot of all requests, which go to one node; `None` if none of them has keys.
 pub(super) fn together(commands: &[Command], table: &Table) -> Result<Option<u16>, ErrorKind> {
     let mut only = None;
@@ -63,9 +79,7 @@ pub(super) fn together(commands: &[Command], table: &Table) -> Result<Option<u16
                 (slot, other) => only = other.or(slot),
             },
             Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
-            Plan::Parts(_, _, Parts::OfNodes) => {
-                return Err(ErrorKind::Unfit("is for several nodes of the cluster: call it alone"));
-            }
+            Plan::Parts(_, _, Parts::OfNodes) => return Err(ErrorKind::Unfit(FOR_SEVERAL)),
             Plan::Refused(kind) => return Err(kind),
         }
     }

@@ -7,12 +7,13 @@ use super::Side;
 use super::apart::Kind;
 use super::shelf::Lease;
 use crate::call::{finish_transaction, unfit_error};
-use crate::cluster::{Kind::Each, Kind::Whole, Lane};
+use crate::cluster::{Kind::Each, Kind::Whole, Lane, refuse_for_all};
 use crate::core::Ended;
 use crate::run::Progress;
+use crate::shards::Shards;
 use crate::topology::Via;
 use crate::trace::Trace;
-use crate::{Call, Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
+use crate::{Call, Command, Config, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
 use respool_route::cluster::Address;
 use std::fmt;
 use std::future::Future;
@@ -21,17 +22,39 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+/// What the server that watches is one of. It decides what that server is sent.
+#[derive(Clone)]
+enum Deployment {
+    /// It is alone.
+    Single,
+    /// A cluster. Its nodes refuse keys that they do not have.
+    Cluster,
+    /// Servers that know nothing of each other.
+    Shards(Arc<Shards>),
+}
+
+impl Deployment {
+    fn of(via: Via<'_>) -> Self {
+        match via {
+            Via::Node(..) | Via::Watched(_) => Self::Single,
+            Via::Cluster(_) => Self::Cluster,
+            Via::Shards(shards) => Self::Shards(Arc::clone(shards)),
+        }
+    }
+}
+
 /// Watches keys, made by [`Client::watch`](crate::Client::watch).
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Watch {
     call: Lane,
+    deployment: Deployment,
     trace: Trace,
 }
 
 impl Watch {
     pub(crate) fn new(via: Via<'_>, keys: impl ToArgs) -> Self {
         let call = Lane::new(via, vec![cmd("WATCH").key(keys)], None, Kind::Plain);
-        Self { call, trace: Trace::default() }
+        Self { call, deployment: Deployment::of(via), trace: Trace::default() }
     }
 
     /// Waits in this thread.
@@ -62,7 +85,7 @@ impl Watch {
             Some(Ended::Reply(Reply::Error(error))) => Err(of(Error::new(ErrorKind::Server(error), Outcome::Replied))),
             Some(Ended::Reply(_)) => {
                 lease.core.pin(true);
-                Ok(Watched { lease, side })
+                Ok(Watched { lease, side, deployment: self.deployment.clone() })
             }
             Some(Ended::Failed(kind, outcome)) => Err(of(Error::new(kind, outcome))),
             None => Err(closed()),
@@ -86,6 +109,8 @@ impl Future for Watch {
 /// [`Self::exec`] executes requests if none of the keys has changed since. Dropping it closes the connection, and nothing is executed.
 /// If the connection is lost, all further calls on it fail: the next one would not watch the keys.
 ///
+/// Where keys are on several servers, what is for another than the one that watches is refused unsent, and so is what is for all of them.
+///
 /// ```
 /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }
 /// # on::a_server(async |url| {
@@ -106,12 +131,43 @@ impl Future for Watch {
 pub struct Watched {
     lease: Lease,
     side: Arc<Side>,
+    deployment: Deployment,
 }
 
 impl Watched {
     /// A call on this connection. One that waits on the server has another, and sees nothing of what is watched here.
     pub fn call<T: FromReply>(&self, command: Command) -> Call<'_, T> {
-        Call::new(Via::Node(&self.lease.core, &self.side), command)
+        let via = match self.deployment {
+            Deployment::Single => self.node(),
+            Deployment::Cluster | Deployment::Shards(_) => Via::Watched(self),
+        };
+        Call::new(via, command)
+    }
+
+    /// The way to the server that watches.
+    pub(crate) fn node(&self) -> Via<'_> {
+        Via::Node(&self.lease.core, &self.side)
+    }
+
+    /// The settings of its connection.
+    pub(crate) fn config(&self) -> &Config {
+        &self.lease.core.config
+    }
+
+    /// What else there is at the server that watches.
+    pub(crate) fn side(&self) -> &Arc<Side> {
+        &self.side
+    }
+
+    /// # Errors
+    ///
+    /// Why the server that watches must not be sent these.
+    pub(crate) fn check(&self, commands: &[Command]) -> Result<(), ErrorKind> {
+        match &self.deployment {
+            Deployment::Single => Ok(()),
+            Deployment::Cluster => refuse_for_all(commands),
+            Deployment::Shards(shards) => shards.check_at(&self.side, commands),
+        }
     }
 
     /// The node that watches, if it has a host.
@@ -124,7 +180,8 @@ impl Watched {
     pub fn exec(self, commands: impl IntoIterator<Item = Command>) -> Exec {
         let mut all = vec![cmd("MULTI")];
         all.extend(commands);
-        let refusal = unfit_error(&all[1..]);
+        let misplaced = |kind| Error::new(kind, Outcome::NotSent).of(b"EXEC");
+        let refusal = unfit_error(&all[1..]).or_else(|| self.check(&all[1..]).err().map(misplaced));
         all.push(cmd("EXEC"));
         let limit = self.side.core.config.deadline;
         let (lease, progress) = (Some(self.lease), Progress::new(limit));

@@ -4,7 +4,7 @@ use super::{Progress, Step};
 use crate::cluster::{Cluster, Direct, Kind, Routed, slot_of_keys};
 use crate::core::{Core, Ended};
 use crate::events::Done;
-use crate::shards::{Shards, Spread, Way};
+use crate::shards::{Spread, Way};
 use crate::topology::Via;
 use crate::trace::Trace;
 use crate::{Command, Error, ErrorKind, Outcome};
@@ -70,7 +70,9 @@ impl<'c> Run<'c> {
         let name = commands.first().map_or(&b""[..], Command::name);
         let took = match self.via {
             Via::Node(core, _) => self.progress.spent(core),
-            Via::Cluster(_) | Via::Shards(_) => self.began.map_or(Duration::ZERO, |began| began.elapsed()),
+            Via::Cluster(_) | Via::Shards(_) | Via::Watched(_) => {
+                self.began.map_or(Duration::ZERO, |began| began.elapsed())
+            }
         };
         observer.done(&Done {
             command: &String::from_utf8_lossy(name),
@@ -92,7 +94,7 @@ impl<'c> Run<'c> {
                 let slot = if let [command] = commands { slot_of_keys(cluster, command) } else { None };
                 error.at(self.at.as_ref().map(ToString::to_string), slot)
             }
-            Via::Shards(_) => error,
+            Via::Shards(_) | Via::Watched(_) => error,
         }
     }
 
@@ -127,8 +129,8 @@ impl<'c> Run<'c> {
     /// Decides by which connection the requests go.
     #[inline]
     fn choose(&mut self, commands: &[Command]) {
-        if let Via::Shards(shards) = self.via {
-            self.place(shards, commands);
+        if matches!(self.via, Via::Shards(_) | Via::Watched(_)) {
+            self.place(commands);
         }
         self.begin_span(commands);
         if let Via::Node(core, side) = self.via
@@ -143,12 +145,17 @@ impl<'c> Run<'c> {
     }
 
     /// Decides which of the servers the requests go to. From then on a call of one of them is nothing else.
-    fn place(&mut self, shards: &'c Arc<Shards>, commands: &[Command]) {
+    fn place(&mut self, commands: &[Command]) {
         if self.spread.is_some() || self.progress.is_over() || commands.is_empty() {
             return;
         }
-        let spread = match shards.way(self.kind, commands) {
-            Ok(Way::One(node)) => return self.via = Via::Node(&node.core, &node.side),
+        let way = match self.via {
+            Via::Shards(shards) => shards.way(self.kind, commands),
+            Via::Watched(watched) => watched.check(commands).map(|()| Way::One(watched.node())),
+            Via::Node(..) | Via::Cluster(_) => return,
+        };
+        let spread = match way {
+            Ok(Way::One(node)) => return self.via = node,
             Ok(Way::Several(mut spread)) => {
                 spread.limit(self.progress.limit);
                 Ok(spread)
@@ -215,7 +222,7 @@ impl<'c> Run<'c> {
                 self.take_routed(ended)
             }
             Via::Cluster(_) => Ok(()),
-            Via::Shards(_) => match self.spread.as_deref_mut() {
+            Via::Shards(_) | Via::Watched(_) => match self.spread.as_deref_mut() {
                 None => Ok(()),
                 Some(Err(kind)) => Err(Error::new(kind.clone(), Outcome::NotSent)),
                 Some(Ok(spread)) => {
@@ -250,8 +257,8 @@ impl<'c> Run<'c> {
             Via::Cluster(_) if commands.is_empty() => Poll::Ready(Ok(())),
             // It was over before: nothing comes any more.
             Via::Cluster(_) => Poll::Pending,
-            Via::Shards(_) if self.progress.is_over() => Poll::Pending,
-            Via::Shards(_) => match self.spread.as_deref_mut() {
+            Via::Shards(_) | Via::Watched(_) if self.progress.is_over() => Poll::Pending,
+            Via::Shards(_) | Via::Watched(_) => match self.spread.as_deref_mut() {
                 None => Poll::Ready(Ok(())),
                 Some(Err(kind)) => Poll::Ready(Err(Error::new(kind.clone(), Outcome::NotSent))),
                 Some(Ok(spread)) => {
@@ -306,7 +313,7 @@ impl Drop for Run<'_> {
         match (self.via, &self.direct) {
             (Via::Node(core, _), _) => self.progress.abandon(core),
             (Via::Cluster(_), Some(direct)) => self.progress.abandon(&direct.core),
-            (Via::Cluster(_), None) | (Via::Shards(_), _) => {}
+            (Via::Cluster(_), None) | (Via::Shards(_) | Via::Watched(_), _) => {}
         }
     }
 }

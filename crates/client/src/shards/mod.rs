@@ -8,8 +8,9 @@ mod plan;
 mod spread;
 
 use crate::cluster::{Join, Kind};
+use crate::lanes::Side;
 use crate::pubsub::{Bounds, Kind as Topic, Mailbox, Moving};
-use crate::topology::Node;
+use crate::topology::{Node, Via};
 use crate::{Command, Config, Error, ErrorKind};
 pub(crate) use address::ShardsAddress;
 use bytes::Bytes;
@@ -124,9 +125,15 @@ pub(crate) struct Shards {
 /// Where requests go.
 pub(crate) enum Way<'c> {
     /// To this server.
-    One(&'c Arc<Node>),
+    One(Via<'c>),
     /// To several.
     Several(Spread<'c>),
+}
+
+impl<'c> Way<'c> {
+    fn to(node: &'c Arc<Node>) -> Self {
+        Self::One(Via::Node(&node.core, &node.side))
+    }
 }
 
 impl Shards {
@@ -150,14 +157,14 @@ impl Shards {
     /// Where requests go that hang together as `kind` says, of which there is one at least.
     pub(crate) fn way(&self, kind: Kind, commands: &[Command]) -> Result<Way<'_>, ErrorKind> {
         match (kind, commands) {
-            (Kind::Whole, [_, inner @ .., _]) => self.one_of(inner).map(Way::One),
-            (Kind::At(place), _) => Ok(Way::One(&self.nodes[usize::from(place)])),
+            (Kind::Whole, [_, inner @ .., _]) => self.one_of(inner).map(Way::to),
+            (Kind::At(place), _) => Ok(Way::to(&self.nodes[usize::from(place)])),
             (Kind::EachShard, _) => {
                 let parts = self.nodes.iter().map(|node| (node, commands.to_vec()));
                 Ok(Way::Several(Spread::new(parts, Join::Only)))
             }
             (_, [command]) => match Plan::of(command, &self.topology)? {
-                Plan::One(place) | Plan::Any(place) => Ok(Way::One(&self.nodes[place])),
+                Plan::One(place) | Plan::Any(place) => Ok(Way::to(&self.nodes[place])),
                 Plan::Parts(parts, gather, _) => {
                     let places = (0..parts.len()).map(|part| vec![part]).collect();
                     let parts = parts.into_iter().map(|(place, command)| (&self.nodes[place], vec![command]));
@@ -182,7 +189,7 @@ impl Shards {
             }
         }
         if let [(place, _)] = groups[..] {
-            return Ok(Way::One(&self.nodes[place]));
+            return Ok(Way::to(&self.nodes[place]));
         }
         let of = |at: &usize| commands[*at].clone();
         let parts = groups.iter().map(|(place, group)| (&self.nodes[*place], group.iter().map(of).collect()));
@@ -192,7 +199,18 @@ impl Shards {
 
     /// The one server that all of them are for.
     pub(crate) fn one_of(&self, commands: &[Command]) -> Result<&Arc<Node>, ErrorKind> {
-        together(commands, &self.topology).map(|place| &self.nodes[place])
+        let place = together(commands, &self.topology)?;
+        Ok(&self.nodes[place.unwrap_or(self.topology.default_node().get())])
+    }
+
+    /// # Errors
+    ///
+    /// Why these are not for the server of `side` alone.
+    pub(crate) fn check_at(&self, side: &Arc<Side>, commands: &[Command]) -> Result<(), ErrorKind> {
+        match together(commands, &self.topology)? {
+            Some(place) if !Arc::ptr_eq(&self.nodes[place].side, side) => Err(ErrorKind::CrossSlot),
+            _ => Ok(()),
+        }
     }
 
     /// The servers whose hubs have a topic: channels are where keys of their names are, and what fits a pattern may be at any.

@@ -3,8 +3,9 @@
 use crate::core::chance;
 use crate::fitness::{is_of_connection, row_of, with_request};
 use crate::{Command, ErrorKind};
-use respool_command::{Command as TableCommand, PubsubCommand, lookup};
+use respool_command::{Command as TableCommand, KeyPositions, PubsubCommand, Row, Way, lookup};
 use respool_route::{Gather, Plan as Routed, PlanError, Scratch, Topology, plan};
+use respool_wire::Args;
 
 /// Where a request goes.
 pub(super) enum Plan {
@@ -32,18 +33,25 @@ fn unfit(why: &'static str) -> ErrorKind {
 /// Why a request is not sent among others.
 pub(super) const FOR_SEVERAL: &str = "is for several servers: call it alone";
 
-/// The one server that all requests are for.
-pub(super) fn together(commands: &[Command], topology: &Topology) -> Result<usize, ErrorKind> {
-    let (mut only, mut any) = (None, topology.default_node().get());
+/// The one server that all requests are for; `None` if any will do.
+pub(super) fn together(commands: &[Command], topology: &Topology) -> Result<Option<usize>, ErrorKind> {
+    let mut only = None;
     for command in commands.iter().filter(|command| !is_of_connection(command)) {
         match Plan::of(command, topology)? {
             Plan::One(place) if only.is_none_or(|only| only == place) => only = Some(place),
             Plan::One(_) | Plan::Parts(_, _, Parts::OfKeys) => return Err(ErrorKind::CrossSlot),
-            Plan::Any(place) => any = place,
+            Plan::Any(_) => {}
             Plan::Parts(_, _, Parts::OfNodes) => return Err(unfit(FOR_SEVERAL)),
         }
     }
-    Ok(only.unwrap_or(any))
+    Ok(only)
+}
+
+/// Whether a request names keys, which decide where it goes.
+fn names_keys(row: &Row, args: Args<'_>) -> bool {
+    let mut positions = KeyPositions::new();
+    matches!(row.way(args), Some(Way::KeysFrom(_)))
+        || row.keys.positions(args, &mut positions).is_ok() && !positions.is_empty()
 }
 
 impl Plan {
@@ -65,7 +73,9 @@ impl Plan {
         with_request(command, |request| {
             let mut scratch = Scratch::new();
             match plan(row, request.args, topology, &mut scratch) {
-                Ok(Routed::One(node)) if row.keys.is_none() => Ok(Self::Any(node.get())),
+                Ok(Routed::One(node)) if node == topology.default_node() && !names_keys(row, request.args) => {
+                    Ok(Self::Any(node.get()))
+                }
                 Ok(Routed::One(node)) => Ok(Self::One(node.get())),
                 Ok(Routed::Split) => {
                     let mut gather = Box::new(Gather::new());

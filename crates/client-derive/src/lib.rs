@@ -20,7 +20,8 @@
 //! * `default` (fields): [`Default`] if the reply has no such name. An `Option` is `None` without it;
 //! * `skip` (fields): not written, and [`Default`] when it is read.
 //!
-//! A named field is one argument; an `Option` that is `None` is left out with its name. An error names the field that it is about. A map
+//! A named field is one argument; an `Option` that is `None` is left out with its name, and so is a tuple struct of two fields whose second is
+//! `None` where it is one of several elements. An error names the field that it is about. A map
 //! without entries is how a server answers for a key that does not exist: `Option<Struct>` makes it `None`.
 #![forbid(unsafe_code)]
 

@@ -34,12 +34,17 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             impl #of ::respool_client::commands::ToArg for #name #parameters #conditions {}
         }
     });
-    let is_newtype = matches!(&input.data, Data::Struct(data) if matches!(data.fields, Fields::Unnamed(_)) && data.fields.len() == 1);
-    // As its field in everything.
-    let absent = is_newtype.then(|| {
+    // One field is the struct in everything, two are a pair.
+    let value = match &input.data {
+        Data::Struct(data) if matches!(data.fields, Fields::Unnamed(_)) && data.fields.len() <= 2 => {
+            data.fields.len().checked_sub(1).map(Index::from)
+        }
+        _ => None,
+    };
+    let absent = value.map(|value| {
         quote! {
             fn is_absent(&self) -> bool {
-                ::respool_client::ToArgs::is_absent(&self.0)
+                ::respool_client::ToArgs::is_absent(&self.#value)
             }
         }
     });

@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// A value that stands for one argument, several or none.
 ///
 /// Texts, bytes and numbers are one argument; slices, arrays, vectors and sets as many as they have elements; a pair or a map entry is
-/// two; an [`Option`] one or none. A pair or a map entry whose value is `None` is left out whole, so that what follows stays in place.
+/// two; an [`Option`] one or none. Among the elements of a slice, vector, set or map, a pair whose value is `None` is left out whole, so that
+/// what follows stays in place; a tuple that is no element is written part by part.
 ///
 /// ```
 /// use respool_client::cmd;
@@ -19,13 +20,14 @@ use std::sync::Arc;
 /// assert_eq!(cmd("MSET").arg([("a", 1), ("b", 2)]).arguments(), 5);
 /// assert_eq!(cmd("SPOP").arg("key").arg(Some(3)).arguments(), 3);
 /// assert_eq!(cmd("MSET").arg([("a", None), ("b", Some(2))]).arguments(), 3);
+/// assert_eq!(cmd("SPOP").arg(("key", None::<u32>)).arguments(), 2);
 /// assert_eq!(cmd("SET").arg("key").arg(b"bytes").arguments(), 3);
 /// ```
 pub trait ToArgs {
     /// Adds the arguments to `command`.
     fn write_args(&self, command: &mut Command);
 
-    /// Whether it is an [`Option`] without a value.
+    /// Whether it is left out where it is an element of several: an [`Option`] without a value, or a pair that ends with one.
     #[doc(hidden)]
     fn is_absent(&self) -> bool {
         false
@@ -37,8 +39,13 @@ pub trait ToArgs {
     where
         Self: Sized,
     {
-        values.iter().for_each(|value| value.write_args(command));
+        write_elements(values, command);
     }
+}
+
+/// Adds the elements of an aggregate. What is left of a pair without its value would move all that follow by one.
+fn write_elements<T: ToArgs>(elements: impl IntoIterator<Item = T>, command: &mut Command) {
+    elements.into_iter().filter(|element| !element.is_absent()).for_each(|element| element.write_args(command));
 }
 
 impl ToArgs for str {
@@ -155,6 +162,10 @@ impl<T: ToArgs + ToOwned + ?Sized> ToArgs for Cow<'_, T> {
     fn write_args(&self, command: &mut Command) {
         (**self).write_args(command);
     }
+
+    fn is_absent(&self) -> bool {
+        (**self).is_absent()
+    }
 }
 
 macro_rules! tuples {
@@ -169,13 +180,15 @@ macro_rules! tuples {
     };
 }
 
-/// A name and its value, or neither.
+/// Among others a name and its value, or neither.
 impl<A: ToArgs, B: ToArgs> ToArgs for (A, B) {
     fn write_args(&self, command: &mut Command) {
-        if !self.1.is_absent() {
-            self.0.write_args(command);
-            self.1.write_args(command);
-        }
+        self.0.write_args(command);
+        self.1.write_args(command);
+    }
+
+    fn is_absent(&self) -> bool {
+        self.1.is_absent()
     }
 }
 
@@ -183,25 +196,25 @@ tuples!((A)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F));
 
 impl<T: ToArgs, S: BuildHasher> ToArgs for HashSet<T, S> {
     fn write_args(&self, command: &mut Command) {
-        self.iter().for_each(|value| value.write_args(command));
+        write_elements(self, command);
     }
 }
 
 impl<T: ToArgs> ToArgs for BTreeSet<T> {
     fn write_args(&self, command: &mut Command) {
-        self.iter().for_each(|value| value.write_args(command));
+        write_elements(self, command);
     }
 }
 
 impl<K: ToArgs, V: ToArgs, S: BuildHasher> ToArgs for HashMap<K, V, S> {
     fn write_args(&self, command: &mut Command) {
-        self.iter().for_each(|pair| pair.write_args(command));
+        write_elements(self, command);
     }
 }
 
 impl<K: ToArgs, V: ToArgs> ToArgs for BTreeMap<K, V> {
     fn write_args(&self, command: &mut Command) {
-        self.iter().for_each(|pair| pair.write_args(command));
+        write_elements(self, command);
     }
 }
 
@@ -221,5 +234,20 @@ mod tests {
         assert_eq!(written(BTreeMap::from([("a", &None), ("b", &Some("x"))])), ["b", "x"]);
         assert_eq!(written(vec![("a", Some(None::<u8>))]), [""; 0]);
         assert_eq!(written(("EX", Some(60))), ["EX", "60"]);
+        assert_eq!(written([("a", ("b", None)), ("c", ("d", Some("e")))]), ["c", "d", "e"]);
+        assert_eq!(written([("a", Cow::Owned::<Option<u8>>(None)), ("b", Cow::Owned(Some(1)))]), ["b", "1"]);
+        assert_eq!(written([&Some(("a", None)), &Some(("b", Some(1))), &None]), ["b", "1"]);
+        assert_eq!(written(BTreeSet::from([("a", None), ("b", Some(1))])), ["b", "1"]);
+        assert_eq!(written(HashSet::from([("a", None), ("b", Some(1))])), ["b", "1"]);
+        assert_eq!(written(HashMap::from([("a", None), ("b", Some(1))])), ["b", "1"]);
+    }
+
+    #[test]
+    fn a_tuple_that_is_no_element_is_written_part_by_part() {
+        assert_eq!(written((Some("NX"), None::<&str>)), ["NX"]);
+        assert_eq!(written(("key", None::<u32>)), ["key"]);
+        assert_eq!(written(("key", ("EX", None::<u32>), Some(1))), ["key", "EX", "1"]);
+        assert_eq!(written(("key", [("a", None), ("b", Some(1))])), ["key", "b", "1"]);
+        assert_eq!(written(Some(&("key", None::<u32>))), ["key"]);
     }
 }

@@ -40,6 +40,9 @@ struct Maybe(Option<u8>);
 #[derive(Debug, PartialEq, FromReply, ToArgs)]
 struct Place<T>(f64, f64, T);
 
+#[derive(Debug, PartialEq, ToArgs)]
+struct Entry<T>(&'static str, T);
+
 #[derive(Debug, PartialEq, FromReply, ToArgs)]
 struct Of<T> {
     value: T,
@@ -118,6 +121,15 @@ fn a_key_that_does_not_exist_is_no_record() {
         assert!(Account::from_reply(reply(none)).is_err());
     }
     assert!(Option::<Account>::from_reply(reply(b"%1\r\n+n\r\n:3\r\n")).is_err(), "a part of one is not none");
+}
+
+#[test]
+fn a_struct_of_a_name_and_a_value_is_a_pair() {
+    let entries = [Entry("a", None), Entry("b", Some(1))];
+    assert_eq!(arguments(cmd("MSET").arg(&entries)), ["MSET", "b", "1"]);
+    assert_eq!(arguments(cmd("MSET").arg([Entry("a", Maybe(None)), Entry("b", Maybe(Some(1)))])), ["MSET", "b", "1"]);
+    // Alone it is a list of arguments.
+    assert_eq!(arguments(cmd("SPOP").arg(Entry("key", None::<u32>))), ["SPOP", "key"]);
 }
 
 #[test]

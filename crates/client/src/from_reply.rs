@@ -236,28 +236,53 @@ fn pair_of<K: FromReply, V: FromReply>(mut pair: Elements) -> Result<(K, V), Dec
     Ok((element(next()?)?, element(next()?)?))
 }
 
+/// A name may come again with the same value, not with another; [`Pairs`](crate::commands::Pairs) takes them as they come.
 impl<K: FromReply + Hash + Eq, V: FromReply, S: BuildHasher + Default> FromReply for HashMap<K, V, S> {
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
-        let mut map = Self::default();
-        pairs(reply).try_for_each(|pair| once(pair?, |key, value| map.insert(key, value)))?;
+        let (mut map, mut sent) = (Self::default(), HashMap::new());
+        once(reply, |key, value| map.insert(key, value), |key, value| sent.insert(key, value))?;
         Ok(map)
     }
 }
 
+/// A name may come again with the same value, not with another; [`Pairs`](crate::commands::Pairs) takes them as they come.
 impl<K: FromReply + Ord, V: FromReply> FromReply for BTreeMap<K, V> {
     fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
-        let mut map = Self::default();
-        pairs(reply).try_for_each(|pair| once(pair?, |key, value| map.insert(key, value)))?;
+        let (mut map, mut sent) = (Self::default(), BTreeMap::new());
+        once(reply, |key, value| map.insert(key, value), |key, value| sent.insert(key, value))?;
         Ok(map)
     }
 }
 
-/// A name that comes again would hide the value in front of it, as in an entry of a stream.
-fn once<K, V>((key, value): (K, V), insert: impl FnOnce(K, V) -> Option<V>) -> Result<(), DecodeError> {
-    insert(key, value).map_or(Ok(()), |_| Err(DecodeError::Invalid(TWICE)))
+/// Gives each pair to `insert`, which returns what it had of that name.
+///
+/// A name that comes again with another value would hide the one in front of it, as in an entry of a stream. With the same it hides
+/// nothing: HRANDFIELD and ZRANDMEMBER with a negative count write so. Values need not be comparable, so what was sent is compared,
+/// by `insert_sent`, and only once a name has come again.
+fn once<K: FromReply, V: FromReply>(
+    reply: Reply,
+    mut insert: impl FnMut(K, V) -> Option<V>,
+    mut insert_sent: impl FnMut(K, Reply) -> Option<Reply>,
+) -> Result<(), DecodeError> {
+    let mut is_again = false;
+    for pair in pairs(reply.clone()) {
+        let (key, value) = pair?;
+        is_again |= insert(key, value).is_some();
+    }
+    if !is_again {
+        return Ok(());
+    }
+    for pair in pairs(reply) {
+        let (key, value): (K, Reply) = pair?;
+        let sent = value.clone();
+        if insert_sent(key, value).is_some_and(|before| before != sent) {
+            return Err(DecodeError::Invalid(TWICE));
+        }
+    }
+    Ok(())
 }
 
-/// What an aggregate is not in which a name comes again.
+/// What an aggregate is not in which a name hides a value.
 pub(crate) const TWICE: &str = "a map with each name once";
 
 macro_rules! tuples {
@@ -322,6 +347,22 @@ mod tests {
         assert!(read::<HashMap<String, u32>>(twice).is_err() && read::<BTreeMap<String, u32>>(twice).is_err());
         let pairs = read::<crate::commands::Pairs<String, u32>>(twice).unwrap();
         assert_eq!(pairs.0, [("a".to_owned(), 1), ("a".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_with_its_value_is_one_entry() {
+        // As HRANDFIELD and ZRANDMEMBER with a negative count write them, in both dialects.
+        for again in [
+            &b"*6\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nb\r\n$1\r\n2\r\n$1\r\na\r\n$1\r\n1\r\n"[..],
+            b"*3\r\n*2\r\n$1\r\na\r\n,1\r\n*2\r\n$1\r\nb\r\n,2\r\n*2\r\n$1\r\na\r\n,1\r\n",
+        ] {
+            let expected = [("a".to_owned(), 1), ("b".to_owned(), 2)];
+            assert_eq!(read::<HashMap<String, u32>>(again), Ok(expected.clone().into()));
+            assert_eq!(read::<BTreeMap<String, u32>>(again), Ok(expected.into()));
+        }
+        // Again with its value, and then with another.
+        let differs = b"*6\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:2\r\n";
+        assert!(read::<HashMap<String, u32>>(differs).is_err() && read::<BTreeMap<String, u32>>(differs).is_err());
     }
 
     #[test]

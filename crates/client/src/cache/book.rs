@@ -19,6 +19,9 @@ use std::collections::{BTreeMap, HashMap};
 /// keeps for each of the pieces that its key, request and value are. Counted by `tests/cache_memory.rs`.
 const ENTRY_BYTES: usize = 500;
 
+/// What a table costs beside its places: the end of its control bytes, and what the allocator keeps for it.
+const TABLE_BYTES: usize = 32;
+
 /// A fetch. Numbers are not used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FetchId(u64);
@@ -76,14 +79,38 @@ enum Place<V> {
 #[derive(Debug)]
 enum Requests<V> {
     One(Bytes, Place<V>),
-    Many(HashMap<Bytes, Place<V>>),
+    Many(Many<V>),
+}
+
+/// The places of two requests or more that read one key.
+#[derive(Debug)]
+struct Many<V> {
+    places: HashMap<Bytes, Place<V>>,
+    /// For how many places the table was made. What the table says of itself is less once places were removed.
+    room: usize,
+}
+
+impl<V> Many<V> {
+    fn insert(&mut self, request: Bytes, place: Place<V>) {
+        self.places.insert(request, place);
+        self.room = self.room.max(self.places.capacity());
+    }
+
+    /// Gives back what was for places that are no longer there.
+    fn shrink(&mut self) {
+        let len = self.places.len();
+        if len * 4 < self.room {
+            self.places.shrink_to(len * 2);
+            self.room = self.places.capacity();
+        }
+    }
 }
 
 impl<V> Requests<V> {
     fn get_mut(&mut self, request: &Bytes) -> Option<&mut Place<V>> {
         match self {
             Self::One(one, place) => (one == request).then_some(place),
-            Self::Many(many) => many.get_mut(request),
+            Self::Many(many) => many.places.get_mut(request),
         }
     }
 
@@ -91,17 +118,42 @@ impl<V> Requests<V> {
     fn with(self, request: Bytes, place: Place<V>) -> Self {
         let mut many = match self {
             Self::One(one, _) if one == request => return Self::One(one, place),
-            Self::One(one, its) => HashMap::from([(one, its)]),
+            Self::One(one, its) => Many { places: HashMap::from([(one, its)]), room: 0 },
             Self::Many(many) => many,
         };
         many.insert(request, place);
         Self::Many(many)
     }
 
+    /// Removes the place of a request, unless it is the only one.
+    fn remove_of_many(&mut self, request: &Bytes) -> Option<Place<V>> {
+        let Self::Many(many) = self else { return None };
+        let place = many.places.remove(request)?;
+        if many.places.len() > 1 {
+            many.shrink();
+            return Some(place);
+        }
+        let last = many.places.drain().next();
+        if let Some((request, last)) = last {
+            *self = Self::One(request, last);
+        }
+        Some(place)
+    }
+
+    /// What they cost beside [`ENTRY_BYTES`] of each: their table, less the room in the table of keys that is counted with each and that all but
+    /// one do not take. It is up to twice a place there.
+    fn table_bytes(&self) -> usize {
+        let Self::Many(many) = self else { return 0 };
+        // A table is seven eighths full at most.
+        let slots = (many.room * 8 / 7).next_power_of_two();
+        let table = slots * (size_of::<(Bytes, Place<V>)>() + 1) + TABLE_BYTES;
+        table.saturating_sub(2 * size_of::<(Bytes, Self)>() * (many.places.len() - 1))
+    }
+
     fn into_places(self) -> impl Iterator<Item = Place<V>> {
         let (one, many) = match self {
             Self::One(_, place) => (Some(place), None),
-            Self::Many(many) => (None, Some(many.into_values())),
+            Self::Many(many) => (None, Some(many.places.into_values())),
         };
         one.into_iter().chain(many.into_iter().flatten())
     }
@@ -110,7 +162,7 @@ impl<V> Requests<V> {
     fn iter(&self) -> Vec<(&Bytes, &Place<V>)> {
         match self {
             Self::One(request, place) => vec![(request, place)],
-            Self::Many(many) => many.iter().collect(),
+            Self::Many(many) => many.places.iter().collect(),
         }
     }
 }
@@ -183,21 +235,27 @@ impl<V: Clone> Book<V> {
     fn put(&mut self, key: Bytes, request: Bytes, place: Place<V>) {
         let requests = match self.places.remove(&key) {
             None => Requests::One(request, place),
-            Some(requests) => requests.with(request, place),
+            Some(requests) => {
+                self.bytes -= requests.table_bytes();
+                requests.with(request, place)
+            }
         };
+        self.bytes += requests.table_bytes();
         self.places.insert(key, requests);
     }
 
     /// Forgets a value or leaves the place of a fetch.
     fn remove(&mut self, key: &Bytes, request: &Bytes) {
         let Some(requests) = self.places.get_mut(key) else { return };
+        let before = requests.table_bytes();
         let place = match requests {
-            Requests::Many(many) if many.len() > 1 => many.remove(request),
-            // The only one, or one that is not there.
-            only => {
-                let is_there = only.get_mut(request).is_some();
-                let only = if is_there { self.places.remove(key) } else { None };
-                only.and_then(|only| only.into_places().next())
+            Requests::One(one, _) if one == request => {
+                self.places.remove(key).and_then(|requests| requests.into_places().next())
+            }
+            requests => {
+                let place = requests.remove_of_many(request);
+                self.bytes = self.bytes + requests.table_bytes() - before;
+                place
             }
         };
         if let Some(place) = place {
@@ -220,22 +278,24 @@ impl<V: Clone> Book<V> {
         if fetch.is_overtaken {
             return Some(over);
         }
-        self.remove(&fetch.key, &fetch.request);
         let until_us = fetch.sent_us.saturating_add(self.ttl_us.min(left_us));
-        let Some((value, bytes)) = value.filter(|_| now_us < until_us) else { return Some(over) };
-        let bytes = bytes + fetch.key.len() + 2 * fetch.request.len() + ENTRY_BYTES;
-        if bytes > self.bytes_max {
+        let value = value.filter(|_| now_us < until_us);
+        let counted =
+            value.map(|(value, bytes)| (value, bytes + fetch.key.len() + 2 * fetch.request.len() + ENTRY_BYTES));
+        let Some((value, bytes)) = counted.filter(|(_, bytes)| *bytes <= self.bytes_max) else {
+            self.remove(&fetch.key, &fetch.request);
             return Some(over);
-        }
-        while self.bytes + bytes > self.bytes_max {
+        };
+        let used = self.tick();
+        self.bytes += bytes;
+        self.order.insert(used, (fetch.key.clone(), fetch.request.clone()));
+        // In place of the fetch.
+        self.put(fetch.key, fetch.request, Place::Cached { value, bytes, until_us, used });
+        while self.bytes > self.bytes_max {
             let Some((_, (key, request))) = self.order.first_key_value() else { break };
             let (key, request) = (key.clone(), request.clone());
             self.remove(&key, &request);
         }
-        let used = self.tick();
-        self.bytes += bytes;
-        self.order.insert(used, (fetch.key.clone(), fetch.request.clone()));
-        self.put(fetch.key, fetch.request, Place::Cached { value, bytes, until_us, used });
         Some(over)
     }
 
@@ -251,6 +311,7 @@ impl<V: Clone> Book<V> {
     /// A key has changed. Returns how many values and fetches it was.
     pub(crate) fn invalidate(&mut self, key: &[u8]) -> usize {
         let Some(requests) = self.places.remove(key) else { return 0 };
+        self.bytes -= requests.table_bytes();
         let mut count = 0;
         for place in requests.into_places() {
             count += 1;
@@ -314,7 +375,11 @@ impl<V: Clone> Book<V> {
         let mut cached = 0;
         let mut bytes = 0;
         for (key, requests) in &self.places {
-            assert!(!requests.iter().is_empty());
+            assert_eq!(requests.iter().len() > 1, matches!(requests, Requests::Many(_)));
+            bytes += requests.table_bytes();
+            if let Requests::Many(many) = requests {
+                assert!(many.places.capacity() <= many.room && many.room <= (4 * many.places.len()).max(3));
+            }
             for (request, place) in requests.iter() {
                 match place {
                     Place::Fetched(id) => {
@@ -434,6 +499,43 @@ mod tests {
         book.cancel(second);
         assert_eq!((book.fetches(), book.size()), (0, (0, 0)));
         book.check();
+    }
+
+    #[test]
+    fn a_key_of_many_requests_counts_the_table_that_it_has() {
+        let mut rng = Rng::new(7);
+        let mut below = move |limit: usize| (rng.next_u64() % limit as u64) as usize;
+        let mut book = Book::new(200 * ENTRY_BYTES, 60 * SECOND);
+        let mut shrunk = 0;
+        for turn in 0..20_000 {
+            // As many requests of one key as there is room for, in turns with one of them and a few of each of many other keys.
+            let (key, request) = match (turn % 2_000 < 1_000, below(4)) {
+                (true, 1..) => (name("many"), below(1_000)),
+                (false, 0) => (name("many"), 0),
+                _ => (name(&format!("k{}", below(200))), below(4)),
+            };
+            let request = name(&format!("{request}"));
+            let room = |book: &Book<u64>| match book.places.get(&b"many"[..]) {
+                Some(Requests::Many(many)) => many.room,
+                _ => 0,
+            };
+            let before = room(&book);
+            match (below(1_000), book.find(&key, &request, turn * SECOND / 10)) {
+                (0, _) => drop(book.invalidate(&key)),
+                (1..100, Found::Missing(id)) => book.cancel(id),
+                (_, Found::Missing(id)) => {
+                    let value = (below(8) > 0).then_some((turn, below(500)));
+                    book.end(id, value, u64::MAX, turn * SECOND / 10);
+                }
+                _ => {}
+            }
+            shrunk += usize::from(room(&book) < before && room(&book) > 0);
+            book.check();
+            assert!(book.bytes <= book.bytes_max);
+        }
+        assert!(shrunk > 5, "{shrunk}");
+        book.forget_values();
+        assert_eq!((book.size(), book.places.len()), ((0, 0), 0));
     }
 
     /// What a server sends to the connection of the cache, in order.

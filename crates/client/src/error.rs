@@ -150,6 +150,9 @@ impl Error {
 
     /// The server to which the request was sent last, or was to be sent, as `host:port` or the path of a socket. Not known of several at once, and
     /// where nothing had been chosen.
+    ///
+    /// Behind sentinels it is the server that the client is connected to when the call fails, which after a failover may be another than the
+    /// request was sent to. While there is no connection it is no address: `master NAME of sentinels`, or `replica NAME of sentinels`.
     pub fn address(&self) -> Option<&str> {
         self.0.address.as_deref()
     }

@@ -256,7 +256,7 @@ impl Core {
         self.lock().link.clone()
     }
 
-    /// Where it leads to.
+    /// Where it leads to. Behind sentinels the server that it is connected to, or whose master or replica they are asked for.
     pub(crate) fn shown(&self) -> String {
         let Some(sentinels) = &self.config.sentinels else { return self.config.endpoint.to_string() };
         // The settings name a sentinel.

@@ -79,18 +79,16 @@ impl CallCounts {
 
     /// A request was run and has this reply, as far as there is one by now. `None`: it was not timed.
     pub(crate) fn end(&mut self, row: &'static Row, reply: &[u8], us: Option<u64>) {
-        // What the script said concerns its own reply, whether that is wanted or not.
-        let is_counted = std::mem::take(&mut self.is_counted);
         if reply.starts_with(b"-") {
-            if !is_counted {
-                self.note_error(reply);
-            }
+            self.note_error(reply);
             if is_without_memory(row, reply) {
                 self.of(row).rejected += 1;
                 return;
             }
             self.of(row).failed += 1;
         }
+        // What a script has counted concerns its own reply, whether that is wanted or not.
+        self.is_counted = false;
         let counts = self.of(row);
         counts.calls += 1;
         if let Some(us) = us {
@@ -114,9 +112,7 @@ impl CallCounts {
 
     /// A command has this reply, an error: one that waited, or whose client does not want it. That it was called is counted apart.
     pub(crate) fn fail_waiting(&mut self, row: &'static Row, reply: &[u8]) {
-        if !std::mem::take(&mut self.is_counted) {
-            self.note_error(reply);
-        }
+        self.note_error(reply);
         self.of(row).failed += 1;
     }
 
@@ -145,11 +141,13 @@ impl CallCounts {
     }
 
     fn note_error(&mut self, line: &[u8]) {
-        self.errors_total += 1;
+        // The error of a script's command is among those of its code already.
+        let count = u64::from(!std::mem::take(&mut self.is_counted));
+        self.errors_total += count;
         let line = line.strip_prefix(b"-").unwrap_or(line);
         let begin = &line[..line.len().min(ERROR_CODE_BYTES_MAX)];
         let code = begin.iter().position(|byte| *byte == b' ').map_or(&b"ERR"[..], |end| &begin[..end]);
-        self.count_error(code, 1);
+        self.count_error(code, count);
     }
 
     /// The number of different errors is bounded: scripts choose the codes of theirs.

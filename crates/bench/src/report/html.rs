@@ -94,6 +94,7 @@ fn percentiles(rows: &[Row]) -> Result<String, String> {
         let mut chart = ChartBuilder::on(&root)
             .caption("latency by percentile", ("sans-serif", 18))
             .margin(10)
+            .margin_right(30)
             .x_label_area_size(35)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..NINES_MAX, range)
@@ -101,7 +102,7 @@ fn percentiles(rows: &[Row]) -> Result<String, String> {
         chart
             .configure_mesh()
             .x_labels(6)
-            .x_label_formatter(&|nines| format!("{}%", 100.0 * (1.0 - 10f64.powf(-nines.round()))))
+            .x_label_formatter(&|nines| percentile(*nines))
             .y_label_formatter(&|ms| format!("{ms:.3} ms"))
             .draw()
             .map_err(|error| error.to_string())?;
@@ -109,6 +110,12 @@ fn percentiles(rows: &[Row]) -> Result<String, String> {
         root.present().map_err(|error| error.to_string())?;
     }
     Ok(svg + "\n")
+}
+
+/// The percentile that has so many nines.
+fn percentile(nines: f64) -> String {
+    let decimals = (nines.round() as usize).saturating_sub(2);
+    format!("{:.decimals$}%", 100.0 * (1.0 - 10f64.powf(-nines.round())))
 }
 
 /// Replies a second over time.
@@ -181,6 +188,12 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::super::tests::measured;
     use super::*;
+
+    #[test]
+    fn percentiles_are_written_without_what_rounding_leaves() {
+        let labels: Vec<_> = (0..=5).map(|nines| percentile(f64::from(nines))).collect();
+        assert_eq!(labels, ["0%", "90%", "99%", "99.9%", "99.99%", "99.999%"]);
+    }
 
     #[test]
     fn the_page_needs_nothing_from_elsewhere() {

@@ -43,7 +43,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
             requests: self.batch(),
             bytes: self.output.len(),
             since_us: self.timing.held_since_us,
-            usual_requests: self.timing.usual_batch,
+            usual_requests: self.timing.usual_requests,
             usual_senders: self.timing.usual_senders,
         }
     }

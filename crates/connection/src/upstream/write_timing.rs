@@ -12,7 +12,7 @@ pub(super) struct WriteTiming {
     /// When the outbox last went from empty to not empty.
     pub(super) held_since_us: u64,
     /// Requests per write of late, in sixteenths.
-    pub(super) usual_batch: usize,
+    pub(super) usual_requests: usize,
     /// The senders of those.
     pub(super) usual_senders: usize,
     /// Senders of the requests that wait to be written.
@@ -24,7 +24,7 @@ impl WriteTiming {
     #[inline]
     pub(super) fn note_batch(&mut self, requests: usize) {
         let senders = std::mem::take(&mut self.senders);
-        self.usual_batch = self.usual_batch - self.usual_batch / 16 + requests;
+        self.usual_requests = self.usual_requests - self.usual_requests / 16 + requests;
         self.usual_senders = self.usual_senders - self.usual_senders / 16 + senders;
     }
 }

@@ -113,7 +113,7 @@ impl Lanes {
         }
     }
 
-    /// Makes a clean connection available to the next borrower. `false`: there are enough, it is to be closed.
+    /// Keeps a clean connection for the next borrower. `false`: enough are kept, and the caller closes it.
     fn keep_warm(&mut self, lane: LaneId, config: &Config) -> bool {
         let this = &self.all[lane];
         if this.is_stale || self.nodes[this.node].is_gone {
@@ -274,7 +274,7 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{config, env_with_node};
+    use crate::testing::{EchoEngine, config, env_with_node};
 
     #[test]
     fn a_warm_connection_is_lent_before_another_is_dialled_and_to_one_at_a_time() {
@@ -313,15 +313,21 @@ mod tests {
         assert_eq!(lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN), shared, "shared lanes keep their places");
     }
 
-    #[test]
-    fn a_connection_that_is_given_back_was_silent_because_it_was_not_read() {
+    /// A client and its own connection, which is ready.
+    fn env_with_own_lane() -> (Env<EchoEngine>, ClientId, LaneId) {
         let mut env = env_with_node();
         let client = env.test_client();
         assert!(env.own_all(client));
         let class = env.test_session(client).class;
         let lane = env.lanes.lane(&env.config, NodeId::nth(0), class);
+        env.lanes[lane].up.handle_connected_bare(env.now.mono_us);
+        (env, client, lane)
+    }
+
+    #[test]
+    fn a_connection_that_is_given_back_was_silent_because_it_was_not_read() {
+        let (mut env, client, lane) = env_with_own_lane();
         let this = &mut env.lanes[lane];
-        this.up.handle_connected_bare(env.now.mono_us);
         this.lease.leave_unread();
         env.now.mono_us += 60_000_000;
         env.stop_owning(client);
@@ -332,13 +338,8 @@ mod tests {
 
     #[test]
     fn a_connection_on_which_a_request_waits_is_read_on_once_its_client_has_left() {
-        let mut env = env_with_node();
-        let client = env.test_client();
-        assert!(env.own_all(client));
-        let class = env.test_session(client).class;
-        let lane = env.lanes.lane(&env.config, NodeId::nth(0), class);
+        let (mut env, client, lane) = env_with_own_lane();
         let this = &mut env.lanes[lane];
-        this.up.handle_connected_bare(env.now.mono_us);
         this.is_waiting = true;
         // The element that it waited for is large, and its client takes its time.
         this.lease.leave_unread();

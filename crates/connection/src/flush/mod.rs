@@ -66,7 +66,7 @@ pub struct Pending {
     pub since_us: u64,
     /// Requests that were written at once of late, in sixteenths.
     pub usual_requests: usize,
-    /// Those who sent them, in sixteenths: requests of one pipeline have one sender.
+    /// The senders of those requests, in sixteenths. Requests of one pipeline have one sender.
     pub usual_senders: usize,
 }
 

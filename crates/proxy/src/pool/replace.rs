@@ -346,8 +346,8 @@ impl Lanes {
         lane
     }
 
-    /// A lane on which a node is told what follows from what it was asked before: that a request is to wait no longer, or that
-    /// something is to be put back. A node that has gone, or that was drained, is told that as well.
+    /// The lane of a request that follows from an earlier one at its node: it ends the wait of a blocked request, or puts an element
+    /// back. It is sent to nodes that were removed or drained, too.
     pub(crate) fn lane_for_aftermath(&mut self, config: &Config, now: Now, node: NodeId, class: LaneKeyId) -> LaneId {
         let known = &self.nodes[node];
         match known.is_gone || known.is_drained {

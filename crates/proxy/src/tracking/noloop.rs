@@ -429,7 +429,7 @@ impl<E: Execute> Env<E> {
         self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
     }
 
-    /// Says for each node what it is to be asked, as far as that is known.
+    /// Sets the CLIENT TRACKING request of each node. A node whose listener has no id yet has none.
     fn name_requests(&mut self, index: ClientId) {
         let nodes = self.config.nodes_heard();
         let Some(session) = self.clients.sessions.at_mut(index) else { return };

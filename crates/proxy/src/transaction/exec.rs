@@ -101,7 +101,7 @@ impl<E: Execute> Env<E> {
         let waits = queued.has_blocking;
         let node = node_of(queued, watches).unwrap_or(self.config.default_node());
         let class = self.lanes.without_scripts(class);
-        // One connection watches what the transaction is to be guarded by, and one that is lost could be of any class.
+        // The transaction runs on one connection, and only keys that are watched there guard it. A lost one could be of any class.
         let is_elsewhere = |watch: &WatchedLane| watch.node != node || !self.lanes.is_pinned_in(watch, class);
         if watches.len() > 1 || watches.iter().any(is_elsewhere) {
             return Some(self.refuse_queued(index, has_select, error_text::WATCHED_ELSEWHERE));

@@ -7,9 +7,8 @@
 //! way came at it. What a client felt of each request is the time from when it was due until its reply arrived, and that is what the load
 //! generator's percentiles are compared with.
 //!
-//! Since the truth is known however late the server is, the server sleeps, as servers do: what else there is to be done finds its processor
-//! free, and leaves that of the load generator, which looks again and again, alone. What each has waited for its processor is a figure
-//! of its own.
+//! The kernel's stamps show how late the server is, so the server sleeps between requests. Its core is then free for other processes,
+//! which leave that of the polling load generator alone. How long each of the two waited for its core is a figure of its own.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut, Write};

@@ -28,6 +28,7 @@ mod limits;
 mod message_gathering;
 mod returning_clients;
 mod round_trip;
+mod usual;
 mod wake_on;
 
 pub use arrivals::Arrivals;
@@ -36,6 +37,7 @@ pub use limits::{FLUSH_LIMITS, FlushLimits};
 pub use message_gathering::MessageGathering;
 pub use returning_clients::ClientPace;
 pub(crate) use round_trip::RoundTrip;
+pub use usual::Usual;
 pub use wake_on::WakeOn;
 
 /// When bytes are written.
@@ -64,10 +66,10 @@ pub struct Pending {
     pub bytes: usize,
     /// Since when the first of them has been queued, on the monotonic clock.
     pub since_us: u64,
-    /// Requests that were written at once of late, in sixteenths.
-    pub usual_requests: usize,
-    /// The senders of those requests, in sixteenths. Requests of one pipeline have one sender.
-    pub usual_senders: usize,
+    /// Requests that were written at once of late.
+    pub usual_requests: Usual,
+    /// The senders of those requests. Requests of one pipeline have one sender.
+    pub usual_senders: Usual,
 }
 
 /// What is known of one connection.
@@ -171,7 +173,7 @@ impl Pending {
     /// Whether fewer requests are queued than are usually written at once.
     #[inline]
     pub fn is_small(&self) -> bool {
-        self.is_usually_shared() && self.requests * 16 < self.usual_requests
+        self.is_usually_shared() && self.usual_requests.exceeds(self.requests)
     }
 
     /// Whether a write with the next replies is shared by so many senders that it is worth waiting for, and clients need not be read
@@ -180,14 +182,14 @@ impl Pending {
     pub fn shares_writes(&self, link: &Link) -> bool {
         let least = FLUSH_LIMITS.senders_min;
         // Outstanding requests have as many senders as is usual.
-        let has_many = || link.outstanding * self.usual_senders >= least * self.usual_requests;
+        let has_many = || self.usual_senders.share_makes(self.usual_requests, link.outstanding, least);
         self.is_usually_shared() || link.outstanding >= least && has_many()
     }
 
     /// Whether so many senders usually share a write of the connection that others are worth waiting for.
     #[inline]
     fn is_usually_shared(&self) -> bool {
-        self.usual_senders >= FLUSH_LIMITS.usual_senders_min * 16
+        self.usual_senders.is_at_least(FLUSH_LIMITS.usual_senders_min)
     }
 }
 
@@ -213,7 +215,7 @@ fn delayed_until(delay_us_max: u64, now_us: u64, pending: &Pending, link: &Link,
         && would_wait
         && link.shortest_us > 0
         && pending.requests < FLUSH_LIMITS.batch_enough
-        && pending.usual_requests < FLUSH_LIMITS.batch_enough * 16;
+        && !pending.usual_requests.is_at_least(FLUSH_LIMITS.batch_enough);
     is_delayed.then_some(until_us)
 }
 

@@ -9,7 +9,8 @@ const ADAPTIVE: FlushPolicy = FlushPolicy::Adaptive { delay_us_max: DELAY_US };
 
 /// One request, queued just now on an idle link of 60 us.
 fn one() -> (Pending, Link) {
-    let pending = Pending { requests: 1, bytes: 30, since_us: NOW_US, usual_requests: 16, usual_senders: 16 };
+    let pending =
+        Pending { requests: 1, bytes: 30, since_us: NOW_US, usual_requests: Usual::of(1), usual_senders: Usual::of(1) };
     (pending, Link { awaits_reply: false, round_trip_us: 60, shortest_us: 60, queue_us: 0, outstanding: 0 })
 }
 
@@ -56,7 +57,7 @@ fn nothing_is_held_without_a_reason() {
 #[test]
 fn each_turn_holds_nothing_whatever_is_expected() {
     let (pending, link) = one();
-    let pending = Pending { usual_requests: 1_000, ..pending };
+    let pending = Pending { usual_requests: Usual::of(1_000), ..pending };
     let link = Link { awaits_reply: true, queue_us: 10_000, outstanding: 1_000, ..link };
     for arrivals in [arriving(0), returning(1_000)] {
         assert_eq!(FlushPolicy::EachTurn.decide(NOW_US, &pending, &link, &arrivals), Flush::Now);
@@ -79,12 +80,11 @@ fn requests_leave_with_the_next_replies_on_a_short_link() {
         assert_eq!(decide(NOW_US, &pending, &long), Flush::Now);
         let few = Link { outstanding: LIMITS.senders_min - 1, ..link };
         assert_eq!(decide(NOW_US, &pending, &few), Flush::Now);
-        let usual_senders = LIMITS.usual_senders_min * 16;
-        let shared = Pending { usual_senders, ..pending };
+        let shared = Pending { usual_senders: Usual::of(LIMITS.usual_senders_min), ..pending };
         assert_eq!(decide(NOW_US, &shared, &few), hold(until_us, WakeOn::Replies), "many usually share a write");
-        let alone = Pending { usual_senders: usual_senders - 1, ..pending };
+        let alone = Pending { usual_senders: Usual::of(LIMITS.usual_senders_min - 1), ..pending };
         assert_eq!(decide(NOW_US, &alone, &few), Flush::Now);
-        let pipelines = Pending { usual_requests: 160, usual_senders: 16, ..pending };
+        let pipelines = Pending { usual_requests: Usual::of(10), usual_senders: Usual::of(1), ..pending };
         let outstanding = |requests| Link { outstanding: requests, ..link };
         assert_eq!(
             decide(NOW_US, &pipelines, &outstanding(10 * LIMITS.senders_min - 1)),
@@ -117,7 +117,7 @@ fn only_the_adaptive_policy_delays_for_arrivals() {
     assert_eq!(decide(NOW_US + DELAY_US, &pending, &link), Flush::Now);
     let enough = Pending { requests: LIMITS.batch_enough, ..pending };
     assert_eq!(decide(NOW_US, &enough, &link), Flush::Now);
-    let large = Pending { usual_requests: LIMITS.batch_enough * 16, ..pending };
+    let large = Pending { usual_requests: Usual::of(LIMITS.batch_enough), ..pending };
     assert_eq!(decide(NOW_US, &large, &link), Flush::Now, "batches are large without it");
     let long = Link { shortest_us: LIMITS.link_us_max, ..link };
     assert_eq!(decide(NOW_US, &pending, &long), Flush::Now);
@@ -144,7 +144,7 @@ fn a_request_is_delayed_only_where_it_would_wait_anyway() {
 fn a_small_batch_waits_for_clients_that_return() {
     let (pending, link) = one();
     let (least, enough) = (LIMITS.usual_senders_min, LIMITS.returning_min);
-    let small = Pending { usual_requests: least * 16, usual_senders: least * 16, ..pending };
+    let small = Pending { usual_requests: Usual::of(least), usual_senders: Usual::of(least), ..pending };
     let clients = hold(NOW_US + link.round_trip_us / 2, WakeOn::Clients);
     for policy in [FlushPolicy::Immediate, ADAPTIVE] {
         let decide = |pending: &Pending, link: &Link, count| policy.decide(NOW_US, pending, link, &returning(count));
@@ -152,7 +152,7 @@ fn a_small_batch_waits_for_clients_that_return() {
         assert_eq!(decide(&small, &link, enough - 1), Flush::Now, "a few are not waited for");
         let usual = Pending { requests: least, ..small };
         assert_eq!(decide(&usual, &link, enough), Flush::Now);
-        let lone = Pending { usual_senders: least * 16 - 1, ..small };
+        let lone = Pending { usual_senders: Usual::of(least - 1), ..small };
         assert_eq!(decide(&lone, &link, enough), Flush::Now, "few share a write as a rule");
         let slow = Link { round_trip_us: 10_000, ..link };
         assert_eq!(decide(&small, &slow, enough), hold(NOW_US + LIMITS.returning_us_max, WakeOn::Clients));
@@ -206,8 +206,8 @@ fn every_hold_ends_in_time_whatever_is_known() {
             requests: chance.below(40) as usize,
             bytes: chance.below(20_000) as usize,
             since_us: NOW_US + chance.below(now_us - NOW_US + 1),
-            usual_requests: chance.below(1_000) as usize,
-            usual_senders: chance.below(1_000) as usize,
+            usual_requests: Usual::of(chance.below(60) as usize),
+            usual_senders: Usual::of(chance.below(60) as usize),
         };
         let link = Link {
             awaits_reply: chance.below(4) == 0,

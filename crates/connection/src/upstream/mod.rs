@@ -239,7 +239,7 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.begin_queue(now_us);
         write(self.output.appender(pool));
         self.tickets.push(T::tombstone());
-        self.timing.usual_requests = self.timing.usual_requests.saturating_sub(1);
+        self.timing.own_requests += 1;
     }
 
     /// Queues what is answered by no reply of its own: by pushes, as with [`Pushes::Only`],

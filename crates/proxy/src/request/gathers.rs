@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 struct Scatter {
     asker: Asker,
-    gather: Gather,
+    gather: Box<Gather>,
     /// What its client's account has of it.
     held: usize,
     /// Set for INFO, where remembered replies may stand for those of nodes.
@@ -74,7 +74,11 @@ impl PartOwner {
 pub(crate) struct Scatters {
     waiting: Slab<Scatter>,
     /// Gathers that have done their work and keep their memory for the next.
-    spare: Vec<Gather>,
+    #[expect(
+        clippy::vec_box,
+        reason = "each request moves one out of here and back, which would copy 300 bytes each time"
+    )]
+    spare: Vec<Box<Gather>>,
     /// The last replies of nodes to INFO.
     last_words: Arc<Mutex<InfoCache>>,
     /// The deadlines of waiting INFOs.
@@ -126,7 +130,10 @@ impl Scatters {
 
     /// Memory for those that wait, beyond what has come for them.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.waiting.iter().map(|(_, scatter)| size_of::<Scatter>() + scatter.gather.frame_bytes()).sum()
+        self.waiting
+            .iter()
+            .map(|(_, scatter)| size_of::<Scatter>() + size_of::<Gather>() + scatter.gather.frame_bytes())
+            .sum()
     }
 
     /// Who waits for the joint reply.
@@ -288,7 +295,7 @@ impl Scatters {
                     None => self.late.push((asked.clone(), 1)),
                 }
             }
-            let rest = Scatter { asker: scatter.asker, gather: Gather::new(), held: 0, words: scatter.words.take() };
+            let rest = Scatter { asker: scatter.asker, gather: Box::default(), held: 0, words: scatter.words.take() };
             let scatter = std::mem::replace(scatter, rest);
             return self.answer(scatter, clients);
         }

@@ -35,8 +35,8 @@ pub struct Gather {
     join: Join,
     /// How whole replies are joined, where they are.
     merge: Option<Merge>,
-    /// The command's name, for messages.
-    command: &'static str,
+    /// The command's row. `None`: it waits for nothing.
+    row: Option<&'static Row>,
     parts: Vec<Heard>,
     pending: usize,
     failed: usize,
@@ -185,10 +185,15 @@ impl Gather {
 
     fn begin(&mut self, row: &'static Row, keys: impl Iterator<Item = usize>) {
         self.clear();
-        self.command = row.full_name();
+        self.row = Some(row);
         self.join = Join::of(row.response_policy);
         self.parts.extend(keys.map(|keys| Heard { keys, ..Heard::default() }));
         self.pending = self.parts.len();
+    }
+
+    /// The command's name, for messages.
+    fn command(&self) -> &'static str {
+        self.row.map_or("", Row::full_name)
     }
 
     /// Whether every part has answered, so that [`finish`](Self::finish) may be called.
@@ -234,7 +239,7 @@ impl Gather {
             Join::Whole => self.keep_whole(part, reply),
         };
         if !fits {
-            let text = format!("ERR a node gave '{}' a reply that cannot be joined with others", self.command);
+            let text = format!("ERR a node gave '{}' a reply that cannot be joined with others", self.command());
             self.fail(part, text.into_bytes());
         }
     }
@@ -258,7 +263,7 @@ impl Gather {
         match &self.failure {
             Some((_, text)) if !is_chosen => reply.error(&self.counted(text)),
             _ if self.is_mixed => {
-                reply.error(format!("ERR the nodes' replies to '{}' are not alike", self.command).as_bytes());
+                reply.error(format!("ERR the nodes' replies to '{}' are not alike", self.command()).as_bytes());
             }
             _ => self.write(&mut reply),
         }
@@ -292,7 +297,7 @@ impl Gather {
             .collect();
         let is_merged = self.merge.as_ref().is_some_and(|merge| merge.write(&replies, reply));
         if !is_merged {
-            reply.error(format!("ERR the nodes' replies to '{}' cannot be joined", self.command).as_bytes());
+            reply.error(format!("ERR the nodes' replies to '{}' cannot be joined", self.command()).as_bytes());
         }
     }
 
@@ -324,7 +329,7 @@ impl Gather {
 
     fn write_numbers(&self, reply: &mut Encoder<'_>) {
         if self.numbers.iter().any(|number| i64::try_from(*number).is_err()) {
-            return reply.error(format!("ERR the nodes' replies to '{}' overflow", self.command).as_bytes());
+            return reply.error(format!("ERR the nodes' replies to '{}' overflow", self.command()).as_bytes());
         }
         if let Some(Form::Integers(length)) = self.form {
             reply.array(length as usize);

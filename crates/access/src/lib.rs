@@ -47,5 +47,5 @@ mod verdict;
 pub use log::{DenialLog, Denied, Place, Reason};
 pub use rule::RuleError;
 pub use user::User;
-pub use users::{ChangeError, DEFAULT_USER, Users};
+pub use users::{ChangeError, DEFAULT_USER, DEFAULT_USER_TEXT, Users};
 pub use verdict::{Denial, is_for_everybody};

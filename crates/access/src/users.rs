@@ -11,7 +11,10 @@ use crate::user::User;
 use respool_command::words::until_nul;
 
 /// The name of the user that every client is at first.
-pub const DEFAULT_USER: &[u8] = b"default";
+pub const DEFAULT_USER: &[u8] = DEFAULT_USER_TEXT.as_bytes();
+
+/// The same as text.
+pub const DEFAULT_USER_TEXT: &str = "default";
 
 /// Why users were not changed. [`ChangeError::write_text`] gives Redis' text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use respool_access::Users;
 use respool_connection::Now;
 use std::sync::Arc;
 
-use respool_access::{DEFAULT_USER, Denial, Denied, Place, Reason, User, is_for_everybody};
+use respool_access::{DEFAULT_USER, DEFAULT_USER_TEXT, Denial, Denied, Place, Reason, User, is_for_everybody};
 use respool_command::{Categories, Command, Execute, GenericCommand, KeyPositions, Row, text as texts};
 use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
@@ -30,6 +30,7 @@ use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::observe::counters::Counters;
 use crate::pool::key_id::LaneKey;
+use crate::push::scope::user_text;
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::marks::WantedState;
 use crate::session::{Flow, Pause, Session, SessionFlags};
@@ -450,8 +451,8 @@ impl Clients {
 
     /// The name of a client's user, for routes and people. One that is no text is no user that settings could name.
     pub(crate) fn user_of(&self, index: ClientId) -> &str {
-        let name = self.sessions.at(index).map_or(DEFAULT_USER, Session::user_name);
-        std::str::from_utf8(name).unwrap_or("\u{fffd}")
+        let user = self.sessions.at(index).and_then(|session| session.details.user.as_ref());
+        user.map_or(DEFAULT_USER_TEXT, |user| user_text(user.name()))
     }
 
     /// A client's user as it is now.

@@ -92,7 +92,16 @@ impl<E: Execute> Env<E> {
     /// Which node is asked in a place: the one that is there, a replica of it, or the one that stands in for it. A client that
     /// watches keys is answered by the nodes that have them and by no other: what a
     /// replica or a stand-in says may be older than the watching, and EXEC would not notice.
+    #[inline]
     pub(crate) fn choose_node(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> NodeId {
+        match routes.are_plain() {
+            true => NodeId::at(place.node),
+            false => self.choose_under(index, routes, place, row),
+        }
+    }
+
+    /// The same under routes, or where nodes have replicas or stand-ins.
+    fn choose_under(&self, index: ClientId, routes: &Routes, place: Place, row: &Row) -> NodeId {
         let node = NodeId::at(place.node);
         if self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED)) {
             return node;

@@ -126,10 +126,21 @@ fn flush(scripts: &mut Scripts, args: Args<'_>) -> Result<(), Fault> {
     replace_all(scripts, Libraries::default())
 }
 
-/// From now on these are all libraries there are.
+/// From now on these are all libraries there are. Each of them has been run before, but there may be no room for all at once: then
+/// those stay that there were.
 fn replace_all(scripts: &mut Scripts, libraries: Libraries) -> Result<(), Fault> {
-    let gone: Vec<Vec<u8>> = scripts.libraries.iter().flat_map(|(_, library)| names_of(library)).collect();
-    scripts.libraries = libraries;
+    let before = std::mem::replace(&mut scripts.libraries, libraries);
+    let replaced = bring_in_place_of(scripts, &before);
+    if replaced.is_err() {
+        let refused = std::mem::replace(&mut scripts.libraries, before);
+        bring_in_place_of(scripts, &refused)?;
+    }
+    replaced
+}
+
+/// Has the interpreter forget these libraries and run all that there are.
+fn bring_in_place_of(scripts: &mut Scripts, gone: &Libraries) -> Result<(), Fault> {
+    let gone: Vec<Vec<u8>> = gone.iter().flat_map(|(_, library)| names_of(library)).collect();
     if !gone.is_empty() {
         scripts.host()?.resume(Order::Drop(gone));
     }

@@ -21,9 +21,11 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// Whether what the next script reads is kept.
+    /// Whether what the next script reads is kept. It may be refused before it begins: then it has read nothing, and not what one has
+    /// read whose client has left.
     pub(crate) fn set_wanted(&mut self, is_wanted: bool) {
         self.is_wanted = is_wanted;
+        self.begin();
     }
 
     /// A script begins.
@@ -83,6 +85,17 @@ mod tests {
         assert_eq!(reads("redis.call('set', 'a', 1)"), [""; 0]);
         assert_eq!(reads("redis.call('mget', 'a', 'c')"), ["a", "c"]);
         assert_eq!(reads("redis.call('ping')"), [""; 0], "nothing of the script before");
+    }
+
+    #[test]
+    fn a_script_that_is_refused_has_not_read_what_another_has() {
+        let mut script = Script::new();
+        script.engine.keep_script_reads(true);
+        script.send(&[b"EVAL", b"redis.call('get', 'secret')", b"0"]);
+        // Its client has left: what it has read is not asked for.
+        script.engine.keep_script_reads(true);
+        assert!(script.send(&[b"EVALSHA", b"x", b"0"]).starts_with(b"-NOSCRIPT"));
+        assert_eq!(script.engine.script_reads(), Some(Vec::new()));
     }
 
     #[test]

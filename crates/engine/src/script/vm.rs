@@ -358,6 +358,10 @@ impl<'l> World<'l> {
         exchange.registered.borrow_mut().clear();
         let said = |error: &mlua::Error| [b"ERR Error compiling function: ", &why(error)[..]].concat();
         self.registered.clear().map_err(|error| said(&error))?;
+        if self.lua.used_memory() > SCRIPT_MEMORY_BYTES_MAX / 2 {
+            // What libraries held that are gone is room for those that come in their place. Lua collects nothing for want of memory.
+            self.lua.gc_collect().map_err(|error| said(&error))?;
+        }
         let function = compile(self.lua, text, FUNCTION_NAME, &self.of_functions).map_err(|error| said(&error))?;
         exchange.is_loading.set(true);
         let loaded = self.load_library.call::<(bool, Value)>(function);

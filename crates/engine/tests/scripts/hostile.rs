@@ -20,6 +20,17 @@ impl Hostile {
         Self { engine: Engine::new(EngineConfig::default(), [1, 2]).with_script_clock(clock) }
     }
 
+    /// The reply to a request, byte for byte.
+    fn send_bytes(&mut self, words: &[&[u8]]) -> Vec<u8> {
+        let args: ArgsBuf = words.iter().collect();
+        let row = resolve(args.as_args()).expect("it has a row");
+        let mut out = Vec::new();
+        let mut reply = Encoder::new(&mut out, Protocol::Resp2);
+        let outcome = self.engine.execute(row, args.as_args(), &mut SessionView::default(), &mut reply);
+        assert_eq!(outcome, Outcome::Done);
+        out
+    }
+
     fn send(&mut self, client_id: u64, has_waited: bool, words: &[&[u8]]) -> (Outcome, String) {
         let args: ArgsBuf = words.iter().collect();
         let row = resolve(args.as_args()).expect("it has a row");
@@ -475,4 +486,40 @@ fn of_the_system_scripts_see_the_clock_alone() {
     }
     assert!(hostile.eval("os.clock = nil").contains("Attempt to modify a readonly table"));
     assert!(hostile.eval("os.execute = 1").contains("Attempt to modify a readonly table"));
+}
+
+/// A library that holds 90 MB, with a function of its name that tells of it.
+fn large_library(name: &str) -> String {
+    format!(
+        "#!lua name={name}\nlocal held = ('{name}'):rep(90000000)\n\
+         redis.register_function('{name}', function() return #held end)"
+    )
+}
+
+#[test]
+fn libraries_that_do_not_fit_beside_each_other_change_nothing() {
+    let (mut from, mut to) = (Hostile::new(), Hostile::new());
+    let load = |engine: &mut Hostile, name: &str| {
+        let said = engine.send(1, false, &[b"FUNCTION", b"LOAD", large_library(name).as_bytes()]);
+        assert_eq!(said.1, format!("$1\r\n{name}\r\n"));
+    };
+    load(&mut from, "b");
+    load(&mut from, "c");
+    let dumped = from.send_bytes(&[b"FUNCTION", b"DUMP"]);
+    let begin = dumped.iter().position(|byte| *byte == b'\n').expect("a length") + 1;
+    let payload = &dumped[begin..dumped.len() - 2];
+    drop(from);
+    load(&mut to, "a");
+    let refused = to.send(1, false, &[b"FUNCTION", b"RESTORE", payload]).1;
+    assert!(refused.starts_with('-') && refused.contains("not enough memory"), "{refused}");
+    assert_eq!(to.send(1, false, &[b"FCALL", b"a", b"0"]).1, ":90000000\r\n", "what was there is still there");
+    for gone in [b"b", b"c"] {
+        assert_eq!(to.send(1, false, &[b"FCALL", gone, b"0"]).1, "-ERR Function not found\r\n");
+    }
+    assert_eq!(
+        to.send(1, false, &[b"FUNCTION", b"RESTORE", payload, b"FLUSH"]).1,
+        "+OK\r\n",
+        "there is room for these"
+    );
+    assert_eq!(to.send(1, false, &[b"FCALL", b"c", b"0"]).1, ":90000000\r\n");
 }

@@ -99,7 +99,8 @@ pub trait Execute {
         false
     }
 
-    /// While it is set, no key goes to make room, and there is room for everything: clients pause.
+    /// While it is set, no key goes to make room, there is room for everything, and a key whose time has come is not there but stays
+    /// stored: clients pause.
     fn keep_keys(&mut self, _is_kept: bool) {}
 
     /// Makes room before a transaction that may add data, or behind a new limit; whether there is some. Within a transaction none is

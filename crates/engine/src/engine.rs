@@ -57,8 +57,6 @@ pub struct Engine {
     pub(crate) memory_bytes_max: Option<u64>,
     /// There was no room when the last transaction began.
     began_full: bool,
-    /// No key goes to make room.
-    keeps_keys: bool,
     /// How many databases requests may use: none while a script is under way, so that its test is the one that there is anyway.
     open_databases: usize,
     #[cfg(feature = "scripting")]
@@ -77,7 +75,6 @@ impl Engine {
             keyspace,
             memory_bytes_max: config.memory_bytes_max,
             began_full: false,
-            keeps_keys: false,
             open_databases: databases,
             #[cfg(feature = "scripting")]
             scripts: Scripts::new(config.script_busy_after_ms),
@@ -191,7 +188,7 @@ impl Engine {
     /// Whether there is no room for what adds data, and none can be made. Keys go first, also where that is not enough.
     #[inline]
     fn is_full(&mut self) -> bool {
-        let Some(max) = self.memory_bytes_max.filter(|_| !self.keeps_keys) else { return false };
+        let Some(max) = self.memory_bytes_max.filter(|_| !self.keyspace.keeps_keys) else { return false };
         !self.keyspace.make_room(max) || max < self.keyspace.own_bytes() as u64
     }
 }
@@ -358,7 +355,7 @@ impl Execute for Engine {
         }
         let _: i64 = self.keyspace.began_s(at);
         self.keyspace.peak_bytes = self.keyspace.peak_bytes.max(self.keyspace.bounded_bytes());
-        let wait = if self.keyspace.debugging.may_sweep() { self.keyspace.sweep(at) } else { limits::TICK_IDLE_MS };
+        let wait = if self.keyspace.may_sweep() { self.keyspace.sweep(at) } else { limits::TICK_IDLE_MS };
         let is_left = self.keyspace.reap(limits::REAPED_PER_TICK);
         let is_evicting = self.memory_bytes_max.is_some_and(|max| self.keyspace.make_room_slowly(max));
         let wait = match self.memory_bytes_max {
@@ -481,7 +478,7 @@ impl Execute for Engine {
     }
 
     fn keep_keys(&mut self, is_kept: bool) {
-        self.keeps_keys = is_kept;
+        self.keyspace.keeps_keys = is_kept;
     }
 
     fn make_room(&mut self, now: Millis) -> bool {

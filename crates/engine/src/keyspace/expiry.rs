@@ -88,8 +88,12 @@ impl Keyspace {
     }
 
     /// Removes a key, or fields of a hash, whose time has come; whether the key is left. A key whose fields have all expired is not.
+    /// While keys are kept nothing is removed, and what has expired is not there all the same.
     #[inline(never)]
     pub(super) fn settle(&mut self, at: At, found: Found) -> bool {
+        if self.keeps_keys {
+            return !self.is_past(self.record(found), at.now);
+        }
         if self.record(found).is_due(at.now) {
             self.expire(at.database, found);
             return false;
@@ -115,6 +119,11 @@ impl Keyspace {
             self.note_lost(database, &key, events::EXPIRED);
         }
         self.remove_unnoted(database, found);
+    }
+
+    /// Whether keys may go that nothing asks for.
+    pub(crate) fn may_sweep(&self) -> bool {
+        !self.keeps_keys && self.debugging.may_sweep()
     }
 
     /// One turn of the active cycle. Looks at a bounded number of deadlines per database and goes on where it left off.
@@ -190,5 +199,61 @@ impl Keyspace {
             self.expire(at.database, found);
         }
         Swept { count: 1, is_listed: found.is_none() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_command::{Execute, Millis};
+
+    use crate::transcript::Script;
+
+    #[test]
+    fn what_expires_while_keys_are_kept_is_not_there_and_goes_afterwards() {
+        let mut script = Script::new();
+        script.engine.keep_keys(true);
+        let setup = "SET s 1 PX 5;RPUSH l a;PEXPIRE l 5;HSET h a 1 b 2;HPEXPIRE h 5 FIELDS 2 a b;HSET g a 1 b 2;HPEXPIRE g 5 FIELDS 1 a";
+        setup.split(';').for_each(|line| _ = script.say(line));
+        script.session.now.0 += 6;
+        for _ in 0..3 {
+            script.engine.tick(Millis(script.session.now.0));
+        }
+        for (request, expected) in [
+            ("GET s", "$-1"),
+            ("LRANGE l 0 -1", "*0"),
+            ("EXISTS s l h g", ":1"),
+            ("HGETALL h", "*0"),
+            ("HGETALL g", "*2 $1 b $1 2"),
+            ("HLEN g", ":1"),
+            ("HGET g a", "$-1"),
+            ("TTL s", ":-2"),
+            ("TYPE l", "+none"),
+            ("KEYS *", "*1 $1 g"),
+            ("RANDOMKEY", "$1 g"),
+            ("DBSIZE", ":4"),
+        ] {
+            assert_eq!(script.say(request), expected, "{request}");
+        }
+        assert_eq!((script.engine.counters().expired_keys, script.engine.counters().expired_fields), (0, 0));
+        // What a request writes there is new: it has nothing of what expired.
+        for (request, expected) in
+            [("APPEND s x", ":1"), ("TTL s", ":-1"), ("RPUSH l b", ":1"), ("HSET h c 3", ":1"), ("HLEN h", ":1")]
+        {
+            assert_eq!(script.say(request), expected, "{request}");
+        }
+        script.say("DEL g");
+        script.say("SET s 1 PX 5");
+        script.session.now.0 += 6;
+        assert_eq!(
+            (script.say("RENAME h s"), script.say("GET l2"), script.say("HGETALL s")),
+            ("+OK".into(), "$-1".into(), "*2 $1 c $1 3".into())
+        );
+        script.say("FLUSHALL");
+        script.say("SET s 1 PX 5");
+        script.session.now.0 += 6;
+        assert_eq!(script.say("RANDOMKEY"), "$-1");
+        script.engine.keep_keys(false);
+        script.engine.tick(Millis(script.session.now.0));
+        assert_eq!(script.say("DBSIZE"), ":0");
     }
 }

@@ -22,6 +22,7 @@ mod watch;
 use respool_command::Wanted;
 
 use crate::debugging::Debugging;
+use crate::limits::RANDOM_DRAWS_MAX;
 use crate::script_memory::ScriptMemory;
 use crate::store::graves::Graves;
 use crate::store::heap::Heap;
@@ -115,6 +116,8 @@ pub(crate) struct Keyspace {
     watches: Watches,
     pub(crate) blocked: BlockedRequests,
     eviction: Eviction,
+    /// No key goes that no request removes: neither to make room nor because its time has come.
+    pub(crate) keeps_keys: bool,
     /// Changes are noted: the journal is kept, or a key is watched.
     is_noted: bool,
     /// What scripts hold, as they have left it.
@@ -138,6 +141,7 @@ impl Keyspace {
             watches: Watches::default(),
             blocked: BlockedRequests::default(),
             eviction: Eviction::default(),
+            keeps_keys: false,
             is_noted: false,
             script_memory: ScriptMemory::default(),
             debugging: Debugging::default(),
@@ -692,9 +696,20 @@ impl Keyspace {
     }
 
     /// Some key of the database. As in Redis, an expired one that is drawn is removed and another is drawn, until one has
-    /// not expired or none is left: each draw leaves less to do.
+    /// not expired or none is left: each draw leaves less to do. While keys are kept it does not, so that draws are bounded, and
+    /// behind the last of them the first key is taken that has not expired.
     pub(crate) fn random_key(&mut self, at: At) -> Option<Vec<u8>> {
+        let mut draws = if self.keeps_keys { RANDOM_DRAWS_MAX } else { usize::MAX };
         loop {
+            if draws == 0 {
+                let records = self.databases[at.database].table.iter();
+                let record = |record| KeyRecord::new(self.heap.pool.get(record));
+                return records
+                    .map(record)
+                    .find(|record| !self.is_past(*record, at.now))
+                    .map(|found| found.key().to_vec());
+            }
+            draws -= 1;
             let table = &self.databases[at.database].table;
             let record = table.random(&mut self.heap.random)?;
             let key = KeyRecord::new(self.heap.pool.get(record)).key().to_vec();

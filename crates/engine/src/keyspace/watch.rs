@@ -105,8 +105,7 @@ impl Watches {
 impl Keyspace {
     /// A session watches a key from now on.
     pub(crate) fn watch(&mut self, at: At, session: u64, key: &[u8]) {
-        // A key whose time has come is watched as one that is not there; that it is removed later changes nothing.
-        self.peek(at, key);
+        self.expire_watched(at, key);
         self.watches.add(session, at.database, key);
         self.settle_noting();
     }
@@ -114,9 +113,17 @@ impl Keyspace {
     /// Whether something that a session watches has changed, its time having come included.
     pub(crate) fn is_dirty(&mut self, now: i64, session: u64) -> bool {
         for (database, key) in self.watches.of(session) {
-            self.peek(At { database, now }, &key);
+            self.expire_watched(At { database, now }, &key);
         }
         self.watches.is_stale(session)
+    }
+
+    /// Removes a key whose time has come, also while keys are kept. It is watched as one that is not there, and that it is removed
+    /// later must change nothing; one that was there has changed.
+    fn expire_watched(&mut self, at: At, key: &[u8]) {
+        let keeps_keys = std::mem::take(&mut self.keeps_keys);
+        self.peek(at, key);
+        self.keeps_keys = keeps_keys;
     }
 
     /// A session watches nothing any more.
@@ -214,6 +221,20 @@ mod tests {
         assert!(!is_stopped(&mut script, &["GET k", "DEL k"]));
         script.say("SET k 1 PX 5");
         assert!(is_stopped(&mut script, &["@6", "GET k"]));
+    }
+
+    #[test]
+    fn a_key_that_expires_while_keys_are_kept_stops_a_transaction() {
+        let mut script = Script::new();
+        script.engine.keep_keys(true);
+        script.say("SET k 1 PX 5");
+        assert!(is_stopped(&mut script, &["@6"]));
+        script.say("SET k 1 PX 5");
+        script.session.now.0 += 6;
+        watch(&mut script, 1);
+        script.engine.keep_keys(false);
+        assert_eq!(script.say("GET k"), "$-1");
+        assert!(!script.engine.is_dirty(1, script.session.now), "it was not there when it was watched");
     }
 
     #[test]

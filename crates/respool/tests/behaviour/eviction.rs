@@ -194,6 +194,28 @@ fn no_key_goes_while_clients_pause() -> io::Result<()> {
 }
 
 #[test]
+fn no_key_expires_while_clients_pause() -> io::Result<()> {
+    let (redis, server) = (RedisServer::start()?, proxy(&[], &[])?);
+    for mut client in [redis.client()?, server.client()?] {
+        for request in ["MULTI", "SET a 1 PX 10", "SET b 1 PX 10", "CLIENT PAUSE 100000 WRITE", "EXEC"] {
+            client.send(format!("{request}\r\n").as_bytes())?;
+        }
+        client.replies(5)?;
+        wait_until("their time has come", PATIENCE, || Ok(client.ask("MGET a b")? == "*2\r\n$-1\r\n$-1\r\n"))?;
+        // Longer than the engine ever goes without a look at the time.
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(1_200) {
+            assert_eq!(client.ask("DBSIZE")?, ":2\r\n");
+        }
+        assert_eq!(client.figure("stats", "expired_keys")?, 0);
+        assert_eq!(client.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        assert_eq!(client.ask("EXISTS a b")?, ":0\r\n");
+        assert_eq!(client.figure("stats", "expired_keys")?, 2);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_limit_that_is_not_taken_makes_no_key_go() -> io::Result<()> {
     let (redis, server) = (RedisServer::start()?, proxy(&[], &[])?);
     for mut client in [redis.client()?, server.client()?] {

@@ -663,3 +663,24 @@ fn prefixes_are_bounded_over_all_requests_of_a_client() -> io::Result<()> {
     assert_eq!(reply, "-ERR too many prefixes of one connection\r\n");
     Ok(())
 }
+
+#[test]
+fn keys_that_make_room_are_told_of_before_the_reply() -> io::Result<()> {
+    let (redis, own) = (RedisServer::start()?, proxy(&[], &[])?);
+    for mut client in [redis.client()?, own.client()?] {
+        let most = client.figure("memory", "used_memory")? + 500_000;
+        client.ask("HELLO 3")?;
+        for request in ["CLIENT TRACKING ON", "CONFIG SET maxmemory-policy volatile-random", "SET gone x EX 10000"] {
+            assert_eq!(client.ask(request)?, "+OK\r\n", "{request}");
+        }
+        assert_eq!(client.ask("GET gone")?, "$1\r\nx\r\n");
+        assert_eq!(client.ask(&format!("CONFIG SET maxmemory {most}"))?, "+OK\r\n");
+        // A megabyte: the next request begins without room.
+        client.send(b"SETBIT large 8000000 0\r\nGETBIT large 0\r\n")?;
+        let told = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$4\r\ngone\r\n";
+        let replies: Vec<String> =
+            client.replies(3)?.iter().map(|reply| String::from_utf8_lossy(reply).into_owned()).collect();
+        assert_eq!(replies, [":0\r\n", told, ":0\r\n"]);
+    }
+    Ok(())
+}

@@ -81,6 +81,7 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     #[cold]
     pub(crate) fn execute_watched(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
+        self.make_room_before(index);
         let flow = if !self.blocking.parking.waits.is_empty() && row.flags.has(Flags::WRITE) {
             self.park(call)
         } else {

@@ -4,7 +4,7 @@ use crate::blocking::engine::EngineSide;
 use crate::env::Env;
 use crate::ids::{ClientId, ClientNumber};
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::local_watch::LocalWatch;
 use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};
 use respool_wire::Args;
@@ -36,6 +36,15 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
         let has_room = self.env.make_engine_room();
         self.collect_expired();
         has_room
+    }
+
+    /// As in Redis, room is made before a request that is no part of a transaction, and clients hear of it before that has its reply.
+    pub(super) fn make_room_before(&mut self, index: ClientId) {
+        let session = self.env.clients.sessions.at(index);
+        if self.blocking.parking.is_told && !session.is_some_and(Session::is_amid_exec_reply) {
+            self.make_engine_room();
+            self.changes.tell_changes(self.env);
+        }
     }
 
     /// A session's transaction is to run, and it watches something here, which ends. Whether it must not run.

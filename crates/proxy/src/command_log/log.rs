@@ -55,6 +55,8 @@ pub(crate) struct CommandLog {
     /// Of an engine that shares the keys of a server with others: whether it is the first, which counts what all of them are asked.
     pub(crate) is_first_engine: Option<bool>,
     pub(crate) monitors: Monitors,
+    /// The reply to the request that is being done, if its client does not want it: it is counted like any other.
+    pub(crate) unwanted: Vec<u8>,
 }
 
 impl CommandLog {

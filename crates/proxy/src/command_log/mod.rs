@@ -28,6 +28,7 @@ use entry::{Entry, shortened};
 use respool_command::{Command, Execute, Flags, Group, Lane, Row, TransactionsCommand as T, text as texts};
 use respool_connection::AnswerPosition;
 use respool_wire::Args;
+use std::borrow::Cow;
 
 /// What one request took.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,8 @@ pub(crate) struct Cost {
 /// A request that has been run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimedRun {
-    pub(crate) begun_us: u64,
+    /// `None`: nothing is timed.
+    pub(crate) begun_us: Option<u64>,
     /// Bytes of replies that waited for its client before.
     pub(crate) before: usize,
     /// Where its answer was to stand.
@@ -62,7 +64,8 @@ impl<E: Execute> Env<E> {
     }
 
     /// Where the answer to a client's next request will stand, for [`CommandLog::count_call`]. `None`: it is not to be counted.
-    pub(crate) fn answer_position(&self, index: ClientId) -> Option<AnswerPosition> {
+    pub(crate) fn answer_position(&mut self, index: ClientId) -> Option<AnswerPosition> {
+        self.command_log.unwanted = Vec::new();
         let counts = self.engine.is_some() || self.command_log.of_workers.is_some();
         self.clients.sessions.at(index).filter(|_| counts).map(|session| session.down.answer_position())
     }
@@ -70,22 +73,23 @@ impl<E: Execute> Env<E> {
     /// Notes a request that has run. One that is read again or parked is not noted.
     pub(crate) fn note_run(&mut self, index: ClientId, row: &'static Row, args: Args<'_>, run: TimedRun) {
         let TimedRun { begun_us, before, position, flow } = run;
-        let us = self.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
+        let took = |begun_us| self.shared.hooks.monotonic_us().map_or(0, |now_us| now_us.saturating_sub(begun_us));
+        let us = begun_us.map(took);
         if row.runs_scripts && self.waits_for_script(index) {
             // Noted once it has ended.
-            self.slices.script.iter_mut().for_each(|late| late.us += us);
+            self.slices.script.iter_mut().for_each(|late| late.us += us.unwrap_or_default());
             return;
         }
-        // A request that may wait, and does.
-        let is_parked = flow != Flow::Next && row.lane(args) == Lane::Blocking;
-        if flow != Flow::Again {
-            let us = Some(us).filter(|_| !is_parked);
-            self.command_log.count_call(row, args, self.clients.answered(index, position), us);
-            if !row.runs_scripts {
-                self.show_to_monitors(index, row, args);
-            }
+        if flow == Flow::Again {
+            return;
         }
-        if flow != Flow::Again && !is_parked {
+        // A request that may wait, and does, is not timed.
+        let us = us.filter(|_| flow == Flow::Next || row.lane(args) != Lane::Blocking);
+        self.command_log.count_call(row, args, self.clients.answered(index, position), us);
+        if !row.runs_scripts {
+            self.show_to_monitors(index, row, args);
+        }
+        if let Some(us) = us {
             let reply_bytes = self.clients.waiting_bytes_of(index).saturating_sub(before);
             self.note_cost(index, row, args, Cost { us, reply_bytes });
         }
@@ -148,8 +152,15 @@ impl Noted<'_> {
 }
 
 impl CommandLog {
+    /// What a request was answered with, or would have been if its client wanted replies.
+    fn wanted_or_not<'r>(&mut self, reply: &'r [u8]) -> Cow<'r, [u8]> {
+        let unwanted = std::mem::take(&mut self.unwanted);
+        if reply.is_empty() { unwanted.into() } else { reply.into() }
+    }
+
     /// A request was run that has this reply, as far as there is one by now.
     pub(crate) fn count_call(&mut self, row: &'static Row, args: Args<'_>, reply: &[u8], us: Option<u64>) {
+        let reply = &*self.wanted_or_not(reply);
         // What an engine answers it counts; what all are asked, the first one.
         let is_here = self.of_workers.is_none() || !reply.is_empty() || row.is_of_connection(args);
         let is_counted = self.is_first_engine == Some(false) && row.goes_to_all(args);
@@ -161,6 +172,7 @@ impl CommandLog {
     /// A request was refused with this reply before it was run. `None`: there is no such command.
     #[cold]
     pub(crate) fn reject(&mut self, row: Option<&'static Row>, args: Args<'_>, reply: &[u8]) {
+        let reply = &*self.wanted_or_not(reply);
         if !row.is_some_and(|row| self.leaves_to_worker(row, args, reply)) {
             self.count(|calls| calls.reject(row, reply));
         }
@@ -175,10 +187,11 @@ impl CommandLog {
         reply: &[u8],
         was_queueing: bool,
     ) -> bool {
+        let reply = &*self.wanted_or_not(reply);
         let ends = matches!(row.command, Command::Transactions(T::Exec | T::Discard | T::Multi | T::Watch));
         let is_run = if was_queueing { ends && !texts::is_refusal(reply) } else { !reply.starts_with(b"-") };
-        // A worker does not see what an engine replies.
-        if is_run && (!reply.is_empty() || ends && self.of_workers.is_some()) {
+        // A worker does not see what an engine replies, nor is an array seen that a client of the engine does not want.
+        if is_run && (!reply.is_empty() || ends) {
             self.count_call(row, args, reply, None);
             return true;
         }

@@ -16,16 +16,7 @@ pub(crate) fn run<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Flow {
     }
     let before = env.clients.waiting_bytes_of(index);
     let flow = by.run_in_lane(call);
-    let env = by.env();
-    if let Some(begun_us) = begun_us {
-        env.note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
-    } else if flow != Flow::Again && !(row.runs_scripts && env.waits_for_script(index)) {
-        // A script that is late counts once it has ended.
-        env.command_log.count_call(row, request.args, env.clients.answered(index, position), None);
-        if !row.runs_scripts {
-            env.show_to_monitors(index, row, request.args);
-        }
-    }
+    by.env().note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
     flow
 }
 

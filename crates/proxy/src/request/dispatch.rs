@@ -355,6 +355,8 @@ impl<E: Execute> Env<E> {
             self.clients.answer(index, |out| write(&mut Encoder::new(out, protocol)));
         } else {
             session.reply_mode.pass();
+            self.command_log.unwanted.clear();
+            write(&mut Encoder::new(&mut self.command_log.unwanted, protocol));
         }
         Flow::Next
     }
@@ -367,10 +369,6 @@ impl<E: Execute> Env<E> {
     /// Answers with an error.
     pub(crate) fn refuse(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
         let error = error.into();
-        if self.clients.sessions.at(index).is_some_and(|session| session.reply_mode != ReplyMode::On) {
-            // The others are counted with their commands.
-            self.command_log.count(|calls| calls.reject(None, error.as_bytes()));
-        }
         self.answer(index, |reply| reply.raw(error.as_bytes()))
     }
 

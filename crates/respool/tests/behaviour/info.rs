@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use respool_testkit::{Address, Client, Respool};
+use respool_testkit::{Address, Client, Respool, request};
 
 use super::{proxy, redis_servers};
 
@@ -147,6 +147,26 @@ const SUCCEEDING: &[&str] = &[
     "EVAL return{redis.call('GET','a'),redis.call('PING')} 1 a",
 ];
 
+/// Requests of a client that wants no replies until the last.
+const UNWANTED: &[&[&str]] = &[
+    &["CLIENT", "REPLY", "OFF"],
+    &["LPUSH", "a", "1"],
+    &["NOSUCH"],
+    &["SET", "a"],
+    // What may wait, and does not.
+    &["BLPOP", "a", "0"],
+    &["EVAL", "return {err = 'MINE'}", "0"],
+    &["EVAL", "return redis.call('LPUSH', 'a', 1)", "1", "a"],
+    &["MULTI"],
+    &["INCR", "a"],
+    &["LPUSH", "a", "1"],
+    &["EXEC"],
+    &["MULTI"],
+    &["SET", "a"],
+    &["EXEC"],
+    &["CLIENT", "REPLY", "ON"],
+];
+
 /// The errors that the server counts, in all and by their codes, and how often it has refused commands and some have failed.
 fn failures(client: &mut Client) -> io::Result<BTreeMap<String, String>> {
     let mut counted = lines(client, "errorstats", "errorstat_")?;
@@ -175,8 +195,8 @@ fn errors_are_counted_wherever_they_are_replied() -> io::Result<()> {
             client.send(b"GET a\r\nNOSUCH\r\nSET a\r\nGET a\r\nSELECT x\r\n")?;
             client.replies(5)?;
         }
-        // Errors count that their client does not want.
-        clients[0].send(b"CLIENT REPLY OFF\r\nLPUSH a 1\r\nNOSUCH\r\nCLIENT REPLY ON\r\n")?;
+        // Errors count that their client does not want, and so does what it calls.
+        clients[0].send(&UNWANTED.iter().flat_map(|words| request(words)).collect::<Vec<u8>>())?;
         assert_eq!(clients[0].reply()?, b"+OK\r\n");
         let mut subscriber = Client::connect(address)?;
         subscriber.ask("SUBSCRIBE c")?;
@@ -243,13 +263,14 @@ fn statistics_begin_anew_where_those_of_redis_do() -> io::Result<()> {
         reset.iter().try_for_each(|request| client.ask(request).map(drop))?;
         Ok((before, spend(&mut client, address)?.0))
     };
-    for (engines, resets) in [
-        ("1", &[&["CONFIG RESETSTAT"][..], &["MULTI", "CONFIG RESETSTAT", "EXEC"]][..]),
-        ("4", &[&["CONFIG RESETSTAT"]]),
-    ] {
-        for reset in resets {
+    for engines in ["1", "4"] {
+        for reset in [&["CONFIG RESETSTAT"][..], &["MULTI", "CONFIG RESETSTAT", "EXEC"]] {
             let own = proxy(&[], &["--engine-threads", engines])?;
-            let ((_, wanted), (before, shown)) = (play(&server.tcp(), reset)?, play(&own.tcp(), reset)?);
+            let ((_, mut wanted), (before, mut shown)) = (play(&server.tcp(), reset)?, play(&own.tcp(), reset)?);
+            if engines == "4" {
+                // An array whose elements come from several threads may be written in parts.
+                [&mut wanted, &mut shown].map(|figures| figures.remove("total_writes_processed"));
+            }
             assert!(before.values().all(|value| value != "0"), "{engines}: {before:?}");
             assert_eq!(shown, wanted, "{engines}: {reset:?}");
         }

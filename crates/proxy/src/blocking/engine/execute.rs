@@ -35,9 +35,7 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
             let mut unwanted = Vec::new();
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut Encoder::new(&mut unwanted, protocol));
             session.reply_mode.pass();
-            if unwanted.starts_with(b"-") {
-                self.env.command_log.calls.fail_waiting(row, &unwanted);
-            }
+            self.env.command_log.unwanted = unwanted;
             self.serve_after(index);
             return Flow::Next;
         }

@@ -40,10 +40,16 @@ fn in_linear_time(what: impl Fn(usize)) {
 
 #[test]
 fn a_time_that_is_not_linear_is_noticed() {
-    let steps = |count: usize| (0..count).for_each(|step| _ = std::hint::black_box(step));
-    in_linear_time(|many| steps(many * 100));
-    let quadratic = std::panic::catch_unwind(|| in_linear_time(|many| steps(many * many / 25)));
-    assert!(quadratic.is_err() || processor_time().is_none());
+    // Steps that take long enough, however fast the build is.
+    let take = |time: Duration| {
+        let begun = processor_time();
+        while processor_time().zip(begun).is_some_and(|(now, begun)| now - begun < time) {}
+    };
+    let linear = |many: usize| take(TIME_MIN * many as u32 / MANY as u32);
+    in_linear_time(linear);
+    let quadratic = |many: usize| take(RATIO_MAX * TIME_MIN * 2 * (many * 10 / MANY).pow(2) as u32 / 100);
+    let noticed = std::panic::catch_unwind(|| in_linear_time(quadratic));
+    assert!(noticed.is_err() || processor_time().is_none());
 }
 
 /// Room for many clients, requests and replies.

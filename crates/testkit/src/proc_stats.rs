@@ -23,6 +23,13 @@ pub fn stolen_time() -> io::Result<Duration> {
     first_number(column).map(|hundredths| Duration::from_millis(10 * hundredths))
 }
 
+/// How long a thread of the process was ready to run and had no processor, to the nanosecond.
+pub fn processor_wait(pid: u32, thread: u32) -> io::Result<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat"))?;
+    // Behind the time that it has run.
+    first_number(text.split_once(' ').map_or("", |(_, rest)| rest)).map(Duration::from_nanos)
+}
+
 /// Memory that is resident now, in bytes.
 pub fn resident_bytes(pid: u32) -> io::Result<u64> {
     status_number(pid, "VmRSS:").map(|kilobytes| kilobytes * 1024)

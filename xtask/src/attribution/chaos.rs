@@ -329,7 +329,10 @@ impl<'a> Chaos<'a> {
     fn kill(&mut self, server: usize, length: Duration) -> io::Result<()> {
         self.servers[server].kill()?;
         thread::sleep(length);
-        self.servers[server].restart()
+        self.servers[server].restart()?;
+        let node = if server == NODES + 2 { MOVED } else { server };
+        self.world.faults.watch.processors.note_server(Nodes::one(node), self.servers[server].pid());
+        Ok(())
     }
 
     fn pause(&mut self, server: usize, length: Duration) -> io::Result<()> {

@@ -216,6 +216,10 @@ impl Connection<'_> {
                         failed += 1;
                         tally.error(&error);
                     }
+                    Verdict::Late(description) => {
+                        failed += 1;
+                        tally.late(description);
+                    }
                     Verdict::Wrong(description) => tally.wrong(description),
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use respool_testkit::{elements, reply_length, request};
 
-use super::faults::Faults;
+use super::faults::{Faults, Unexplained};
 use super::layout::Nodes;
 use super::ledger::{Fate, Id, Ledger};
 
@@ -150,6 +150,8 @@ pub(super) enum Outcome {
     Right,
     /// Something failed, as it may: the first error.
     Failed(Vec<u8>),
+    /// The same, and nothing says why it took too long.
+    Late(String),
     Wrong(String),
 }
 
@@ -213,6 +215,7 @@ impl Conversation {
         let mut given = replies.iter();
         let mut before: Vec<&[u8]> = Vec::new();
         let mut first_error = None;
+        let mut late = None;
         // Something before has ended in another way than it does while all is well.
         let mut is_otherwise = false;
         let mut queued: Vec<(u16, u8)> = Vec::new();
@@ -246,8 +249,18 @@ impl Conversation {
                         fate = if line.block == Block::Executes { Fate::NotDone } else { Fate::Done };
                     }
                     Err(why) if is_error => {
-                        fate = Fate::Unknown;
-                        wrong.get_or_insert_with(|| format!("{} got {}: {why}", line.told(), shown(reply)));
+                        let told = format!("{} got {}: {}", line.told(), shown(reply), why.why());
+                        match why {
+                            Unexplained::Late(_, of_error) if !line.is_local => {
+                                fate = of_error;
+                                first_error.get_or_insert_with(|| reply.to_vec());
+                                late.get_or_insert(told);
+                            }
+                            _ => {
+                                fate = Fate::Unknown;
+                                wrong.get_or_insert(told);
+                            }
+                        }
                     }
                     _ => {
                         fate = Fate::Unknown;
@@ -288,10 +301,11 @@ impl Conversation {
         let fate = if is_troubled { Fate::Unknown } else { Fate::Done };
         quiet.into_iter().for_each(|(part, database)| self.note(part, database, fate, ledger));
         queued.into_iter().for_each(|(part, database)| self.note(part, database, Fate::Unknown, ledger));
-        match (wrong, first_error) {
-            (Some(wrong), _) => Outcome::Wrong(wrong),
-            (None, Some(error)) => Outcome::Failed(error),
-            (None, None) => Outcome::Right,
+        match (wrong, late, first_error) {
+            (Some(wrong), ..) => Outcome::Wrong(wrong),
+            (None, Some(late), _) => Outcome::Late(late),
+            (None, None, Some(error)) => Outcome::Failed(error),
+            (None, None, None) => Outcome::Right,
         }
     }
 

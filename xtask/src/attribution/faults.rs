@@ -42,6 +42,23 @@ pub(super) struct Faults {
     by_silence: AtomicU64,
     /// Errors that no fault explains, after the kernel had lost packets.
     by_packet_loss: AtomicU64,
+    /// Errors that no fault explains, about answers that came late while the node or the proxy had no processor.
+    by_processor: AtomicU64,
+}
+
+/// Why an error cannot be the request's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unexplained {
+    /// It can: something took too long, and nothing says why. What became of the request then.
+    Late(String, Fate),
+    Wrong(String),
+}
+
+impl Unexplained {
+    pub(super) fn why(&self) -> &str {
+        let (Unexplained::Late(why, _) | Unexplained::Wrong(why)) = self;
+        why
+    }
 }
 
 impl Faults {
@@ -132,19 +149,27 @@ impl Faults {
         self.by_packet_loss.load(Ordering::Relaxed)
     }
 
+    /// How many errors no fault explains but a processor that was busy.
+    pub(super) fn by_processor(&self) -> u64 {
+        self.by_processor.load(Ordering::Relaxed)
+    }
+
     /// What an error says about a request for these nodes that was sent then: how the request ended, or why the error cannot be
     /// its own.
-    pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, String> {
+    pub(super) fn judge(&self, error: &[u8], nodes: Nodes, since: Instant) -> Result<Fate, Unexplained> {
+        let wrong = |why: &str| Err(Unexplained::Wrong(why.to_owned()));
         let text = String::from_utf8_lossy(error);
         let known = KNOWN.iter().find(|(beginning, _)| text.starts_with(beginning));
         let about = match text.strip_prefix("-ERR node ").and_then(|rest| rest.split(' ').next()) {
             Some(name) => match self.names.iter().position(|known| known == name) {
                 Some(node) if Nodes::one(node).meets(nodes) => Nodes::one(node),
-                _ => return Err("an error about a node that it was not sent to".to_owned()),
+                _ => return wrong("an error about a node that it was not sent to"),
             },
             None if known.is_some() => nodes,
-            None => return Err("an error that trouble with nodes does not explain".to_owned()),
+            None => return wrong("an error that trouble with nodes does not explain"),
         };
+        let is_not_done = text.contains("was not sent") || text.contains("was not executed");
+        let fate = if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) };
         let felt = self.stops.ran_since(since, GRACE);
         if self.were_in_trouble_after(about, felt) {
             let is_by_stop = !self.were_in_trouble_after(about, since.checked_sub(GRACE));
@@ -153,14 +178,13 @@ impl Faults {
             self.by_silence.fetch_add(1, Ordering::Relaxed);
         } else if is_late(&text) && felt.is_some_and(|felt| self.watch.packet_loss.has_been(felt)) {
             self.by_packet_loss.fetch_add(1, Ordering::Relaxed);
+        } else if is_late(&text) && self.watch.had_no_processor(about, since) {
+            self.by_processor.fetch_add(1, Ordering::Relaxed);
         } else {
-            return Err(format!(
-                "an error although nothing was done to the node ({})",
-                self.circumstances(about, since)
-            ));
+            let why = format!("an error although nothing was done to the node ({})", self.circumstances(about, since));
+            return Err(if is_late(&text) { Unexplained::Late(why, fate) } else { Unexplained::Wrong(why) });
         }
-        let is_not_done = text.contains("was not sent") || text.contains("was not executed");
-        Ok(if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) })
+        Ok(fate)
     }
 }
 
@@ -191,6 +215,7 @@ const KNOWN: [(&str, Fate); 12] = [
 #[cfg(test)]
 mod tests {
     use super::super::packet_loss::PacketLoss;
+    use super::super::processors::Processors;
     use super::*;
 
     #[test]
@@ -268,6 +293,32 @@ mod tests {
             assert_eq!(faults.by_silence(), u64::from(is_explained));
             let later = end + GRACE + Duration::from_millis(1);
             assert!(faults.judge(late, Nodes::ALL, later).is_err(), "it was over long before");
+        }
+    }
+
+    #[test]
+    fn only_a_busy_processor_explains_that_nothing_was_slow_and_an_answer_late() {
+        let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
+        let gone = b"-ERR node node1 is not available: refused; the command was not sent\r\n";
+        let (before, ms) = (Instant::now(), Duration::from_millis);
+        for (node, server_ms, proxy_ms, is_explained) in
+            [(1, 125, 0, true), (1, 70, 60, true), (0, 0, 130, true), (1, 64, 60, false), (0, 200, 60, false)]
+        {
+            let mut faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
+            faults.watch.processors = Processors::of(Nodes::one(node), ms(server_ms), ms(proxy_ms), Instant::now());
+            let told = faults.judge(late, Nodes::ALL, before);
+            assert_eq!(told.is_ok(), is_explained, "{node} {server_ms} {proxy_ms}");
+            assert_eq!(faults.by_processor(), u64::from(is_explained));
+            if !is_explained {
+                // It is no error of another request, and is told apart.
+                assert!(matches!(told, Err(Unexplained::Late(_, Fate::Unknown))), "{told:?}");
+            }
+            assert!(
+                matches!(faults.judge(gone, Nodes::ALL, before), Err(Unexplained::Wrong(_))),
+                "no connection ends by it"
+            );
+            let later = Instant::now() + ms(1);
+            assert!(faults.judge(late, Nodes::ALL, later).is_err(), "it was over before the request");
         }
     }
 

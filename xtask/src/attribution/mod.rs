@@ -16,6 +16,7 @@ mod ledger;
 mod log;
 mod model;
 mod packet_loss;
+mod processors;
 mod states;
 mod stops;
 mod tally;
@@ -47,9 +48,9 @@ use crate::binary::Binary;
 const SERVER_ARGUMENTS: [&str; 2] = ["--enable-debug-command", "yes"];
 /// Names that are tried to find some on every node.
 const TAGS_MAX: usize = 1_000;
-/// So many errors may be explained by lost packets alone, and one more for each so many requests: a machine loses few, and a proxy that is
-/// late all the time is not to hide behind them.
-const LATE_BY_LOSS_MAX: u64 = 100;
+/// So many errors may be explained by lost packets alone, or by busy processors alone, and one more for each so many requests: there are
+/// few of them, and a proxy that is late all the time is not to hide behind them.
+const LATE_MAX: u64 = 100;
 const REQUESTS_PER_LATE: u64 = 100_000;
 /// The share of the requests that comes when the process is succeeded and ends.
 const LEAVING_DIVISOR: u64 = 20;
@@ -146,6 +147,10 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         ledger: Mutex::new(Ledger::default()),
     };
 
+    let processors = &world.faults.watch.processors;
+    let of_node = servers.iter().enumerate().map(|(number, server)| (Nodes::one(node_of(number)), server.pid()));
+    of_node.for_each(|(node, pid)| processors.note_server(node, pid));
+    processors.note_proxy(respool.pid());
     let summary = thread::scope(|scope| {
         world.faults.watch.begin(scope);
         let summary = phases(options, &world, &mut servers, &mut respool, &settings_file, form, requests);
@@ -167,6 +172,10 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         faults.by_packet_loss(),
         faults.watch.packet_loss.packets()
     );
+    println!(
+        "{} errors about answers that were late while a server or the process had no processor",
+        faults.by_processor()
+    );
     let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?, &faults.stops);
     println!(
         "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} counts, {} elements",
@@ -177,12 +186,11 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     if audit.complaints > 0 {
         complaints.push(format!("{} writes are not what clients were told", audit.complaints));
     }
-    let late_max = LATE_BY_LOSS_MAX + requests / REQUESTS_PER_LATE;
-    if faults.by_packet_loss() > late_max {
-        complaints.push(format!(
-            "{} late nodes are explained by lost packets alone, more than {late_max}",
-            faults.by_packet_loss()
-        ));
+    let late_max = LATE_MAX + requests / REQUESTS_PER_LATE;
+    for (late, what) in [(faults.by_packet_loss(), "lost packets"), (faults.by_processor(), "busy processors")] {
+        if late > late_max {
+            complaints.push(format!("{late} late nodes are explained by {what} alone, more than {late_max}"));
+        }
     }
     if !options.calm && requests >= COMPLETE_REQUESTS_MIN {
         complaints.extend(tally.missing(&states));
@@ -322,6 +330,7 @@ fn succeed(
     arguments.extend(["--take-over", &takeover]);
     world.is_leaving.store(true, Ordering::SeqCst);
     let mut retired = respool.succeed(&binary, &arguments)?;
+    world.faults.watch.processors.note_proxy(respool.pid());
     retired.wait(SETTLE_LIMIT)?;
     chaos::wait_for(world, begin + requests * 2 / 3);
     world.is_ending.store(true, Ordering::SeqCst);

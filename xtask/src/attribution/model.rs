@@ -5,6 +5,7 @@ use std::sync::Arc;
 use respool_testkit::{Rng, reply_length};
 
 use super::conversation::{Conversation, Meanwhile, Outcome};
+use super::faults::Unexplained;
 use super::layout::{Layout, MOVED, NODES, Nodes};
 use super::ledger::{Fate, Id, Ledger};
 use super::states::State;
@@ -109,6 +110,8 @@ pub(super) enum Verdict {
     Right,
     /// An error that can happen while nodes are in trouble.
     Failed(Vec<u8>),
+    /// An error that says that something took too long, and nothing says why it did.
+    Late(String),
     Wrong(String),
 }
 
@@ -247,7 +250,8 @@ impl Model {
                     self.is_uncertain = true;
                     Verdict::Failed(error)
                 }
-                Outcome::Wrong(why) => self.wrong(step, &why),
+                Outcome::Late(why) => Verdict::Late(self.told(step, &why)),
+                Outcome::Wrong(why) => Verdict::Wrong(self.told(step, &why)),
             };
         }
         if reply.first() == Some(&b'-') {
@@ -324,16 +328,14 @@ impl Model {
             let is_right = reply.starts_with(b"-ERR unknown command") && contains(reply, &shown);
             return if is_right { Verdict::Right } else { self.describe(step, reply) };
         }
-        let fate = match span.meanwhile.faults.judge(reply, step.nodes(), span.meanwhile.since) {
-            Ok(fate) => fate,
+        let (fate, verdict) = match span.meanwhile.faults.judge(reply, step.nodes(), span.meanwhile.since) {
+            Ok(fate) => (fate, Verdict::Failed(reply.to_vec())),
             Err(why) => {
-                self.abandon(step);
-                let verdict = self.describe(step, reply);
-                return if let Verdict::Wrong(text) = verdict {
-                    Verdict::Wrong(format!("{why}: {text}"))
-                } else {
-                    verdict
-                };
+                let told = format!("{}: {}", why.why(), self.description(step, reply));
+                match why {
+                    Unexplained::Late(_, fate) => (fate, Verdict::Late(told)),
+                    Unexplained::Wrong(_) => (Fate::Unknown, Verdict::Wrong(told)),
+                }
             }
         };
         // Of a request that was split one part may have been carried out.
@@ -344,7 +346,7 @@ impl Model {
         } else {
             self.abandon(step);
         }
-        Verdict::Failed(reply.to_vec())
+        verdict
     }
 
     fn write(&mut self, key: usize, content: Content, moves: u64) {
@@ -410,6 +412,10 @@ impl Model {
 
     fn describe(&mut self, step: &Step, reply: &[u8]) -> Verdict {
         self.is_uncertain = true;
+        Verdict::Wrong(self.description(step, reply))
+    }
+
+    fn description(&self, step: &Step, reply: &[u8]) -> String {
         let shown = String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
         let keys = match step {
             Step::Get { key } | Step::Set { key, .. } | Step::Swap { key, .. } => vec![*key],
@@ -418,14 +424,15 @@ impl Model {
         };
         let known: Vec<_> = keys.iter().map(|&key| &self.keys[key]).collect();
         let Model { client, generation, .. } = self;
-        Verdict::Wrong(format!("client {client} generation {generation} {step:?} got {shown:?}; known {known:?}"))
+        format!("client {client} generation {generation} {step:?} got {shown:?}; known {known:?}")
     }
 
-    fn wrong(&mut self, step: &Step, why: &str) -> Verdict {
+    /// What a conversation is told to have come to.
+    fn told(&mut self, step: &Step, why: &str) -> String {
         self.is_uncertain = true;
-        let Step::State { state, conversation } = step else { return Verdict::Wrong(why.to_owned()) };
+        let Step::State { state, conversation } = step else { return why.to_owned() };
         let Conversation { seq, node, .. } = **conversation;
-        Verdict::Wrong(format!("client {} request {seq} node {node} {state:?}: {why}", self.client))
+        format!("client {} request {seq} node {node} {state:?}: {why}", self.client)
     }
 
     fn name(&self, key: usize) -> Vec<u8> {
@@ -586,7 +593,8 @@ mod tests {
         let mut bench = Bench::new(7);
         let set = Step::Set { key: 3, seq: 1 };
         let late = b"-ERR node node3 did not answer within 250 ms; the command may or may not have been executed\r\n";
-        assert!(is_wrong(bench.check(&set, late)), "nothing was done to the node");
+        assert!(matches!(bench.check(&set, late), Verdict::Late(_)), "nothing was done to the node");
+        bench.model.forget_uncertain(0);
         bench.faults.begin("kills of nodes", Nodes::one(3));
         assert!(matches!(bench.check(&set, late), Verdict::Failed(_)));
         let get = Step::Get { key: 3 };

@@ -17,6 +17,8 @@ pub(super) struct Tally {
     pub(super) replies: u64,
     /// Replies that cannot be the answer to their request.
     pub(super) wrong: u64,
+    /// Errors that say that something took too long, and nothing says why it did: each is a reply to its own request.
+    pub(super) late: u64,
     descriptions: Vec<String>,
     /// Error replies, by text.
     errors: BTreeMap<String, u64>,
@@ -70,6 +72,11 @@ impl Tally {
         }
     }
 
+    pub(super) fn late(&mut self, description: String) {
+        self.late += 1;
+        self.describe(description);
+    }
+
     pub(super) fn describe(&mut self, description: String) {
         if self.descriptions.len() < DESCRIBED_MAX {
             self.descriptions.push(description);
@@ -91,6 +98,7 @@ impl Tally {
     pub(super) fn add(&mut self, other: Tally) {
         self.replies += other.replies;
         self.wrong += other.wrong;
+        self.late += other.late;
         other.descriptions.into_iter().for_each(|description| self.describe(description));
         for (text, count) in other.errors {
             *self.errors.entry(text).or_default() += count;
@@ -114,6 +122,7 @@ impl Tally {
     pub(super) fn complaints(&self) -> Vec<String> {
         [
             (self.wrong, "replies to the wrong request"),
+            (self.late, "requests late although neither their nodes nor the machine were"),
             (self.cut_off, "connections of well-behaved clients closed"),
             (self.silent, "requests never answered"),
             (self.needless, "requests failed while all nodes were well"),
@@ -128,7 +137,11 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors: u64 = self.errors.values().sum();
-        writeln!(f, "{} replies checked: {} wrong, {errors} errors", self.replies, self.wrong)?;
+        writeln!(
+            f,
+            "{} replies checked: {} wrong, {} late for no reason, {errors} errors",
+            self.replies, self.wrong, self.late
+        )?;
         for (text, count) in &self.errors {
             writeln!(f, "  {count:>8} {text}")?;
         }

@@ -2,7 +2,7 @@
 //!
 //! An error that no fault explains is the proxy's, the server's or the machine's doing. A server that did not answer here either
 //! at that time was silent for everything else that asked it, as if it had been stopped: the machine had no time for it. A pause between two requests that took long is the machine's: this
-//! process was not scheduled either.
+//! process was not scheduled either. What the kernel says of lost packets and of processors is noted here as well.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,16 @@ use respool_testkit::{Address, Client, RedisServer};
 
 use super::layout::Nodes;
 use super::packet_loss::{self, PacketLoss};
+use super::processors::Processors;
 
 /// Requests are so far apart.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// A server that does not answer for so long is asked on another connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A silence like that of a server that was stopped: half of the time after which the proxy says that a node did not answer.
-const PAUSE_MIN: Duration = Duration::from_millis(125);
+/// After so long the proxy says that a node did not answer.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_millis(250);
+/// A silence like that of a server that was stopped, and a time without a processor that makes an answer late: half of that.
+const PAUSE_MIN: Duration = Duration::from_millis(REQUEST_TIMEOUT.as_millis() as u64 / 2);
 /// A silence that is noted.
 const NOTED_MIN: Duration = Duration::from_millis(20);
 
@@ -45,6 +48,7 @@ struct Subject {
 pub(super) struct Watch {
     subjects: Vec<Subject>,
     pub(super) packet_loss: PacketLoss,
+    pub(super) processors: Processors,
     is_over: AtomicBool,
 }
 
@@ -74,6 +78,7 @@ impl Watch {
         scope.spawn(|| {
             while !self.is_over.load(Ordering::Relaxed) {
                 self.packet_loss.sample();
+                self.processors.sample();
                 thread::sleep(packet_loss::INTERVAL);
             }
         });
@@ -88,6 +93,12 @@ impl Watch {
         self.subjects.iter().any(|subject| subject.nodes.meets(nodes) && subject.was_paused(since))
     }
 
+    /// Whether one of the servers of these nodes, or the proxy, had no processor for half of the time that an answer may take.
+    pub(super) fn had_no_processor(&self, nodes: Nodes, since: Instant) -> bool {
+        self.processors.sample();
+        self.processors.longest(nodes, since, REQUEST_TIMEOUT) >= PAUSE_MIN
+    }
+
     /// How long each server of these nodes was silent at most between then and now.
     pub(super) fn told(&self, nodes: Nodes, since: Instant) -> String {
         let of_nodes = self.subjects.iter().filter(|subject| subject.nodes.meets(nodes));
@@ -96,7 +107,13 @@ impl Watch {
             format!("{} for {} ms, this process for {} ms", subject.name, longest.as_millis(), overslept.as_millis())
         });
         let each: Vec<_> = each.collect();
-        format!("{}; {} packets lost in all", each.join(", "), self.packet_loss.packets())
+        let waited = self.processors.longest(nodes, since, REQUEST_TIMEOUT);
+        format!(
+            "{}; without a processor for {} ms; {} packets lost in all",
+            each.join(", "),
+            waited.as_millis(),
+            self.packet_loss.packets()
+        )
     }
 }
 

@@ -1,0 +1,147 @@
+//! How long servers and the proxy were ready to run and had no processor, as the kernel counts it for each of their threads.
+//!
+//! Where the machine has more to do than it can, a reply may come late although its server answers whatever it gets to. That is the
+//! machine's doing, and here is what says so. A proxy that forgets to write a request, or to read a reply, waits for no processor.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use respool_testkit::proc_stats;
+
+use super::layout::Nodes;
+
+/// Samples that are kept: more than a minute of them. No request is answered later.
+const SAMPLES_MAX: usize = 4_000;
+
+/// Whose thread it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Server(Nodes),
+    Proxy,
+}
+
+#[derive(Debug)]
+struct Thread {
+    of: Of,
+    pid: u32,
+    id: u32,
+    /// What it had waited at the last sample.
+    waited: Option<Duration>,
+}
+
+/// Since the sample before.
+#[derive(Debug)]
+struct Sample {
+    at: Instant,
+    /// By thread; threads that were not there yet are not in it.
+    waited: Vec<Duration>,
+}
+
+#[derive(Debug, Default)]
+struct Waits {
+    threads: Vec<Thread>,
+    samples: VecDeque<Sample>,
+}
+
+/// All waits of a run so far.
+#[derive(Debug, Default)]
+pub(super) struct Processors(Mutex<Waits>);
+
+impl Processors {
+    /// A server of these nodes runs as this process now. What it does is done by one thread.
+    pub(super) fn note_server(&self, nodes: Nodes, pid: u32) {
+        self.add(Of::Server(nodes), pid, vec![pid]);
+    }
+
+    /// A proxy runs as this process now, beside the one before for a while.
+    pub(super) fn note_proxy(&self, pid: u32) {
+        self.add(Of::Proxy, pid, proc_stats::threads(pid).unwrap_or_default());
+    }
+
+    fn add(&self, of: Of, pid: u32, ids: Vec<u32>) {
+        let mut waits = self.0.lock().expect("no client panics");
+        waits.threads.extend(ids.into_iter().map(|id| Thread { of, pid, id, waited: None }));
+    }
+
+    /// Looks at all threads. One that has ended has waited for nothing, and so have all on a system that does not count.
+    pub(super) fn sample(&self) {
+        let mut waits = self.0.lock().expect("no client panics");
+        let Waits { threads, samples } = &mut *waits;
+        let more = |thread: &mut Thread| {
+            let waited = proc_stats::processor_wait(thread.pid, thread.id).ok()?;
+            Some(waited.saturating_sub(thread.waited.replace(waited)?))
+        };
+        let waited = threads.iter_mut().map(|thread| more(thread).unwrap_or_default()).collect();
+        samples.push_back(Sample { at: Instant::now(), waited });
+        if samples.len() > SAMPLES_MAX {
+            samples.pop_front();
+        }
+    }
+
+    /// The most that a server of these nodes and the proxy together waited within a span of that length since then.
+    pub(super) fn longest(&self, nodes: Nodes, since: Instant, span: Duration) -> Duration {
+        let waits = self.0.lock().expect("no client panics");
+        let samples: Vec<&Sample> = waits.samples.iter().filter(|sample| sample.at >= since).collect();
+        let within = |last: usize| {
+            let end = samples[last].at;
+            let span = samples[..=last].iter().rev().take_while(|sample| end.duration_since(sample.at) < span);
+            let mut sums = vec![Duration::ZERO; waits.threads.len()];
+            for sample in span {
+                sums.iter_mut().zip(&sample.waited).for_each(|(sum, waited)| *sum += *waited);
+            }
+            let most = |is: &dyn Fn(Of) -> bool| {
+                let each = waits.threads.iter().zip(&sums).filter(|(thread, _)| is(thread.of));
+                each.map(|(_, waited)| *waited).max().unwrap_or_default()
+            };
+            most(&|of| of == Of::Proxy) + most(&|of| matches!(of, Of::Server(of) if of.meets(nodes)))
+        };
+        (0..samples.len()).map(within).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+impl Processors {
+    /// A server of these nodes and a proxy waited so long until then.
+    pub(super) fn of(nodes: Nodes, server: Duration, proxy: Duration, at: Instant) -> Processors {
+        let thread = |of| Thread { of, pid: 0, id: 0, waited: None };
+        let threads = vec![thread(Of::Server(nodes)), thread(Of::Proxy)];
+        let samples = [Sample { at, waited: vec![server, proxy] }].into();
+        Processors(Mutex::new(Waits { threads, samples }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPAN: Duration = Duration::from_millis(250);
+
+    #[test]
+    fn what_was_waited_within_a_span_is_added_up() {
+        let (begin, ms) = (Instant::now(), Duration::from_millis);
+        let processors = Processors::of(Nodes::one(1), ms(60), ms(20), begin + ms(100));
+        for (at, server, proxy) in [(300, 70, 30), (420, 5, 1)] {
+            let sample = Sample { at: begin + ms(at), waited: vec![ms(server), ms(proxy)] };
+            processors.0.lock().expect("no panic").samples.push_back(sample);
+        }
+        let longest = |nodes, since| processors.longest(nodes, begin + ms(since), SPAN);
+        assert_eq!(longest(Nodes::one(1), 0), ms(60 + 20 + 70 + 30), "the third is too far from the first");
+        assert_eq!(longest(Nodes::one(1), 200), ms(70 + 30 + 5 + 1), "the first is over");
+        assert_eq!(longest(Nodes::one(0), 0), ms(20 + 30), "no server of that node waited");
+        assert_eq!(longest(Nodes::ALL, 500), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_kernel_counts_for_a_thread_that_is_there() {
+        let processors = Processors::default();
+        processors.note_proxy(std::process::id());
+        processors.note_server(Nodes::ALL, std::process::id());
+        let before = Instant::now();
+        (0..2).for_each(|_| processors.sample());
+        let waits = processors.0.lock().expect("no panic");
+        assert!(waits.threads.len() > 1 && waits.threads.iter().all(|thread| thread.waited.is_some()), "{waits:?}");
+        drop(waits);
+        assert!(processors.longest(Nodes::ALL, before, SPAN) < Duration::from_secs(60));
+    }
+}

@@ -1,5 +1,6 @@
 //! The respool binary as a child.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -16,20 +17,37 @@ const PORTS_MAX: usize = 5;
 #[derive(Debug)]
 pub struct Respool {
     process: Process,
+    place: Place,
+}
+
+/// What a process and its successors have in common.
+#[derive(Debug)]
+struct Place {
     port: u16,
     directory: TempDir,
+    environment: Vec<(OsString, OsString)>,
 }
 
 impl Respool {
     /// Starts `binary` as a proxy in front of `nodes`, or as the embedded server when there is none; `arguments` are
     /// added as they are.
     pub fn start(binary: &Path, nodes: &[Address], arguments: &[&str]) -> io::Result<Respool> {
-        let directory = TempDir::new()?;
+        Self::start_in(binary, Vec::new(), nodes, arguments)
+    }
+
+    /// The same with variables added to its environment, and to that of its successors.
+    pub fn start_in(
+        binary: &Path,
+        environment: Vec<(OsString, OsString)>,
+        nodes: &[Address],
+        arguments: &[&str],
+    ) -> io::Result<Respool> {
+        let mut place = Place { port: 0, directory: TempDir::new()?, environment };
         let mut failure = None;
         for _ in 0..PORTS_MAX {
-            let port = free_port()?;
-            match spawn(binary, port, &directory, nodes, arguments) {
-                Ok(process) => return Ok(Respool { process, port, directory }),
+            place.port = free_port()?;
+            match place.spawn(binary, nodes, arguments) {
+                Ok(process) => return Ok(Respool { process, place }),
                 Err(error) => failure = Some(error),
             }
         }
@@ -55,18 +73,18 @@ impl Respool {
     /// Starts `binary` in the place of the running process, with the same addresses, and gives that one, which retires. Both need
     /// arguments that let the one take over from the other.
     pub fn succeed(&mut self, binary: &Path, arguments: &[&str]) -> io::Result<Process> {
-        let successor = spawn(binary, self.port, &self.directory, &[], arguments)?;
+        let successor = self.place.spawn(binary, &[], arguments)?;
         Ok(std::mem::replace(&mut self.process, successor))
     }
 
     /// Where it listens for TCP.
     pub fn tcp(&self) -> Address {
-        Address::loopback(self.port)
+        Address::loopback(self.place.port)
     }
 
     /// Where it listens for unix streams.
     pub fn unix(&self) -> Address {
-        Address::Unix(socket_path(&self.directory))
+        Address::Unix(self.place.socket_path())
     }
 
     /// The process id.
@@ -120,20 +138,23 @@ impl Respool {
     }
 }
 
-fn socket_path(directory: &TempDir) -> PathBuf {
-    directory.join("respool.sock")
-}
-
-fn spawn(binary: &Path, port: u16, directory: &TempDir, nodes: &[Address], arguments: &[&str]) -> io::Result<Process> {
-    let mut command = Command::new(binary);
-    command.arg("serve").current_dir(directory.path());
-    command.args(["--listen", &Address::loopback(port).to_string()]);
-    command.args(["--listen", &Address::Unix(socket_path(directory)).to_string()]);
-    for node in nodes {
-        command.args(["--node", &node.to_string()]);
+impl Place {
+    fn socket_path(&self) -> PathBuf {
+        self.directory.join("respool.sock")
     }
-    command.args(arguments);
-    let process = Process::spawn("respool", &mut command)?;
-    process.wait_for_line(READY_LINE, PATIENCE)?;
-    Ok(process)
+
+    fn spawn(&self, binary: &Path, nodes: &[Address], arguments: &[&str]) -> io::Result<Process> {
+        let mut command = Command::new(binary);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.arg("serve").current_dir(self.directory.path());
+        command.args(["--listen", &Address::loopback(self.port).to_string()]);
+        command.args(["--listen", &Address::Unix(self.socket_path()).to_string()]);
+        for node in nodes {
+            command.args(["--node", &node.to_string()]);
+        }
+        command.args(arguments);
+        let process = Process::spawn("respool", &mut command)?;
+        process.wait_for_line(READY_LINE, PATIENCE)?;
+        Ok(process)
+    }
 }

@@ -4,15 +4,19 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{fmt, fs, io, thread};
+use std::{fmt, fs, io};
 
 use respool_testkit::{Client, RedisServer, Respool, Rng};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::layout::{COPIES, MOVED, NODES, Nodes};
 use super::ledger::{BACK, LEFT};
+use super::program::Program;
 use super::states::{COPIED, GUEST, LIMITED_BYTES, OWNER, limited};
+use super::throttled;
+use super::wall_clock::{HOUR, WallClock};
 use super::world::World;
 
 /// Clean connections that Respool keeps for clients that need one to themselves, for each worker, node and purpose.
@@ -28,6 +32,8 @@ const FAULTS_MAX: u64 = 2_000;
 const STALLED_LIMIT: Duration = Duration::from_secs(60);
 /// After a node has moved, nothing may come to the server that it was: what was queued for it has its deadline before.
 const SETTLED: Duration = Duration::from_millis(1_500);
+/// A process that was succeeded ends within this time: its clients have half a second, twice, and their connections five.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
 /// By when all workers have settings that were changed.
 const MOVING: Duration = Duration::from_millis(400);
 /// Connections that a node that is full still lets in.
@@ -65,10 +71,14 @@ enum Fault {
     StopAndKill,
     /// The replica is busy for a while.
     SlowCopy,
+    /// Another process takes over while requests are outstanding, and the former one ends; perhaps a node says nothing meanwhile.
+    Handover,
+    /// The process' wall clock is set by an hour, forward or back.
+    ClockStep,
 }
 
 impl Fault {
-    const ALL: [(Self, &'static str); 14] = [
+    const ALL: [(Self, &'static str); 16] = [
         (Self::Kill, "kills of nodes"),
         (Self::Pause, "pauses of nodes"),
         (Self::Slow, "slow nodes"),
@@ -83,19 +93,32 @@ impl Fault {
         (Self::Stop, "stops of the process"),
         (Self::StopAndKill, "kills of nodes behind its back"),
         (Self::SlowCopy, "slow replicas"),
+        (Self::Handover, "handovers"),
+        (Self::ClockStep, "steps of the wall clock"),
     ];
 }
 
 impl Fault {
+    /// Whether it may come while a process that was succeeded is still there: that has the settings of before, and goes on when its
+    /// successor is stopped.
+    fn may_come_in_a_handover(self) -> bool {
+        !matches!(self, Self::Move | Self::Reload | Self::Stop | Self::StopAndKill | Self::Handover)
+    }
+
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(fault, _)| *fault == self).map_or("", |(_, name)| name)
     }
 }
 
+/// Each comes once more than the others.
+const OFTEN: [Fault; 2] = [Fault::Handover, Fault::ClockStep];
+
 #[derive(Default)]
 pub(super) struct Summary {
     counts: [usize; Fault::ALL.len()],
     listed: Vec<usize>,
+    /// How often processes that have been succeeded did not read a client because of the rate of its user.
+    pub(super) throttled: u64,
 }
 
 impl Summary {
@@ -189,28 +212,52 @@ pub(super) fn settings(servers: &[RedisServer], form: Form) -> String {
 pub(super) struct Chaos<'a> {
     pub(super) world: &'a World,
     pub(super) servers: &'a mut [RedisServer],
-    pub(super) respool: &'a Respool,
+    pub(super) respool: &'a mut Respool,
+    program: &'a Program,
+    clock: &'a WallClock,
+    /// How many seconds that is later than the machine's.
+    later_by: i64,
     pub(super) settings_file: &'a Path,
     form: Form,
     /// When nothing more may come to the server that the moved node has left.
     settled: Option<Instant>,
+    /// Waits for the end of a process that was succeeded.
+    retired: Option<JoinHandle<io::Result<()>>>,
+    throttled: u64,
 }
 
 impl<'a> Chaos<'a> {
     pub(super) fn new(
         world: &'a World,
         servers: &'a mut [RedisServer],
-        respool: &'a Respool,
+        respool: &'a mut Respool,
+        (program, clock): (&'a Program, &'a WallClock),
         settings_file: &'a Path,
         form: Form,
     ) -> Chaos<'a> {
-        Chaos { world, servers, respool, settings_file, form, settled: None }
+        Chaos {
+            world,
+            servers,
+            respool,
+            program,
+            clock,
+            later_by: 0,
+            settings_file,
+            form,
+            settled: None,
+            retired: None,
+            throttled: 0,
+        }
     }
 
     /// Runs the schedule to its end; all nodes are up afterwards.
     pub(super) fn run(mut self, requests: u64) -> io::Result<Summary> {
         let is_listed = |(fault, _): &(Fault, &str)| *fault != Fault::SlowCopy || self.world.layout.is_routed;
-        let listed = (0..Fault::ALL.len()).filter(|place| is_listed(&Fault::ALL[*place])).collect();
+        let listed: Vec<usize> = (0..Fault::ALL.len()).filter(|place| is_listed(&Fault::ALL[*place])).collect();
+        // Each in turn at first, so that there is every kind in every run, and those twice that are two kinds.
+        let again = listed.iter().filter(|place| OFTEN.contains(&Fault::ALL[**place].0));
+        let (first, last) = listed.split_at(listed.len() / 2);
+        let turns: Vec<usize> = first.iter().chain(again).chain(last).copied().collect();
         let mut summary = Summary { listed, ..Summary::default() };
         let mut rng = Rng::part(self.world.seed, PART);
         let faults = (requests / REQUESTS_PER_FAULT).clamp(FAULTS_MIN, FAULTS_MAX);
@@ -222,14 +269,15 @@ impl<'a> Chaos<'a> {
             if !wait_for(self.world, due) {
                 break;
             }
-            // Each in turn at first, so that there is every kind in every run.
-            let place = summary.listed.get(number as usize).copied();
+            let place = turns.get(number as usize).copied();
             let place = place.unwrap_or_else(|| *rng.pick(&summary.listed));
             summary.counts[place] += 1;
             self.inflict(Fault::ALL[place].0, &mut rng)?;
             self.mark_left(false)?;
         }
         self.mark_left(true)?;
+        self.await_retired()?;
+        summary.throttled = self.throttled;
         Ok(summary)
     }
 
@@ -243,6 +291,9 @@ impl<'a> Chaos<'a> {
         let stop = Duration::from_millis(rng.between(900, 2_400) as u64);
         // Longer than a request may take, so that some do not.
         let long = Duration::from_millis(rng.between(400, 600) as u64);
+        if !fault.may_come_in_a_handover() {
+            self.await_retired()?;
+        }
         let faults = &self.world.faults;
         let nodes = match fault {
             Fault::Kill | Fault::Pause | Fault::Slow | Fault::Full | Fault::StopAndKill => Nodes::one(node),
@@ -253,6 +304,8 @@ impl<'a> Chaos<'a> {
             Fault::Hold | Fault::ClientPause | Fault::Reconnect => Nodes::NONE,
             // What nodes have answered meanwhile is read before clients are told that they have not.
             Fault::Stop => Nodes::NONE,
+            // The former process answers what it has begun, and no other clock than the machine's decides anything.
+            Fault::Handover | Fault::ClockStep => Nodes::NONE,
             // The old connections serve until the new ones are ready.
             Fault::Reload => Nodes::one(0),
             Fault::Disconnect => Nodes::ALL,
@@ -278,6 +331,15 @@ impl<'a> Chaos<'a> {
             Fault::SlowCopy => self.sleep(COPIES + 1, length),
             Fault::Full => self.fill(server, length),
             Fault::Disconnect => self.servers.iter().try_for_each(|server| disconnect(&mut server.client()?)),
+            Fault::Handover => {
+                let silent = rng.once_in(2).then_some((node, server));
+                self.hand_over(silent, length)
+            }
+            Fault::ClockStep => {
+                let others = [-HOUR, 0, HOUR].into_iter().filter(|later_by| *later_by != self.later_by);
+                self.later_by = *rng.pick(&others.collect::<Vec<_>>());
+                self.clock.step(self.later_by, &mut self.respool.client()?)
+            }
             Fault::Reload => {
                 self.form.is_other = !self.form.is_other;
                 self.reload()
@@ -324,6 +386,34 @@ impl<'a> Chaos<'a> {
         self.respool.resume()?;
         self.settled = self.settled.map(|settled| settled + begin.elapsed());
         done
+    }
+
+    /// Another process takes over, and clients go on with it. A node and its server may say nothing at that time. What comes next may come
+    /// while the former process serves its clients on and drains.
+    fn hand_over(&mut self, silent: Option<(usize, usize)>, length: Duration) -> io::Result<()> {
+        self.throttled += throttled(self.respool)?;
+        let handover = self.world.faults.begin_handover();
+        let mut retired = self.program.succeed(self.respool)?;
+        self.world.faults.watch.processors.note_proxy(self.respool.pid());
+        self.retired = Some(thread::spawn(move || {
+            let ended = retired.wait(HANDOVER_LIMIT)?;
+            handover.end();
+            match ended.success() {
+                true => Ok(()),
+                false => Err(io::Error::other(format!("a process that was succeeded ended with {ended}"))),
+            }
+        }));
+        let Some((node, server)) = silent else { return Ok(()) };
+        let window = self.world.faults.begin("pauses of nodes in a handover", Nodes::one(node));
+        self.pause(server, length)?;
+        self.world.faults.end(window);
+        Ok(())
+    }
+
+    /// Waits for the end of a process that was succeeded.
+    fn await_retired(&mut self) -> io::Result<()> {
+        let retired = self.retired.take();
+        retired.map_or(Ok(()), |retired| retired.join().expect("waiting for a process does not panic"))
     }
 
     fn kill(&mut self, server: usize, length: Duration) -> io::Result<()> {

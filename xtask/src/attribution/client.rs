@@ -41,6 +41,8 @@ struct Connection<'a> {
     /// It is in pool mode `session` from the beginning.
     is_owner: bool,
     stream: Option<Stream>,
+    /// When that was opened.
+    opened: Instant,
     /// How many connections it has closed before.
     connections: u32,
     /// Bytes received, and how many of them belong to replies that were taken.
@@ -98,6 +100,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         number,
         is_owner,
         stream: None,
+        opened: Instant::now(),
         connections: 0,
         received: Vec::new(),
         taken: 0,
@@ -244,7 +247,8 @@ impl Connection<'_> {
             matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) && self.unread().is_empty();
         let is_waiting = matches!(unanswered.first(), Some(Step::State { state, .. }) if state.waits());
         // The process may have gone instead, with requests that it had begun: nothing is known of those then.
-        let is_leaving = self.is_leaving();
+        let is_handed_over = !self.is_last && world.faults.may_be_left(self.opened);
+        let is_leaving = self.is_leaving() || is_handed_over;
         let state = unanswered.first().and_then(Step::state);
         if is_end
             && matches!(reading, Reading::HalfClosed)
@@ -311,13 +315,13 @@ impl Connection<'_> {
                 tally.wrong(format!("client {} got {shown:?} without having asked", self.number));
                 self.close();
             }
-            Err(_) if is_leaving && (self.is_refused || self.unread().is_empty()) => {
-                tally.succeeded += 1;
+            Err(error) if is_leaving && !is_silence(&error) && self.may_end_here() => {
+                *(if is_handed_over { &mut tally.handed_over } else { &mut tally.succeeded }) += 1;
                 self.close();
             }
             Err(error) => {
                 failed += unanswered.len() as u64;
-                let is_silence = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+                let is_silence = is_silence(&error);
                 let first = unanswered.first();
                 let is_large = matches!(first, Some(Step::State { state: State::Large, .. }));
                 if is_large && !is_silence && !world.is_calm && !self.unread().is_empty() {
@@ -364,6 +368,11 @@ impl Connection<'_> {
         self.is_last && self.world.is_leaving.load(Ordering::SeqCst)
     }
 
+    /// Whether a connection whose process goes away may end where it is: between two replies, or never begun if nothing takes its place.
+    fn may_end_here(&self) -> bool {
+        if self.is_refused { self.is_last } else { self.unread().is_empty() }
+    }
+
     /// Nothing but the end of the connection.
     fn rest(&mut self) -> io::Result<()> {
         let mut one = [0];
@@ -385,6 +394,7 @@ impl Connection<'_> {
 
     fn stream(&mut self) -> io::Result<&mut Stream> {
         if self.stream.is_none() {
+            self.opened = Instant::now();
             let connected = self.world.addresses[self.number as usize % 2].connect();
             self.is_refused = connected.is_err();
             let mut stream = connected?;
@@ -469,6 +479,11 @@ impl Connection<'_> {
             *allowance -= count;
         }
     }
+}
+
+/// Whether nothing came for so long that nothing will.
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 impl Reading {

@@ -1,7 +1,7 @@
 //! When which node was in trouble, and whether an error that a client was told can come from that.
 
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 
 use super::layout::Nodes;
@@ -24,6 +24,17 @@ struct Window {
     until: Option<Instant>,
 }
 
+/// When a process that is succeeded by another has ended, once it has.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Handover(Arc<OnceLock<Instant>>);
+
+impl Handover {
+    /// It has ended now.
+    pub(super) fn end(&self) {
+        self.0.set(Instant::now()).expect("a process ends once");
+    }
+}
+
 /// All faults of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
@@ -32,6 +43,8 @@ pub(super) struct Faults {
     changes: RwLock<Vec<(Nodes, Instant)>>,
     /// When orders held requests back, until when each; `None`: one still does.
     holds: RwLock<Vec<Option<Instant>>>,
+    /// For each process that was succeeded by another: when it had ended.
+    handovers: RwLock<Vec<Handover>>,
     names: Vec<String>,
     pub(super) watch: Watch,
     /// When the proxy stood still.
@@ -106,6 +119,20 @@ impl Faults {
         let holds = self.holds.read().expect("no client panics");
         let felt = self.stops.ran_since(since, HOLD_GRACE);
         holds.iter().any(|until| until.is_none_or(|until| felt.is_none_or(|felt| until >= felt)))
+    }
+
+    /// Another process takes the place of the one that clients are connected to, which is told when that has ended.
+    pub(super) fn begin_handover(&self) -> Handover {
+        let handover = Handover::default();
+        self.handovers.write().expect("no client panics").push(handover.clone());
+        handover
+    }
+
+    /// Whether a connection that was opened then may have been with a process that has ended or will: that closes it, but between
+    /// two replies.
+    pub(super) fn may_be_left(&self, opened: Instant) -> bool {
+        let handovers = self.handovers.read().expect("no client panics");
+        handovers.last().is_some_and(|last| last.0.get().is_none_or(|ended| opened <= *ended))
     }
 
     /// Whether one of the nodes was in trouble at some time since then.
@@ -320,6 +347,19 @@ mod tests {
             let later = Instant::now() + ms(1);
             assert!(faults.judge(late, Nodes::ALL, later).is_err(), "it was over before the request");
         }
+    }
+
+    #[test]
+    fn connections_to_a_former_process_are_left_and_no_others() {
+        let faults = Faults::default();
+        let before = Instant::now();
+        assert!(!faults.may_be_left(before));
+        let handover = faults.begin_handover();
+        assert!(faults.may_be_left(before) && faults.may_be_left(Instant::now()));
+        handover.end();
+        assert!(faults.may_be_left(before), "however late that is seen");
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(!faults.may_be_left(Instant::now()), "it is with the successor");
     }
 
     #[test]

@@ -17,9 +17,11 @@ mod log;
 mod model;
 mod packet_loss;
 mod processors;
+mod program;
 mod states;
 mod stops;
 mod tally;
+mod wall_clock;
 mod watch;
 mod world;
 
@@ -37,8 +39,10 @@ use self::client::Behaviour;
 use self::faults::Faults;
 use self::layout::{COPIES, Layout, MOVED, NODES, Nodes};
 use self::ledger::{Ledger, ServerLog};
+use self::program::Program;
 use self::states::State;
 use self::tally::Tally;
+use self::wall_clock::WallClock;
 use self::watch::Watch;
 use self::world::World;
 use crate::Outcome;
@@ -127,7 +131,9 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let settings_file = directory.join("respool.toml");
     let form = Form::new(is_routed, options.default_dial_rate, options.clients);
     fs::write(&settings_file, chaos::settings(&servers, form))?;
-    let mut respool = start_respool(options, &settings_file)?;
+    let clock = WallClock::new()?;
+    let program = program(options, &settings_file, &clock)?;
+    let mut respool = program.start()?;
     let states: Arc<[State]> = states(options, is_routed)?.into();
     let layout = Arc::new(Layout { tags: tags(&respool, &servers)?, is_routed });
     let node_of = |server: usize| if server == NODES + 2 { MOVED } else { server };
@@ -148,12 +154,15 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     };
 
     let processors = &world.faults.watch.processors;
-    let of_node = servers.iter().enumerate().map(|(number, server)| (Nodes::one(node_of(number)), server.pid()));
-    of_node.for_each(|(node, pid)| processors.note_server(node, pid));
+    servers
+        .iter()
+        .enumerate()
+        .for_each(|(number, server)| processors.note_server(Nodes::one(node_of(number)), server.pid()));
     processors.note_proxy(respool.pid());
     let summary = thread::scope(|scope| {
         world.faults.watch.begin(scope);
-        let summary = phases(options, &world, &mut servers, &mut respool, &settings_file, form, requests);
+        let of_chaos = (&program, &clock, &*settings_file, form);
+        let summary = phases(options, &world, &mut servers, &mut respool, of_chaos, requests);
         world.faults.watch.end();
         summary
     })?;
@@ -209,8 +218,7 @@ fn phases(
     world: &World,
     servers: &mut [RedisServer],
     respool: &mut Respool,
-    settings_file: &Path,
-    form: Form,
+    (program, clock, settings_file, form): (&Program, &WallClock, &Path, Form),
     requests: u64,
 ) -> Result<chaos::Summary, Box<dyn std::error::Error>> {
     let per_client = requests.div_ceil(options.clients);
@@ -221,14 +229,14 @@ fn phases(
             true => Ok(chaos::Summary::default()),
             false => {
                 let requests = requests - requests / WARM_UP_DIVISOR;
-                Chaos::new(world, servers, respool, settings_file, form).run(requests)
+                Chaos::new(world, servers, respool, (program, clock), settings_file, form).run(requests)
             }
         });
         all_clients(options, world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);
         chaos.join().expect("the chaos thread does not panic")
     })?;
     println!("{summary}");
-    let throttled = throttled(respool)?;
+    let throttled = summary.throttled + throttled(respool)?;
     println!("{throttled} times a client was not read for a while because its user had asked for too much");
     let is_limited = world.states.contains(&State::Limited) && requests >= COMPLETE_REQUESTS_MIN;
     if is_limited && throttled == 0 {
@@ -246,7 +254,7 @@ fn phases(
     );
     let leaving = per_client.div_ceil(LEAVING_DIVISOR);
     thread::scope(|scope| {
-        let succession = scope.spawn(|| succeed(options, world, respool, settings_file, leaving * options.clients));
+        let succession = scope.spawn(|| succeed(program, world, respool, leaving * options.clients));
         all_clients(options, world, leaving, Behaviour::Leaving);
         succession.join().expect("the successor's thread does not panic")
     })?;
@@ -312,49 +320,37 @@ fn logs(servers: &[RedisServer]) -> io::Result<Vec<ServerLog>> {
         .collect()
 }
 
-/// Another process takes over while clients are busy, and is told to end while they still are.
-fn succeed(
-    options: &Options,
-    world: &World,
-    respool: &mut Respool,
-    settings_file: &Path,
-    requests: u64,
-) -> io::Result<()> {
-    let begin = world.requests_done.load(Ordering::Relaxed);
-    if !chaos::wait_for(world, begin + requests / 3) {
-        return Ok(());
-    }
-    let takeover = settings_file.with_extension("takeover").display().to_string();
-    let (binary, arguments) = start_of(options, settings_file)?;
-    let mut arguments = options.binary.arguments(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    arguments.extend(["--take-over", &takeover]);
-    world.is_leaving.store(true, Ordering::SeqCst);
-    let mut retired = respool.succeed(&binary, &arguments)?;
-    world.faults.watch.processors.note_proxy(respool.pid());
-    retired.wait(SETTLE_LIMIT)?;
-    chaos::wait_for(world, begin + requests * 2 / 3);
-    world.is_ending.store(true, Ordering::SeqCst);
-    respool.terminate(SETTLE_LIMIT).map(drop)
-}
-
-fn start_respool(options: &Options, settings_file: &Path) -> io::Result<Respool> {
-    let (binary, arguments) = start_of(options, settings_file)?;
-    Respool::start(&binary, &[], &options.binary.arguments(&arguments.iter().map(String::as_str).collect::<Vec<_>>()))
-}
-
-/// The binary and its arguments.
-fn start_of(options: &Options, settings_file: &Path) -> io::Result<(std::path::PathBuf, Vec<String>)> {
+/// How the proxy of this run is started.
+fn program(options: &Options, settings_file: &Path, clock: &WallClock) -> io::Result<Program> {
     // Large runs are worth an optimised build.
     let usual = if options.requests > DEV_REQUESTS_MAX { "release" } else { "dev" };
     let takeover = settings_file.with_extension("takeover").display().to_string();
     let (workers, settings_file) = (WORKERS.to_string(), settings_file.display().to_string());
     let mut arguments = vec!["--config", &settings_file, "--workers", &workers, "--takeover-socket", &takeover];
-    arguments.extend(["--drain-timeout", "1s"]);
+    // So short that many clients are still connected to a process that is succeeded when its time is over.
+    arguments.extend(["--drain-timeout", "500ms"]);
+    let timeout = format!("{}ms", watch::REQUEST_TIMEOUT.as_millis());
     if !options.calm {
         // Shorter than many pauses, so that there are late replies to swallow.
-        arguments.extend(["--request-timeout", "250ms"]);
+        arguments.extend(["--request-timeout", &timeout]);
     }
-    Ok((options.binary.locate(usual)?, arguments.into_iter().map(str::to_owned).collect()))
+    let arguments = options.binary.arguments(&arguments).into_iter().map(str::to_owned).collect();
+    Ok(Program { binary: options.binary.locate(usual)?, arguments, takeover, environment: clock.environment() })
+}
+
+/// Another process takes over while clients are busy, and is told to end while they still are.
+fn succeed(program: &Program, world: &World, respool: &mut Respool, requests: u64) -> io::Result<()> {
+    let begin = world.requests_done.load(Ordering::Relaxed);
+    if !chaos::wait_for(world, begin + requests / 3) {
+        return Ok(());
+    }
+    world.is_leaving.store(true, Ordering::SeqCst);
+    let mut retired = program.succeed(respool)?;
+    world.faults.watch.processors.note_proxy(respool.pid());
+    retired.wait(SETTLE_LIMIT)?;
+    chaos::wait_for(world, begin + requests * 2 / 3);
+    world.is_ending.store(true, Ordering::SeqCst);
+    respool.terminate(SETTLE_LIMIT).map(drop)
 }
 
 /// Runs every client in a thread of its own until each has sent its requests.

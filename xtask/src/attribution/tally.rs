@@ -27,8 +27,10 @@ pub(super) struct Tally {
     pub(super) vanished: u64,
     /// Clients that had closed their side and got what they were owed, and no more.
     pub(super) half_closed: u64,
-    /// Connections that ended between two replies because the process was succeeded or ended.
+    /// Connections that ended between two replies because the process was succeeded or ended in the end.
     pub(super) succeeded: u64,
+    /// The same in the midst of the run: the client goes on with the successor.
+    pub(super) handed_over: u64,
     /// Connections that were accepted when the process had been told to end, and were told so.
     pub(super) turned_away: u64,
     /// Connections of clients that were in pool mode `session` all the time.
@@ -61,6 +63,7 @@ impl Tally {
             (vanished, "client vanished"),
             (self.half_closed > 0, "client closed its side"),
             (self.owned > 0, "client in pool mode session"),
+            (self.handed_over > 0, "client left to a successor"),
         ];
         states.chain(others.into_iter().filter(|(is, _)| !is).map(|(_, what)| format!("no {what}"))).collect()
     }
@@ -107,6 +110,7 @@ impl Tally {
         self.vanished += other.vanished;
         self.half_closed += other.half_closed;
         self.succeeded += other.succeeded;
+        self.handed_over += other.handed_over;
         self.turned_away += other.turned_away;
         self.owned += other.owned;
         self.cut_off += other.cut_off;
@@ -150,8 +154,8 @@ impl fmt::Display for Tally {
         writeln!(f, "{} connections in pool mode session", self.owned)?;
         writeln!(
             f,
-            "{} closed their side, {} connections ended with the process, {} were turned away",
-            self.half_closed, self.succeeded, self.turned_away
+            "{} closed their side, {} went on with a successor, {} connections ended with the process, {} were turned away",
+            self.half_closed, self.handed_over, self.succeeded, self.turned_away
         )?;
         writeln!(f, "{} clients vanished with {} requests under way (outcome unknown)", self.vanished, self.abandoned)?;
         write!(

@@ -92,9 +92,15 @@ fn build_with_oldest_toolchain() -> Outcome {
     Ok("ok".into())
 }
 
-/// What programs that embed the library leave out: everything, and the part that the program cannot do without alone. Only
-/// `respool` itself is compiled anew for them.
+/// What programs that embed the library leave out: everything, and the part that the program cannot do without alone; and what users of
+/// the client library do: clusters, the runtime, and both, beside a cache. Only these crates themselves are compiled anew for them.
 fn build_with_fewer_features() -> Outcome {
+    for features in
+        [&[][..], &["--features", "tokio,cache"], &["--features", "cluster,cache"], &["--features", "cache"]]
+    {
+        let check = ["clippy", "--locked", "--package", "respool-client", "--lib", "--no-default-features"];
+        command::run(command::cargo().args(check).args(features).args(["--", "--deny", "warnings"]))?;
+    }
     for rest in [&["--lib"][..], &["--features", "cli"]] {
         let check = ["check", "--locked", "--package", "respool", "--no-default-features"];
         command::run(command::cargo().args(check).args(rest))?;

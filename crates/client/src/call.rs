@@ -1,9 +1,9 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
-use crate::cluster::{Kind, Lane};
 use crate::core::Ended;
 use crate::fitness::{Fitness, fitness, unfit, unfit_apart};
-use crate::lanes::{Apart, Kind as LaneKind};
+use crate::lanes::{Apart, Kind as LaneKind, Lane};
+use crate::parts::Kind;
 use crate::run::Run;
 use crate::topology::Via;
 use crate::{Command, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, cmd};
@@ -76,7 +76,7 @@ impl<'c, T: FromReply> Call<'c, T> {
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent));
         }
         let Self { run, command, is_limited, apart, .. } = self;
-        run.begin_span(std::slice::from_ref(command));
+        run.begin_apart(std::slice::from_ref(command));
         let limit = run.progress.limit.filter(|_| *is_limited);
         let begin = || Box::new(Lane::new(run.via(), vec![command.clone()], limit, LaneKind::Blocking));
         Ok(apart.get_or_insert_with(begin))
@@ -95,6 +95,7 @@ impl<'c, T: FromReply> Call<'c, T> {
         self.run.note_written(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
         let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().pop());
+        let received_bytes = ended.as_ref().map_or(0, Ended::payload);
         let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
         let located = |error: Error| match &self.apart {
             Some(apart) => apart.locate(error),
@@ -102,6 +103,9 @@ impl<'c, T: FromReply> Call<'c, T> {
         };
         let result = reply.and_then(convert).map_err(|error| located(error.of(self.command.name())));
         self.run.end_span(result.as_ref().err());
+        if self.run.is_observed() {
+            self.run.tell_done(std::slice::from_ref(&self.command), received_bytes, result.as_ref().err());
+        }
         result
     }
 
@@ -212,9 +216,17 @@ impl<'c> Batch<'c> {
         let unfit = self.commands.iter().find_map(|command| Some((command, unfit_apart(command)?)));
         let refusal =
             unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
-        let refusal = refusal.or_else(|| too_many(&self.commands));
+        let refusal = refusal.or_else(|| too_many(&self.commands)).or_else(|| self.unfit_for_each());
         let limit = self.run.progress.limit.filter(|_| self.is_limited);
         Apart::new(Lane::new(self.run.via(), self.commands, limit, LaneKind::Plain), refusal)
+    }
+
+    /// Why a request to each of several servers cannot have a connection of its own: it would be one, to one of them.
+    fn unfit_for_each(&self) -> Option<Error> {
+        let is_for_several =
+            self.run.kind == Kind::EachShard && matches!(self.run.via(), Via::Cluster(_) | Via::Shards(_));
+        let why = "is for each of several servers: a connection of its own is to one of them";
+        is_for_several.then(|| Error::new(ErrorKind::Unfit(why), Outcome::NotSent))
     }
 
     /// How long the call may take, instead of what the client's settings say.

@@ -6,7 +6,7 @@ use crate::pubsub::{Kind, Subscribe};
 use crate::scan::Walk;
 use crate::script::{Invocation, Script};
 use crate::topology::{Node, Topology};
-use crate::{Command, Config, Error, ErrorKind, FromReply, Reads, Reply, ServerError, ToArgs, cmd};
+use crate::{Command, Config, Error, ErrorKind, FromReply, Reply, ServerError, ToArgs, cmd};
 use crate::{cluster, shards};
 use respool_route::cluster::{Address, slot_of};
 use std::fmt;
@@ -255,9 +255,10 @@ impl Client {
     }
 
     /// From which nodes of a cluster's shards is read from now on, by all copies. It means nothing to one server.
-    pub fn set_reads(&self, reads: Reads) {
+    #[cfg(feature = "cluster")]
+    pub fn set_reads(&self, reads: crate::Reads) {
         if let Topology::Cluster(cluster) = &self.topology {
-            cluster.policy.set(reads);
+            cluster.set_reads(reads);
         }
     }
 

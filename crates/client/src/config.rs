@@ -1,7 +1,6 @@
 //! What a client is told: where the server is, who it is to it, and how much may wait.
 
 use crate::Error;
-use crate::cluster::Reads;
 use crate::events::{Event, Observed, Observer};
 use crate::limits::{LANES_MAX, LARGE_BYTES, QUEUED_BYTES_MAX, RELEASE_LIMIT, REQUESTS_MAX, SILENCE};
 use crate::sentinel::{Role, SentinelAddress, Sentinels};
@@ -51,7 +50,8 @@ pub struct Config {
     pub(crate) caches: Arc<crate::cache::Caches>,
     /// The seeds of a cluster; none for one server.
     pub(crate) cluster: Vec<cluster::Address>,
-    pub(crate) reads: Reads,
+    #[cfg(feature = "cluster")]
+    pub(crate) reads: crate::Reads,
 }
 
 impl Config {
@@ -102,6 +102,10 @@ impl Config {
         if matches!(endpoint, Endpoint::Tls { .. }) {
             return Err(Error::config("this client was built without the feature `tls`"));
         }
+        #[cfg(not(feature = "cluster"))]
+        if !cluster.is_empty() {
+            return Err(Error::config("this client was built without the feature `cluster`"));
+        }
         let client = ClientInfo {
             name,
             library: Some("respool".to_owned()),
@@ -136,7 +140,8 @@ impl Config {
             caches: Arc::default(),
             cluster,
             shards: layout.map(Arc::new),
-            reads: Reads::default(),
+            #[cfg(feature = "cluster")]
+            reads: crate::Reads::default(),
         })
     }
 
@@ -292,8 +297,9 @@ impl Config {
 
     /// From which nodes of a cluster's shards is read. [`Reads::Primary`] unless set; a client may change it later, see
     /// [`Client::set_reads`](crate::Client::set_reads).
+    #[cfg(feature = "cluster")]
     #[must_use]
-    pub fn reads(mut self, reads: Reads) -> Self {
+    pub fn reads(mut self, reads: crate::Reads) -> Self {
         self.reads = reads;
         self
     }

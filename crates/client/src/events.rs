@@ -63,7 +63,7 @@ pub struct Done<'a> {
     pub command: &'a str,
     /// How many requests it was.
     pub requests: usize,
-    /// From when it was queued first to its reply.
+    /// From when it was queued first to its reply; on a connection of its own, with the time for which it waited for that.
     pub took: Duration,
     /// Bytes of its requests, as they are sent.
     pub sent_bytes: usize,
@@ -78,7 +78,8 @@ pub struct Done<'a> {
 /// A part of the program that is told. It is called where the thing happens, with no lock of the client held: what takes long delays
 /// the caller, or the thread that reads for all.
 pub trait Observer: Send + Sync + 'static {
-    /// A call on the connection that all callers share has ended. A call that was dropped has not.
+    /// A call has ended, on the connection that all callers share or on one of its own. A call that was dropped has not.
+    /// Cached reads are told by [`Event::CachedRead`].
     fn done(&self, _done: &Done<'_>) {}
 
     /// Something has happened beside calls.

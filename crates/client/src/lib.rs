@@ -37,13 +37,14 @@
 //! | feature | what it brings |
 //! |---|---|
 //! | `tokio`, on by default | tasks wait by the reactor of their runtime; without it a thread reads for them |
+//! | `cluster`, on by default | `redis+cluster://`: Redis Cluster |
 //! | `tls` | `rediss://`, by rustls |
 //! | `cache` | replies that are kept until the server tells of a change |
 //! | `derive` | `FromReply` and `ToArgs` for structs and enums |
 //! | `serde` | values as JSON, and replies as whatever implements `Deserialize` |
 //! | `tracing` | a span for each call, by OpenTelemetry's conventions |
 //!
-//! Redis Cluster, Sentinel, shards and unix sockets need no feature. It builds with Rust 1.88 and later; that version is raised to none younger than a
+//! Sentinel, shards and unix sockets need no feature. It builds with Rust 1.88 and later; that version is raised to none younger than a
 //! year.
 //!
 //! # Structs and enums
@@ -73,11 +74,18 @@
 //! `Deserialize`.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// What a node of a cluster does beside what a server does stands with the rest of it. Without clusters nothing calls it, nothing comes behind
+// a cluster that there is not, and both are left out.
+#![cfg_attr(not(feature = "cluster"), allow(dead_code, unreachable_code))]
 
 #[cfg(feature = "cache")]
 mod cache;
 mod call;
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
+#[cfg(not(feature = "cluster"))]
+#[path = "without_cluster.rs"]
 mod cluster;
 mod command;
 pub mod commands;
@@ -91,6 +99,7 @@ mod fitness;
 mod from_reply;
 mod lanes;
 pub mod limits;
+mod parts;
 mod pubsub;
 mod reply;
 mod run;
@@ -104,6 +113,7 @@ mod sizes;
 #[cfg(feature = "tls")]
 mod tls;
 mod to_args;
+mod told;
 mod topology;
 mod trace;
 mod url;
@@ -115,6 +125,7 @@ extern crate self as respool_client;
 pub use cache::{Cache, CacheStats, CachedCall, Caching};
 pub use call::{Batch, Call, Transaction};
 pub use client::{Client, Stats};
+#[cfg(feature = "cluster")]
 pub use cluster::Reads;
 pub use command::{Command, cmd};
 pub use config::{Config, Overload};

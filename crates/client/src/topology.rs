@@ -56,7 +56,7 @@ impl<'c> Via<'c> {
     pub(crate) fn config(self) -> &'c Config {
         match self {
             Self::Node(core, _) => &core.config,
-            Self::Cluster(cluster) => &cluster.config,
+            Self::Cluster(cluster) => cluster.config(),
             Self::Shards(shards) => &shards.config,
             Self::Watched(watched) => watched.config(),
         }
@@ -66,10 +66,10 @@ impl<'c> Via<'c> {
 impl Topology {
     /// What these settings lead to. Nothing is dialled yet.
     pub(crate) fn new(config: Config) -> Self {
-        match config.shards.clone() {
-            Some(layout) => Self::Shards(Shards::new(config, &layout)),
-            None if config.is_member() => Self::Cluster(Cluster::new(config)),
-            None => Self::Single(Arc::new(Node::new(config))),
+        match (config.shards.clone(), Cluster::of(&config)) {
+            (Some(layout), _) => Self::Shards(Shards::new(config, &layout)),
+            (None, Some(cluster)) => Self::Cluster(cluster),
+            (None, None) => Self::Single(Arc::new(Node::new(config))),
         }
     }
 
@@ -88,7 +88,7 @@ impl Topology {
         match self {
             Self::Single(node) => Home::Hub(Arc::clone(&node.side.hub)),
             Self::Cluster(cluster) if kind == Kind::Shard => Home::Slots(Arc::clone(cluster.shared())),
-            Self::Cluster(cluster) => Home::Hub(Arc::clone(&cluster.hub)),
+            Self::Cluster(cluster) => Home::Hub(Arc::clone(cluster.hub())),
             Self::Shards(shards) => Home::Shards(Arc::clone(shards)),
         }
     }

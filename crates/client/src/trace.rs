@@ -3,7 +3,7 @@
 //! A span begins when its call is first polled, as a child of the span in which that happens, and ends with the call. No argument is in
 //! it but the name of the command and of its subcommand: keys and values may be secrets.
 
-use crate::cluster::Kind;
+use crate::parts::Kind;
 use crate::{Command, Config, Error};
 
 /// The span of a call.

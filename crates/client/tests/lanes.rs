@@ -1,6 +1,6 @@
 //! Requests that wait on the server and keys that are watched, on connections of their own, against a redis-server.
 
-use respool_client::{Client, Config, ErrorKind, Event, Observer, Outcome, Overload, Reply, Watched, cmd};
+use respool_client::{Client, Config, Done, ErrorKind, Event, Observer, Outcome, Overload, Reply, Watched, cmd};
 use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
 use std::future::Future;
@@ -66,6 +66,45 @@ fn a_blocking_call_makes_no_other_wait() {
     assert_eq!(popped.join().unwrap().unwrap(), Some(("list".to_owned(), "a".to_owned())));
     let stats = client.stats();
     assert_eq!((stats.connections, stats.lanes, stats.lanes_free, stats.orphans), (1, 2, 2, 0), "{stats:?}");
+}
+
+#[derive(Default)]
+struct Ends(Mutex<Vec<String>>);
+
+impl Observer for Ends {
+    fn done(&self, done: &Done<'_>) {
+        let Done { command, requests, sent_bytes, received_bytes, outcome, is_error, took, .. } = done;
+        let is_slow = *took >= Duration::from_millis(40);
+        let told = format!("{command} {requests} {sent_bytes} {received_bytes} {outcome:?} {is_error} {is_slow}");
+        self.0.lock().unwrap().push(told);
+    }
+}
+
+#[test]
+fn an_observer_is_told_how_calls_on_connections_of_their_own_have_ended() {
+    let server = RedisServer::start().unwrap();
+    let ends = Arc::new(Ends::default());
+    let client = Client::with_config(config(&server).observer(Arc::clone(&ends) as Arc<dyn Observer>));
+    let take = || std::mem::take(&mut *ends.0.lock().unwrap());
+    assert_eq!(client.call::<Popped>(cmd("BLPOP").key("l").arg(0.05)).wait().unwrap(), None);
+    assert_eq!(take(), ["BLPOP 1 32 0 Replied false true"]);
+    runtime().block_on(async {
+        let late = client.call::<Popped>(cmd("BLPOP").key("l").arg(0)).deadline(Duration::from_millis(50)).await;
+        assert!(late.unwrap_err().is_timeout());
+        assert_eq!(take(), ["BLPOP 1 29 0 Replied true true"]);
+        client.batch([cmd("SET").key("k").arg("v"), cmd("GET").key("k")]).apart().await.unwrap();
+        assert_eq!(take(), ["SET 2 47 3 Replied false false"]);
+        let watched = client.watch("k").await.unwrap();
+        watched.call::<String>(cmd("GET").key("k")).await.unwrap();
+        watched.exec([cmd("GET").key("k")]).await.unwrap();
+    });
+    let told = take();
+    let names: Vec<&str> = told.iter().map(|told| told.split_once(" Replied").unwrap().0).collect();
+    assert_eq!(names[..2], ["WATCH 1 22 2", "GET 1 20 1"]);
+    assert!(names[2].starts_with("MULTI 3 49 "), "{told:?}");
+    client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
+    client.call::<Popped>(cmd("BLPOP").key("k").arg(0)).wait().unwrap_err();
+    assert!(take()[1].starts_with("BLPOP 1 29 ") && client.stats().lanes > 0);
 }
 
 #[test]

@@ -316,6 +316,8 @@ fn a_client_of_several_servers_is_a_client() {
         })
         .collect();
     assert_eq!((sizes.len(), sizes.iter().sum()), (3, client.dbsize().wait().unwrap()));
+    let refused = client.each_shard(cmd("PING")).apart().wait().unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent, "{refused}");
     let refused = client.cache(Caching::new()).unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Config(_)));
     // What several servers have read of one is forgotten by its cache when they write it.

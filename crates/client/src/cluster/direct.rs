@@ -6,9 +6,10 @@
 use super::environment::{Exchange, OnConnection};
 use super::plan::target;
 use super::unit::{Sent, Target, Together, Unit};
-use super::{Cluster, Kind, Routed, connection_of};
+use super::{Cluster, Routed, connection_of};
 use crate::core::{Core, Ended};
 use crate::limits::CLUSTER_SILENCE;
+use crate::parts::Kind;
 use crate::run::Progress;
 use crate::topology::Node;
 use crate::{Command, Error, Reply};
@@ -60,7 +61,7 @@ impl Place {
 /// A call on the shared connection of its node.
 #[derive(Debug)]
 pub(crate) struct Direct {
-    pub(crate) core: Arc<Core>,
+    core: Arc<Core>,
     place: Place,
     /// How long the call may take.
     limit: Option<Duration>,
@@ -81,6 +82,12 @@ impl Direct {
         progress.limit = Some(limit.map_or(CLUSTER_SILENCE, |limit| limit.min(CLUSTER_SILENCE)));
         (progress.is_last_time, progress.keeps_place) = (true, true);
         Some(Self { core, place, limit })
+    }
+
+    /// The connection.
+    #[inline]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
     /// Whether that was all: a reply came, and it is no error.

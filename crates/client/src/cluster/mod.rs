@@ -13,9 +13,9 @@
 mod direct;
 mod environment;
 mod keeper;
-mod lane;
 mod plan;
 mod reads;
+mod roams;
 mod routed;
 mod shards;
 #[cfg(test)]
@@ -26,10 +26,10 @@ mod walk;
 
 pub(crate) use direct::Direct;
 use environment::{Environment, Process, connection_of};
-pub(crate) use lane::Lane;
 pub(crate) use plan::{refuse_for_all, slot_of_keys};
 pub use reads::Reads;
-pub(crate) use routed::{Join, Kind, Routed};
+pub(crate) use roams::Roams;
+pub(crate) use routed::Routed;
 use table::Table;
 pub(crate) use walk::Walk;
 
@@ -138,12 +138,28 @@ impl Cluster {
         &self.0
     }
 
-    /// The cluster that the settings name seeds of. Nothing is dialled yet.
-    pub(crate) fn new(config: Config) -> Arc<Self> {
-        Self::within(Box::new(Process::new()), config)
+    /// The cluster that the settings name seeds of, if they do. Nothing is dialled yet.
+    pub(crate) fn of(config: &Config) -> Option<Arc<Self>> {
+        config.is_member().then(|| Self::within(Box::new(Process::new()), config.clone()))
     }
 
-    /// As [`Self::new`], with what is around it.
+    /// The settings of the client.
+    #[inline]
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Where subscriptions to channels and patterns are.
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.0.hub
+    }
+
+    /// From which nodes is read from now on.
+    pub(crate) fn set_reads(&self, reads: Reads) {
+        self.0.policy.set(reads);
+    }
+
+    /// A cluster of these settings, with what is around it.
     fn within(environment: Box<dyn Environment>, config: Config) -> Arc<Self> {
         let seeds = config.cluster.clone();
         let state = State {
@@ -329,12 +345,38 @@ pub(crate) fn left_us(until_us: Option<u64>, now_us: u64) -> Option<Duration> {
 }
 
 #[cfg(test)]
+impl Cluster {
+    /// The cluster looks like this from now on: the nodes at these ports have the slots up to these.
+    pub(crate) fn show(&self, shards: &[(u16, u16)]) {
+        let mut text = format!("*{}\r\n", shards.len());
+        let mut first = 0;
+        for (port, last) in shards {
+            text += &format!("*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n");
+            first = last + 1;
+        }
+        let asked = Address::new("127.0.0.1", 1).expect("an address");
+        let value = respool_wire::Value::parse(text.as_bytes()).expect("it can be read");
+        let report = respool_route::cluster::Report::from_slots(&value, &asked).expect("all slots are there");
+        let mut refresh = Refresh::new(RefreshTerms::default(), vec![asked]);
+        refresh.on_trigger(Trigger::Stuck, 0, 0);
+        let respool_route::cluster::RefreshStep::Ask { number, .. } = refresh.poll(0, 0).step else {
+            panic!("nothing is asked")
+        };
+        let map = refresh.on_answer(number, Some(report)).expect("one report is enough at first");
+        let mut state = self.lock();
+        let news = self.install(&mut state, map);
+        drop(state);
+        news.tell(self);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_closed_client_ends_what_is_at_nodes_of_no_table() {
-        let cluster = Cluster::new(Config::from_url("redis+cluster://127.0.0.1:1").unwrap());
+        let cluster = Cluster::of(&Config::from_url("redis+cluster://127.0.0.1:1").unwrap()).unwrap();
         let address = |port| Address::new("127.0.0.1", port).unwrap();
         // Redirects may name any address: then those that are in no table are forgotten.
         let node = cluster.node_at(&address(1));

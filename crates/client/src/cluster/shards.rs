@@ -4,6 +4,7 @@
 //! what looks through all of them.
 
 use super::Shared;
+use crate::core::Waiter;
 use crate::pubsub::{Bounds, Kind, Mailbox, Moving};
 use crate::topology::Node;
 use bytes::Bytes;
@@ -29,13 +30,16 @@ impl Shared {
         names.sort_unstable();
         names.dedup();
         mailbox.expect(names.len());
-        let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = Vec::new();
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             let pending = vec![(Arc::clone(&mailbox), until)];
             let listeners = vec![Arc::clone(&mailbox)];
             let moving = Moving { kind: Kind::Shard, name: name.clone(), listeners, pending };
-            self.node_of_channel(name).side.hub.adopt(moving);
+            woken.extend(self.node_of_channel(name).side.hub.adopt(moving));
         }
+        drop(moves);
+        woken.into_iter().for_each(Waiter::wake);
         mailbox
     }
 
@@ -51,12 +55,65 @@ impl Shared {
 
     /// The table has changed: channels go to the nodes that have their slots, also those of nodes that are no members any longer.
     pub(super) fn move_channels(&self, old: &[Arc<Node>]) {
-        let _moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = Vec::new();
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         for node in self.nodes().iter().chain(old) {
             let is_foreign = |name: &[u8]| !Arc::ptr_eq(&self.node_of_channel(name), node);
             for moving in node.side.hub.take_foreign(is_foreign) {
-                self.node_of_channel(&moving.name).side.hub.adopt(moving);
+                woken.extend(self.node_of_channel(&moving.name).side.hub.adopt(moving));
             }
         }
+        drop(moves);
+        woken.into_iter().for_each(Waiter::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::cluster::Cluster;
+    use crate::pubsub::Overflow;
+    use std::sync::Weak;
+    use std::task::{Wake, Waker};
+    use std::time::Duration;
+
+    /// A task that drops a subscription when it is woken.
+    struct Drops {
+        cluster: Weak<Shared>,
+        mailbox: Arc<Mailbox>,
+    }
+
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            let cluster = self.cluster.upgrade().expect("it is there");
+            cluster.remove_channels(&[Bytes::from_static(b"other")], &self.mailbox);
+        }
+    }
+
+    #[test]
+    fn what_a_move_wakes_may_drop_a_subscription() {
+        let cluster = Cluster::of(&Config::from_url("redis+cluster://127.0.0.1:1").unwrap()).unwrap();
+        cluster.show(&[(1, 16_383)]);
+        let until = Instant::now() + Duration::from_secs(60);
+        let bounds = Bounds { messages: 1, bytes: 1, overflow: Overflow::End };
+        let add = |name| cluster.add_channels(&[Bytes::from_static(name)], bounds, until);
+        let (mailbox, other) = (add(b"c"), add(b"other"));
+        let drops = Drops { cluster: Arc::downgrade(cluster.shared()), mailbox: other };
+        let waker = Waker::from(Arc::new(drops));
+        assert!(mailbox.confirmed_or_wait(|| Waiter::Task(waker)).is_none());
+        // The node that has the channel from now on takes no subscriptions.
+        let [old, new] =
+            [1, 2].map(|port| cluster.node_at(&respool_route::cluster::Address::new("127.0.0.1", port).unwrap()));
+        new.side.hub.close();
+        let (tells, told) = std::sync::mpsc::channel();
+        let moving = Arc::clone(&cluster);
+        std::thread::spawn(move || {
+            moving.show(&[(2, 16_383)]);
+            let _ = tells.send(());
+        });
+        told.recv_timeout(Duration::from_secs(60)).expect("it ends");
+        assert!(matches!(mailbox.confirmed_or_wait(|| Waiter::None), Some(Err(_))));
+        drop(old);
     }
 }

@@ -11,13 +11,14 @@
 //! its connection to itself until the answer to `CLIENT UNBLOCK` has come, which would release the next caller's otherwise.
 
 use super::Side;
+use super::lane::Lane;
 use super::shelf::{Lease, Wanting};
-use crate::cluster::{Kind::Each, Lane};
 use crate::core::{Core, Ended};
 use crate::events::Event;
 use crate::fitness::{is_retry_safe, limit_of};
+use crate::parts::Kind::Each;
 use crate::run::{Progress, SameServer};
-use crate::trace::Trace;
+use crate::told::Told;
 use crate::{Command, Error, ErrorKind, Outcome, Reply, ServerError, cmd};
 use std::future::Future;
 use std::pin::Pin;
@@ -364,17 +365,17 @@ impl Drop for Rescued {
 pub struct Apart {
     call: Lane,
     refusal: Option<Error>,
-    trace: Trace,
+    told: Told,
 }
 
 impl Apart {
     pub(crate) fn new(call: Lane, refusal: Option<Error>) -> Self {
-        Self { call, refusal, trace: Trace::default() }
+        Self { call, refusal, told: Told::default() }
     }
 
     fn begin_span(&mut self) {
         let (config, commands) = self.call.subject();
-        self.trace.begin(config, commands, Each);
+        self.told.begin(config, commands, Each);
     }
 
     /// Waits in this thread.
@@ -388,15 +389,21 @@ impl Apart {
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        let replies = self.take_replies(result).map_err(|error| self.call.locate(error));
-        self.trace.end(replies.as_ref().err());
+        let ended = self.call.take_ended();
+        let received_bytes = ended.iter().map(Ended::payload).sum();
+        let replies = self.take_replies(ended, result).map_err(|error| self.call.locate(error));
+        let (config, commands) = self.call.subject();
+        self.told.end(config, commands, received_bytes, replies.as_ref().err());
         replies
     }
 
-    fn take_replies(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
+    fn take_replies(
+        &self,
+        ended: Vec<Ended>,
+        result: Result<(), Error>,
+    ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
         self.call.note_written();
         result.map_err(|error| error.of(self.call.name()))?;
-        let ended = self.call.take_ended();
         let is_any_sent = crate::call::is_any_sent(ended.iter());
         let replies = ended.into_iter().map(|ended| match ended {
             Ended::Reply(Reply::Error(error)) => Ok(Err(error)),

@@ -4,11 +4,13 @@
 //! needed, kept for a while, and used by one caller at a time.
 
 mod apart;
+mod lane;
 mod shelf;
 mod watch;
 
 pub use apart::Apart;
 pub(crate) use apart::{Kind, LaneCall};
+pub(crate) use lane::Lane;
 pub(crate) use shelf::{Lease, Shelf};
 pub use watch::{Exec, Watch, Watched};
 

@@ -5,14 +5,16 @@
 
 use super::Side;
 use super::apart::Kind;
+use super::lane::Lane;
 use super::shelf::Lease;
 use crate::call::{finish_transaction, unfit_error};
-use crate::cluster::{Kind::Each, Kind::Whole, Lane, refuse_for_all};
+use crate::cluster::refuse_for_all;
 use crate::core::Ended;
+use crate::parts::Kind::{Each, Whole};
 use crate::run::Progress;
 use crate::shards::Shards;
+use crate::told::Told;
 use crate::topology::Via;
-use crate::trace::Trace;
 use crate::{Call, Command, Config, Error, ErrorKind, FromReply, Outcome, Reply, ServerError, ToArgs, cmd};
 use respool_route::cluster::Address;
 use std::fmt;
@@ -48,13 +50,13 @@ impl Deployment {
 pub struct Watch {
     call: Lane,
     deployment: Deployment,
-    trace: Trace,
+    told: Told,
 }
 
 impl Watch {
     pub(crate) fn new(via: Via<'_>, keys: impl ToArgs) -> Self {
         let call = Lane::new(via, vec![cmd("WATCH").key(keys)], None, Kind::Plain);
-        Self { call, deployment: Deployment::of(via), trace: Trace::default() }
+        Self { call, deployment: Deployment::of(via), told: Told::default() }
     }
 
     /// Waits in this thread.
@@ -66,22 +68,25 @@ impl Watch {
 
     fn begin_span(&mut self) {
         let (config, commands) = self.call.subject();
-        self.trace.begin(config, commands, Each);
+        self.told.begin(config, commands, Each);
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Watched, Error> {
-        let watched = self.take_reply(result).map_err(|error| self.call.locate(error));
-        self.trace.end(watched.as_ref().err());
+        let ended = self.call.take_ended().pop();
+        let received_bytes = ended.as_ref().map_or(0, Ended::payload);
+        let watched = self.take_reply(ended, result).map_err(|error| self.call.locate(error));
+        let (config, commands) = self.call.subject();
+        self.told.end(config, commands, received_bytes, watched.as_ref().err());
         watched
     }
 
-    fn take_reply(&mut self, result: Result<(), Error>) -> Result<Watched, Error> {
+    fn take_reply(&mut self, ended: Option<Ended>, result: Result<(), Error>) -> Result<Watched, Error> {
         let of = |error: Error| error.of(b"WATCH");
         result.map_err(of)?;
         let closed = || of(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted));
         let (mut lease, side) = self.call.take_lease().ok_or_else(closed)?;
         lease.is_clean = false;
-        match self.call.take_ended().pop() {
+        match ended {
             Some(Ended::Reply(Reply::Error(error))) => Err(of(Error::new(ErrorKind::Server(error), Outcome::Replied))),
             Some(Ended::Reply(_)) => {
                 lease.core.pin(true);
@@ -185,7 +190,7 @@ impl Watched {
         all.push(cmd("EXEC"));
         let limit = self.side.core.config.deadline;
         let (lease, progress) = (Some(self.lease), Progress::new(limit));
-        Exec { lease, progress, commands: all, refusal, trace: Trace::default() }
+        Exec { lease, progress, commands: all, refusal, told: Told::default() }
     }
 }
 
@@ -203,7 +208,7 @@ pub struct Exec {
     progress: Progress,
     commands: Vec<Command>,
     refusal: Option<Error>,
-    trace: Trace,
+    told: Told,
 }
 
 impl Exec {
@@ -219,16 +224,19 @@ impl Exec {
             return Err(error);
         }
         let Some(core) = self.lease.as_ref().map(|lease| Arc::clone(&lease.core)) else { return Ok(Vec::new()) };
-        self.trace.begin(&core.config, &self.commands, Whole);
+        self.told.begin(&core.config, &self.commands, Whole);
         let result = self.progress.wait(&core, &self.commands);
         self.finish(result)
     }
 
     fn finish(&mut self, result: Result<(), Error>) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-        let address = self.lease.as_ref().map(|lease| Arc::clone(&lease.core));
-        let located = |error: Error| error.at(address.map(|core| core.shown()), None);
+        let core = self.lease.as_ref().map(|lease| Arc::clone(&lease.core));
+        let received_bytes = self.progress.ended_before.iter().chain(&self.progress.ended).map(Ended::payload).sum();
+        let located = |error: Error| error.at(core.as_ref().map(|core| core.shown()), None);
         let replies = self.take_replies(result).map_err(located);
-        self.trace.end(replies.as_ref().err());
+        if let Some(core) = &core {
+            self.told.end(&core.config, &self.commands, received_bytes, replies.as_ref().err());
+        }
         replies
     }
 
@@ -265,7 +273,7 @@ impl Future for Exec {
             return Poll::Ready(Err(error));
         }
         let Some(core) = this.lease.as_ref().map(|lease| Arc::clone(&lease.core)) else { return Poll::Pending };
-        this.trace.begin(&core.config, &this.commands, Whole);
+        this.told.begin(&core.config, &this.commands, Whole);
         let result = std::task::ready!(this.progress.poll(&core, &this.commands, cx));
         Poll::Ready(this.finish(result))
     }

@@ -576,7 +576,8 @@ mod tests {
         mailbox.end(None);
         let listeners = vec![Arc::clone(&mailbox)];
         let name = Bytes::from_static(b"s");
-        hub.adopt(super::super::Moving { kind: Kind::Shard, name, listeners, pending: Vec::new() });
+        let woken = hub.adopt(super::super::Moving { kind: Kind::Shard, name, listeners, pending: Vec::new() });
+        assert!(woken.is_empty());
         assert!(!hub.lock().topics.keys().any(|(kind, _)| *kind == Kind::Shard));
     }
 }

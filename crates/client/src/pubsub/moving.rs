@@ -45,22 +45,24 @@ impl Hub {
         taken
     }
 
-    /// Takes in a topic whose listeners expect its confirmation.
-    pub(crate) fn adopt(self: &Arc<Self>, moving: Moving) {
+    /// Takes in a topic whose listeners expect its confirmation. What it returns is woken once its caller holds no lock: what wakes may drop
+    /// a subscription.
+    #[must_use = "callers wait for it"]
+    pub(crate) fn adopt(self: &Arc<Self>, moving: Moving) -> Vec<Waiter> {
         let Moving { kind, name, mut listeners, pending } = moving;
         // Those of subscriptions that were dropped on the way are not listened to any longer.
         listeners.retain(|listener| !listener.is_ended());
+        let mut woken: Vec<Waiter> = Vec::new();
         if listeners.is_empty() {
-            return;
+            return woken;
         }
         let mut guard = self.lock();
         let state = &mut *guard;
-        let mut woken: Vec<Waiter> = Vec::new();
         if state.is_closed {
             drop(guard);
             let closed = || Error::new(ErrorKind::Closed, Outcome::NotSent);
-            listeners.iter().for_each(|listener| listener.end(Some(closed())).wake());
-            return;
+            woken.extend(listeners.iter().map(|listener| listener.end(Some(closed()))));
+            return woken;
         }
         let key = (kind, name);
         let number = state.numbers + 1;
@@ -76,7 +78,7 @@ impl Hub {
         topic.listeners.extend(listeners);
         state.pending.extend(pending);
         self.wake(guard);
-        woken.into_iter().for_each(Waiter::wake);
+        woken
     }
 
     /// The server has refused a topic: whether because it has another place, where it is looked for then.

@@ -1,9 +1,9 @@
 //! A call of a client: on the connection of its server, by a cluster, or on those of several servers.
 
 use super::{Progress, Step};
-use crate::cluster::{Cluster, Direct, Kind, Routed, slot_of_keys};
+use crate::cluster::{Cluster, Direct, Routed, slot_of_keys};
 use crate::core::{Core, Ended};
-use crate::events::Done;
+use crate::parts::Kind;
 use crate::shards::{Spread, Way};
 use crate::topology::Via;
 use crate::trace::Trace;
@@ -66,23 +66,12 @@ impl<'c> Run<'c> {
     /// Tells how it has ended.
     #[cold]
     pub(crate) fn tell_done(&self, commands: &[Command], received_bytes: usize, error: Option<&Error>) {
-        let Some(observer) = &self.via.config().observer.0 else { return };
-        let name = commands.first().map_or(&b""[..], Command::name);
-        let took = match self.via {
-            Via::Node(core, _) => self.progress.spent(core),
-            Via::Cluster(_) | Via::Shards(_) | Via::Watched(_) => {
-                self.began.map_or(Duration::ZERO, |began| began.elapsed())
-            }
+        let took = match (self.began, self.via) {
+            (Some(began), _) => began.elapsed(),
+            (None, Via::Node(core, _)) => self.progress.spent(core),
+            (None, Via::Cluster(_) | Via::Shards(_) | Via::Watched(_)) => Duration::ZERO,
         };
-        observer.done(&Done {
-            command: &String::from_utf8_lossy(name),
-            requests: commands.len(),
-            took,
-            received_bytes,
-            sent_bytes: commands.iter().map(Command::sent_bytes).sum(),
-            outcome: error.map_or(Outcome::Replied, Error::outcome),
-            is_error: error.is_some(),
-        });
+        self.via.config().tell_done(commands, took, received_bytes, error);
     }
 
     /// Says of an error where its request was.
@@ -114,9 +103,17 @@ impl<'c> Run<'c> {
         self.via.config().note_written(commands);
     }
 
-    /// The call is made, on a connection that others use or on one of its own.
+    /// The call is made, on a connection of its own.
+    pub(crate) fn begin_apart(&mut self, commands: &[Command]) {
+        self.begin_span(commands);
+        if self.is_observed() {
+            self.began.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// The call is made.
     #[inline]
-    pub(crate) fn begin_span(&mut self, commands: &[Command]) {
+    fn begin_span(&mut self, commands: &[Command]) {
         self.trace.begin(self.via.config(), commands, self.kind);
     }
 
@@ -213,7 +210,7 @@ impl<'c> Run<'c> {
                 if self.is_direct(cluster, commands)
                     && let Some(direct) = &self.direct
                 {
-                    let result = self.progress.wait(&direct.core, commands);
+                    let result = self.progress.wait(direct.core(), commands);
                     if self.end_direct(cluster, commands, result) {
                         return Ok(());
                     }
@@ -246,7 +243,7 @@ impl<'c> Run<'c> {
                 if self.is_direct(cluster, commands)
                     && let Some(direct) = &self.direct
                 {
-                    let result = std::task::ready!(self.progress.poll(&direct.core, commands, cx));
+                    let result = std::task::ready!(self.progress.poll(direct.core(), commands, cx));
                     if self.end_direct(cluster, commands, result) {
                         return Poll::Ready(Ok(()));
                     }
@@ -275,7 +272,7 @@ impl<'c> Run<'c> {
         if self.routed.is_some() || self.direct.is_some() {
             return self.direct.is_some();
         }
-        if self.began.is_none() && cluster.config.observer.0.is_some() {
+        if self.began.is_none() && cluster.config().observer.0.is_some() {
             self.began = Some(Instant::now());
         }
         self.direct = Direct::begin(cluster, self.kind, commands, &mut self.progress);
@@ -312,7 +309,7 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         match (self.via, &self.direct) {
             (Via::Node(core, _), _) => self.progress.abandon(core),
-            (Via::Cluster(_), Some(direct)) => self.progress.abandon(&direct.core),
+            (Via::Cluster(_), Some(direct)) => self.progress.abandon(direct.core()),
             (Via::Cluster(_), None) | (Via::Shards(_) | Via::Watched(_), _) => {}
         }
     }

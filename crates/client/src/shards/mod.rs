@@ -7,8 +7,9 @@ mod address;
 mod plan;
 mod spread;
 
-use crate::cluster::{Join, Kind};
+use crate::core::Waiter;
 use crate::lanes::Side;
+use crate::parts::{Join, Kind};
 use crate::pubsub::{Bounds, Kind as Topic, Mailbox, Moving};
 use crate::topology::{Node, Via};
 use crate::{Command, Config, Error, ErrorKind};
@@ -149,9 +150,14 @@ impl Shards {
         &self.nodes
     }
 
+    /// The number of the server that has this key.
+    pub(crate) fn place_of(&self, key: &[u8]) -> usize {
+        self.topology.place(key).get()
+    }
+
     /// The server that has this key.
     pub(crate) fn of_key(&self, key: &[u8]) -> &Arc<Node> {
-        &self.nodes[self.topology.place(key).get()]
+        &self.nodes[self.place_of(key)]
     }
 
     /// Where requests go that hang together as `kind` says, of which there is one at least.
@@ -227,13 +233,16 @@ impl Shards {
         names.sort_unstable();
         names.dedup();
         mailbox.expect(names.iter().map(|name| self.hubs_of(kind, name).count()).sum());
-        let _channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = Vec::new();
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             for node in self.hubs_of(kind, name) {
                 let (listeners, pending) = (vec![Arc::clone(&mailbox)], vec![(Arc::clone(&mailbox), until)]);
-                node.side.hub.adopt(Moving { kind, name: name.clone(), listeners, pending });
+                woken.extend(node.side.hub.adopt(Moving { kind, name: name.clone(), listeners, pending }));
             }
         }
+        drop(channels);
+        woken.into_iter().for_each(Waiter::wake);
         mailbox
     }
 

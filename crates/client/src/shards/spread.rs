@@ -1,7 +1,7 @@
 //! Requests for several servers, which are all sent at once.
 
-use crate::cluster::Join;
 use crate::core::{Ended, standing};
+use crate::parts::Join;
 use crate::run::Run;
 use crate::topology::{Node, Via};
 use crate::trace::Trace;

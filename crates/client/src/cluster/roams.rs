@@ -8,23 +8,14 @@ use super::unit::{How, Rest, Seen};
 use super::{Cluster, Table, left_us};
 use crate::core::Ended;
 use crate::fitness::{limit_of, only_reads};
-use crate::lanes::{Kind, LaneCall, Lease, Side};
-use crate::topology::{Node, Via};
+use crate::lanes::{Kind, LaneCall};
+use crate::topology::Node;
 use crate::{Command, Config, Error, ErrorKind, Outcome, Reply};
 use respool_route::cluster::{Address, Attempt, Next, Redirect, Trigger};
+use respool_route::limits::RETRY_PAUSE_MAX_US;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// Requests on a connection of their own.
-pub(crate) enum Lane {
-    /// Of one server.
-    One(Box<LaneCall>),
-    /// Of a cluster.
-    Roams(Box<Roams>),
-    /// Of several servers, and not for one of them; why.
-    Refused(Box<(Config, Vec<Command>, ErrorKind)>),
-}
 
 /// Requests of a cluster.
 pub(crate) struct Roams {
@@ -41,6 +32,8 @@ pub(crate) struct Roams {
     slot: Option<u16>,
     /// The node that it was at last.
     at: Option<Address>,
+    /// When it was sent there.
+    sent_us: u64,
     step: Step,
 }
 
@@ -52,111 +45,9 @@ enum Step {
     Over(Option<(Arc<Node>, LaneCall)>, Vec<Ended>),
 }
 
-impl Lane {
-    /// `explicit` is how long it may take if its caller has said so.
-    pub(crate) fn new(via: Via<'_>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
-        let side = match via {
-            Via::Cluster(cluster) => return Self::Roams(Box::new(Roams::new(cluster, commands, explicit, kind))),
-            Via::Node(_, side) => Ok(side),
-            Via::Shards(shards) => shards.one_of(&commands).map(|node| &node.side),
-            Via::Watched(watched) => watched.check(&commands).map(|()| watched.side()),
-        };
-        match side {
-            Ok(side) => Self::One(Box::new(LaneCall::new(side, commands, explicit, kind))),
-            Err(why) => Self::Refused(Box::new((via.config().clone(), commands, why))),
-        }
-    }
-
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        match self {
-            Self::One(call) => call.poll(cx),
-            Self::Roams(roams) => roams.advance(&mut How::Task(cx)).map_or(Poll::Pending, Poll::Ready),
-            Self::Refused(refused) => Poll::Ready(Err(Error::new(refused.2.clone(), Outcome::NotSent))),
-        }
-    }
-
-    /// Waits in this thread.
-    pub(crate) fn wait(&mut self) -> Result<(), Error> {
-        let roams = match self {
-            Self::One(call) => return call.wait(),
-            Self::Roams(roams) => roams,
-            Self::Refused(refused) => return Err(Error::new(refused.2.clone(), Outcome::NotSent)),
-        };
-        loop {
-            if let Some(result) = roams.advance(&mut How::Thread) {
-                return result;
-            }
-            if let Step::Pausing(rest) = &roams.step {
-                rest.park(&roams.cluster);
-            }
-        }
-    }
-
-    /// The replies, in order, once it is over.
-    pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
-        match self {
-            Self::One(call) => call.take_ended().collect(),
-            Self::Roams(roams) => match &mut roams.step {
-                Step::Over(_, ended) => std::mem::take(ended),
-                _ => Vec::new(),
-            },
-            Self::Refused(_) => Vec::new(),
-        }
-    }
-
-    /// Its connection, which is not free again yet, and what else there is at its node.
-    pub(crate) fn take_lease(&mut self) -> Option<(Lease, Arc<Side>)> {
-        let take = |call: &mut LaneCall| Some((call.take_lease()?, Arc::clone(call.side())));
-        match self {
-            Self::One(call) => take(call),
-            Self::Roams(roams) => match &mut roams.step {
-                Step::Over(Some((_, call)), _) => take(call),
-                _ => None,
-            },
-            Self::Refused(_) => None,
-        }
-    }
-
-    /// Its requests are over, or may have been executed.
-    pub(crate) fn note_written(&self) {
-        match self {
-            Self::One(call) => call.side().core.config.note_written(call.commands()),
-            Self::Roams(roams) => roams.cluster.config.note_written(&roams.commands),
-            Self::Refused(_) => {}
-        }
-    }
-
-    /// The settings of its client, and its requests.
-    pub(crate) fn subject(&self) -> (&Config, &[Command]) {
-        match self {
-            Self::One(call) => (&call.side().core.config, call.commands()),
-            Self::Roams(roams) => (&roams.cluster.config, &roams.commands),
-            Self::Refused(refused) => (&refused.0, &refused.1),
-        }
-    }
-
-    /// Says of an error where its requests were.
-    #[cold]
-    pub(crate) fn locate(&self, error: Error) -> Error {
-        match self {
-            Self::One(call) => error.at(Some(call.shown()), None),
-            Self::Roams(roams) => error.at(roams.at.as_ref().map(ToString::to_string), roams.slot),
-            Self::Refused(_) => error,
-        }
-    }
-
-    /// The name of the first request.
-    pub(crate) fn name(&self) -> &[u8] {
-        match self {
-            Self::One(call) => call.name(),
-            Self::Roams(roams) => roams.commands.first().map_or(&b""[..], Command::name),
-            Self::Refused(refused) => refused.1.first().map_or(&b""[..], Command::name),
-        }
-    }
-}
-
 impl Roams {
-    fn new(cluster: &Arc<Cluster>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
+    /// `explicit` is how long it may take if its caller has said so.
+    pub(crate) fn new(cluster: &Arc<Cluster>, commands: Vec<Command>, explicit: Option<Duration>, kind: Kind) -> Self {
         let limit = limit_of(&commands, explicit, cluster.config.deadline);
         let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
         Self {
@@ -169,8 +60,55 @@ impl Roams {
             redirected: None,
             slot: None,
             at: None,
+            sent_us: 0,
             step: Step::Place,
         }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.advance(&mut How::Task(cx)).map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Waits in this thread.
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        loop {
+            if let Some(result) = self.advance(&mut How::Thread) {
+                return result;
+            }
+            if let Step::Pausing(rest) = &self.step {
+                rest.park(&self.cluster);
+            }
+        }
+    }
+
+    /// The replies, in order, once it is over.
+    pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
+        match &mut self.step {
+            Step::Over(_, ended) => std::mem::take(ended),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Its call at the node that it was at last, once it is over.
+    pub(crate) fn call(&mut self) -> Option<&mut LaneCall> {
+        match &mut self.step {
+            Step::Over(Some((_, call)), _) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The settings of the client.
+    pub(crate) fn config(&self) -> &Config {
+        &self.cluster.config
+    }
+
+    pub(crate) fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// Says of an error where its requests were.
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        error.at(self.at.as_ref().map(ToString::to_string), self.slot)
     }
 
     /// Where it goes by the table.
@@ -200,6 +138,7 @@ impl Roams {
 
     fn go_to(&mut self, node: Arc<Node>) -> Step {
         self.at = Some(node.address());
+        self.sent_us = self.cluster.now_us();
         let left = left_us(self.until_us, self.cluster.now_us());
         let explicit = self.explicit.and(left);
         let call = LaneCall::new(&node.side, self.commands.clone(), explicit, self.kind);
@@ -213,6 +152,14 @@ impl Roams {
         match next {
             Next::Wait(until_us) => Ok(Step::Pausing(Rest::new(until_us, Seen::new(table, self.slot)))),
             Next::Send { .. } | Next::GiveUp => Err(error),
+        }
+    }
+
+    /// It comes back from its node. One that a node has let wait there was not sent in a circle: a request that waits without end outlives any
+    /// number of redirects and failovers.
+    fn note_back(&mut self) {
+        if self.cluster.now_us().saturating_sub(self.sent_us) > RETRY_PAUSE_MAX_US {
+            self.attempt = Attempt::new();
         }
     }
 
@@ -281,6 +228,7 @@ impl Roams {
                         },
                         How::Thread => call.wait(),
                     };
+                    self.note_back();
                     let table = self.cluster.table();
                     let failed = match &result {
                         Ok(()) if call.is_lost_unsent() => {
@@ -321,6 +269,36 @@ impl Drop for Roams {
     fn drop(&mut self) {
         if let Step::Pausing(rest) = &mut self.step {
             rest.leave(&self.cluster);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd;
+    use respool_route::limits::PAUSES_MAX;
+
+    #[test]
+    fn what_a_node_has_let_wait_may_be_redirected_any_number_of_times() {
+        let config = Config::from_url("redis+cluster://127.0.0.1:1").unwrap();
+        let cluster = Cluster::of(&config.deadline(None)).unwrap();
+        let mut roams = Roams::new(&cluster, vec![cmd("BLPOP").key("k").arg(0)], None, Kind::Blocking);
+        while cluster.now_us() <= RETRY_PAUSE_MAX_US {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for _ in 0..2 * PAUSES_MAX {
+            // By the cluster's clock it has waited since the beginning.
+            roams.sent_us = 0;
+            roams.note_back();
+            assert!(matches!(roams.attempt.on_redirect(&Redirect::MasterDown, 0, None, 0), Next::Wait(_)));
+        }
+        // One that comes back at once is sent in a circle.
+        for number in 1..=PAUSES_MAX {
+            roams.sent_us = cluster.now_us();
+            roams.note_back();
+            let next = roams.attempt.on_redirect(&Redirect::MasterDown, 0, None, 0);
+            assert_eq!(next == Next::GiveUp, number == PAUSES_MAX, "{number}");
         }
     }
 }

@@ -22,7 +22,8 @@ const PURE_PACKAGES: [&str; 7] = [
 const CLIENT_PACKAGES: [&str; 2] = ["respool-client", "respool-client-derive"];
 
 /// All features but TLS, whose cryptography takes minutes to build.
-const CLIENT_FEATURES: &str = "respool-client/cache,respool-client/derive,respool-client/serde,respool-client/tracing";
+const CLIENT_FEATURES: &str = "respool-client/bb8,respool-client/cache,respool-client/deadpool,respool-client/derive,\
+    respool-client/serde,respool-client/tracing";
 
 /// Run all checks and tests; installs what they need if it is missing
 #[derive(Args)]

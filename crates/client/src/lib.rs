@@ -40,6 +40,7 @@
 //! | `cluster`, on by default | `redis+cluster://`: Redis Cluster |
 //! | `tls` | `rediss://`, by rustls |
 //! | `cache` | replies that are kept until the server tells of a change |
+//! | `bb8`, `deadpool` | `pool::Manager`: clients in the place of a pool's connections |
 //! | `derive` | `FromReply` and `ToArgs` for structs and enums |
 //! | `serde` | values as JSON, and replies as whatever implements `Deserialize` |
 //! | `tracing` | a span for each call, by OpenTelemetry's conventions |
@@ -100,6 +101,8 @@ mod from_reply;
 mod lanes;
 pub mod limits;
 mod parts;
+#[cfg(any(feature = "bb8", feature = "deadpool"))]
+pub mod pool;
 mod pubsub;
 mod reply;
 mod run;

@@ -221,7 +221,7 @@ impl World {
         let mut now_us = 0;
         let mut held = Held::default();
         while now_us < length_us {
-            self.arrivals.begin_turn(now_us, self.reads, held.is_for_arrivals());
+            self.arrivals.begin_turn(now_us, self.reads, held.is_for_arrivals(), self.clients.len());
             self.outcome.turns += 1;
             let mut at_us = now_us + TURN_US;
             let answered = self.read_node(now_us, &mut at_us);
@@ -230,8 +230,6 @@ impl World {
             self.flush(now_us, &mut at_us, &mut held);
             self.write_clients(answered, now_us, &mut at_us);
             let next_us = self.wait(now_us, at_us, &held);
-            let is_held = held.is_for_arrivals() || held.is_for_clients();
-            self.arrivals.note_waited(next_us - at_us, is_held);
             assert!(next_us > now_us && next_us < u64::MAX, "the loop would wait for ever, or not at all");
             now_us = next_us;
         }

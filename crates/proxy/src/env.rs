@@ -190,7 +190,8 @@ impl<E: Execute> Env<E> {
         self.is_patient = None;
         if self.config.flush.is_adaptive() {
             let reads = self.counters.client_reads.value();
-            self.clients.arrivals.begin_turn(now.mono_us, reads, self.lanes.held.is_for_arrivals());
+            let (is_delayed, clients) = (self.lanes.held.is_for_arrivals(), self.clients.sessions.len());
+            self.clients.arrivals.begin_turn(now.mono_us, reads, is_delayed, clients);
         }
         if self.clients.gathered.is_holding() || self.clients.gathered.policy.is_measured() {
             let messages = self.counters.messages_received.value();

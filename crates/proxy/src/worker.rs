@@ -316,7 +316,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn measures_waits(&self) -> bool {
-        self.env.config.flush.is_adaptive() || self.subscriptions.is_any()
+        self.subscriptions.is_any()
     }
 
     fn handle_waited(&mut self, waited_us: u64) {

@@ -64,7 +64,7 @@ const CONTESTANTS: [Contestant; 5] = [
     Contestant { subject: Subject::Direct, arguments: &[] },
     Contestant { subject: Subject::Twemproxy, arguments: &[] },
     Contestant { subject: Subject::Respool, arguments: &[] },
-    Contestant { subject: Subject::Respool, arguments: &["--flush", "adaptive"] },
+    Contestant { subject: Subject::Respool, arguments: &["--flush", "immediate"] },
     Contestant { subject: Subject::Baseline, arguments: &[] },
 ];
 
@@ -369,7 +369,7 @@ mod tests {
     fn what_was_measured_comes_back_from_the_file() {
         let measured = Measured {
             load: Load { connections: 50, rate: 1_000 },
-            contestant: "respool --flush adaptive".into(),
+            contestant: "respool --flush immediate".into(),
             p50_us: 95.0,
             p99_us: 287.5,
             p999_us: 900.0,

@@ -1,8 +1,7 @@
-//! What is known of the clients of one worker: which are about to send again, how often requests arrive, and how much of its
-//! time the core has left for them.
+//! What is known of the clients of one worker: which are about to send again, and how often requests arrive.
 
 use super::arrival_rate::ArrivalRate;
-use super::core_load::CoreLoad;
+use super::limits::FLUSH_LIMITS;
 use super::returning_clients::{ClientPace, ReturningClients};
 
 /// What clients are expected to send. One for each worker.
@@ -10,7 +9,6 @@ use super::returning_clients::{ClientPace, ReturningClients};
 pub struct Arrivals {
     returning: ReturningClients,
     rate: ArrivalRate,
-    core: CoreLoad,
 }
 
 impl Default for Arrivals {
@@ -21,24 +19,23 @@ impl Default for Arrivals {
 
 impl Arrivals {
     /// Nothing is known, and nothing expected.
-    pub const NONE: Self = Self { returning: ReturningClients::NONE, rate: ArrivalRate::NONE, core: CoreLoad::NONE };
+    pub const NONE: Self = Self { returning: ReturningClients::NONE, rate: ArrivalRate::NONE };
 
     /// A turn of a worker whose policy is [`super::FlushPolicy::Adaptive`] begins. Requests have been read `reads` times in all;
-    /// `is_delayed`: some of them have waited for others since the turn before.
-    pub fn begin_turn(&mut self, now_us: u64, reads: u64, is_delayed: bool) {
-        if let Some(passed_us) = self.rate.begin_turn(now_us, reads, is_delayed) {
-            self.core.end_window(passed_us);
+    /// `is_delayed`: some of them have waited for others since the turn before; there are so many `clients`.
+    #[inline]
+    pub fn begin_turn(&mut self, now_us: u64, reads: u64, is_delayed: bool, clients: usize) {
+        // Of fewer clients no further requests come within the delay, which is a part of the time that one of them lets pass.
+        if clients < (FLUSH_LIMITS.delay_divisor * FLUSH_LIMITS.arrivals_min) as usize {
+            self.rate.pass_turn();
+        } else {
+            self.rate.begin_turn(now_us, reads, is_delayed);
         }
     }
 
-    /// The policy is another. How often requests arrived and what the core did is not known: neither was watched without a delay.
+    /// The policy is another. How often requests arrived is not known: it was not watched without a delay.
     pub fn watch_anew(&mut self) {
-        (self.rate, self.core) = (ArrivalRate::NONE, CoreLoad::NONE);
-    }
-
-    /// The loop has waited for so long; `is_held`: for requests, while bytes were held for them.
-    pub fn note_waited(&mut self, waited_us: u64, is_held: bool) {
-        self.core.note_waited(waited_us, is_held);
+        self.rate = ArrivalRate::NONE;
     }
 
     /// A client has sent something, whose last bytes came `gap_us` before.
@@ -79,9 +76,27 @@ impl Arrivals {
     pub(super) fn delay_us(&self, delay_us_max: u64) -> u64 {
         self.rate.delay_us(delay_us_max)
     }
+}
 
-    /// Whether work waits for the core.
-    pub(super) fn is_core_busy(&self) -> bool {
-        self.core.is_busy()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_few_clients_send_is_never_delayed() {
+        let most = (FLUSH_LIMITS.delay_divisor * FLUSH_LIMITS.arrivals_min) as usize;
+        let mut arrivals = Arrivals::NONE;
+        let mut pace = ClientPace::default();
+        let mut run = |clients: usize, from_us: u64| {
+            for read in 0..1_000 {
+                let now_us = from_us + 20 * read;
+                arrivals.begin_turn(now_us, read, false, clients);
+                arrivals.note_request(&mut pace, 10_000, now_us);
+            }
+            arrivals.delay_us(200)
+        };
+        assert_eq!(run(most, 1), 200);
+        assert_eq!(run(most - 1, 100_000), 0, "what was known of many clients is forgotten");
+        assert_eq!(run(most, 200_000), 200);
     }
 }

@@ -16,20 +16,25 @@ impl EventRate {
     /// Nothing has happened.
     pub(crate) const NONE: Self = Self { interval_us: u64::MAX, counted_us: 0, counted: 0 };
 
-    /// It is this time, and there have been `count` events in all. Returns how long the window was that has ended, if one has.
-    pub(crate) fn note(&mut self, now_us: u64, count: u64) -> Option<u64> {
+    /// It is this time, and there have been `count` events in all.
+    pub(crate) fn note(&mut self, now_us: u64, count: u64) {
         if self.counted_us == 0 {
             // Counting begins. The time before was not watched, and is no window.
             (self.counted_us, self.counted) = (now_us, count);
-            return None;
+            return;
         }
         let passed_us = now_us.saturating_sub(self.counted_us);
         if passed_us < FLUSH_LIMITS.window_us {
-            return None;
+            return;
         }
         self.interval_us = passed_us / count.saturating_sub(self.counted).max(1);
         (self.counted_us, self.counted) = (now_us, count);
-        Some(passed_us)
+    }
+
+    /// Events are not counted from now on.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
+        *self = Self::NONE;
     }
 
     /// Whether so many events are expected within so many microseconds.

@@ -42,9 +42,9 @@ pub struct FlushLimits {
     pub batch_enough: usize,
     /// How long arrivals and the use of the core are counted, in microseconds: fifty requests at the rate where it begins to matter.
     pub window_us: u64,
-    /// The share of the time for which a core has to be in use before requests are delayed, in thousandths. Far enough above one
-    /// half that chance does not reach it at half load, and from seven tenths on hardly.
-    pub core_busy_min: u64,
+    /// A request may be delayed by this part of the time that requests wait at the node, as a divisor: a delay as long as that would
+    /// double the time of a request that finds no queue by chance.
+    pub queue_divisor: u64,
     /// A wait that took less found its event there: the loop did not sleep, in microseconds.
     pub at_once_us: u64,
     /// So many messages have to be expected within [`Self::replies_us_max`] before one waits for others that are not there to be
@@ -71,7 +71,7 @@ pub const FLUSH_LIMITS: FlushLimits = FlushLimits {
     arrivals_min: 2,
     batch_enough: 16,
     window_us: 2_500,
-    core_busy_min: 850,
+    queue_divisor: 2,
     at_once_us: 10,
     messages_min: 8,
     least_round_trip_samples: 1_024,

@@ -8,7 +8,7 @@
 //! | held for | while | at most | of |
 //! |---|---|---|---|
 //! | replies | replies are outstanding, none has come since the last write, and senders are many: sixteen whose requests are outstanding, or eight who usually share a write | 1 ms | [`FlushPolicy::Immediate`] |
-//! | arrivals | two more requests are expected within the delay, and the core or the node is busy | the delay that is set | [`FlushPolicy::Adaptive`] |
+//! | arrivals | two more requests are expected within the delay | the delay that is set, half of the time that requests wait at the node, a sixteenth of the client's gap | [`FlushPolicy::Adaptive`] |
 //! | clients | four clients or more are about to send again, and fewer requests are queued than usual | 200 us, half a round trip | [`FlushPolicy::Immediate`] |
 //!
 //! Replies wait for the rest of their client's pipeline as requests do for replies, however few they are ([`FlushPolicy::decide_replies`]). Messages
@@ -16,12 +16,11 @@
 //! is held on a link of 300 us or more, or if 16 KB are queued. All bounds are in [`FlushLimits`].
 //!
 //! A delay for arrivals has to cost nothing that is not lost already. So a request is delayed only where it would have waited anyway:
-//! while the worker's core is in use for most of the time, or while requests wait longer at the node than the delay. At half load
-//! neither is so. What each rule gains is in docs/performance.md, and how to measure it.
+//! by half of the time that requests wait at the node. At half load they hardly wait there. What each rule gains is in
+//! docs/performance.md, and how to measure it.
 
 mod arrival_rate;
 mod arrivals;
-mod core_load;
 mod event_rate;
 mod held;
 mod limits;
@@ -50,7 +49,7 @@ pub enum FlushPolicy {
     /// Nothing waits for requests of which it is not known that they come.
     #[default]
     Immediate,
-    /// As [`Self::Immediate`], and for requests that are likely to arrive, as long as the core or the node is busy.
+    /// As [`Self::Immediate`], and for requests that are likely to arrive, as long as the node is busy.
     Adaptive {
         /// How long at most, in microseconds.
         delay_us_max: u64,
@@ -208,11 +207,10 @@ fn replies_until_us(now_us: u64, since_us: u64) -> Option<u64> {
 
 /// Until when what is queued waits for requests that are likely to arrive.
 fn delayed_until(delay_us_max: u64, now_us: u64, pending: &Pending, link: &Link, arrivals: &Arrivals) -> Option<u64> {
-    let delay_us = arrivals.delay_us(delay_us_max.min(FLUSH_LIMITS.delay_us_max));
+    let queue_us = link.queue_us / FLUSH_LIMITS.queue_divisor;
+    let delay_us = arrivals.delay_us(delay_us_max.min(FLUSH_LIMITS.delay_us_max).min(queue_us));
     let until_us = pending.since_us + delay_us;
-    let would_wait = arrivals.is_core_busy() || link.queue_us >= delay_us;
     let is_delayed = now_us < until_us
-        && would_wait
         && link.shortest_us > 0
         && pending.requests < FLUSH_LIMITS.batch_enough
         && !pending.usual_requests.is_at_least(FLUSH_LIMITS.batch_enough);

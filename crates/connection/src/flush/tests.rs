@@ -14,14 +14,13 @@ fn one() -> (Pending, Link) {
     (pending, Link { awaits_reply: false, round_trip_us: 60, shortest_us: 60, queue_us: 0, outstanding: 0 })
 }
 
-/// Requests every 20 us of clients that sent 10 ms before, to a worker whose core is idle for `idle` of 20 us.
-fn arriving(idle_us: u64) -> Arrivals {
+/// Requests every 20 us of clients that sent 10 ms before.
+fn arriving() -> Arrivals {
     let mut arrivals = Arrivals::NONE;
     let mut pace = ClientPace::default();
     for read in 0..5_000 {
         let now_us = NOW_US - 20 * (5_000 - read);
-        arrivals.note_waited(idle_us, false);
-        arrivals.begin_turn(now_us, read, false);
+        arrivals.begin_turn(now_us, read, false, 500);
         arrivals.note_request(&mut pace, 10_000, now_us);
     }
     arrivals
@@ -50,7 +49,7 @@ fn nothing_is_held_without_a_reason() {
     for policy in [FlushPolicy::EachTurn, FlushPolicy::Immediate, ADAPTIVE] {
         assert_eq!(policy.decide(NOW_US, &pending, &link, &Arrivals::NONE), Flush::Now);
         let unknown = Link::default();
-        assert_eq!(policy.decide(NOW_US, &pending, &unknown, &arriving(0)), Flush::Now, "nothing is known of the link");
+        assert_eq!(policy.decide(NOW_US, &pending, &unknown, &arriving()), Flush::Now, "nothing is known of the link");
     }
 }
 
@@ -59,7 +58,7 @@ fn each_turn_holds_nothing_whatever_is_expected() {
     let (pending, link) = one();
     let pending = Pending { usual_requests: Usual::of(1_000), ..pending };
     let link = Link { awaits_reply: true, queue_us: 10_000, outstanding: 1_000, ..link };
-    for arrivals in [arriving(0), returning(1_000)] {
+    for arrivals in [arriving(), returning(1_000)] {
         assert_eq!(FlushPolicy::EachTurn.decide(NOW_US, &pending, &link, &arrivals), Flush::Now);
     }
 }
@@ -109,7 +108,8 @@ fn replies_wait_for_their_pipeline_by_the_same_rule() {
 #[test]
 fn only_the_adaptive_policy_delays_for_arrivals() {
     let (pending, link) = one();
-    let (busy, deadline) = (arriving(0), hold(NOW_US + DELAY_US, WakeOn::Deadline));
+    let link = Link { queue_us: 10_000, ..link };
+    let (busy, deadline) = (arriving(), hold(NOW_US + DELAY_US, WakeOn::Deadline));
     assert_eq!(FlushPolicy::Immediate.decide(NOW_US, &pending, &link, &busy), Flush::Now);
     let decide = |now_us, pending: &Pending, link: &Link| ADAPTIVE.decide(now_us, pending, link, &busy);
     assert_eq!(decide(NOW_US, &pending, &link), deadline);
@@ -131,13 +131,14 @@ fn only_the_adaptive_policy_delays_for_arrivals() {
 #[test]
 fn a_request_is_delayed_only_where_it_would_wait_anyway() {
     let (pending, link) = one();
-    let deadline = hold(NOW_US + DELAY_US, WakeOn::Deadline);
-    let half = arriving(10);
-    assert_eq!(ADAPTIVE.decide(NOW_US, &pending, &link, &half), Flush::Now, "the core is idle for half of the time");
-    let queue = |queue_us| ADAPTIVE.decide(NOW_US, &pending, &Link { queue_us, ..link }, &half);
-    assert_eq!(queue(DELAY_US - 1), Flush::Now, "the node would answer before");
-    assert_eq!(queue(DELAY_US), deadline);
-    assert_eq!(ADAPTIVE.decide(NOW_US, &pending, &link, &arriving(1)), deadline, "the core has no time to spare");
+    let queue = |queue_us| ADAPTIVE.decide(NOW_US, &pending, &Link { queue_us, ..link }, &arriving());
+    assert_eq!(queue(0), Flush::Now);
+    let deadline = |delay_us| hold(NOW_US + delay_us, WakeOn::Deadline);
+    assert_eq!(queue(LIMITS.queue_divisor * DELAY_US), deadline(DELAY_US));
+    assert_eq!(queue(LIMITS.queue_divisor * DELAY_US / 2), deadline(DELAY_US / 2), "half of what it would wait");
+    let few_us = 20 * LIMITS.arrivals_min;
+    assert_eq!(queue(LIMITS.queue_divisor * few_us), deadline(few_us));
+    assert_eq!(queue(LIMITS.queue_divisor * few_us - 1), Flush::Now, "too few come in that time");
 }
 
 #[test]
@@ -194,10 +195,10 @@ impl Chance {
 
 #[test]
 fn every_hold_ends_in_time_whatever_is_known() {
-    let all = [arriving(0), arriving(10), returning(3), returning(500), Arrivals::NONE];
+    let all = [arriving(), arriving(), returning(3), returning(500), Arrivals::NONE];
     let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
     let mut held = [0; 3];
-    for _ in 0..400_000 {
+    for _ in 0..600_000 {
         let delay_us_max = chance.below(2_000);
         let policy = [FlushPolicy::EachTurn, FlushPolicy::Immediate, FlushPolicy::Adaptive { delay_us_max }]
             [chance.below(3) as usize];
@@ -206,8 +207,8 @@ fn every_hold_ends_in_time_whatever_is_known() {
             requests: chance.below(40) as usize,
             bytes: chance.below(20_000) as usize,
             since_us: NOW_US + chance.below(now_us - NOW_US + 1),
-            usual_requests: Usual::of(chance.below(60) as usize),
-            usual_senders: Usual::of(chance.below(60) as usize),
+            usual_requests: Usual::of(chance.below(24) as usize),
+            usual_senders: Usual::of(chance.below(16) as usize),
         };
         let link = Link {
             awaits_reply: chance.below(4) == 0,

@@ -156,8 +156,6 @@ impl<E: Execute> Env<E> {
     /// The loop has waited for so long.
     pub(crate) fn note_waited(&mut self, waited_us: u64) {
         self.clients.gathered.policy.note_waited(waited_us);
-        let held = &self.lanes.held;
-        self.clients.arrivals.note_waited(waited_us, held.is_for_arrivals() || held.is_for_clients());
     }
 
     /// When what is held back is written at the latest, if that is before `due_us`.

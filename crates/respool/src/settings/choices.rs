@@ -124,7 +124,7 @@ words! {
     /// When requests are written to shared connections.
     FlushMode {
         Immediate = "immediate": "at once, or with the next replies where those are due",
-        Adaptive = "adaptive": "while the core or the node is busy, together with requests that are likely to arrive",
+        Adaptive = "adaptive": "while the node is busy, together with requests that are likely to arrive",
     }
 }
 

@@ -429,13 +429,12 @@ rows! {
     }
     /// When requests are written to shared connections.
     Flush {
-        name: "flush", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(FlushMode::choices), default: "immediate",
+        name: "flush", group: Group::Pooling, reload: Reload::Live, kind: Kind::Word(FlushMode::choices), default: "adaptive",
         more: "Either way requests are written with the next replies on their connection while many are outstanding, if the node is \
-               less than 300 us away. `adaptive` delays a request for those of other clients by `flush_delay_max` at most, and by a \
-               sixteenth of the time since its client's last request. It does so only where two more requests are expected within \
-               that time, and where the request would wait anyway: the worker's core is in use for 85 % of the time, or requests \
-               wait longer at the node than the delay. Then nodes read larger batches, and both they and Respool need less of the \
-               processor. It is for hundreds of clients that each ask again once they are answered, as load generators do \
+               less than 300 us away. `adaptive` delays a request for those of other clients by `flush_delay_max` at most, by a \
+               sixteenth of the time since its client's last request, and by half of the time that requests wait at the node. It \
+               does so only where two more requests are expected within that time, so never for fewer than 32 clients and hardly \
+               at half load. Then nodes read larger batches, and both they and Respool need less of the processor \
                (docs/performance.md).",
     }
     /// How long `flush = adaptive` may delay a request.

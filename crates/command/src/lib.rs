@@ -60,7 +60,9 @@ pub use learn::learn;
 pub use lookup::{UnknownCommand, lookup, lookup_full, resolve};
 pub use policy::{Group, Lane, RequestPolicy, ResponsePolicy};
 pub use row::{Deprecation, Row, Way};
-pub use secrets::{is_of_one_server, is_open_setting, is_secret_argument, is_secret_setting};
+pub use secrets::{
+    is_confidential, is_of_one_server, is_open_setting, is_secret_argument, is_secret_setting, shows_secrets,
+};
 pub use shape::{Shape, ShapeOf};
 pub use table::*;
 pub use timeout::{TimeoutUnit, timeout_place, timeout_us};

@@ -1,4 +1,5 @@
-//! Secrets: which settings of servers hold some and which every client may read, and which arguments are some.
+//! Secrets: which settings of servers hold some and which every client may read, which arguments are some, and which requests may
+//! bring or show some.
 //!
 //! Names of settings with passwords grow with every server (`masterauth`, later `primaryauth`), so what may be read is what is
 //! listed here as harmless; a setting that is not on the list is hidden.
@@ -91,6 +92,17 @@ pub fn is_secret_argument(row: &Row, args: Args<'_>, place: usize) -> bool {
     }
 }
 
+/// Whether a request of this row may bring a password, which is overwritten once the request has been dealt with.
+pub fn is_confidential(row: &Row) -> bool {
+    use {ConnectionCommand as C, ServerCommand as S};
+    matches!(row.command, Command::Connection(C::Auth | C::Hello) | Command::Server(S::AclSetuser | S::ConfigSet))
+}
+
+/// Whether the replies to this row may show secrets.
+pub fn shows_secrets(row: &Row) -> bool {
+    matches!(row.command, Command::Server(ServerCommand::ConfigGet | ServerCommand::ModuleList))
+}
+
 /// `CONFIG GET` is passed on as it is if it names nothing but open settings. Otherwise what it shows is looked through.
 pub(crate) fn lane_of_config_get(args: Args<'_>) -> Lane {
     let is_open = args.from(2).iter().all(is_open_setting);
@@ -124,6 +136,23 @@ mod tests {
         }
         for later in ["later-setting", "maxmemory*", "*", "tls-key-file", "aclfile"] {
             assert!(!is_open_setting(later.as_bytes()), "{later}");
+        }
+    }
+
+    #[test]
+    fn requests_with_passwords_and_replies_with_secrets_are_known_by_their_rows() {
+        for (said, brings, shows) in [
+            ("AUTH p", true, false),
+            ("HELLO 3 AUTH u p", true, false),
+            ("ACL SETUSER u", true, false),
+            ("CONFIG SET requirepass p", true, false),
+            ("CONFIG GET requirepass", false, true),
+            ("MODULE LIST", false, true),
+            ("SET k v", false, false),
+        ] {
+            let args: respool_wire::ArgsBuf = said.split(' ').collect();
+            let row = crate::resolve(args.as_args()).expect("a known command");
+            assert_eq!((is_confidential(row), shows_secrets(row)), (brings, shows), "{said}");
         }
     }
 }

@@ -178,6 +178,29 @@ impl From<Args<'_>> for ArgsBuf {
     }
 }
 
+/// A copy of arguments that may be secret: it is overwritten when it is dropped.
+#[derive(Debug)]
+pub struct SecretArgs(ArgsBuf);
+
+impl SecretArgs {
+    /// Borrows the arguments.
+    pub fn as_args(&self) -> Args<'_> {
+        self.0.as_args()
+    }
+}
+
+impl From<Args<'_>> for SecretArgs {
+    fn from(args: Args<'_>) -> Self {
+        Self(args.into())
+    }
+}
+
+impl Drop for SecretArgs {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
 impl<A: AsRef<[u8]>> FromIterator<A> for ArgsBuf {
     fn from_iter<I: IntoIterator<Item = A>>(arguments: I) -> Self {
         let mut made = Self::new();
@@ -198,6 +221,8 @@ mod tests {
         let copy = ArgsBuf::from(words.as_args().from(1));
         assert!(copy.as_args().iter().eq(words.as_args().from(1).iter()));
         assert_eq!(copy.capacity(), 20 + 2 * size_of::<Span>());
+        let secret = SecretArgs::from(words.as_args());
+        assert!(secret.as_args().iter().eq(words.as_args().iter()));
     }
 
     #[test]

@@ -55,7 +55,7 @@ mod token;
 mod value;
 mod wipe;
 
-pub use args::{Args, ArgsBuf, Span, split_words};
+pub use args::{Args, ArgsBuf, SecretArgs, Span, split_words};
 pub use convert::{to_resp2, to_resp3};
 pub use double::DoubleText;
 pub use elements::{Elements, Part, elements, part, split_reply};

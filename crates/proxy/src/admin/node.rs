@@ -4,13 +4,12 @@
 //! the node that happens to answer. What would change a connection, or keys of which another node may be in charge, is not
 //! sent: it goes the usual way or not at all.
 
-use crate::auth::secret_args::shows_secrets;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::ClientId;
 use crate::session::{Flow, SessionFlags};
-use respool_command::{Execute, Flags, Lane, Row, resolve, text as texts};
+use respool_command::{Execute, Flags, Lane, Row, resolve, shows_secrets, text as texts};
 use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Env<E> {

@@ -5,6 +5,5 @@ mod admission;
 pub(crate) mod permissions;
 pub(crate) mod quota;
 pub(crate) mod script_rights;
-pub(crate) mod secret_args;
 pub(crate) mod secrets;
 pub(crate) mod users;

@@ -5,14 +5,13 @@
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
 //! is not shown is hidden by the same words.
 
-use crate::auth::secret_args::shows_secrets;
 use crate::commands::redaction::{RedactedConfigGet, VisibleSettings, hidden};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::internal_request::InternalRequest;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView};
+use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, shows_secrets};
 use respool_wire::{ArgsBuf, Encoder, Request, encode_request};
 
 impl<E: Execute> Env<E> {

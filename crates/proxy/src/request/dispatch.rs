@@ -10,7 +10,6 @@
 //! What deals with a request decides what comes of it; the loop uses its bytes up or does not. It is compiled as one piece with what does
 //! plain requests, and may be no more than those need.
 
-use crate::auth::secret_args::shows_secrets;
 use crate::command_log::timed::run;
 use crate::config::Config;
 use crate::env::Env;
@@ -27,7 +26,7 @@ use crate::reply::progress::ReplyMode;
 use crate::request::fast_path::Plain;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
-use respool_command::{Execute, Row, resolve};
+use respool_command::{Execute, Row, resolve, shows_secrets};
 use respool_connection::Input;
 use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step, replies};
 

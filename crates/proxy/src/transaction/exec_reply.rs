@@ -327,7 +327,6 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::secret_args::SecretArgs;
     use crate::ids::ClientNumber;
     use crate::observe::counters::Counters;
     use respool_command::lookup;
@@ -349,7 +348,7 @@ mod tests {
 
     fn local() -> QueuedCommand {
         let row = lookup(b"PING").expect("a known command");
-        QueuedCommand::Local { row, args: SecretArgs::of(["PING"].iter().collect::<ArgsBuf>().as_args()) }
+        QueuedCommand::Local { row, args: ["PING"].iter().collect::<ArgsBuf>().as_args().into() }
     }
 
     #[test]

@@ -30,7 +30,6 @@ pub(crate) mod reply_parts;
 pub(crate) mod state;
 pub(crate) mod trial;
 
-use crate::auth::secrets::is_confidential;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
@@ -49,7 +48,8 @@ use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
 use crate::transaction::trial::Then;
 use respool_command::{
-    Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, text as texts,
+    Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, is_confidential,
+    text as texts,
 };
 use respool_route::{PlanError, RouteError, RouteScratch};
 use respool_wire::{Args, Request, encode_request, replies, request_bulk, request_head};

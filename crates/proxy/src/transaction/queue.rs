@@ -3,7 +3,6 @@
 //! Those that a node will run are kept as they will be sent, one behind the other; those that are ours are kept as
 //! arguments, in their places between them.
 
-use crate::auth::secret_args::{SecretArgs, shows_secrets};
 use crate::config::LaneLimits;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
@@ -12,10 +11,10 @@ use crate::interfaces::known_scripts::{Hash, NamedScript, flushes_scripts};
 use crate::nodes::moves::Moves;
 use respool_command::{
     Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
-    text as texts,
+    shows_secrets, text as texts,
 };
 use respool_route::{PlanError, PoolMode, RouteScratch, Routed, Routes, Subject};
-use respool_wire::{Args, ArgsBuf, Request, encode_request};
+use respool_wire::{Args, ArgsBuf, Request, SecretArgs, encode_request};
 use std::collections::BTreeSet;
 
 /// One queued request.
@@ -211,7 +210,7 @@ impl QueuedCommands {
         }
         if to.runner(row, args) == Runner::Us {
             self.own_bytes += bytes;
-            self.entries.push(QueuedCommand::Local { row, args: SecretArgs::of(args) });
+            self.entries.push(QueuedCommand::Local { row, args: args.into() });
             return Ok(());
         }
         let renamed = self.place(row, args, to)?;

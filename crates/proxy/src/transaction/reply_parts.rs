@@ -1,8 +1,8 @@
 //! The parts of a reply to EXEC that are left.
 
-use crate::auth::secret_args::SecretArgs;
 use crate::reply::progress::ReplyMode;
 use respool_command::Row;
+use respool_wire::SecretArgs;
 use std::collections::VecDeque;
 
 /// One part of the reply to an EXEC that is put together here.

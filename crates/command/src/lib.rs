@@ -39,6 +39,7 @@ mod learn;
 mod limits;
 mod lookup;
 mod policy;
+mod redaction;
 mod row;
 mod secrets;
 mod shape;
@@ -59,6 +60,7 @@ pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys,
 pub use learn::learn;
 pub use lookup::{UnknownCommand, lookup, lookup_full, resolve};
 pub use policy::{Group, Lane, RequestPolicy, ResponsePolicy};
+pub use redaction::VisibleSettings;
 pub use row::{Deprecation, Row, Way};
 pub use secrets::{
     is_confidential, is_of_one_server, is_open_setting, is_secret_argument, is_secret_setting, shows_secrets,

@@ -21,6 +21,14 @@ pub struct Peer {
     pub identity: Option<String>,
 }
 
+impl Peer {
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        let loopback = ["127.", "[::1]:", "[::ffff:127."];
+        self.is_unix || loopback.iter().any(|beginning| self.address.starts_with(beginning))
+    }
+}
+
 /// A worker: one machine with its loop. Those of one process are counted from 0, in the order of their mailboxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId(u16);
@@ -90,4 +98,21 @@ pub trait Service: Machine<ServiceAction = ServiceAction<<Self as Service>::Mail
 
     /// Another worker's mail.
     fn handle_mail(&mut self, mail: Self::Mail);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_and_unix_sockets_are_local() {
+        let peer = |address: &str, is_unix: bool| Peer { address: address.to_owned(), is_unix, ..Peer::default() };
+        for local in ["127.0.0.1:5", "127.9.9.9:5", "[::1]:5", "[::ffff:127.0.0.1]:5"] {
+            assert!(peer(local, false).is_local(), "{local}");
+        }
+        assert!(peer("/tmp/x:0", true).is_local());
+        for far in ["10.0.0.1:5", "[2001:db8::1]:5", "1270.0.0.1:5", "", "[::ffff:10.0.0.1]:5"] {
+            assert!(!peer(far, false).is_local(), "{far}");
+        }
+    }
 }

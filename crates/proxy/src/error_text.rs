@@ -349,9 +349,6 @@ pub(crate) const OUT_OF_MEMORY: &str = "ERR the proxy holds as many bytes as it 
 /// The reply to a client that the program around the proxy refuses.
 pub(crate) const NOT_ADMITTED: &str = "ERR connection refused by policy";
 
-/// A node has answered what may hold secrets in another form than is known.
-pub(crate) const NOT_SHOWN: &str = "ERR what the node has answered is not shown: its form is not known";
-
 /// What a client gets that connects while the process drains.
 pub(crate) const DRAINING: &str = "ERR the server is shutting down";
 

@@ -6,7 +6,7 @@
 
 use crate::blocking::node_queries::NodeQuery;
 use crate::blocking::returns::Returning;
-use crate::commands::redaction::RedactedConfigGet;
+use crate::commands::redacted_reply::RedactedConfigGet;
 use crate::commands::subscriber_ping::SubscriberPing;
 use crate::engines::change::EnginesChange;
 use crate::nodes::probe::Probe;

@@ -28,11 +28,6 @@ fn is_own_setting(name: &[u8]) -> bool {
 /// Entries that `ACL LOG` shows unless it is told how many.
 const LOG_SHOWN: usize = 10;
 
-/// All workers are told of other users; then the client is told that it is done.
-pub(crate) fn tell_of_users() -> ClientStep {
-    ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
-}
-
 impl<E: Execute> Env<E> {
     /// Answers a subcommand of ACL.
     pub(crate) fn acl(&mut self, index: ClientId, command: ServerCommand, args: Args<'_>) -> ClientStep {
@@ -66,7 +61,7 @@ impl<E: Execute> Env<E> {
         let rules: Vec<&[u8]> = args.from(3).iter().collect();
         let changed = self.shared.change_users(|users| Ok((users.with_rules(args.at(2), &rules)?, ())));
         match changed {
-            Ok(()) => ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default()),
+            Ok(()) => ClientStep::tell_of_users(),
             Err(words) => self.refuse(index, words).into(),
         }
     }
@@ -102,7 +97,7 @@ impl<E: Execute> Env<E> {
             Ok(loaded) => {
                 // Others may be in force by now, which are not in the file.
                 access.note_written(loaded);
-                ClientStep::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
+                ClientStep::tell_of_users()
             }
             Err(error) => self.refuse(index, error).into(),
         }
@@ -132,7 +127,7 @@ impl<E: Execute> Env<E> {
         }
         let (name, value) = (args.at(2), args.at(3));
         match self.apply_user_setting(name, value) {
-            Ok(true) => Some(tell_of_users()),
+            Ok(true) => Some(ClientStep::tell_of_users()),
             Ok(false) => None,
             Err(words) => Some(self.refuse(index, words).into()),
         }

@@ -5,13 +5,13 @@
 //! and of the proxy's own only the hash is kept. So `requirepass` is that of the proxy, as `CONFIG SET` is, and every value that
 //! is not shown is hidden by the same words.
 
-use crate::commands::redaction::{RedactedConfigGet, VisibleSettings, hidden};
+use crate::commands::redacted_reply::RedactedConfigGet;
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::internal_request::InternalRequest;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
-use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, shows_secrets};
+use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, VisibleSettings, shows_secrets};
 use respool_wire::{ArgsBuf, Encoder, Request, encode_request};
 
 impl<E: Execute> Env<E> {
@@ -38,7 +38,7 @@ impl<E: Execute> Env<E> {
             let mut reply = Vec::new();
             let mut encoder = Encoder::new(&mut reply, session.protocol);
             let _: Outcome = engine.execute(row, request.args, &mut view, &mut encoder);
-            return Some(self.answer(index, |out| out.raw(&hidden(&reply, terms))));
+            return Some(self.answer(index, |out| out.raw(&terms.redact(&reply))));
         }
         if session.reply_mode != ReplyMode::On {
             return None;

@@ -31,12 +31,6 @@ pub(crate) struct ProxyInfo<'e> {
     commands: Option<u64>,
 }
 
-/// Whether INFO asks for nothing but sections that only the proxy has.
-pub(crate) fn asks_for_proxy(args: Args<'_>) -> bool {
-    let is_own = |word: &[u8]| [&b"proxy"[..], b"nodes"].iter().any(|own| word.eq_ignore_ascii_case(own));
-    args.len() > 1 && args.from(1).iter().all(is_own)
-}
-
 impl<E: Execute> Env<E> {
     /// Answers with the sections asked for; all of them if none is named. What only an engine knows comes from it.
     pub(crate) fn info(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
@@ -240,20 +234,6 @@ mod tests {
     use crate::workers::shared::ProcessFacts;
     use respool_wire::ArgsBuf;
     use std::sync::Arc;
-
-    #[test]
-    fn info_is_the_proxys_alone_only_if_every_section_is() {
-        for (words, is_alone) in [
-            (&["INFO"][..], false),
-            (&["INFO", "Proxy"], true),
-            (&["INFO", "NODES", "proxy"], true),
-            (&["INFO", "proxy", "memory"], false),
-            (&["INFO", ""], false),
-        ] {
-            let args: ArgsBuf = words.iter().collect();
-            assert_eq!(asks_for_proxy(args.as_args()), is_alone, "{words:?}");
-        }
-    }
 
     #[test]
     fn counters_are_summed_over_the_workers_each_once() {

@@ -10,7 +10,7 @@ pub(crate) mod connection;
 pub(crate) mod info;
 pub(crate) mod node_info;
 pub(crate) mod ping;
-pub(crate) mod redaction;
+pub(crate) mod redacted_reply;
 pub(crate) mod select;
 pub(crate) mod subscriber_ping;
 

@@ -165,6 +165,11 @@ impl ClientStep {
         Self::Ask(ClientQuery { question, filter: Box::new(filter) })
     }
 
+    /// All workers are told of other users; then the client is told that it is done.
+    pub(crate) fn tell_of_users() -> Self {
+        Self::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
+    }
+
     /// Closes the clients with these numbers.
     pub(crate) fn kill(ids: Vec<ClientNumber>) -> Self {
         Self::ask(ClientQuestion::KillSome, ClientFilter { ids: Some(Ids::of(ids)), ..ClientFilter::default() })

@@ -1,6 +1,5 @@
 //! `DEBUG` of a server that is nothing but an engine: who may use it, and what becomes of the time that it takes.
 
-use crate::auth::permissions::is_local;
 use crate::env::Env;
 use crate::error_text;
 use crate::hooks::{ConfigAnswer, ConfigVerb};
@@ -42,7 +41,7 @@ impl<E: Execute> Env<E> {
         let Ok(ConfigAnswer::Shown(shown)) = self.shared.hooks.configure(ConfigVerb::Get(patterns.as_args())) else {
             return false;
         };
-        let is_local = || self.clients.sessions.at(index).is_some_and(|session| is_local(&session.details.peer));
+        let is_local = || self.clients.sessions.at(index).is_some_and(|session| session.details.peer.is_local());
         match shown.first().map(|(_, value)| &**value) {
             Some(b"yes") => true,
             Some(b"local") => is_local(),

@@ -8,10 +8,6 @@ mod debug;
 mod server_info;
 mod shutdown;
 
-use crate::auth::acl_command::tell_of_users;
-use crate::auth::permissions::is_local;
-use crate::commands::info::asks_for_proxy;
-use crate::commands::redaction::hidden;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -20,6 +16,7 @@ use crate::hooks::{ConfigAnswer, ConfigVerb};
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::client_query::ClientStep;
+use crate::request::forward::asks_for_proxy;
 use crate::session::Flow;
 use respool_access::file;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};
@@ -115,7 +112,7 @@ impl<E: Execute> Env<E> {
             encoder.bulk(name);
             encoder.bulk(value);
         }
-        self.answer(index, |out| out.raw(&hidden(&reply, terms)))
+        self.answer(index, |out| out.raw(&terms.redact(&reply)))
     }
 
     /// `CONFIG SET`. Limits of the settings may have changed with it.
@@ -129,7 +126,7 @@ impl<E: Execute> Env<E> {
             return self.refuse(index, error_text::HANDED_OVER).into();
         }
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
-        let (is_local, is_amid) = (is_local(&session.details.peer), session.is_amid_exec_reply());
+        let (is_local, is_amid) = (session.details.peer.is_local(), session.is_amid_exec_reply());
         if self.engine.is_none() {
             return self.set_parameters_of_engines(index, row, args, is_local);
         }
@@ -230,7 +227,7 @@ impl<E: Execute> Env<E> {
         if about_users.is_empty() {
             return self.confirm(index).into();
         }
-        tell_of_users()
+        ClientStep::tell_of_users()
     }
 
     /// Has the engine make room; whether there is some.

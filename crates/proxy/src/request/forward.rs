@@ -28,6 +28,12 @@ pub(crate) fn is_own_info(row: &Row, shared: &Shared) -> bool {
     }
 }
 
+/// Whether INFO asks for nothing but sections that only the proxy has.
+pub(crate) fn asks_for_proxy(args: Args<'_>) -> bool {
+    let is_own = |word: &[u8]| [&b"proxy"[..], b"nodes"].iter().any(|own| word.eq_ignore_ascii_case(own));
+    args.len() > 1 && args.from(1).iter().all(is_own)
+}
+
 impl<E: Execute> Env<E> {
     /// The nodes that have the keys answer.
     #[inline]
@@ -166,5 +172,25 @@ impl<E: Execute> Env<E> {
             _ => return None,
         };
         if nodes.is_empty() { None } else { self.own_nodes(index, &nodes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::ArgsBuf;
+
+    #[test]
+    fn info_is_the_proxys_alone_only_if_every_section_is() {
+        for (words, is_alone) in [
+            (&["INFO"][..], false),
+            (&["INFO", "Proxy"], true),
+            (&["INFO", "NODES", "proxy"], true),
+            (&["INFO", "proxy", "memory"], false),
+            (&["INFO", ""], false),
+        ] {
+            let args: ArgsBuf = words.iter().collect();
+            assert_eq!(asks_for_proxy(args.as_args()), is_alone, "{words:?}");
+        }
     }
 }

@@ -1,43 +1,38 @@
-//! What clients are not shown of the settings of nodes.
+//! What clients are shown of the settings and modules of servers, in the replies to `CONFIG GET` and `MODULE LIST`.
 
-use crate::error_reply::ErrorReply;
-use crate::error_text;
-use crate::ids::Asker;
-use crate::reply::progress::Progress;
-use crate::reply::task::{InternalTask, TaskReply};
-use crate::session::table::Clients;
-use respool_command::{is_open_setting, is_secret_setting};
 use respool_wire::elements;
+
+use crate::{is_open_setting, is_secret_setting};
 
 /// What stands in the place of a value that is not shown. It is no hash and no password.
 const HIDDEN: &[u8] = b"(hidden)";
+/// The reply in the place of one whose form is not known, which may hold secrets anywhere.
+const NOT_SHOWN: &[u8] = b"-ERR what the node has answered is not shown: its form is not known\r\n";
 
 /// What may be shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct VisibleSettings {
-    /// Whether clients need a password here; `None`: it is a node's own that is asked for.
-    pub(crate) has_password: Option<bool>,
+pub struct VisibleSettings {
+    /// Whether clients need a password of the proxy; `None`: it is a node's own that is asked for.
+    pub has_password: Option<bool>,
     /// The client may steer nodes.
-    pub(crate) is_admin: bool,
+    pub is_admin: bool,
     /// Modules are shown, no settings.
-    pub(crate) are_modules: bool,
+    pub are_modules: bool,
 }
 
-/// A request for what may hold secrets, on its way.
-#[derive(Debug)]
-pub(crate) struct RedactedConfigGet {
-    pub(crate) asker: Asker,
-    pub(crate) terms: VisibleSettings,
-}
-
-impl InternalTask for RedactedConfigGet {
-    fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {
-        clients.feed(self.asker.session, self.asker.seq, &hidden(reply.bytes, self.terms), true);
-        Progress::Through
-    }
-
-    fn asker(&self) -> Option<Asker> {
-        Some(self.asker)
+impl VisibleSettings {
+    /// A reply without secrets. What is no list as it should be is not shown at all.
+    pub fn redact(self, reply: &[u8]) -> Vec<u8> {
+        let is_nothing = matches!(reply.first(), Some(b'-' | b'_')) || reply == b"*-1\r\n" || reply == b"$-1\r\n";
+        if is_nothing {
+            return reply.to_vec();
+        }
+        let mut out = Vec::new();
+        let shown = match self.are_modules {
+            true => show_modules(reply, self, &mut out),
+            false => show_pairs(reply, self, &mut out),
+        };
+        shown.map_or_else(|| NOT_SHOWN.to_vec(), |()| out)
     }
 }
 
@@ -49,23 +44,9 @@ fn content(bulk: &[u8]) -> Option<&[u8]> {
 
 /// The line with which an aggregate begins. `None`: an attribute stands before it, which no server says here; what belongs to
 /// it and what to the aggregate cannot be told by the first line.
-pub(crate) fn head(reply: &[u8]) -> Option<&[u8]> {
+fn head(reply: &[u8]) -> Option<&[u8]> {
     let end = reply.iter().position(|byte| *byte == b'\n')? + 1;
     reply.get(..end).filter(|line| !line.starts_with(b"|"))
-}
-
-/// A reply without secrets. What is no list as it should be is not shown at all.
-pub(crate) fn hidden(reply: &[u8], terms: VisibleSettings) -> Vec<u8> {
-    let is_nothing = matches!(reply.first(), Some(b'-' | b'_')) || reply == b"*-1\r\n" || reply == b"$-1\r\n";
-    if is_nothing {
-        return reply.to_vec();
-    }
-    let mut out = Vec::new();
-    let shown = match terms.are_modules {
-        true => show_modules(reply, terms, &mut out),
-        false => show_pairs(reply, terms, &mut out),
-    };
-    shown.map_or_else(|| ErrorReply::new(error_text::NOT_SHOWN).into_bytes(), |()| out)
 }
 
 fn show_modules(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option<()> {
@@ -107,12 +88,12 @@ fn show_pairs(reply: &[u8], terms: VisibleSettings, out: &mut Vec<u8>) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::{VisibleSettings, hidden};
+    use super::VisibleSettings;
     use respool_wire::{ReplyLimits, ReplyScanner, Scan};
 
     fn shown(reply: &str, has_password: bool, is_admin: bool, are_modules: bool) -> String {
         let terms = VisibleSettings { has_password: Some(has_password), is_admin, are_modules };
-        String::from_utf8(hidden(reply.as_bytes(), terms)).expect("it is text")
+        String::from_utf8(terms.redact(reply.as_bytes())).expect("it is text")
     }
 
     fn settings(head: &str, values: [&str; 4]) -> String {

@@ -154,6 +154,11 @@ impl Row {
         is_of_all || self.lane(args) == Lane::Dedicated
     }
 
+    /// Whether it changes what all shards have, and no key that one of them has: each has to execute it.
+    pub fn changes_every_shard(&self) -> bool {
+        self.flags.has(Flags::WRITE) && self.keys.is_none()
+    }
+
     /// Whether its arguments may decide where it goes.
     pub(crate) const fn has_ways(&self) -> bool {
         self.way_of.is_some()
@@ -700,6 +705,17 @@ mod tests {
             "ROLE",
         ] {
             assert!(!is_admin(request), "{request}");
+        }
+    }
+
+    #[test]
+    fn what_changes_every_shard_names_no_key() {
+        let changes = |name: &str| crate::lookup_full(name.as_bytes()).expect("a known command").changes_every_shard();
+        for name in ["FLUSHALL", "FLUSHDB", "SWAPDB", "FUNCTION|LOAD"] {
+            assert!(changes(name), "{name}");
+        }
+        for name in ["SET", "DEL", "DBSIZE", "FUNCTION|LIST", "PING"] {
+            assert!(!changes(name), "{name}");
         }
     }
 

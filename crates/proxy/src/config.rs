@@ -1,6 +1,6 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
-use crate::auth::users::AccessRules;
+use crate::users::access::AccessRules;
 use crate::ids::{NodeId, NodeRange};
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
 use crate::reply::integrity::IntegrityTerms;

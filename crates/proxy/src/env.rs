@@ -3,7 +3,6 @@
 //! No state of a feature is here, and no method of `Env` reaches any. Features have theirs in fields of `Worker`, which hands
 //! them the environment.
 
-use crate::auth::users::UserQuotas;
 use crate::command_log::log::CommandLog;
 use crate::config::Config;
 use crate::ended::Ended;
@@ -21,6 +20,7 @@ use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
 use crate::session::disconnect_log::DisconnectLog;
 use crate::session::table::Clients;
+use crate::users::access::UserQuotas;
 use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Millis, Row};

@@ -63,16 +63,14 @@ mod transaction;
 // The process.
 mod lifecycle;
 pub mod observe;
+mod users;
 mod workers;
 
 pub use admin::inquiry::{Inquiry, NodeOrder, Report, ReportCell, ReportTable};
-pub use auth::quota::UserLimits;
-pub use auth::users::{Access, AccessRules, AclStore};
 pub use config::{
     Budgets, Config, LaneLimits, NodeConfig, PublishReceivers, Reconnects, SlowSubscribers, SoftLimit, SoftLimits,
     SubscriptionTerms, Timeouts,
 };
-pub use engines::late::LateScripts;
 pub use env::WorkerSetup;
 pub use ids::ClientNumber;
 pub use mail::{Mail, QueryMessage};
@@ -80,6 +78,9 @@ pub use pubsub::subscriber::Message;
 pub use reply::integrity::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use tracking::state::{LostRedirect, Redirected};
+pub use users::access::{Access, AccessRules, AclStore};
+pub use users::quota::UserLimits;
 pub use worker::Worker;
 pub use workers::budget::ProcessBudget;
+pub use workers::late_scripts::LateScripts;
 pub use workers::shared::{Measured, NodeReach, ProcessFacts, Shared};

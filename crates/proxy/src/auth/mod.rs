@@ -1,9 +1,7 @@
-//! Users: who a client is, what it may ask for, and how much of it.
+//! Which user a client is, and what it may ask for.
 
 pub(crate) mod acl_command;
 mod admission;
 pub(crate) mod permissions;
-pub(crate) mod quota;
 pub(crate) mod script_rights;
 pub(crate) mod secrets;
-pub(crate) mod users;

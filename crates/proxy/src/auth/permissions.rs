@@ -24,7 +24,7 @@ use respool_command::{Categories, Command, Execute, GenericCommand, KeyPositions
 use respool_connection::Peer;
 use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
 
-use crate::auth::quota::UserQuota;
+use crate::users::quota::UserQuota;
 use crate::env::Env;
 use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;

@@ -1,9 +1,9 @@
 //! Requests that took long or were large, the latest of each kind.
 
-use crate::command_log::calls::CallCounts;
 use crate::command_log::entry::Entry;
 use crate::command_log::latency::Latencies;
 use crate::command_log::monitors::Monitors;
+use crate::observe::calls::CallCounts;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,7 +9,6 @@
 //! A command that takes long is one of those that are timed: what is plain and quick takes microseconds. The clock belongs to the program
 //! around the worker; where it gives none, nothing is timed.
 
-pub(crate) mod calls;
 mod entry;
 pub(crate) mod latency;
 pub(crate) mod log;
@@ -21,6 +20,7 @@ pub(crate) mod verbs;
 use crate::command_log::log::{CommandLog, Kind};
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
+use crate::interfaces::call::Cost;
 use crate::observe::terms::Terms;
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
@@ -29,13 +29,6 @@ use respool_command::{Command, Execute, Flags, Group, Lane, Row, TransactionsCom
 use respool_connection::AnswerPosition;
 use respool_wire::Args;
 use std::borrow::Cow;
-
-/// What one request took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
-    pub(crate) us: u64,
-    pub(crate) reply_bytes: usize,
-}
 
 /// A request that has been run.
 #[derive(Clone, Copy, Debug)]

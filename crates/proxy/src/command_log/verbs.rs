@@ -1,6 +1,6 @@
 //! `SLOWLOG`, `COMMANDLOG` and `LATENCY` of the engine in this process.
 
-use crate::command_log::calls::CallCounts;
+use crate::observe::calls::CallCounts;
 use crate::command_log::entry::Entry;
 use crate::command_log::latency::{Event, Sample};
 use crate::command_log::log::{CommandLog, Kind};

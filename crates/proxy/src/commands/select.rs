@@ -188,7 +188,7 @@ impl Clients {
 
 #[cfg(test)]
 mod tests {
-    use crate::workers::databases::Databases;
+    use crate::nodes::kinds::Databases;
 
     #[test]
     fn a_database_that_was_accepted_vouches_for_those_below() {

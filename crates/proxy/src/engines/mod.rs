@@ -1,8 +1,8 @@
 //! What concerns all engines of a server that has several (`engine_threads`): `SWAPDB`, `FLUSHALL`, `FLUSHDB`, libraries of functions.
 //!
 //! Each engine executes such a request by itself. They end in the same state all the same: one request at a time is on its way in the
-//! whole process ([`turns`]), and an engine with a late script keeps it until the script has ended, instead of refusing it. While any
-//! engine is known to have a late script ([`late`]) the request is refused as a whole, as by a server with one engine.
+//! whole process ([`crate::workers::turns`]), and an engine with a late script keeps it until the script has ended, instead of refusing it. While any
+//! engine is known to have a late script ([`crate::workers::late_scripts`]) the request is refused as a whole, as by a server with one engine.
 //!
 //! ```text
 //!   client --> is any script late? --yes--> BUSY, nothing has changed
@@ -12,8 +12,6 @@
 //! ```
 
 pub(crate) mod change;
-pub(crate) mod late;
-pub(crate) mod turns;
 
 use crate::engines::change::EnginesChange;
 use crate::env::Env;
@@ -24,14 +22,9 @@ use crate::mail::Content;
 use crate::reply::progress::LostReply;
 use crate::reply::task::JointReply;
 use crate::session::{Flow, Pause};
-use respool_command::{Execute, Flags, Row};
+use respool_command::{Execute, Row};
 use respool_route::Gather;
 use respool_wire::{Args, encode_request};
-
-/// Whether a request changes what several engines have.
-pub(crate) fn changes_all(row: &Row) -> bool {
-    row.flags.has(Flags::WRITE) && row.keys.is_none()
-}
 
 impl<E: Execute> Env<E> {
     /// A request that changes all engines of a server. What its client sends behind it waits.

@@ -11,3 +11,10 @@ pub(crate) struct Call<'a> {
     pub(crate) row: &'static Row,
     pub(crate) request: &'a Request<'a>,
 }
+
+/// What one request took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    pub(crate) us: u64,
+    pub(crate) reply_bytes: usize,
+}

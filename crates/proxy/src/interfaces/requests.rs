@@ -1,9 +1,9 @@
 //! The way of a request among features: what the layers that every request passes ask of those that deal with it.
 //!
 //! ```text
-//!   request::dispatch   which row? arity? a rare state of its session? ---- learnt_row, ask_state
+//!   request::dispatch   which row? arity? a rare state of its session? ---- learnt_row, ask_state, run
+//!   transaction         its part of a reply to EXEC ------------------------ run, end_transaction
 //!   command_log::timed  what did it take? ---------------------------------- run_in_lane
-//!   transaction         its part of a reply to EXEC ------------------------ run_in_lane, end_transaction
 //! ```
 //!
 //! The layers know no feature, and a feature knows nothing of them: the worker is in between.
@@ -46,7 +46,10 @@ pub(crate) trait HandleRequests {
     /// The owner of a rare state is asked about a request. `None`: it goes on as any other.
     fn ask_state(&mut self, state: SessionFlags, call: Call<'_>) -> Option<Flow>;
 
-    /// The feature of its lane does a request, whatever state its session is in.
+    /// Does a request, whatever state its session is in, and has what it takes counted.
+    fn run(&mut self, call: Call<'_>) -> Flow;
+
+    /// The feature of its lane does a request.
     fn run_in_lane(&mut self, call: Call<'_>) -> Flow;
 
     /// All parts of a transaction have been done.

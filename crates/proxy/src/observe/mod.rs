@@ -1,5 +1,6 @@
 //! What the proxy counts and samples, for metrics, INFO and the console.
 
+pub(crate) mod calls;
 pub mod counters;
 pub mod histogram;
 pub(crate) mod rates;

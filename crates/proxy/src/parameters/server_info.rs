@@ -3,7 +3,7 @@
 //! A figure of replicas, of which there are none, is the one that redis-server shows without them; the engine has more of that kind. What is
 //! not known is left out. `tests/behaviour/info.rs` compares the names with those of redis-server.
 
-use crate::command_log::calls::CallCounts;
+use crate::observe::calls::CallCounts;
 use crate::command_log::log::CommandLog;
 use crate::env::Env;
 use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};

@@ -2,9 +2,9 @@
 //!
 //! A number that is free is another class's later.
 
-use crate::auth::quota::UserQuota;
 use crate::ids::{ClientHandle, LaneId, LaneKeyId, NodeId, PerKey, PerNode};
 use crate::slab::id_vec::Id;
+use crate::users::quota::UserQuota;
 use respool_wire::Protocol;
 use std::sync::Arc;
 

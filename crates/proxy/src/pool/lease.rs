@@ -10,10 +10,10 @@
 //! The value knows no connection and no node. Which clients are given a lease, and what becomes of the connection behind it, is
 //! decided in [`crate::pool::lending`]; when a client has enough to read, in [`crate::pool::read_pacing`].
 
-use crate::auth::quota::{QuotaGuard, UserQuota};
 use crate::config::Budgets;
 use crate::error_text;
 use crate::ids::ClientHandle;
+use crate::users::quota::{QuotaGuard, UserQuota};
 
 /// What one client, or none, has of a connection. Of a connection that all share it is as it begins.
 #[derive(Debug, Default)]
@@ -99,9 +99,9 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::quota::UserLimits;
     use crate::slab::Slab;
     use crate::testing::config;
+    use crate::users::quota::UserLimits;
 
     fn reader() -> ClientHandle {
         Slab::default().insert(())

@@ -10,7 +10,6 @@
 //! What deals with a request decides what comes of it; the loop uses its bytes up or does not. It is compiled as one piece with what does
 //! plain requests, and may be no more than those need.
 
-use crate::command_log::timed::run;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
@@ -163,7 +162,7 @@ fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Reques
     let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
     let flags = session.flags;
     if flags.is_none() {
-        return run(by, call);
+        return by.run(call);
     }
     if !flags.has(SessionFlags::NO_TOUCH) {
         return run_in_state(by, call, flags);
@@ -201,7 +200,7 @@ fn accept<H: HandleRequests>(
 fn run_in_state<H: HandleRequests>(by: &mut H, call: Call<'_>, flags: SessionFlags) -> Flow {
     let Call { index, row, request } = call;
     let position = by.env().answer_position(index);
-    let Some(flow) = ask_states(by, call) else { return run(by, call) };
+    let Some(flow) = ask_states(by, call) else { return by.run(call) };
     let was_queueing = flags.has(SessionFlags::QUEUEING);
     let env = by.env();
     let reply = env.clients.answered(index, position);

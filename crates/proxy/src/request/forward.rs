@@ -3,7 +3,6 @@
 //! Which they are says [`crate::request::target`]. A session under routes pays for the choice with every request; without
 //! routes most requests are sent after one look at their row.
 
-use crate::engines::changes_all;
 use crate::env::Env;
 use crate::ids::{ClientId, Handle, LaneId, NodeId};
 use crate::interfaces::call::Call;
@@ -68,7 +67,7 @@ impl<E: Execute> Env<E> {
             (None, Ok(Routed::Split)) => self.fan_out(call, &routes, &scratch),
             (None, Ok(Routed::All(route))) => {
                 self.note_route(route);
-                if self.config.is_server && changes_all(row) {
+                if self.config.is_server && row.changes_every_shard() {
                     self.scratch = Some(scratch);
                     return self.change_engines(index, row, request.args);
                 }

@@ -6,8 +6,8 @@
 
 use crate::ids::ClientHandle;
 use crate::limits::ROUNDS_PER_TURN_MAX;
-use crate::scripts::late_script::LateScript;
 use crate::session::table::Clients;
+use crate::workers::late_scripts::LateScript;
 
 /// Clients whose request continues in the next turn.
 #[derive(Debug, Default)]

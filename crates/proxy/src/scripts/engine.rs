@@ -13,14 +13,12 @@
 //! that has left. The script goes on in either case, as in Redis.
 
 use crate::blocking::engine::{EngineCall, EngineSide};
-use crate::command_log::Cost;
-use crate::engines::changes_all;
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
-use crate::interfaces::call::Call;
+use crate::interfaces::call::{Call, Cost};
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::scripts::late_script::LateScript;
 use crate::session::{Flow, Session, SessionFlags};
+use crate::workers::late_scripts::LateScript;
 use respool_command::{Command, ConnectionCommand, Execute, Flags, Group, Outcome, Row, ServerCommand, SessionView};
 use respool_wire::{Args, Encoder, Protocol};
 
@@ -33,7 +31,7 @@ impl<E: Execute> Env<E> {
         let late = self.slices.script.as_ref()?;
         let busy = late.busy();
         let flags = self.clients.sessions.at(index)?.flags;
-        if self.config.trusts_clients && changes_all(row) {
+        if self.config.trusts_clients && row.changes_every_shard() {
             // The other engines do it, and this one once the script has ended.
             self.clients.mark_held(index);
             return Some(Flow::Again);

@@ -14,7 +14,6 @@ pub(crate) mod evalsha_retry;
 pub(crate) mod functions;
 pub(crate) mod kill;
 pub(crate) mod lanes;
-pub(crate) mod late_script;
 pub(crate) mod listing;
 pub(crate) mod script_kill;
 

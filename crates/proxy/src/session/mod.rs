@@ -16,7 +16,6 @@ pub(crate) mod selecting;
 mod states;
 pub(crate) mod table;
 
-use crate::auth::quota::UserQuota;
 use crate::ids::{ClientHandle, ClientNumber, LaneKeyId};
 use crate::pubsub::subscriber::Subscriber;
 use crate::reply::large::Large;
@@ -27,8 +26,9 @@ use crate::session::marks::DedicatedRole;
 use crate::session::marks::UnmetStates;
 use crate::session::reply_window::Credit;
 use crate::transaction::state::TransactionState;
+use crate::users::quota::UserQuota;
 use crate::workers::budget::ProcessBudget;
-use crate::workers::learning_budget::LearningBudget;
+use crate::workers::learnt::LearningBudget;
 use respool_access::User;
 use respool_command::Row;
 use respool_connection::{Downstream, Input, Peer};

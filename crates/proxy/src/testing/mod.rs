@@ -10,8 +10,8 @@ use crate::interfaces::requests::HandleRequests;
 use crate::pool::key_id::LaneKey;
 use crate::request::dispatch::read_client;
 use crate::request::fast_path::Plain;
-use crate::scripts::late_script::LateScript;
 use crate::session::{Flow, Session, SessionFlags};
+use crate::workers::late_scripts::LateScript;
 use crate::workers::shared::{ProcessFacts, Shared};
 use respool_access::User;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView, UnknownCommand, resolve};
@@ -144,7 +144,7 @@ pub(crate) fn config() -> Config {
         is_server: false,
         trusts_clients: false,
         subscriptions: crate::config::SubscriptionTerms::default(),
-        access: crate::auth::users::AccessRules::default(),
+        access: crate::users::access::AccessRules::default(),
     }
 }
 
@@ -255,6 +255,10 @@ impl HandleRequests for Layers {
         let Call { index, row: _, request: _ } = call;
         self.asked.push(state);
         (self.owner == Some(state)).then(|| self.env.refuse(index, b"ERR state"))
+    }
+
+    fn run(&mut self, call: Call<'_>) -> Flow {
+        crate::command_log::timed::run(self, call)
     }
 
     fn run_in_lane(&mut self, call: Call<'_>) -> Flow {

@@ -1,6 +1,5 @@
 //! The reply to EXEC: the node's elements, and those of requests that the proxy or the engine runs, in the order of the block.
 
-use crate::command_log::timed::run;
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::call::Call;
@@ -65,7 +64,7 @@ fn do_part(by: &mut impl HandleRequests, index: ClientId, part: &Part) -> Flow {
             if env.clients.is_tracking(index) {
                 reads.track_part(env, index, row, args.as_args());
             }
-            return run(by, Call { index, row, request: &Request::made(args.as_args()) });
+            return by.run(Call { index, row, request: &Request::made(args.as_args()) });
         }
     }
     Flow::Next

@@ -1,8 +1,8 @@
 //! Clients that are held back, and clients that close their side: what it means to each feature.
 
-use crate::command_log::timed::run;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
+use crate::interfaces::requests::HandleRequests;
 use crate::scripts::functions::PausedCall;
 use crate::session::Flow;
 use crate::worker::Worker;
@@ -13,7 +13,7 @@ impl<E: Execute> Worker<E> {
     /// A request during a pause. A request that ends the pause is always read, and so is the console.
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         match self.functions.hold(&mut self.env, index, row, args)? {
-            PausedCall::Runs(call) => Some(run(self, Call { index, row, request: &Request::made(call.as_args()) })),
+            PausedCall::Runs(call) => Some(self.run(Call { index, row, request: &Request::made(call.as_args()) })),
             PausedCall::Held(flow) => Some(flow),
         }
     }

@@ -3,6 +3,7 @@
 //! The way there, the same for all requests, is [`crate::request::dispatch`].
 
 use crate::blocking::engine::EngineSide;
+use crate::command_log::timed;
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
@@ -80,6 +81,11 @@ impl<E: Execute> HandleRequests for Worker<E> {
     }
 
     #[inline]
+    fn run(&mut self, call: Call<'_>) -> Flow {
+        timed::run(self, call)
+    }
+
+    #[inline]
     fn run_in_lane(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
         match row.lane(request.args) {
@@ -143,14 +149,11 @@ impl<E: Execute> Worker<E> {
     /// A request that brings or names a script.
     #[cold]
     fn run_with_script(&mut self, call: Call<'_>) -> Flow {
-        if self.env.engine.is_none() {
-            if let Some(flow) = self.env.run_script_at_nodes(call) {
-                return flow;
-            }
-        } else if call.row.runs_scripts {
-            return self.engine_side().run_in_engine(call);
-        }
-        self.pass_on(call)
+        let flow = match self.env.engine.is_some() {
+            true => call.row.runs_scripts.then(|| self.engine_side().run_in_engine(call)),
+            false => self.env.run_script_at_nodes(call),
+        };
+        flow.unwrap_or_else(|| self.pass_on(call))
     }
 
     /// A request that may wait. What the client sends behind it is not read before it is answered.

@@ -27,8 +27,7 @@ impl<E: Execute> Worker<E> {
 
     /// EXEC of a session that is queueing.
     fn exec(&mut self, index: ClientId) -> Flow {
-        let refused = self.env.refuse_exec(index);
-        let refused = refused.or_else(|| self.engine_side().refuse_exec(index));
+        let refused = self.env.refuse_exec(index).or_else(|| self.engine_side().refuse_exec(index));
         refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| continue_exec_reply(self, index))
     }
 }

@@ -3,12 +3,12 @@
 pub(crate) mod ask;
 pub(crate) mod budget;
 pub(crate) mod command_info;
-pub(crate) mod databases;
 pub(crate) mod info_cache;
-pub(crate) mod learning_budget;
+pub(crate) mod late_scripts;
 pub(crate) mod learnt;
 pub(crate) mod node_stats;
 pub(crate) mod operator_state;
 pub(crate) mod query;
 pub(crate) mod quiescence;
 pub(crate) mod shared;
+pub(crate) mod turns;

@@ -1,9 +1,9 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
-use crate::auth::users::Access;
-use crate::command_log::calls::CallCounts;
-use crate::engines::late::LateScripts;
-use crate::engines::turns::Turns;
+use crate::users::access::Access;
+use crate::observe::calls::CallCounts;
+use crate::workers::late_scripts::LateScripts;
+use crate::workers::turns::Turns;
 use crate::hooks::Hooks;
 use crate::interfaces::known_scripts::Scripts;
 use crate::nodes::kinds::{NodeKinds, NodeMismatch};
@@ -11,7 +11,7 @@ use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
 use crate::observe::rates::Traffic;
 use crate::workers::budget::ProcessBudget;
-use crate::workers::databases::Databases;
+use crate::nodes::kinds::Databases;
 use crate::workers::info_cache::InfoCache;
 use crate::workers::learnt::LearntCommands;
 use crate::workers::node_stats::WorkerNodeStats;

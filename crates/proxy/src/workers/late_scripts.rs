@@ -1,6 +1,9 @@
-//! How many engines of a server have a late script: the engines say so, and its workers look before they change all of them.
+//! Late scripts: the one that the engine of this process has left, and how many engines of a server have one. The engines say so, and
+//! workers look before they change all of them.
 
+use crate::ids::{Asker, ClientHandle, ClientNumber};
 use respool_command::{Command, Row, ScriptingCommand, text};
+use respool_wire::ArgsBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,9 +54,39 @@ impl Drop for LateMark {
     }
 }
 
+/// A script that has become late.
+#[derive(Debug)]
+pub(crate) struct LateScript {
+    /// The place of its reply, and the client that waits for it.
+    pub(crate) asker: Asker,
+    /// The client, as the engine knows it.
+    pub(crate) id: ClientNumber,
+    pub(crate) row: &'static Row,
+    pub(crate) database: u32,
+    /// The request, for the slow log.
+    pub(crate) args: ArgsBuf,
+    /// What it has taken so far.
+    pub(crate) us: u64,
+    /// While this is there, no worker changes all engines.
+    pub(crate) mark: LateMark,
+}
+
+impl LateScript {
+    /// Whether a client waits for it.
+    pub(crate) fn is_of(&self, client: ClientHandle) -> bool {
+        self.asker.session == client
+    }
+
+    /// The reply to others.
+    pub(crate) fn busy(&self) -> &'static str {
+        self.mark.busy
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::env_with_engine;
     use respool_command::lookup;
 
     #[test]
@@ -68,5 +101,22 @@ mod tests {
         assert_eq!(late.busy(), Some(text::BUSY_SCRIPT));
         drop(script);
         assert_eq!(late.busy(), None);
+    }
+
+    #[test]
+    fn others_are_told_whether_a_script_or_a_function_runs() {
+        for (said, busy) in [
+            ("EVAL s 0", text::BUSY_SCRIPT),
+            ("EVALSHA h 0", text::BUSY_SCRIPT),
+            ("FCALL f 0", text::BUSY_FUNCTION),
+            ("FCALL_RO f 0", text::BUSY_FUNCTION),
+        ] {
+            let mut env = env_with_engine();
+            let [waits, other] = [(), ()].map(|()| env.test_client());
+            let late = env.test_late_script(waits, said);
+            assert_eq!(late.busy(), busy, "{said}");
+            let handle = |client| env.clients.sessions.handle(client).expect("it is there");
+            assert!(late.is_of(handle(waits)) && !late.is_of(handle(other)));
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use respool_access::{DenialLog, Users, difference};
 
-use crate::auth::quota::{UserLimits, UserQuota};
+use crate::users::quota::{UserLimits, UserQuota};
 
 /// What the users need that a pure crate does not have: a file and chance.
 pub trait AclStore: fmt::Debug + Send + Sync {

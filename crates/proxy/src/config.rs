@@ -270,6 +270,16 @@ impl Config {
         NodeId::of(self.topology.default_node())
     }
 
+    /// How many nodes channels are listened to at: those that they live on, and under routes all, since any may be read from.
+    pub(crate) fn nodes_listened_to(&self) -> usize {
+        match (self.nodes.len(), self.routes.are_plain()) {
+            (0, _) => 0,
+            // A replica repeats what its primary says.
+            (_, true) => self.topology.node_count(),
+            (all, false) => all,
+        }
+    }
+
     /// All nodes that are configured, in order.
     pub(crate) fn node_ids(&self) -> NodeRange {
         NodeRange::first(self.nodes.len())

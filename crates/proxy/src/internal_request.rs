@@ -6,6 +6,7 @@
 
 use crate::blocking::node_queries::NodeQuery;
 use crate::blocking::returns::Returning;
+use crate::client_pause::listing::Listing;
 use crate::commands::redacted_reply::RedactedConfigGet;
 use crate::commands::subscriber_ping::SubscriberPing;
 use crate::engines::change::EnginesChange;
@@ -14,7 +15,6 @@ use crate::pool::lane_reset::LaneReset;
 use crate::pubsub::query::Publishing;
 use crate::reply::task::{AnyTask, InternalTask, Tasks};
 use crate::scripts::evalsha_retry::EvalshaRetry;
-use crate::scripts::listing::Listing;
 use crate::scripts::script_kill::ScriptKill;
 use crate::tracking::noloop_lanes::{ListenerId, ProtocolSwitch};
 use crate::transaction::exec_request::Exec;

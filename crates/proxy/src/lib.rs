@@ -49,6 +49,7 @@ mod session;
 mod admin;
 mod auth;
 mod blocking;
+mod client_pause;
 mod command_log;
 mod commands;
 mod dedicated;

@@ -18,6 +18,7 @@ mod transaction;
 
 use crate::admin::AdminState;
 use crate::blocking::queue::Blocking;
+use crate::client_pause::functions::Functions;
 use crate::dedicated::Dedicated;
 use crate::ended::Ended;
 use crate::env::{Env, WorkerSetup};
@@ -33,7 +34,6 @@ use crate::pool::LaneEnd;
 use crate::pubsub::Subscriptions;
 use crate::request::dispatch::{read_client, read_input};
 use crate::request::unknown_command::CommandInfoQueries;
-use crate::scripts::functions::Functions;
 use crate::session::table::Resumption;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::exec_reply::continue_exec_reply;

@@ -3,6 +3,7 @@
 //! What concerns all workers is put to all of them, see [`crate::mail`]; the asker's reply keeps its place and is filled in
 //! when the last worker has answered.
 
+pub(crate) mod answer_inquiry;
 mod explain;
 pub(crate) mod inquiry;
 mod node;

@@ -8,10 +8,11 @@ use crate::blocking::node_query;
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{State, begins_at_arrival, is_wait};
 use crate::env::Env;
-use crate::ids::{Handle, LaneHandle, LaneKeyId};
+use crate::ids::{ClientId, Handle, LaneHandle, LaneKeyId};
 use crate::interfaces::client_query::ClientFilter;
 use crate::interfaces::release::Release;
-use crate::limits::{ASK_ONCE_US_MAX, UNBLOCKS_MAX};
+use crate::limits::{ASK_ONCE_US_MAX, AT_ONCE_US, UNBLOCKS_MAX};
+use crate::session::Pause;
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, ReplyKind, encode_request};
 
@@ -147,6 +148,31 @@ impl Blocking {
     pub(crate) fn release_all_of(&mut self, env: &mut Env<impl Execute>, requests: Vec<Handle>) {
         for blocked in requests {
             self.release_blocked(env, blocked, Release::Vanished);
+        }
+    }
+
+    /// Whether a request of a client that closes its side has had the time to be answered if it could be.
+    fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
+        let arrived_us = self.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
+        // A stall of the event loop is no time in which it could have been answered.
+        let arrived_us = env.lag.attended_us(arrived_us);
+        let has_waited = env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
+        if has_waited { Release::Vanished } else { Release::HalfClosed }
+    }
+
+    /// A client has closed its side. What it waits for may never come.
+    #[cold]
+    pub(crate) fn handle_hung_up(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let Some(session) = env.clients.sessions.at_mut(index) else { return };
+        session.details.has_hung_up = true;
+        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
+        let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
+        for blocked in blocked {
+            let release = self.release_of(env, blocked);
+            self.release_blocked(env, blocked, release);
+        }
+        if is_held {
+            env.clients.drop_rest(index);
         }
     }
 

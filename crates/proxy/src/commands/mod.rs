@@ -4,7 +4,6 @@
 //! [`LocalStep`] names.
 
 pub(crate) mod client;
-pub(crate) mod client_pause;
 pub(crate) mod config_get;
 pub(crate) mod connection;
 pub(crate) mod info;

@@ -4,7 +4,6 @@ use crate::config::{Config, NodeConfig};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::nodes::moves::Moves;
-use crate::pubsub::nodes_listened_to;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::Execute;
@@ -114,7 +113,7 @@ impl Clients {
 
 /// Whether channels are on other nodes, elsewhere, or placed on them in another way.
 fn has_other_places(old: &Config, new: &Config) -> bool {
-    let listened_to = |config: &Config| config.nodes.len().min(nodes_listened_to(config));
+    let listened_to = |config: &Config| config.nodes.len().min(config.nodes_listened_to());
     let [old_nodes, new_nodes] = [old, new].map(|config| config.nodes.iter().take(listened_to(config)));
     let place = |node: &NodeConfig| (node.name.clone(), Arc::clone(&node.endpoint));
     let weights = |topology: &Topology| topology.nodes().iter().map(|node| node.weight).collect::<Vec<_>>();

@@ -3,11 +3,10 @@
 //! A figure of replicas, of which there are none, is the one that redis-server shows without them; the engine has more of that kind. What is
 //! not known is left out. `tests/behaviour/info.rs` compares the names with those of redis-server.
 
-use crate::observe::calls::CallCounts;
-use crate::command_log::log::CommandLog;
 use crate::env::Env;
 use crate::hooks::{ConfigAnswer, ConfigVerb, ProcessUsage};
-use crate::observe::histogram::quantile_us;
+use crate::observe::calls::CallCounts;
+use crate::observe::histogram::{Histogram, quantile_us};
 use crate::observe::rates::Rates;
 use crate::observe::terms::Terms;
 use crate::workers::shared::Shared;
@@ -27,11 +26,11 @@ const OF_PROCESS: [&str; 6] = ["Server", "Memory", "CPU", "Stats", "Commandstats
 type Section<'e> = (&'static str, bool, &'e dyn Fn(&mut String));
 
 /// A server that keeps its data itself, as its worker can tell of it.
-#[derive(Clone, Copy, Debug)]
 struct ServerInfo<'e> {
     shared: &'e Shared,
-    command_log: &'e CommandLog,
     calls: &'e CallCounts,
+    /// How long calls took, by their commands.
+    latencies: &'e dyn Fn() -> Vec<(&'static str, &'e Histogram)>,
     rates: &'e Rates,
     terms: &'e Terms,
     now: Now,
@@ -45,7 +44,8 @@ impl<E: Execute> Env<E> {
         let Self { shared, command_log, rates, now, .. } = self;
         let (terms, has_engine) = (&self.config.seeing, self.engine.is_some());
         let calls = &*command_log.calls();
-        ServerInfo { shared, command_log, calls, rates, terms, now: *now, has_engine }.sections(args)
+        let latencies = &|| command_log.latencies.histograms(None);
+        ServerInfo { shared, calls, latencies, rates, terms, now: *now, has_engine }.sections(args)
     }
 }
 
@@ -150,7 +150,7 @@ impl ServerInfo<'_> {
         if wanted.is_empty() || !self.terms.tracks_latency {
             return;
         }
-        for (name, histogram) in self.command_log.latencies.histograms(None) {
+        for (name, histogram) in (self.latencies)() {
             let counts = histogram.counts();
             let _ = write!(out, "latency_percentiles_usec_{name}:");
             for (place, percentile) in wanted.iter().enumerate() {
@@ -176,26 +176,26 @@ mod tests {
     use super::*;
     use crate::workers::shared::ProcessFacts;
 
-    fn info(command_log: &CommandLog, words: &[&str]) -> String {
+    fn info(calls: &CallCounts, words: &[&str]) -> String {
         let shared = Shared::new(1, 0, ProcessFacts::default(), Default::default());
         let (rates, terms, now) = (Rates::default(), Terms::default(), Now::default());
         let args: ArgsBuf = words.iter().collect();
-        let (shared, calls, rates, terms) = (&shared, &command_log.calls, &rates, &terms);
-        ServerInfo { shared, command_log, calls, rates, terms, now, has_engine: true }.sections(args.as_args())
+        let (shared, rates, terms, latencies) = (&shared, &rates, &terms, &Vec::new);
+        ServerInfo { shared, calls, latencies, rates, terms, now, has_engine: true }.sections(args.as_args())
     }
 
     #[test]
     fn figures_of_single_commands_are_shown_only_if_named() {
-        let mut log = CommandLog::default();
+        let mut calls = CallCounts::default();
         let row = respool_command::lookup(b"GET").expect("a known command");
-        log.calls.end(row, b"-WRONGTYPE no\r\n", None);
-        let all = info(&log, &["INFO"]);
+        calls.end(row, b"-WRONGTYPE no\r\n", None);
+        let all = info(&calls, &["INFO"]);
         assert!(all.contains("# Errorstats\r\nerrorstat_WRONGTYPE:count=1\r\n"), "{all}");
         assert!(all.contains("total_error_replies:1\r\n"), "{all}");
         assert!(!all.contains("cmdstat_get"), "{all}");
-        let named = info(&log, &["INFO", "commandstats"]);
+        let named = info(&calls, &["INFO", "commandstats"]);
         assert!(named.starts_with("# Commandstats\r\ncmdstat_get:calls=1,"), "{named}");
         assert!(!named.contains("# Server"), "{named}");
-        assert_eq!(info(&log, &["INFO", "latencystats"]), "# Latencystats\r\n", "nothing is tracked");
+        assert_eq!(info(&calls, &["INFO", "latencystats"]), "# Latencystats\r\n", "nothing is tracked");
     }
 }

@@ -106,7 +106,7 @@ impl Subscriptions {
 
     /// None yet. `entropy` seeds the hashes of names.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
-        let nodes = nodes_listened_to(config);
+        let nodes = config.nodes_listened_to();
         let seed =
             |place: u64| entropy.wrapping_add(place).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entropy.rotate_left(29);
         let is_routed = is_routed(config);
@@ -266,15 +266,5 @@ impl Subscriptions {
         let now = now + self.tracked.bytes();
         ledger.account(self.accounted, now);
         self.accounted = now;
-    }
-}
-
-/// How many nodes have something to say: those that channels live on, and under routes all, since any may be read from.
-pub(crate) fn nodes_listened_to(config: &Config) -> usize {
-    match (config.nodes.len(), config.routes.are_plain()) {
-        (0, _) => 0,
-        // A replica repeats what its primary says.
-        (_, true) => config.topology.node_count(),
-        (all, false) => all,
     }
 }

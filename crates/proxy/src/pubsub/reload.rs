@@ -53,7 +53,7 @@ impl Subscriptions {
 
     /// Tells the nodes that there are now what they have to send.
     pub(crate) fn begin_push_lanes(&mut self, env: &mut Env<impl Execute>) {
-        let nodes = super::nodes_listened_to(&env.config);
+        let nodes = env.config.nodes_listened_to();
         self.books = PerNode::new((0..nodes).map(|_| NodeLedger::default()));
         self.lanes = PerNode::new((0..nodes).map(|_| None));
         self.begin_all(&env.config, &mut env.clients);

@@ -11,10 +11,8 @@
 
 pub(crate) mod engine;
 pub(crate) mod evalsha_retry;
-pub(crate) mod functions;
 pub(crate) mod kill;
 pub(crate) mod lanes;
-pub(crate) mod listing;
 pub(crate) mod script_kill;
 
 use crate::env::Env;

@@ -15,11 +15,9 @@
 //! A peer that has closed both directions (a reset, or a unix socket that is closed) can be told nothing any more: it is
 //! dropped as soon as something of it waits.
 
-use crate::blocking::queue::Blocking;
 use crate::env::Env;
-use crate::ids::{ClientId, Handle};
-use crate::interfaces::release::Release;
-use crate::limits::{AT_ONCE_US, READ_AHEAD_BYTES_MAX};
+use crate::ids::ClientId;
+use crate::limits::READ_AHEAD_BYTES_MAX;
 use crate::session::table::Clients;
 use crate::session::{Pause, Session};
 use respool_command::Execute;
@@ -37,33 +35,6 @@ impl Session {
         others.remove(Pause::BARRIER);
         let has_room = self.input.as_ref().is_none_or(|input| input.len() < READ_AHEAD_BYTES_MAX);
         (others.is_none() && has_room && self.is_waiting()).then(|| self.input.get_or_insert_default().room())
-    }
-}
-
-impl Blocking {
-    /// Whether a request of a client that closes its side has had the time to be answered if it could be.
-    fn release_of(&self, env: &Env<impl Execute>, blocked: Handle) -> Release {
-        let arrived_us = self.requests.get(blocked).map_or(0, |blocked| blocked.arrived_us);
-        // A stall of the event loop is no time in which it could have been answered.
-        let arrived_us = env.lag.attended_us(arrived_us);
-        let has_waited = env.now.mono_us.saturating_sub(arrived_us) > AT_ONCE_US;
-        if has_waited { Release::Vanished } else { Release::HalfClosed }
-    }
-
-    /// A client has closed its side. What it waits for may never come.
-    #[cold]
-    pub(crate) fn handle_hung_up(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        session.details.has_hung_up = true;
-        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
-        let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
-        for blocked in blocked {
-            let release = self.release_of(env, blocked);
-            self.release_blocked(env, blocked, release);
-        }
-        if is_held {
-            env.clients.drop_rest(index);
-        }
     }
 }
 

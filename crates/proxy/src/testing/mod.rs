@@ -1,5 +1,7 @@
 //! What unit tests of features share: an environment with a node or an engine, clients, and fakes of the features beside the tested one.
 
+pub(crate) mod silent_worker;
+
 use crate::config::{Budgets, Config, NodeConfig, Reconnects, Timeouts};
 use crate::env::{Env, WorkerSetup};
 use crate::ids::{Asker, ClientId, ClientNumber, LaneKeyId, NodeId};

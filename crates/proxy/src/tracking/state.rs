@@ -10,7 +10,6 @@ use respool_command::text as texts;
 use respool_connection::{Seq, WorkerId};
 use respool_wire::Args;
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicUsize;
 
 /// What a client has asked to be told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,19 +194,6 @@ pub struct Redirected {
 pub struct LostRedirect {
     pub(super) session: ClientHandle,
     pub(super) id: ClientNumber,
-}
-
-/// The bound that a client has set, for all workers.
-#[derive(Debug)]
-pub(crate) struct TableLimit(pub(super) AtomicUsize);
-
-/// No client has set it.
-pub(super) const UNSAID: usize = usize::MAX;
-
-impl Default for TableLimit {
-    fn default() -> Self {
-        Self(AtomicUsize::new(UNSAID))
-    }
 }
 
 /// Clients to be told, each of a key.

@@ -4,7 +4,6 @@
 //! a client. An evicted key is invalidated for its readers as if it had changed. If the bound is lowered by a million, keys
 //! are evicted in slices, with requests of other clients between them.
 
-use super::state::UNSAID;
 use crate::config::Config;
 use crate::env::Env;
 use crate::integer::integer;
@@ -65,7 +64,7 @@ impl<E: Execute> Env<E> {
             if pairs.at(place).eq_ignore_ascii_case(NAME)
                 && let Some(keys_max) = integer(pairs.at(place + 1)).and_then(|count| usize::try_from(count).ok())
             {
-                self.shared.tracked_keys_said.0.store(keys_max.min(UNSAID - 1), Ordering::Relaxed);
+                self.shared.tracked_keys_said.store(keys_max.saturating_add(1), Ordering::Relaxed);
                 self.is_busy = true;
             }
         }
@@ -75,8 +74,8 @@ impl<E: Execute> Env<E> {
 impl Shared {
     /// The bound of this worker's table. A setting of 0 means none.
     pub(super) fn tracked_keys_max(&self, config: &Config) -> usize {
-        let said = self.tracked_keys_said.0.load(Ordering::Relaxed);
-        let keys_max = if said == UNSAID { config.subscriptions.tracked_keys_max } else { said };
+        let said = self.tracked_keys_said.load(Ordering::Relaxed);
+        let keys_max = said.checked_sub(1).unwrap_or(config.subscriptions.tracked_keys_max);
         if keys_max == 0 { usize::MAX } else { keys_max }
     }
 }

@@ -1,9 +1,9 @@
 //! Clients that are held back, and clients that close their side: what it means to each feature.
 
+use crate::client_pause::functions::PausedCall;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::requests::HandleRequests;
-use crate::scripts::functions::PausedCall;
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};

@@ -1,5 +1,6 @@
 //! Messages of other workers, and queries to all of them: what each means to the features of this one.
 
+use crate::admin::answer_inquiry::answer_inquiry;
 use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::admin::show::Shown;
 use crate::env::Env;
@@ -9,7 +10,7 @@ use crate::mail::{Answer, Mail, Query};
 use crate::session::Flow;
 use crate::worker::Worker;
 use crate::worker::pins::list_pins;
-use crate::workers::ask::{AnswerQueries, answer_inquiry, ask_workers, handle_query_message};
+use crate::workers::ask::{AnswerQueries, ask_workers, handle_query_message};
 use crate::workers::query::{Queries, Step};
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};

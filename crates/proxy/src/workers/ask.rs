@@ -2,8 +2,6 @@
 //!
 //! What is answered, and what the joint answer leads to, is the features' ([`AnswerQueries`]).
 
-use crate::admin::inquiry::{Asks, Inquiry};
-use crate::admin::query::{AdminQuery, Order};
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, Handle};
 use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
@@ -96,30 +94,6 @@ pub(crate) fn expire_queries(by: &mut impl AnswerQueries) -> bool {
     by.queries().len() > 0
 }
 
-/// Answers what is asked from outside, or gives the order that it brings.
-pub(crate) fn answer_inquiry(by: &mut impl AnswerQueries, inquiry: &Arc<Inquiry>) {
-    match inquiry.asks() {
-        // The deadline has passed. A worker that stood still gives its time to clients.
-        Asks::All(_) if inquiry.is_over() => {}
-        Asks::All(queries) => {
-            let answers = queries.iter().map(|query| by.answer_query(&Query::Admin(query.clone()), None));
-            inquiry.answer(answers.filter_map(Answer::into_admin).collect());
-        }
-        Asks::Order(_) if inquiry.is_decided() => inquiry.answer_order(),
-        Asks::Order(wanted) => {
-            let order = by.env().decide(wanted);
-            if let Ok(order) = &order {
-                ask_workers_for(by, None, None, AdminQuery::Order(order.clone()).into());
-            }
-            inquiry.note_decided(order.map(Order::into_nodes));
-            // What others are told is posted when the turn ends; the asker is answered behind that.
-            let env = by.env();
-            let mail = Mail::Inquiry(Arc::clone(inquiry));
-            env.actions.push_back(Action::Service(ServiceAction::Post { worker: env.number, mail }));
-        }
-    }
-}
-
 impl<E: Execute> Env<E> {
     /// A client's request is answered by several workers: its reply gets a place, if one is wanted. `Err`: nothing is asked.
     fn expect_answers(&mut self, index: ClientId, is_large: bool) -> Result<Option<Asker>, Flow> {
@@ -160,57 +134,9 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::inquiry::NodeOrder;
-    use crate::admin::query::Show;
+    use crate::admin::query::{AdminQuery, Show};
     use crate::limits::QUERY_US_MAX;
-    use crate::testing::{EchoEngine, env_with_node};
-    use crate::workers::query::WorkerQuery;
-    use crate::workers::shared::ProcessFacts;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// A worker whose clients and subscriptions answer nothing.
-    struct Silent {
-        env: Env<EchoEngine>,
-        queries: Queries<Query>,
-        asked: usize,
-        finished: Vec<usize>,
-    }
-
-    impl AnswerQueries for Silent {
-        type Engine = EchoEngine;
-
-        fn env(&mut self) -> &mut Env<EchoEngine> {
-            &mut self.env
-        }
-
-        fn queries(&mut self) -> &mut Queries<Query> {
-            &mut self.queries
-        }
-
-        fn answer_query(&mut self, query: &Query, _: Option<ClientHandle>) -> Answer {
-            self.asked += 1;
-            query.no_answer()
-        }
-
-        fn finish_query(&mut self, _: Option<Asker>, _: &Query, _: Answer, missing: usize) {
-            self.finished.push(missing);
-        }
-    }
-
-    fn worker(workers: usize) -> Silent {
-        let mut env = env_with_node();
-        env.shared = Arc::new(Shared::new(workers, 0, ProcessFacts::default(), Arc::default()));
-        Silent { env, queries: Queries::default(), asked: 0, finished: Vec::new() }
-    }
-
-    fn posted(worker: &mut Silent) -> Vec<(WorkerId, Mail)> {
-        let actions = std::mem::take(&mut worker.env.actions);
-        let mail = |action| match action {
-            Action::Service(ServiceAction::Post { worker, mail }) => Some((worker, mail)),
-            _ => None,
-        };
-        actions.into_iter().filter_map(mail).collect()
-    }
+    use crate::testing::silent_worker::{posted, silent_worker};
 
     fn show() -> Query {
         AdminQuery::Show(Show::Nodes, 9).into()
@@ -218,14 +144,14 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_alone_answers_itself() {
-        let mut alone = worker(1);
+        let mut alone = silent_worker(1);
         ask_workers_for(&mut alone, None, None, show());
         assert_eq!((posted(&mut alone).len(), alone.asked, &alone.finished[..]), (0, 1, &[0][..]));
     }
 
     #[test]
     fn another_worker_is_asked_by_letter_and_its_answer_finishes_the_query() {
-        let [mut first, mut second] = [(), ()].map(|()| worker(2));
+        let [mut first, mut second] = [(), ()].map(|()| silent_worker(2));
         ask_workers_for(&mut first, None, None, show());
         assert_eq!((first.asked, first.finished.len()), (1, 0));
         let letters = posted(&mut first);
@@ -240,28 +166,11 @@ mod tests {
 
     #[test]
     fn a_worker_that_does_not_answer_is_missing() {
-        let mut first = worker(2);
+        let mut first = silent_worker(2);
         ask_workers_for(&mut first, None, None, show());
         assert!(expire_queries(&mut first), "there is time");
         first.env.now.mono_us += QUERY_US_MAX + 1;
         assert!(!expire_queries(&mut first));
         assert_eq!(first.finished, [1]);
-    }
-
-    #[test]
-    fn an_order_from_outside_is_given_before_its_asker_is_answered() {
-        let mut alone = worker(1);
-        let ends = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&ends);
-        let inquiry = Inquiry::order(NodeOrder::Pause, vec!["n".to_owned()], "test".to_owned(), {
-            Box::new(move || _ = count.fetch_add(1, Ordering::Relaxed))
-        });
-        answer_inquiry(&mut alone, &inquiry);
-        assert_eq!((alone.asked, ends.load(Ordering::Relaxed)), (1, 0), "workers are told first");
-        assert!(alone.env.shared.standing().paused.contains("n"));
-        let letters = posted(&mut alone);
-        assert!(matches!(letters[..], [(WorkerId::FIRST, Mail::Inquiry(_))]), "{letters:?}");
-        answer_inquiry(&mut alone, &inquiry);
-        assert_eq!((alone.asked, ends.load(Ordering::Relaxed)), (1, 1));
     }
 }

@@ -1,23 +1,24 @@
 //! What the workers of one proxy have in common. Everything in it is safe to touch from any of them without a lock.
 
-use crate::users::access::Access;
-use crate::observe::calls::CallCounts;
-use crate::workers::late_scripts::LateScripts;
-use crate::workers::turns::Turns;
 use crate::hooks::Hooks;
 use crate::interfaces::known_scripts::Scripts;
+use crate::nodes::kinds::Databases;
 use crate::nodes::kinds::{NodeKinds, NodeMismatch};
+use crate::observe::calls::CallCounts;
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;
 use crate::observe::rates::Traffic;
+use crate::users::access::Access;
 use crate::workers::budget::ProcessBudget;
-use crate::nodes::kinds::Databases;
 use crate::workers::info_cache::InfoCache;
+use crate::workers::late_scripts::LateScripts;
 use crate::workers::learnt::LearntCommands;
 use crate::workers::node_stats::WorkerNodeStats;
 use crate::workers::operator_state::OperatorState;
 use crate::workers::quiescence::Quiescence;
+use crate::workers::turns::Turns;
 use respool_connection::WorkerId;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared by all workers of one proxy.
@@ -49,8 +50,8 @@ pub struct Shared {
     pub(crate) scripts: Mutex<Scripts>,
     /// Which databases nodes are known to have.
     pub(crate) databases: Databases,
-    /// The bound of tracked keys, if a client has set it.
-    pub(crate) tracked_keys_said: crate::tracking::state::TableLimit,
+    /// One more than the bound of tracked keys that a client has set; 0 if none has.
+    pub(crate) tracked_keys_said: AtomicUsize,
     /// In which order changes of all engines of a server are made.
     pub(crate) turns: Turns,
     /// Late scripts of all engines of a server, whose workers and engines have this in common.
@@ -136,7 +137,7 @@ impl Shared {
             last_words: Arc::new(Mutex::new(InfoCache::new(Arc::clone(&ledger)))),
             scripts: Mutex::default(),
             databases: Databases::default(),
-            tracked_keys_said: Default::default(),
+            tracked_keys_said: AtomicUsize::default(),
             turns: Turns::default(),
             late_scripts: Arc::default(),
             engine_place: None,

@@ -283,8 +283,6 @@ impl<E: Execute> Env<E> {
 
     /// A session watches nothing here any more.
     pub(crate) fn leave_local_watch(&mut self, id: ClientNumber) {
-        if let Some(engine) = &mut self.engine {
-            engine.unwatch(id.get());
-        }
+        self.engine.iter_mut().for_each(|engine| engine.unwatch(id.get()));
     }
 }

@@ -9,11 +9,11 @@
 //! It is sent as FCALL_RO, which a node refuses for a function that may write: if the function was replaced since it was asked, no
 //! write gets through. A function that is new waits like a write.
 
+use crate::client_pause::listing::{Listing, Names, readonly_functions, text};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::internal_request::InternalRequest;
-use crate::scripts::listing::{Listing, Names, readonly_functions, text};
 use crate::session::Flow;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ScriptingCommand, SessionView, resolve};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, encode_request};

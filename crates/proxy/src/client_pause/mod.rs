@@ -3,6 +3,10 @@
 //! Every session gets a flag, so that a pause costs nothing while there is none; a request that has to wait stays unread in its
 //! client's input, and is read again when the pause is over.
 
+pub(crate) mod functions;
+pub(crate) mod listing;
+
+use crate::client_pause::functions::{Functions, PausedCall, script_of};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
@@ -11,7 +15,6 @@ use crate::integer::integer;
 use crate::interfaces::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
-use crate::scripts::functions::{Functions, PausedCall, script_of};
 use crate::session::table::Clients;
 use crate::session::{Pause, SessionFlags};
 use crate::workers::operator_state::KeptClientPause;

@@ -110,6 +110,11 @@ pub fn is_refusal(reply: &[u8]) -> bool {
     starts_with(b"NOAUTH ") || starts_with(b"NOPERM ") || starts_with(EXEC_REFUSED)
 }
 
+/// Whether a reply to EXEC says that the transaction was thrown away.
+pub fn is_exec_abort(reply: &[u8]) -> bool {
+    reply.starts_with(b"-EXECABORT")
+}
+
 /// A script calls a command that its user may not run.
 pub const SCRIPT_COMMAND_DENIED: &str = "ERR The user executing the script can't run this command or subcommand";
 /// A script names a key that its user may not access so.

@@ -27,10 +27,11 @@ const TESTED_PERCENT_MIN: usize = 60;
 const CODE_LINES_MAX: usize = 33_162;
 
 /// Folders that own the state of a feature. `worker` puts them together, and is alone to name them in the end.
-const FEATURES: [&str; 12] = [
+const FEATURES: [&str; 13] = [
     "admin",
     "auth",
     "blocking",
+    "client_pause",
     "command_log",
     "commands",
     "dedicated",
@@ -42,7 +43,7 @@ const FEATURES: [&str; 12] = [
     "transaction",
 ];
 /// Pairs of a folder and a feature that is named in it. Wanted: none.
-const NAMED_FEATURES_MAX: usize = 31;
+const NAMED_FEATURES_MAX: usize = 5;
 
 /// What is counted.
 #[derive(Debug, Default, PartialEq, Eq)]

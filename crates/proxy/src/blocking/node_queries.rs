@@ -6,7 +6,7 @@ use crate::ids::{Handle, LaneHandle};
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
-use crate::transaction::exec_request::is_abort;
+use respool_command::text::is_exec_abort;
 use respool_wire::{ReplyKind, elements, replies};
 
 /// What the node is asked on behalf of requests that wait, and what it said.
@@ -98,7 +98,7 @@ impl NodeQuery {
                     self.doubt()
                 }
             }
-            _ if is_abort(reply) || elements(reply).is_some_and(|replies| replies.declared() == 1) => {
+            _ if is_exec_abort(reply) || elements(reply).is_some_and(|replies| replies.declared() == 1) => {
                 self.reply.get_or_insert_with(|| (kind, reply.to_vec()));
                 Progress::Through
             }

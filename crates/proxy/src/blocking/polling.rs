@@ -11,7 +11,6 @@ use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::limits::LOOK_AGAIN_US;
 use crate::nodes::multi::Multi;
 use crate::pool::lane_reset::ResetNeeded;
-use crate::transaction::trial::Then;
 use respool_command::Execute;
 
 impl Blocking {
@@ -69,7 +68,7 @@ impl<E: Execute> Env<E> {
         let this = &self.lanes[lane];
         let is_unknown = this.multi == Multi::Unknown && this.up.tickets().is_empty();
         if is_unknown && self.lanes.admit(lane, &self.config, self.now).is_ok() {
-            self.try_multi(lane, Then::Nothing);
+            self.try_multi(lane, None);
         }
         self.lanes[lane].multi.is_taken().then_some(lane)
     }

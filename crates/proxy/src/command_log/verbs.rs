@@ -1,6 +1,5 @@
 //! `SLOWLOG`, `COMMANDLOG` and `LATENCY` of the engine in this process.
 
-use crate::observe::calls::CallCounts;
 use crate::command_log::entry::Entry;
 use crate::command_log::latency::{Event, Sample};
 use crate::command_log::log::{CommandLog, Kind};
@@ -8,6 +7,7 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::ClientId;
+use crate::observe::calls::CallCounts;
 use crate::observe::histogram::Histogram;
 use crate::observe::terms::Terms;
 use crate::session::Flow;
@@ -19,12 +19,6 @@ use std::collections::BTreeSet;
 const SHOWN: usize = 10;
 /// What a histogram of a command counts in: doublings from a microsecond on.
 const DOUBLINGS: u32 = 27;
-
-/// Whether a request may be about the logs.
-#[inline]
-pub(crate) fn is_own_log(row: &Row) -> bool {
-    matches!(row.command, Command::Server(_))
-}
 
 /// What a request about the logs is answered with.
 #[derive(Debug, PartialEq)]

@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod changed_keys;
 pub(crate) mod client_query;
+pub(crate) mod engine_calls;
 pub(crate) mod engine_changes;
 pub(crate) mod held_back;
 pub(crate) mod help;

@@ -12,10 +12,10 @@
 //! judged anew, and nothing behind it is read before its reply has come. The reply belongs to the client that waits, and to none if
 //! that has left. The script goes on in either case, as in Redis.
 
-use crate::blocking::engine::{EngineCall, EngineSide};
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::call::{Call, Cost};
+use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::session::{Flow, Session, SessionFlags};
 use crate::workers::late_scripts::LateScript;
@@ -67,82 +67,85 @@ fn is_of_worker(row: &Row) -> bool {
     matches!(row.command, Command::Connection(ConnectionCommand::Select) | Command::Server(ServerCommand::ConfigSet))
 }
 
-impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
-    /// A request that runs a script here. If that becomes late, its reply comes in a later turn.
-    pub(crate) fn run_in_engine(&mut self, call: Call<'_>) -> Flow {
-        let Call { index, row, request } = call;
-        let Some(client) = self.env.clients.sessions.handle(index) else { return Flow::Stop };
-        let Some(session) = self.env.clients.sessions.at(index) else { return Flow::Stop };
-        let (id, database) = (session.id, session.database);
-        let is_in_transaction = session.is_amid_exec_reply();
-        let view = SessionView { is_in_transaction, ..self.env.view(database, id) };
-        // Without a user it has no rights, and does not run.
-        let Some(user) = self.env.clients.user_in_force(&self.env.users, index) else { return Flow::Stop };
-        self.env.show_script(index, row, request.args);
-        // A script that the engine has left keeps its own: this one is answered BUSY.
-        if self.env.slices.script.is_none() {
-            let rights = self.env.script_rights(index, user);
-            if let Some(engine) = &mut self.env.engine {
-                engine.set_script_rights(rights);
-            }
-            self.changes.keep_script_reads(self.env, index);
+/// A request that runs a script here. If that becomes late, its reply comes in a later turn.
+pub(crate) fn run_in_engine(side: &mut impl EngineCalls, call: Call<'_>) -> Flow {
+    let Call { index, row, request } = call;
+    let (env, changes) = side.parts();
+    let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
+    let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
+    let (id, database) = (session.id, session.database);
+    let is_in_transaction = session.is_amid_exec_reply();
+    let view = SessionView { is_in_transaction, ..env.view(database, id) };
+    // Without a user it has no rights, and does not run.
+    let Some(user) = env.clients.user_in_force(&env.users, index) else { return Flow::Stop };
+    env.show_script(index, row, request.args);
+    // A script that the engine has left keeps its own: this one is answered BUSY.
+    if env.slices.script.is_none() {
+        let rights = env.script_rights(index, user);
+        if let Some(engine) = &mut env.engine {
+            engine.set_script_rights(rights);
         }
-        let mut reply = Vec::new();
-        let call = EngineCall { view, by: Some(client), row, args: request.args };
-        if self.run_engine_as(call, &mut reply) == Some(Outcome::Unfinished) {
-            let Some(asker) = self.env.clients.expect_behind_barrier(index) else { return Flow::Stop };
-            let args = request.args.iter().collect();
-            let mark = self.env.shared.late_scripts.begin(row);
-            self.env.slices.script = Some(LateScript { asker, id, row, database, args, us: 0, mark });
-            return Flow::Pause;
-        }
-        self.env.note_script_calls(&reply);
-        self.env.answer(index, |out| out.raw(&reply));
-        self.changes.track_script(self.env, index);
-        self.note_script_run(Some(index));
-        self.env.keep_room(index, Flow::Next)
+        changes.keep_script_reads(env, index);
     }
+    let mut reply = Vec::new();
+    let outcome = side.run_engine_as(EngineCall { view, by: Some(client), row, args: request.args }, &mut reply);
+    let (env, changes) = side.parts();
+    if outcome == Some(Outcome::Unfinished) {
+        let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
+        let args = request.args.iter().collect();
+        let mark = env.shared.late_scripts.begin(row);
+        env.slices.script = Some(LateScript { asker, id, row, database, args, us: 0, mark });
+        return Flow::Pause;
+    }
+    env.note_script_calls(&reply);
+    env.answer(index, |out| out.raw(&reply));
+    changes.track_script(env, index);
+    side.note_script_run(Some(index));
+    side.env().keep_room(index, Flow::Next)
+}
 
-    /// Goes on with a late script, and gives its client the reply if it has ended. Gives that client, if it is there.
-    #[cold]
-    pub(crate) fn go_on_with_script(&mut self) -> Option<ClientHandle> {
-        let late = self.env.slices.script.as_ref()?;
-        let (client, row) = (late.asker.session, late.row);
-        let session = self.env.clients.sessions.get(client);
-        let by = session.map(|_| client);
-        let protocol = session.map_or(Protocol::Resp2, |session| session.protocol);
-        let is_in_transaction = session.is_some_and(Session::is_amid_exec_reply);
-        let view = SessionView { has_waited: true, is_in_transaction, ..self.env.view(late.database, late.id) };
-        let begun_us = self.env.times_from();
-        let mut reply = Vec::new();
-        // The engine has the request.
-        let call = EngineCall { view, by, row, args: Args::new(&[], &[]) };
-        let outcome = self.execute_as(call, &mut Encoder::new(&mut reply, protocol))?;
-        let ended_us = begun_us.and_then(|_| self.env.shared.hooks.monotonic_us());
-        let us = ended_us.zip(begun_us).map_or(0, |(ended_us, begun_us)| ended_us.saturating_sub(begun_us));
-        if outcome == Outcome::Unfinished {
-            if let Some(late) = &mut self.env.slices.script {
-                late.us += us;
-            }
-            return None;
+/// Goes on with a late script, and gives its client the reply if it has ended. Gives that client, if it is there.
+#[cold]
+pub(crate) fn go_on_with_script(side: &mut impl EngineCalls) -> Option<ClientHandle> {
+    let env = side.env();
+    let late = env.slices.script.as_ref()?;
+    let (client, row) = (late.asker.session, late.row);
+    let session = env.clients.sessions.get(client);
+    let by = session.map(|_| client);
+    let protocol = session.map_or(Protocol::Resp2, |session| session.protocol);
+    let is_in_transaction = session.is_some_and(Session::is_amid_exec_reply);
+    let view = SessionView { has_waited: true, is_in_transaction, ..env.view(late.database, late.id) };
+    let begun_us = env.times_from();
+    let mut reply = Vec::new();
+    // The engine has the request.
+    let call = EngineCall { view, by, row, args: Args::new(&[], &[]) };
+    let outcome = side.execute_as(call, &mut Encoder::new(&mut reply, protocol))?;
+    let (env, changes) = side.parts();
+    let ended_us = begun_us.and_then(|_| env.shared.hooks.monotonic_us());
+    let us = ended_us.zip(begun_us).map_or(0, |(ended_us, begun_us)| ended_us.saturating_sub(begun_us));
+    if outcome == Outcome::Unfinished {
+        if let Some(late) = &mut env.slices.script {
+            late.us += us;
         }
-        let late = self.env.slices.script.take()?;
-        self.env.note_script_calls(&reply);
-        self.env.command_log.calls.end(row, &reply, begun_us.map(|_| late.us + us));
-        if self.env.clients.sessions.get(client).is_none() {
-            self.note_script_run(None);
-            return None;
-        }
-        let index = client.index;
-        self.env.counters.requests_local.add(1);
-        self.env.clients.fill(late.asker, &reply);
-        self.changes.track_script(self.env, index);
-        self.note_script_run(Some(index));
-        if begun_us.is_some() {
-            let reply_bytes = if late.asker.is_wanted { reply.len() } else { 0 };
-            self.env.note_cost(index, row, late.args.as_args(), Cost { us: late.us + us, reply_bytes });
-        }
-        let _: Flow = self.env.keep_room(index, Flow::Next);
-        Some(client)
+        return None;
     }
+    let late = env.slices.script.take()?;
+    env.note_script_calls(&reply);
+    env.command_log.calls.end(row, &reply, begun_us.map(|_| late.us + us));
+    if env.clients.sessions.get(client).is_none() {
+        side.note_script_run(None);
+        return None;
+    }
+    let index = client.index;
+    env.counters.requests_local.add(1);
+    env.clients.fill(late.asker, &reply);
+    changes.track_script(env, index);
+    side.note_script_run(Some(index));
+    let env = side.env();
+    if begun_us.is_some() {
+        let reply_bytes = if late.asker.is_wanted { reply.len() } else { 0 };
+        env.note_cost(index, row, late.args.as_args(), Cost { us: late.us + us, reply_bytes });
+    }
+    let _: Flow = env.keep_room(index, Flow::Next);
+    Some(client)
 }

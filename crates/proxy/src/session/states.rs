@@ -18,7 +18,7 @@
 //! | state | flag | held in | entry, exit and clean-up |
 //! |---|---|---|---|
 //! | queueing, executing | `QUEUEING` | `TransactionState::queued`, `TransactionState::exec_reply`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
-//! | watching | `PINNED` | `TransactionState::watches`, `TransactionState::local_watch` | [`crate::transaction`], [`crate::blocking::engine`] for the engine |
+//! | watching | `PINNED` | `TransactionState::watches`, `TransactionState::local_watch` | [`crate::transaction`] |
 //! | waiting | none: the client is not read | `TransactionState::blocked`, the queue of the node | `blocking`, [`crate::blocking::request`] |
 //! | scripting | `SCRIPTING` | the session's class of lanes | [`crate::scripts::lanes`] |
 //! | large | `LARGE` | `Session::large` | [`crate::pool::large_reply`], [`crate::session::large_request`] |

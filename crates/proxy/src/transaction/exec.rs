@@ -27,7 +27,6 @@ use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::say;
 use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
-use crate::transaction::trial::Then;
 use crate::workers::shared::Shared;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
@@ -273,7 +272,7 @@ impl<E: Execute> Env<E> {
             let error = error_text::not_sent(name, &"its connections ended one after the other");
             exec.fail(LostReply::Unsent, &error, &mut self.clients);
         } else {
-            return self.try_multi(lane, Then::Send(Box::new(exec)));
+            return self.try_multi(lane, Some(Box::new(exec)));
         }
         self.end_exec(exec);
     }

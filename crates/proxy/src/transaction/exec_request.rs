@@ -8,6 +8,7 @@ use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
 use crate::transaction::queue::QueuedCommands;
+use respool_command::text::is_exec_abort;
 use respool_wire::{elements, replies};
 
 /// The requests that a task of this kind has in a lane.
@@ -116,7 +117,7 @@ impl Exec {
         let is_over = match replies {
             // One reply for each request that was queued, and none was refused.
             Some(count) => self.refusal.is_none() && count == self.queued.for_node as u64,
-            None if self.has_begun => is_null(reply) || is_abort(reply),
+            None if self.has_begun => is_null(reply) || is_exec_abort(reply),
             None => reply.starts_with(WITHOUT_MULTI),
         };
         if !is_over && self.has_begun && is_error(reply) {
@@ -238,11 +239,6 @@ impl InternalTask for Exec {
 /// What a node says to EXEC if it has taken no MULTI.
 const WITHOUT_MULTI: &[u8] = b"-ERR EXEC without MULTI";
 
-/// Whether a node says that it has thrown a transaction away.
-pub(crate) fn is_abort(reply: &[u8]) -> bool {
-    reply.starts_with(b"-EXECABORT")
-}
-
 pub(crate) fn is_error(reply: &[u8]) -> bool {
     matches!(reply.first(), Some(b'-' | b'!'))
 }
@@ -254,11 +250,12 @@ fn is_null(reply: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ErrorReply, aborted, is_abort, is_error, is_null};
+    use super::{ErrorReply, aborted, is_error, is_exec_abort, is_null};
 
     #[test]
     fn a_transaction_that_did_not_run_is_told_from_one_that_is_doubtful() {
-        assert!(is_abort(b"-EXECABORT Transaction discarded\r\n") && !is_abort(b"-ERR EXEC without MULTI\r\n"));
+        assert!(is_exec_abort(b"-EXECABORT Transaction discarded\r\n"));
+        assert!(!is_exec_abort(b"-ERR EXEC without MULTI\r\n"));
         for nothing in [&b"*-1\r\n"[..], b"$-1\r\n", b"_\r\n"] {
             assert!(is_null(nothing));
         }

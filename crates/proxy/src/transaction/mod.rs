@@ -19,10 +19,10 @@
 //! everything before them has been answered, and what comes behind them waits for their replies. A private connection
 //! belongs to the session, then to the task that executes on it, then to the clean-up, and to no other meanwhile.
 
+pub(crate) mod engine;
 pub(crate) mod exec;
 pub(crate) mod exec_reply;
 pub(crate) mod exec_request;
-pub(crate) mod local_watch;
 pub(crate) mod multi_probe;
 pub(crate) mod pending_watch;
 mod queue;
@@ -46,7 +46,6 @@ use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
-use crate::transaction::trial::Then;
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, is_confidential,
     text as texts,
@@ -384,7 +383,7 @@ impl<E: Execute> Env<E> {
         let Some(place) = self.lanes.find(lane) else { return };
         // If it takes no requests, WATCH will say so.
         if self.lanes[place].multi == Multi::Unknown && self.lanes.admit(place, &self.config, self.now).is_ok() {
-            self.try_multi(place, Then::Nothing);
+            self.try_multi(place, None);
         }
     }
 

@@ -18,16 +18,17 @@ use crate::ids::{ClientId, LaneId};
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::multi::Multi;
 use crate::reply::progress::LostReply;
+use crate::transaction::exec_request::Exec;
 use crate::transaction::say;
-use crate::transaction::trial::{BEGIN, END, Then, Trial};
+use crate::transaction::trial::{BEGIN, END, Trial};
 use respool_command::Execute;
 
 impl<E: Execute> Env<E> {
-    /// Tries MULTI on a lane that takes requests. Nothing may be watched on it: EXEC would end that.
-    pub(crate) fn try_multi(&mut self, lane: LaneId, then: Then) {
+    /// Tries MULTI on a lane that takes requests, before `exec` is sent there if that is given. Nothing may be watched on it: EXEC would end that.
+    pub(crate) fn try_multi(&mut self, lane: LaneId, exec: Option<Box<Exec>>) {
         let trial = Trial {
             lane: self.lanes.handle(lane),
-            then,
+            exec,
             has_begun: false,
             is_over: false,
             refusal: None,
@@ -50,11 +51,11 @@ impl<E: Execute> Env<E> {
     #[must_use]
     pub(crate) fn conclude_trial(&mut self, trial: Trial) -> Option<ClientId> {
         let multi = trial.verdict();
-        let Trial { lane, then, refusal, .. } = trial;
+        let Trial { lane, exec, refusal, .. } = trial;
         if let Some(place) = self.lanes.find(lane).filter(|_| multi == Multi::Unknown) {
             self.lanes[place].multi = Multi::Unknown;
         }
-        let Then::Send(mut exec) = then else { return None };
+        let mut exec = exec?;
         if exec.is_answered() {
             return self.conclude_exec(*exec);
         }

@@ -2,7 +2,6 @@
 
 use crate::ids::{Handle, LaneHandle, NodeId};
 use crate::session::marks::DedicatedMark;
-use crate::transaction::local_watch::LocalWatch;
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::reply_parts::ExecReply;
 
@@ -20,8 +19,8 @@ pub(crate) struct TransactionState {
     pub(crate) queued: Option<QueuedCommands>,
     pub(crate) since_us: u64,
     pub(crate) watches: Vec<WatchedLane>,
-    /// What it watches in the engine of this process.
-    pub(crate) local_watch: Option<LocalWatch>,
+    /// It watches something in the engine of this process, which keeps so many bytes for that.
+    pub(crate) local_watch: Option<usize>,
     /// Whether what the client thinks that it watches is not watched.
     pub(crate) failure: WatchFailure,
     /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
@@ -41,7 +40,7 @@ impl TransactionState {
         size_of::<Self>()
             + self.waiting_bytes
             + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
-            + self.local_watch.as_ref().map_or(0, LocalWatch::held_bytes)
+            + self.local_watch.unwrap_or(0)
             + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
     }
 

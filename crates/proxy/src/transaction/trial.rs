@@ -8,7 +8,8 @@ use crate::nodes::multi::Multi;
 use crate::reply::progress::{LostReply, Progress};
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
-use crate::transaction::exec_request::{Exec, is_abort, is_error};
+use crate::transaction::exec_request::{Exec, is_error};
+use respool_command::text::is_exec_abort;
 use respool_wire::{elements, replies};
 
 /// The requests of a trial.
@@ -16,20 +17,12 @@ pub(crate) const BEGIN: u16 = 0;
 
 pub(crate) const END: u16 = 1;
 
-/// What is to be done once it is known.
-#[derive(Debug)]
-pub(crate) enum Then {
-    /// Nothing: it is known for the next request that needs it.
-    Nothing,
-    /// A block is sent, or refused.
-    Send(Box<Exec>),
-}
-
 /// A trial on its way.
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) lane: LaneHandle,
-    pub(crate) then: Then,
+    /// The block that is sent, or refused, once it is known. `None`: it is known for the next request that needs it.
+    pub(crate) exec: Option<Box<Exec>>,
     /// MULTI was not refused.
     pub(crate) has_begun: bool,
     /// No transaction is open at the node.
@@ -61,7 +54,7 @@ impl Trial {
         // Behind a MULTI that was refused EXEC is refused, too, whatever the words. Behind one that was taken only its
         // end counts: a transaction that is open would go on with the requests of others.
         self.is_over = match self.has_begun {
-            true => elements(reply).is_some_and(|none| none.declared() == 0) || is_abort(reply),
+            true => elements(reply).is_some_and(|none| none.declared() == 0) || is_exec_abort(reply),
             false => is_error(reply),
         };
         if self.is_over {
@@ -79,24 +72,18 @@ impl InternalTask for Trial {
 
     /// The class of the transaction that waits for it, if any.
     fn class(&self) -> Option<LaneKeyId> {
-        match &self.then {
-            Then::Send(exec) => exec.class(),
-            Then::Nothing => None,
-        }
+        self.exec.as_ref()?.class()
     }
 
     /// The client whose block waits for it, if one does.
     fn asker(&self) -> Option<Asker> {
-        match &self.then {
-            Then::Send(exec) => Some(exec.asker),
-            Then::Nothing => None,
-        }
+        Some(self.exec.as_ref()?.asker)
     }
 
     /// Has the block that waits for it run on the connection that is tried, if that is this one. Returns whether it does.
     fn bind_to(&mut self, lane: LaneHandle) -> bool {
-        match &mut self.then {
-            Then::Send(exec) if self.lane == lane && !exec.is_answered() => {
+        match &mut self.exec {
+            Some(exec) if self.lane == lane && !exec.is_answered() => {
                 exec.take_for_itself(lane);
                 true
             }
@@ -107,7 +94,7 @@ impl InternalTask for Trial {
     /// No reply will come, or none in time. Of what waits for it nothing has been sent.
     fn handle_loss(&mut self, lost: TaskLoss<'_>, clients: &mut Clients) -> Progress {
         let mut progress = Progress::Through;
-        if let Then::Send(exec) = &mut self.then {
+        if let Some(exec) = &mut self.exec {
             let is_unsent = lost.loss == LostReply::Unsent;
             let error = if is_unsent { lost.error } else { &error_text::not_executed(lost.error) };
             progress = exec.fail(lost.loss, error, clients);
@@ -130,7 +117,7 @@ impl InternalTask for Trial {
 
     /// Other nodes are configured.
     fn move_to(&mut self, moves: &Moves, has_other_ways: bool) {
-        if let Then::Send(exec) = &mut self.then {
+        if let Some(exec) = &mut self.exec {
             exec.follow(moves, has_other_ways);
         }
     }
@@ -143,8 +130,7 @@ mod tests {
 
     fn trial(replies: &[&[u8]]) -> (Progress, bool) {
         let lane = Handle { index: LaneTable::<()>::default().next_id(), generation: 0 };
-        let mut trial =
-            Trial { lane, then: Then::Nothing, has_begun: false, is_over: false, refusal: None, is_late: false };
+        let mut trial = Trial { lane, exec: None, has_begun: false, is_over: false, refusal: None, is_late: false };
         let mut progress = Progress::Waits;
         for (step, reply) in replies.iter().enumerate() {
             assert_eq!(progress, Progress::Waits);

@@ -13,7 +13,9 @@ use crate::parameters::AdminStep;
 use crate::pubsub::Subscriptions;
 use crate::request::fast_path::Plain;
 use crate::request::forward::is_own_info;
+use crate::scripts::engine::{go_on_with_script, run_in_engine};
 use crate::session::{Flow, SessionFlags};
+use crate::transaction::engine::watch_engine;
 use crate::transaction::exec_reply::go_on_behind_script;
 use crate::worker::Worker;
 use respool_command::{Execute, Lane, Row, UnknownCommand};
@@ -96,7 +98,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
             }
             Lane::Pinned => match self.env.transaction_command(call) {
                 Some(flow) => flow,
-                None => self.engine_side().watch_engine(index, request.args),
+                None => watch_engine(&mut self.engine_side(), index, request.args),
             },
             Lane::Admin => {
                 let step = self.env.handle_admin(index, row, request);
@@ -150,7 +152,7 @@ impl<E: Execute> Worker<E> {
     #[cold]
     fn run_with_script(&mut self, call: Call<'_>) -> Flow {
         let flow = match self.env.engine.is_some() {
-            true => call.row.runs_scripts.then(|| self.engine_side().run_in_engine(call)),
+            true => call.row.runs_scripts.then(|| run_in_engine(&mut self.engine_side(), call)),
             false => self.env.run_script_at_nodes(call),
         };
         flow.unwrap_or_else(|| self.pass_on(call))
@@ -181,17 +183,18 @@ impl<E: Execute> Worker<E> {
             let step = self.env.handle_info(index, row, request);
             return self.take_admin_step(call, step);
         }
-        if self.env.engine.is_some() {
-            return self.engine_side().execute(call);
+        if self.env.engine.is_none() {
+            return self.env.forward(call);
         }
-        self.env.forward(call)
+        let logs = self.env.own_logs(index, row, request.args);
+        logs.unwrap_or_else(|| self.engine_side().execute(call))
     }
 
     /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
     #[cold]
     pub(crate) fn go_on_with_script(&mut self) {
         let was_late = self.env.slices.script.is_some();
-        let client = self.engine_side().go_on_with_script();
+        let client = go_on_with_script(&mut self.engine_side());
         if was_late && self.env.slices.script.is_none() && self.env.config.trusts_clients {
             self.env.catch_up_with_parameters();
             self.engine_side().review_events();

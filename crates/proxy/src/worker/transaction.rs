@@ -3,6 +3,7 @@
 use crate::ids::ClientId;
 use crate::session::Flow;
 use crate::transaction::Queueing;
+use crate::transaction::engine::{refuse_exec, refuse_to_queue};
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -18,16 +19,14 @@ impl<E: Execute> Worker<E> {
                 let held = self.hold_for_client_pause(index, row, request.args);
                 Some(held.unwrap_or_else(|| self.exec(index)))
             }
-            Queueing::Queued => {
-                let refused = self.engine_side().refuse_to_queue(index, row);
-                Some(refused.unwrap_or_else(|| self.env.queue_allowed(index, row, request)))
-            }
+            Queueing::Queued => refuse_to_queue(&mut self.engine_side(), index, row)
+                .or_else(|| Some(self.env.queue_allowed(index, row, request))),
         }
     }
 
     /// EXEC of a session that is queueing.
     fn exec(&mut self, index: ClientId) -> Flow {
-        let refused = self.env.refuse_exec(index).or_else(|| self.engine_side().refuse_exec(index));
+        let refused = self.env.refuse_exec(index).or_else(|| refuse_exec(&mut self.engine_side(), index));
         refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| continue_exec_reply(self, index))
     }
 }

@@ -1,7 +1,6 @@
 //! Requests that the engine in this process answers at once, and what they mean to those that wait for it.
 
 use crate::blocking::engine::EngineSide;
-use crate::command_log::verbs::is_own_log;
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
@@ -16,11 +15,6 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     #[inline]
     pub(crate) fn execute(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
-        if is_own_log(row)
-            && let Some(flow) = self.env.own_logs(index, row, request.args)
-        {
-            return flow;
-        }
         if !self.blocking.parking.is_empty() && (row.flags.has(Flags::WRITE) || self.blocking.parking.is_told) {
             return self.execute_watched(call);
         }

@@ -1,18 +1,18 @@
-//! An embedded engine's part of what takes its time: requests that it has parked, and that a session watches something.
+//! An embedded engine's part of what takes its time: requests that it has parked.
 //!
-//! The engine owns which keys are waited for and watched, and the order in which parked requests are served. Here is what it
+//! The engine owns which keys are waited for, and the order in which parked requests are served. Here is what it
 //! cannot know: which client a parked request belongs to, its timeout, and when a request or transaction has ended, so that
 //! the clients that it made ready are served.
 
 mod execute;
-mod transactions;
 
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{Target, Wording};
 use crate::env::Env;
 use crate::error_text;
-use crate::ids::{ClientHandle, ClientId, ClientNumber, NodeId};
+use crate::ids::{ClientId, ClientNumber, NodeId};
 use crate::interfaces::call::Call;
+use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::interfaces::release::Release;
 use crate::session::{Flow, Session, SessionFlags};
@@ -30,16 +30,6 @@ pub(crate) struct EngineSide<'a, E, C> {
     pub(crate) blocking: &'a mut Blocking,
     pub(crate) env: &'a mut Env<E>,
     pub(crate) changes: &'a mut C,
-}
-
-/// A request for the engine.
-pub(crate) struct EngineCall<'a> {
-    /// The client's session as the engine sees it.
-    pub(crate) view: SessionView,
-    /// The client, if it is still there.
-    pub(crate) by: Option<ClientHandle>,
-    pub(crate) row: &'static Row,
-    pub(crate) args: Args<'a>,
 }
 
 impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
@@ -96,6 +86,16 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
         self.env.keep_room(index, flow)
     }
 
+    /// As in Redis, room is made before a request that is no part of a transaction, and clients hear of it before that has its reply.
+    fn make_room_before(&mut self, index: ClientId) {
+        let session = self.env.clients.sessions.at(index);
+        if self.blocking.parking.is_told && !session.is_some_and(Session::is_amid_exec_reply) {
+            self.env.make_engine_room();
+            self.collect_expired();
+            self.changes.tell_changes(self.env);
+        }
+    }
+
     /// Runs a request of a session. `None`: one of them is not there.
     fn run_engine(
         &mut self,
@@ -109,31 +109,6 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
         let is_in_transaction = session.is_amid_exec_reply();
         let view = SessionView { is_in_transaction, ..self.env.view(session.database, session.id) };
         self.run_engine_as(EngineCall { view, by, row, args }, reply)
-    }
-
-    /// [`Self::run_engine`] with a given view of the session.
-    pub(crate) fn run_engine_as(&mut self, call: EngineCall<'_>, reply: &mut Vec<u8>) -> Option<Outcome> {
-        let protocol = self.env.clients.sessions.get(call.by?)?.protocol;
-        self.execute_as(call, &mut Encoder::new(reply, protocol))
-    }
-
-    /// Has the engine execute a request, and answers what a script asks meanwhile.
-    pub(crate) fn execute_as(&mut self, call: EngineCall<'_>, reply: &mut Encoder<'_>) -> Option<Outcome> {
-        let EngineCall { mut view, by, row, args } = call;
-        loop {
-            let outcome = self.env.engine.as_mut()?.execute(row, args, &mut view, reply);
-            if self.blocking.parking.is_told {
-                self.changes.collect_changes(self.env, self.blocking.parking.wanted(), by);
-            }
-            if row.runs_scripts {
-                self.env.show_script_calls();
-            }
-            if outcome != Outcome::Asks {
-                return Some(outcome);
-            }
-            answer_script(self.env, self.changes);
-            view.has_waited = true;
-        }
     }
 
     /// A request has been run for a session: the clients that it made ready are served, unless it is part of a transaction.
@@ -150,18 +125,6 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
             self.changes.tell_changes(self.env);
         }
         self.serve_ready();
-    }
-
-    /// A script has been run.
-    pub(crate) fn note_script_run(&mut self, index: Option<ClientId>) {
-        if self.blocking.parking.is_empty() {
-            return;
-        }
-        self.changes.tell_changes(self.env);
-        match index {
-            Some(index) => self.serve_after(index),
-            None => self.serve_ready(),
-        }
     }
 
     /// Serves the parked requests that have become ready.
@@ -240,6 +203,50 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     }
 }
 
+impl<E: Execute, C: EngineChanges> EngineCalls for EngineSide<'_, E, C> {
+    type Engine = E;
+    type Changes = C;
+
+    fn parts(&mut self) -> (&mut Env<E>, &mut C) {
+        (self.env, self.changes)
+    }
+
+    fn execute_as(&mut self, call: EngineCall<'_>, reply: &mut Encoder<'_>) -> Option<Outcome> {
+        let EngineCall { mut view, by, row, args } = call;
+        loop {
+            let outcome = self.env.engine.as_mut()?.execute(row, args, &mut view, reply);
+            if self.blocking.parking.is_told {
+                self.changes.collect_changes(self.env, self.blocking.parking.wanted(), by);
+            }
+            if row.runs_scripts {
+                self.env.show_script_calls();
+            }
+            if outcome != Outcome::Asks {
+                return Some(outcome);
+            }
+            answer_script(self.env, self.changes);
+            view.has_waited = true;
+        }
+    }
+
+    fn note_script_run(&mut self, index: Option<ClientId>) {
+        if self.blocking.parking.is_empty() {
+            return;
+        }
+        self.changes.tell_changes(self.env);
+        match index {
+            Some(index) => self.serve_after(index),
+            None => self.serve_ready(),
+        }
+    }
+
+    fn collect_expired(&mut self) {
+        if self.blocking.parking.is_told {
+            self.changes.collect_changes(self.env, self.blocking.parking.wanted(), None);
+        }
+    }
+}
+
 impl Blocking {
     /// A parked request is finished: the engine forgets it, if it has not been served.
     pub(crate) fn leave_parking(&mut self, env: &mut Env<impl Execute>, wait: WaitId) {
@@ -279,10 +286,5 @@ impl<E: Execute> Env<E> {
 
     pub(crate) fn view(&self, database: u32, client: ClientNumber) -> SessionView {
         SessionView { database, now: self.engine_now(), client_id: client.get(), ..SessionView::default() }
-    }
-
-    /// A session watches nothing here any more.
-    pub(crate) fn leave_local_watch(&mut self, id: ClientNumber) {
-        self.engine.iter_mut().for_each(|engine| engine.unwatch(id.get()));
     }
 }

@@ -1,0 +1,103 @@
+//! What transactions ask of the engine in this process: watched keys, and room for what they add.
+
+use crate::env::Env;
+use crate::ids::{ClientId, ClientNumber};
+use crate::interfaces::engine_calls::EngineCalls;
+use crate::interfaces::engine_changes::EngineChanges;
+use crate::session::{Flow, Pause, SessionFlags};
+use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};
+use respool_wire::Args;
+
+/// WATCH, for the engine in this process.
+pub(crate) fn watch_engine(side: &mut impl EngineCalls, index: ClientId, args: Args<'_>) -> Flow {
+    let env = side.env();
+    let now = env.engine_now();
+    let Env { engine: Some(engine), clients, .. } = env else { return Flow::Stop };
+    let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
+    let held_bytes = engine.watch(session.id.get(), session.database, now, args.from(1));
+    session.flags.add(SessionFlags::PINNED);
+    session.pins_mut().local_watch = Some(held_bytes);
+    side.collect_expired();
+    let (env, changes) = side.parts();
+    env.confirm(index);
+    changes.tell_changes(env);
+    env.keep_memory(index)
+}
+
+/// Has the engine make room for a transaction; whether there is some.
+fn make_engine_room(side: &mut impl EngineCalls) -> bool {
+    let has_room = side.env().make_engine_room();
+    side.collect_expired();
+    has_room
+}
+
+/// A session's transaction is to run. `None`: it watches nothing here. Otherwise its watching ends, and it must not run if that is true.
+fn has_watched_in_vain(side: &mut impl EngineCalls, index: ClientId) -> Option<bool> {
+    let env = side.env();
+    let id = env.clients.take_local_watch(index)?;
+    let now = env.engine_now();
+    let engine = env.engine.as_mut()?;
+    let is_dirty = engine.is_dirty(id.get(), now);
+    engine.unwatch(id.get());
+    side.collect_expired();
+    Some(is_dirty)
+}
+
+/// Checks memory before a request is queued. `Some`: the engine has no room for it, as Redis checks before it queues any command. A command
+/// that no transaction may have is refused for that reason first, and UNWATCH gives room back. Clients hear of what has made
+/// room.
+pub(crate) fn refuse_to_queue(side: &mut impl EngineCalls, index: ClientId, row: &Row) -> Option<Flow> {
+    let needs_room =
+        !row.flags.has(Flags::NO_MULTI) && row.command != Command::Transactions(TransactionsCommand::Unwatch);
+    if side.env().engine.is_none() || !needs_room {
+        return None;
+    }
+    let has_room = make_engine_room(side);
+    let (env, changes) = side.parts();
+    changes.tell_changes(env);
+    if has_room {
+        return None;
+    }
+    env.clients.spoil_transaction(index);
+    Some(env.refuse(index, texts::OOM))
+}
+
+/// EXEC of a session that is queueing. `Some`: it goes no further, for reasons that the engine knows.
+pub(crate) fn refuse_exec(side: &mut impl EngineCalls, index: ClientId) -> Option<Flow> {
+    side.env().engine.as_ref()?;
+    // Keys that make room may be watched ones.
+    let has_room = make_engine_room(side);
+    let is_full = !has_room && side.env().clients.queued_adds_data(index);
+    if !is_full && !has_watched_in_vain(side, index)? {
+        return None;
+    }
+    let (env, changes) = side.parts();
+    env.clients.discard_queued(index);
+    let flow = if is_full {
+        env.leave_watches(index);
+        env.refuse(index, texts::EXECABORT_OOM)
+    } else {
+        env.answer(index, |reply| reply.null_array())
+    };
+    changes.tell_changes(env);
+    Some(flow)
+}
+
+impl<E: Execute> Env<E> {
+    /// A session watches nothing here any more.
+    pub(super) fn leave_local_watch(&mut self, id: ClientNumber) {
+        self.engine.iter_mut().for_each(|engine| engine.unwatch(id.get()));
+    }
+
+    /// What a client watches is in no outbox: it is read on only as long as the process has room for it.
+    fn keep_memory(&mut self, index: ClientId) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        session.account(&self.shared.ledger);
+        if self.shared.ledger.held_bytes() <= self.config.budgets.process {
+            return Flow::Next;
+        }
+        session.pause.add(Pause::PRESSURE);
+        self.is_busy = true;
+        Flow::Pause
+    }
+}

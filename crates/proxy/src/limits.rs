@@ -305,9 +305,6 @@ pub const LANE_UNUSED_US: u64 = 60_000_000;
 /// 16 KB that every client has and 1 KB behind it.
 pub const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
 
-/// Bytes of a node's answer to MONITOR, SYNC or PSYNC before it must have said whether it agrees. It is one line.
-pub const AGREEMENT_BYTES_MAX: usize = 16 * 1024;
-
 /// A node is given that long to agree at least, in microseconds: while it makes a snapshot it says so once a second.
 pub const AGREEMENT_US_MIN: u64 = 5_000_000;
 
@@ -421,23 +418,6 @@ pub const QUEUE_COUNTED_TICKETS_MIN: usize = 1024;
 /// Bytes that wait for one node on one connection and are not worth counting: the buffer that a busy connection keeps anyway.
 pub const QUEUE_COUNTED_BYTES_MIN: usize = 16 * 1024;
 
-/// Bytes that are held of each node's replication stream while another node's is passed on: some reads of it. Nodes keep
-/// what is not read, up to their `client-output-buffer-limit replica`.
-pub const MERGED_WINDOW_BYTES: usize = 256 * 1024;
-
-/// Bytes of a command of a replication stream that is held whole, since its arguments say what it is: `FUNCTION RESTORE` of
-/// many libraries.
-pub const MERGED_COMMAND_BYTES_MAX: usize = 4 << 20;
-
-/// Bytes of the name of such a command; longer ones are of no known command.
-pub const MERGED_NAME_BYTES_MAX: usize = 64;
-
-/// Bytes of a line that counts arguments or bytes in a replication stream: twenty digits and what is around them.
-pub const MERGED_LINE_BYTES_MAX: usize = 24;
-
-/// Positions of a node's stream that wait for the follower to have come to them. With more, the last one is moved on.
-pub const MERGED_CHECKPOINTS_MAX: usize = 16;
-
 /// How often nodes are acknowledged what a follower of all of them has, in microseconds: as often as replicas do it.
 pub const MERGED_ACKNOWLEDGE_US: u64 = 1_000_000;
 /// Bytes that may wait to be sent to a node before a further acknowledgement of a follower of all nodes is left out.
@@ -450,9 +430,6 @@ pub const MERGED_SILENCE_US: u64 = 60_000_000;
 /// How long a command that concerns all keys waits for another node that sends nothing, in microseconds. It was sent to all at
 /// once; a node that was down has not done it. A node that goes on sending has [`MERGED_SILENCE_US`].
 pub const MERGED_APART_US: u64 = 5_000_000;
-
-/// Bytes of one field at the beginning of a snapshot. Those of Redis have some dozens.
-pub const SNAPSHOT_FIELD_BYTES_MAX: usize = 64 * 1024;
 
 /// Kinds of errors that INFO counts; more are counted in sum only. Scripts make as many as they like.
 pub const COUNTED_ERRORS_MAX: usize = 128;

@@ -2,7 +2,8 @@
 //!
 //! Pure functions over immutable snapshots: no socket, no clock, no randomness. A [`Topology`] lists nodes and says by
 //! its [`Placement`] where a key lives; [`plan`](plan()) reads a request's row and keys and says where it goes: to one node, in
-//! [`Part`]s to those that have its keys, or to all. A [`Gather`] joins the replies of several nodes.
+//! [`Part`]s to those that have its keys, or to all. A [`Gather`] joins the replies of several nodes, a
+//! [`Merge`](replication::Merge) their replication streams.
 //!
 //! | to add | touch |
 //! |---|---|
@@ -20,6 +21,7 @@ pub mod limits;
 mod node;
 mod placement;
 mod plan;
+pub mod replication;
 mod routed;
 mod routes;
 mod scan;

@@ -90,3 +90,26 @@ pub const REFRESH_QUESTIONS_MAX: usize = 3;
 
 /// Nodes that one round asks at most: two thirds of a cluster of a hundred nodes may be gone.
 pub const REFRESH_ASKED_MAX: usize = 64;
+
+/// Bytes of a node's answer to SYNC, PSYNC or MONITOR before it must have said whether it agrees. It is one line.
+pub const AGREEMENT_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes that are held of each node's replication stream while another node's is passed on: some reads of it. Nodes keep
+/// what is not read, up to their `client-output-buffer-limit replica`.
+pub const MERGED_WINDOW_BYTES: usize = 256 * 1024;
+
+/// Bytes of a command of a replication stream that is held whole, since its arguments say what it is: `FUNCTION RESTORE` of
+/// many libraries.
+pub const MERGED_COMMAND_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of the name of such a command; longer ones are of no known command.
+pub const MERGED_NAME_BYTES_MAX: usize = 64;
+
+/// Bytes of a line that counts arguments or bytes in a replication stream: twenty digits and what is around them.
+pub const MERGED_LINE_BYTES_MAX: usize = 24;
+
+/// Positions of a node's stream that wait for the follower to have come to them. With more, the last one is moved on.
+pub const MERGED_CHECKPOINTS_MAX: usize = 16;
+
+/// Bytes of one field at the beginning of a snapshot. Those of Redis have some dozens.
+pub const SNAPSHOT_FIELD_BYTES_MAX: usize = 64 * 1024;

@@ -1,7 +1,8 @@
 //! A connection to one node that serves one client for good: what the node's bytes mean.
 
 use crate::ids::{LaneHandle, NodeId};
-use crate::limits::{AGREEMENT_BYTES_MAX, MONITOR_LINE_BYTES_MAX};
+use crate::limits::MONITOR_LINE_BYTES_MAX;
+use respool_route::limits::AGREEMENT_BYTES_MAX;
 use respool_wire::replies;
 
 /// What for.

@@ -1,21 +1,10 @@
 //! SYNC and PSYNC with several nodes: the client follows all of them as if they were one server.
 //!
-//! Each node is asked for a replication stream on a connection of the client's own, and [`merge::Merge`] makes one of them.
+//! Each node is asked for a replication stream on a connection of the client's own, and [`Merge`] makes one of them.
 //! Nodes are asked without `capa eof`: each then writes its snapshot to its disk, says how long it is, and waits as long as
 //! those before it take. The stream is new to every client that asks, so none is continued. What cannot be merged, and the
 //! end of any of the connections, disconnects the client: it synchronizes again and misses nothing.
 
-mod fault;
-mod merge;
-mod snapshot;
-mod source;
-#[cfg(test)]
-mod tests;
-
-use std::collections::BTreeSet;
-
-use self::fault::Fault;
-use self::merge::{Merge, Outcome, Terms};
 use crate::config::Config;
 use crate::dedicated::link::Kind;
 use crate::dedicated::{Dedicated, DedicatedClient, Stage, link};
@@ -27,8 +16,10 @@ use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_ACKNOWLEDGEMENTS_BYTES_MAX, ME
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::{Flow, Pause};
 use respool_command::{Command, Execute, Row, ServerCommand as S, text as texts};
+use respool_route::replication::{Fault, Merge, Outcome, Terms};
 use respool_route::{DeadNode, NodePlace};
 use respool_wire::{Args, encode_request};
+use std::collections::BTreeSet;
 
 /// What a client that follows all nodes has beside its connections.
 #[derive(Debug, Default)]
@@ -308,5 +299,18 @@ impl DedicatedClient {
             env.lanes[lane].up.tell(now_us, &mut env.clients.pool, |out| encode_request(out, words.into_iter()));
             env.lanes.list(lane);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_has_forty_digits_that_no_other_has() {
+        let id = |entropy, now_us, client| stream_id(entropy, now_us, ClientNumber::new(client));
+        let ids = [id(1, 2, 3), id(1, 2, 4), id(1, 3, 3), id(2, 2, 3)];
+        assert!(ids.iter().all(|id| id.len() == 40 && id.bytes().all(|digit| digit.is_ascii_hexdigit())));
+        assert!((1..4).all(|at| !ids[..at].contains(&ids[at])));
     }
 }

@@ -30,7 +30,8 @@ enum Stage {
 
 /// What a step has come to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// More is to be passed on when more has come.
     Going,
     /// A node refuses with this line.
     Refused(Vec<u8>),
@@ -40,15 +41,16 @@ pub(crate) enum Outcome {
 
 /// How the follower asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub struct Terms {
     /// It asks with PSYNC: it is told an id, and acknowledges.
-    pub(crate) has_offsets: bool,
+    pub has_offsets: bool,
     /// It wants the snapshot alone.
-    pub(crate) is_snapshot_only: bool,
+    pub is_snapshot_only: bool,
 }
 
+/// Streams of several nodes on their way to one follower.
 #[derive(Debug)]
-pub(crate) struct Merge {
+pub struct Merge {
     sources: Vec<Source>,
     terms: Terms,
     stage: Stage,
@@ -70,7 +72,7 @@ pub(crate) struct Merge {
 
 impl Merge {
     /// `id` names the merged stream; no other stream may have it.
-    pub(crate) fn new(sources: usize, terms: Terms, id: &str, now_us: u64) -> Self {
+    pub fn new(sources: usize, terms: Terms, id: &str, now_us: u64) -> Self {
         let greeting = if terms.has_offsets { format!("+FULLRESYNC {id} 0\r\n").into_bytes() } else { Vec::new() };
         Self {
             sources: (0..sources).map(|_| Source::new(terms.has_offsets, now_us)).collect(),
@@ -87,34 +89,34 @@ impl Merge {
     }
 
     /// Bytes held.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.sources.iter().map(|source| size_of::<Source>() + source.held_bytes()).sum()
     }
 
     /// Whether every node has agreed.
-    pub(crate) fn is_agreed(&self) -> bool {
+    pub fn is_agreed(&self) -> bool {
         self.sources.iter().all(|source| source.has_agreed)
     }
 
     /// Whether the connection of a source is to be read.
-    pub(crate) fn is_hungry(&self, source: usize) -> bool {
+    pub fn is_hungry(&self, source: usize) -> bool {
         self.sources.get(source).is_some_and(Source::is_hungry)
     }
 
     /// How far the follower has acknowledged what each node has sent; only nodes that were asked with PSYNC want to know.
-    pub(crate) fn confirmed(&self, source: usize) -> Option<u64> {
+    pub fn confirmed(&self, source: usize) -> Option<u64> {
         let source = self.sources.get(source)?;
         (self.terms.has_offsets && source.stage > SourceStage::Announcing).then_some(source.confirmed)
     }
 
     /// The follower has everything up to here.
-    pub(crate) fn confirm(&mut self, position: u64) {
+    pub fn confirm(&mut self, position: u64) {
         self.is_asked = false;
         self.sources.iter_mut().for_each(|source| source.confirm(position));
     }
 
     /// Bytes have come from a node.
-    pub(crate) fn push(&mut self, source: usize, bytes: &[u8], now_us: u64) {
+    pub fn push(&mut self, source: usize, bytes: &[u8], now_us: u64) {
         if let Some(source) = self.sources.get_mut(source) {
             source.push(bytes, now_us);
         }
@@ -123,7 +125,7 @@ impl Merge {
     /// Whether something that is due has been silent since before `silent_us`, or a command that concerns all keys waits since
     /// before `apart_us` for a node that has sent nothing since then. One that is still sending may be on its way there: behind a
     /// long snapshot it sends what was written meanwhile. It has until `silent_us`.
-    pub(crate) fn check(&self, silent_us: Option<u64>, apart_us: Option<u64>) -> Result<(), Fault> {
+    pub fn check(&self, silent_us: Option<u64>, apart_us: Option<u64>) -> Result<(), Fault> {
         let is_before = |source: &Source, due_us: Option<u64>| due_us.is_some_and(|due_us| source.since_us <= due_us);
         let is_due = |at: usize, source: &Source| match self.stage {
             Stage::Opening => !source.is_open(at == 0),
@@ -145,13 +147,13 @@ impl Merge {
     }
 
     /// The sources were not read until now, so that nothing of them is late.
-    pub(crate) fn restart_time(&mut self, now_us: u64) {
+    pub fn restart_time(&mut self, now_us: u64) {
         self.sources.iter_mut().for_each(|source| source.since_us = now_us);
         self.apart_us = self.apart_us.map(|_| now_us);
     }
 
     /// Takes what may be taken while the follower has been told nothing.
-    pub(crate) fn open(&mut self) -> Result<Outcome, Fault> {
+    pub fn open(&mut self) -> Result<Outcome, Fault> {
         for (at, source) in self.sources.iter_mut().enumerate() {
             if let Opening::Refused(line) = source.open(at == 0)? {
                 return Ok(Outcome::Refused(line));
@@ -161,7 +163,7 @@ impl Merge {
     }
 
     /// Passes on what may be passed on now, until about `room` bytes are in `out`.
-    pub(crate) fn pass(&mut self, room: usize, out: &mut Vec<u8>, now_us: u64) -> Result<Outcome, Fault> {
+    pub fn pass(&mut self, room: usize, out: &mut Vec<u8>, now_us: u64) -> Result<Outcome, Fault> {
         out.append(&mut self.greeting);
         loop {
             let stage = self.stage;

@@ -2,8 +2,6 @@
 
 use super::fault::Fault;
 use super::merge::{Merge, Outcome, Terms};
-use super::stream_id;
-use crate::ids::ClientNumber;
 use crate::limits::{MERGED_COMMAND_BYTES_MAX, MERGED_WINDOW_BYTES};
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
 
@@ -367,12 +365,4 @@ fn a_follower_of_the_snapshot_alone_is_given_no_commands() {
     }
     assert_eq!(merge.pass(usize::MAX, &mut out, 0), Ok(Outcome::Done));
     assert!(out.ends_with(b"\xff\0\0\0\0\0\0\0\0"));
-}
-
-#[test]
-fn a_stream_has_forty_digits_that_no_other_has() {
-    let id = |entropy, now_us, client| stream_id(entropy, now_us, ClientNumber::new(client));
-    let ids = [id(1, 2, 3), id(1, 2, 4), id(1, 3, 3), id(2, 2, 3)];
-    assert!(ids.iter().all(|id| id.len() == 40 && id.bytes().all(|digit| digit.is_ascii_hexdigit())));
-    assert!((1..4).all(|at| !ids[..at].contains(&ids[at])));
 }

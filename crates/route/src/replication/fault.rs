@@ -2,7 +2,7 @@
 
 /// Why the streams of several nodes cannot be merged any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// A node has sent what is no snapshot of a known kind, or no stream of commands.
     Malformed,
     /// A node's snapshot has data of modules that belongs to no key. There is no way to join that of two nodes.
@@ -17,7 +17,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// The reason in the log.
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Self::Malformed => "it follows all nodes, and one of them sent no replication stream that can be merged",
             Self::ModuleData => "it follows all nodes, and one of them has data of modules beside its keys",

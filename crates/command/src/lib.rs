@@ -46,6 +46,7 @@ mod shape;
 mod table;
 pub mod text;
 mod timeout;
+mod upgrade;
 mod usage;
 pub mod words;
 
@@ -68,4 +69,5 @@ pub use secrets::{
 pub use shape::{Shape, ShapeOf};
 pub use table::*;
 pub use timeout::{TimeoutUnit, timeout_place, timeout_us};
+pub use upgrade::ReplyShapes;
 pub use usage::{Argument, ArgumentKind, Arguments, Repeat, ReplyForm, ReplyType, ReplyTypes, Returns, Usage};

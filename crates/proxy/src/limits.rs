@@ -127,9 +127,6 @@ pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;
 /// Scripts that one connection remembers to have given its node for transactions; at more it begins anew.
 pub const SCRIPTS_GIVEN_MAX: usize = 1024;
 
-/// Shapes of replies that a lane with an old node keeps room for while nothing is owed.
-pub const DUES_KEPT: usize = 1024;
-
 /// Commands that are learnt from nodes, in the whole process: their rows are never freed. The largest modules have a hundred.
 pub const LEARNT_MAX: usize = 512;
 /// Names that no node knows that are remembered at a time.

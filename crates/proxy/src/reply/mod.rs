@@ -9,7 +9,6 @@ pub(crate) mod observers;
 pub(crate) mod owner;
 pub(crate) mod progress;
 pub(crate) mod task;
-mod upgrade;
 
 use crate::ended::Ended;
 use crate::env::Env;

@@ -12,14 +12,13 @@ use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::reply::refuse;
-use crate::reply::upgrade::{ReplyShapes, kind_of};
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
 use crate::workers::budget::ProcessBudget;
 use crate::{error_text, hooks};
-use respool_command::{Execute, Shape};
+use respool_command::{Execute, ReplyShapes, Shape};
 use respool_connection::{BufferPool, Event, Fault, Now};
-use respool_wire::ReplyKind;
+use respool_wire::{ReplyKind, ReplyLimits, ReplyScanner, Scan};
 use std::borrow::Cow;
 
 impl Lanes {
@@ -89,7 +88,7 @@ impl Lanes {
         let mut dues = ReplyShapes::default();
         dues.note(&this.up.queued_from(0));
         // Of a request that is being passed on in pieces not even the beginning may be known.
-        while dues.len() < this.up.tickets().len() {
+        while dues.known() < this.up.tickets().len() {
             dues.note_shape(&Shape::Plain);
         }
         this.beside.get_or_insert_default().dues = Some(dues);
@@ -271,5 +270,13 @@ impl<E: Execute> Env<E> {
         self.counters.integrity_faults.add(1);
         let node = self.lanes.nodes[self.lanes[lane].node].name.clone();
         self.shared.hooks.tell(&hooks::Event::OutOfStep { node, worker: self.number });
+    }
+}
+
+/// The kind of a complete reply.
+fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
+    match ReplyScanner::new().scan(reply, limits) {
+        Ok(Scan::Complete { kind, .. }) => Some(kind),
+        _ => None,
     }
 }

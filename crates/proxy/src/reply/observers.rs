@@ -1,7 +1,7 @@
 //! What is kept in step with the tickets of a connection.
 
 use crate::reply::integrity::EchoCheck;
-use crate::reply::upgrade::ReplyShapes;
+use respool_command::ReplyShapes;
 
 /// What is kept beside the tickets of a lane, in step with them.
 #[derive(Debug, Default)]

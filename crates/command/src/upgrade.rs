@@ -1,15 +1,14 @@
-//! Nodes that speak RESP2 alone, behind clients that speak RESP3: what each reply on such a connection looks like.
+//! Servers that speak RESP2 alone, for clients that speak RESP3: what each reply on such a connection looks like.
 //!
-//! A lane of the newer dialect whose node refused it keeps a list of shapes beside its tickets, one for each request in
-//! their order; the shape is that of the request's row. The replies are converted in [`crate::reply::observer`].
+//! What sends requests on the connection keeps a list of shapes, one for each request in their order; the shape is that of the
+//! request's row. Replies come in the same order.
 
-use crate::limits::DUES_KEPT;
-use respool_command::{Command, Shape, TransactionsCommand as T, resolve};
-use respool_wire::{
-    Encoder, Protocol, ReplyKind, ReplyLimits, ReplyScanner, RequestDecoder, RequestLimits, Scan, Step, Strictness,
-    elements, to_resp3,
-};
 use std::collections::VecDeque;
+
+use respool_wire::{Encoder, Protocol, RequestDecoder, RequestLimits, Step, Strictness, elements, to_resp3};
+
+use crate::limits::SHAPES_KEPT;
+use crate::{Command, Shape, TransactionsCommand as T, resolve};
 
 /// What one reply looks like.
 #[derive(Debug)]
@@ -19,9 +18,9 @@ enum ReplyShape {
     Transaction(Vec<&'static Shape>),
 }
 
-/// The shapes of the replies that one lane is owed.
+/// The shapes of the replies that are due on one connection.
 #[derive(Debug, Default)]
-pub(crate) struct ReplyShapes {
+pub struct ReplyShapes {
     queue: VecDeque<ReplyShape>,
     /// The commands of the transaction that is being sent.
     queued: Option<Vec<&'static Shape>>,
@@ -31,14 +30,14 @@ pub(crate) struct ReplyShapes {
 
 impl ReplyShapes {
     /// For how many replies it is known what they look like.
-    pub(crate) fn len(&self) -> usize {
+    pub fn known(&self) -> usize {
         self.queue.len()
     }
 
     /// Requests have been queued, these bytes.
-    pub(crate) fn note(&mut self, mut requests: &[u8]) {
+    pub fn note(&mut self, mut requests: &[u8]) {
         let limits = RequestLimits::authenticated(Strictness::Lenient);
-        // What is queued was written by us, so it is whole.
+        // What is queued was written here, so it is whole.
         while let Ok(Step::Request(request)) = RequestDecoder::new().decode(requests, &limits) {
             let row = resolve(request.args).ok();
             let shape = row.map_or(&Shape::Plain, |row| row.shape(request.args));
@@ -66,30 +65,30 @@ impl ReplyShapes {
     }
 
     /// A request has been queued whose reply looks like this.
-    pub(crate) fn note_shape(&mut self, shape: &'static Shape) {
+    pub fn note_shape(&mut self, shape: &'static Shape) {
         self.queue.push_back(ReplyShape::One(shape));
     }
 
     /// A part of the next reply has come, which is not kept.
-    pub(crate) fn pass_over(&mut self) {
+    pub fn pass_over(&mut self) {
         self.is_passing_over = true;
     }
 
     /// Whether the next reply is one that is not kept.
-    pub(crate) fn is_passing_over(&self) -> bool {
+    pub fn is_passing_over(&self) -> bool {
         self.is_passing_over
     }
 
     /// The end of such a reply has come.
-    pub(crate) fn end_passing_over(&mut self) {
+    pub fn end_passing_over(&mut self) {
         self.is_passing_over = false;
         self.queue.pop_front();
     }
 
     /// The next reply, as RESP3 has it. `None`: it is none.
-    pub(crate) fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
+    pub fn convert(&mut self, reply: &[u8]) -> Option<Vec<u8>> {
         let due = self.queue.pop_front().unwrap_or(ReplyShape::One(&Shape::Plain));
-        if self.queue.is_empty() && self.queue.capacity() > DUES_KEPT {
+        if self.queue.is_empty() && self.queue.capacity() > SHAPES_KEPT {
             self.queue = VecDeque::new();
         }
         let mut out = Vec::with_capacity(reply.len() + 16);
@@ -105,14 +104,6 @@ impl ReplyShapes {
             (ReplyShape::One(shape), _) => shape.to_resp3(reply, &mut out).ok()?,
         }
         Some(out)
-    }
-}
-
-/// The kind of a complete reply.
-pub(crate) fn kind_of(reply: &[u8], limits: &ReplyLimits) -> Option<ReplyKind> {
-    match ReplyScanner::new().scan(reply, limits) {
-        Ok(Scan::Complete { kind, .. }) => Some(kind),
-        _ => None,
     }
 }
 

@@ -295,3 +295,18 @@ impl Config {
         self.nodes.iter().position(is_meant).map(NodeId::nth)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::config;
+
+    #[test]
+    fn a_replica_is_not_listened_to_beside_its_primary() {
+        let mut config = config();
+        assert_eq!(config.nodes_listened_to(), 1);
+        config.nodes.push(config.nodes[0].clone());
+        assert_eq!(config.nodes_listened_to(), 1, "no channel lives on the second");
+        config.nodes.clear();
+        assert_eq!(config.nodes_listened_to(), 0, "an engine tells by itself");
+    }
+}

@@ -26,6 +26,10 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct EchoEngine {
     pub(crate) asked: Vec<String>,
+    /// It has no room, and can make none.
+    pub(crate) is_full: bool,
+    /// What clients watch has changed.
+    pub(crate) is_dirty: bool,
 }
 
 impl Execute for EchoEngine {
@@ -38,6 +42,14 @@ impl Execute for EchoEngine {
 
     fn tick(&mut self, _: Millis) -> Option<Millis> {
         None
+    }
+
+    fn make_room(&mut self, _: Millis) -> bool {
+        !self.is_full
+    }
+
+    fn is_dirty(&mut self, _: u64, _: Millis) -> bool {
+        self.is_dirty
     }
 }
 

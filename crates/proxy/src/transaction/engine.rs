@@ -101,3 +101,51 @@ impl<E: Execute> Env<E> {
         Flow::Pause
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocking::engine::EngineSide;
+    use crate::blocking::queue::Blocking;
+    use crate::pubsub::Subscriptions;
+    use crate::testing::{EchoEngine, env_with_engine, request};
+
+    /// What is asked of an engine in such a state.
+    fn ask<R>(
+        engine: EchoEngine,
+        ask: impl FnOnce(&mut EngineSide<'_, EchoEngine, Subscriptions>, ClientId) -> R,
+    ) -> (R, String) {
+        let mut env = env_with_engine();
+        env.engine = Some(engine);
+        let client = env.test_client();
+        let (mut blocking, mut changes) = (Blocking::default(), Subscriptions::new(&env.config, 1));
+        let mut side = EngineSide { blocking: &mut blocking, env: &mut env, changes: &mut changes };
+        let result = ask(&mut side, client);
+        (result, env.take_output(client))
+    }
+
+    fn full() -> EchoEngine {
+        EchoEngine { is_full: true, ..EchoEngine::default() }
+    }
+
+    #[test]
+    fn an_engine_without_room_queues_only_what_gives_room_back() {
+        let queue =
+            |engine, said: &str| ask(engine, |side, client| request(said, |row, _| refuse_to_queue(side, client, row)));
+        assert_eq!(queue(EchoEngine::default(), "SET k v"), (None, String::new()));
+        assert_eq!(queue(full(), "UNWATCH"), (None, String::new()));
+        let (refused, reply) = queue(full(), "SET k v");
+        assert!(refused.is_some() && reply.starts_with("-OOM "), "{reply}");
+    }
+
+    #[test]
+    fn a_transaction_does_not_run_once_what_it_watches_has_changed() {
+        for (is_dirty, reply) in [(false, "+OK\r\n"), (true, "+OK\r\n*-1\r\n")] {
+            let (refused, given) = ask(EchoEngine { is_dirty, ..EchoEngine::default() }, |side, client| {
+                request("WATCH k", |_, args| watch_engine(side, client, args));
+                refuse_exec(side, client)
+            });
+            assert_eq!((refused.is_some(), given.as_str()), (is_dirty, reply));
+        }
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! [`Downstream`] is the end that faces a client: it hands out places for replies and lets them leave in request order.
 //! [`Upstream`] is the end that faces a node: it shakes hands, keeps a ticket for every request that is owed a reply and
-//! gives each reply to its ticket; [`Reconnect`] says when a lost one is dialled again. None of them knows a socket, a clock or
-//! a thread: bytes and the time are arguments, and what they want done is left in their outboxes or returned. [`Machine`] is
+//! gives each reply to its ticket; [`Reconnect`] says when a lost one is dialled again; [`push`] is what many subscribe to over one
+//! connection. None of them knows a socket, a clock or a thread: bytes and the time are arguments, and what they want done is left in their outboxes or returned. [`Machine`] is
 //! how a loop drives what is built of them, and [`Service`] what a server needs beside that. Without a loop, a client is a page
 //! or two: see `examples/blocking_client.rs`.
 #![forbid(unsafe_code)]
@@ -19,6 +19,7 @@ mod input;
 pub mod limits;
 mod machine;
 mod outbox;
+pub mod push;
 mod reconnect;
 mod ring;
 mod server;

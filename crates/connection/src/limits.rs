@@ -49,3 +49,25 @@ pub const RAMP_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// How often it is looked at whether more may be sent, in microseconds.
 pub const RAMP_STEP_US: u64 = 1_000;
+
+/// Channels named by one command that tells a node of subscriptions. Enough to make the command's head cheap, few enough
+/// that a node does not stay with one command for long.
+pub const PUSH_COMMAND_NAMES_MAX: usize = 256;
+
+/// Bytes of names in one such command. A name may be larger: it goes alone.
+pub const PUSH_COMMAND_BYTES_MAX: usize = 16 * 1024;
+
+/// Patterns that a node is told of before it has acknowledged them: other requests are served between such slices.
+pub const PUSH_PATTERN_ORDERS_MAX: usize = 1_000;
+/// The same of a node that has very many.
+pub const PUSH_PATTERN_ORDERS_MIN: usize = 32;
+/// A server looks through all patterns of a connection for each that it is told of. So many steps, of some eight nanoseconds in
+/// redis-server 7.0, may be asked of it at once; they bound a slice between the two numbers above.
+pub const PUSH_PATTERN_STEPS_MAX: usize = 1_000_000;
+
+/// Messages whose channels are looked up together: more than a processor waits for at once would do no more, and what is found has
+/// to stay near until the last of them is delivered.
+pub const LOOK_AHEAD_MESSAGES: usize = 16;
+
+/// With fewer channels the tables are near anyway.
+pub const LOOK_AHEAD_CHANNELS_MIN: usize = 16_384;

@@ -210,27 +210,12 @@ pub const PRESSURE_PATIENCE_US: u64 = 1_000_000;
 /// the next one is chosen.
 pub const PRESSURE_INTERVAL_US: u64 = 250_000;
 
-/// Channels named by one command that tells a node of subscriptions. Enough to make the command's head cheap, few enough
-/// that a node does not stay with one command for long.
-pub const PUSH_COMMAND_NAMES_MAX: usize = 256;
-
-/// Bytes of names in one such command. A name may be larger: it goes alone.
-pub const PUSH_COMMAND_BYTES_MAX: usize = 16 * 1024;
-
 /// Bytes of commands that wait on one push lane before no more are made.
 pub const PUSH_QUEUE_BYTES_MAX: usize = 256 * 1024;
 
 /// Channels whose acknowledgement a node may owe before it is told of more. A million acknowledgements at once would pass
 /// the mark at which Redis gives a subscriber up (8 MB over a minute, 32 MB at once); these are about one.
 pub const PUSH_ORDERS_MAX: usize = 20_000;
-
-/// Patterns that a node is told of before it has acknowledged them: other requests are served between such slices.
-pub const PUSH_PATTERN_ORDERS_MAX: usize = 1_000;
-/// The same of a node that has very many.
-pub const PUSH_PATTERN_ORDERS_MIN: usize = 32;
-/// A server looks through all patterns of a connection for each that it is told of. So many steps, of some eight nanoseconds in
-/// redis-server 7.0, may be asked of it at once; they bound a slice between the two numbers above.
-pub const PUSH_PATTERN_STEPS_MAX: usize = 1_000_000;
 
 /// Patterns that one client may subscribe to. Nodes compare each of them with every message and look through all of them for
 /// every new one, and all of a worker's clients have theirs on one connection to each node.
@@ -243,13 +228,6 @@ pub const PUSH_CHECK_US: u64 = 250_000;
 /// hears no acknowledgement of that and the connection is given up, within two seconds together with the above. A node that is
 /// there and busy keeps it as long as any other connection: what it publishes in the end would be lost otherwise.
 pub const PUSH_SILENT_US_MAX: u64 = 400_000;
-
-/// Messages whose channels are looked up together: more than a processor waits for at once would do no more, and what is found has
-/// to stay near until the last of them is delivered.
-pub const LOOK_AHEAD_MESSAGES: usize = 16;
-
-/// With fewer channels the tables are near anyway.
-pub const LOOK_AHEAD_CHANNELS_MIN: usize = 16_384;
 
 /// Bytes of one subscriber's outbox beyond which further messages wait in its backlog, where all who wait for a message
 /// share it.

@@ -30,7 +30,7 @@ use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::observe::counters::Counters;
 use crate::pool::key_id::LaneKey;
-use crate::push::scope::user_text;
+use crate::push::places::user_text;
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::marks::WantedState;
 use crate::session::{Flow, Pause, Session, SessionFlags};

@@ -12,14 +12,14 @@ use crate::limits::{
 };
 use crate::pubsub::pending_changes::{Item, PendingChange};
 use crate::pubsub::{PubsubStep, Subscriptions};
-use crate::push::frame::{Kind, Verb};
-use crate::push::scope::Scope;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
+use respool_connection::push::frame::{Kind, Verb};
+use respool_connection::push::scope::Scope;
 use respool_wire::{Args, Protocol};
 
 /// The number of names processed per turn, of `names` in all.

@@ -11,11 +11,11 @@ use crate::config::{SlowSubscribers, SubscriptionTerms};
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::limits::PUSH_OUTBOX_BYTES;
-use crate::push::frame::Kind;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::table::Clients;
 use crate::workers::budget::ProcessBudget;
 use respool_command::Execute;
+use respool_connection::push::frame::Kind;
 use std::sync::Arc;
 
 /// The clients of a worker, and what holds for all messages to them.

@@ -9,9 +9,9 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::pubsub::Subscriptions;
 use crate::pubsub::query::PubsubStep;
-use crate::push::frame::Kind;
-use crate::push::scope::Scope;
 use respool_command::{Execute, PubsubCommand, Row, glob};
+use respool_connection::push::frame::Kind;
+use respool_connection::push::scope::Scope;
 use respool_wire::{Args, Encoder};
 
 impl<E: Execute> Env<E> {

@@ -6,13 +6,13 @@
 
 use super::Subscriptions;
 use crate::env::Env;
-use crate::push::frame::Kind;
 use respool_command::{EventClasses, Execute};
+use respool_connection::push::frame::Kind;
 
 impl Subscriptions {
     /// Whether a client subscribes to any channel or pattern.
     fn hears_channels(&self) -> bool {
-        [Kind::Channel, Kind::Pattern].iter().any(|kind| self.registries[*kind as usize].len() > 0)
+        [Kind::Channel, Kind::Pattern].iter().any(|kind| !self.registries[*kind as usize].is_empty())
     }
 
     /// Publishes events, each with its database and key, in this order. An engine belongs to one worker, and so do its clients.

@@ -33,16 +33,16 @@ pub(crate) use query::PubsubStep;
 use crate::config::Config;
 use crate::ids::{ClientHandle, ClientId, Handle, PerNode};
 use crate::pubsub::pending_changes::{FailedRequests, PendingChanges};
-use crate::push::frame::Kind;
 use crate::push::lane::PushLane;
-use crate::push::node_ledger::{NodeLedger, Registries};
 use crate::push::places::is_routed;
-use crate::push::registry::{PAIR_BYTES, Registry};
 use crate::push::unsubscribing::PendingUnsubscribes;
 use crate::slab::Slab;
 use crate::tracking::state::{Changed, Redirected};
 use crate::tracking::table::TrackingTable;
 use crate::workers::budget::ProcessBudget;
+use respool_connection::push::frame::Kind;
+use respool_connection::push::node_ledger::{NodeLedger, Registries};
+use respool_connection::push::registry::{PAIR_BYTES, Registry};
 use std::collections::VecDeque;
 use subscriber::Subscriber;
 
@@ -62,7 +62,7 @@ pub(crate) struct Subscriptions {
     /// Channels as nodes call them, with the former's numbers for subscribers. `None`: nodes call them the same.
     at_nodes: Option<Box<Registries>>,
     /// By node of the first pool; none if an engine in this process answers.
-    pub(crate) books: PerNode<NodeLedger>,
+    pub(crate) books: PerNode<NodeLedger<Handle>>,
     pub(crate) lanes: PerNode<Option<PushLane>>,
     /// Whose the numbers of subscribers are.
     pub(crate) subscribers: Slab<ClientHandle>,

@@ -10,10 +10,10 @@ use crate::config::Config;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, NodeId};
 use crate::pubsub::pending_changes::Item;
-use crate::push::frame::{Kind, Verb};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::session::SessionFlags;
 use crate::session::table::Clients;
+use respool_connection::push::frame::{Kind, Verb};
 use respool_wire::Protocol;
 use std::sync::Arc;
 

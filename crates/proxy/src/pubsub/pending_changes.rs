@@ -3,12 +3,12 @@
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle};
 use crate::pubsub::subscriber::{Subscriber, count_of};
-use crate::push::frame::{Kind, Verb, acknowledge};
-use crate::push::node_ledger::Registries;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::slab::Slab;
 use crate::tracking::state::TrackingOptions;
 use respool_connection::Seq;
+use respool_connection::push::frame::{Kind, Verb, acknowledge};
+use respool_connection::push::node_ledger::Registries;
 use respool_wire::{Encoder, Protocol};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

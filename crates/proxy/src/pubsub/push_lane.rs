@@ -25,12 +25,12 @@ use crate::limits::{
 };
 use crate::pool::Lanes;
 use crate::pool::{Lane, LaneEnd, LaneUse};
-use crate::push::frame::{Frame, Kind, Verb};
 use crate::push::lane::PushLane;
-use crate::push::look_ahead::look_ahead;
-use crate::push::node_ledger::{OutOfStep, Refusal};
 use respool_command::Execute;
 use respool_connection::Now;
+use respool_connection::push::frame::{Frame, Kind, Verb};
+use respool_connection::push::look_ahead::look_ahead;
+use respool_connection::push::node_ledger::{OutOfStep, Refusal};
 use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
 use std::sync::Arc;

@@ -5,13 +5,13 @@ use crate::error_reply::ErrorReply;
 use crate::ids::{Asker, NodeId};
 use crate::integer::integer;
 use crate::nodes::moves::Moves;
-use crate::push::frame::Kind;
-use crate::push::scope::Scope;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
 use crate::session::table::Clients;
 use crate::workers::query::Step;
 use respool_command::{PubsubCommand, Row, text as texts};
+use respool_connection::push::frame::Kind;
+use respool_connection::push::scope::Scope;
 use respool_wire::{Args, Encoder, ReplyKind};
 use std::collections::BTreeSet;
 

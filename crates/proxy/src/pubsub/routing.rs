@@ -18,18 +18,21 @@ use super::delivery::Recipients;
 use super::{Subscriber, Subscriptions};
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
-use crate::ids::{ClientId, NodeId, NodeRange};
-use crate::push::frame;
-use crate::push::frame::{Kind, Verb};
-use crate::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
-use crate::push::places::{ChannelPlace, ChannelRoute, is_about_keys, is_everywhere, is_routed};
-use crate::push::scope::{DATABASE_BYTES, Scope, behind, scope, split, user_text};
+use crate::ids::{ClientId, Handle, NodeId, NodeRange};
+use crate::push::places::{ChannelPlace, ChannelRoute, is_about_keys, is_everywhere, is_routed, user_text};
 use crate::session::Session;
 use crate::session::table::Clients;
 use respool_command::{Command, PubsubCommand, Row, glob, lookup};
+use respool_connection::push::frame;
+use respool_connection::push::frame::{Kind, Verb};
+use respool_connection::push::node_ledger::{NodeLedger, OutOfStep, Refusal, Registries};
+use respool_connection::push::scope::{Scope, behind, scope, split};
 use respool_route::{Pool, Routes, Subject};
 use respool_wire::{Args, Protocol};
 use std::borrow::Cow;
+
+/// Bytes of the number of a database in a scope.
+const DATABASE_BYTES: usize = size_of::<u32>();
 
 /// A client's scope.
 pub(super) fn scope_of(session: &Session) -> Scope {
@@ -150,7 +153,7 @@ impl Subscriptions {
     }
 
     /// What a node was told, with the channels by those numbers.
-    pub(super) fn book(&mut self, node: NodeId) -> (&mut NodeLedger, &mut Registries) {
+    pub(super) fn book(&mut self, node: NodeId) -> (&mut NodeLedger<Handle>, &mut Registries) {
         (&mut self.books[node], self.at_nodes.as_deref_mut().unwrap_or(&mut self.registries))
     }
 

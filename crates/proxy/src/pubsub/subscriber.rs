@@ -2,13 +2,13 @@
 
 use crate::ids::Handle;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
-use crate::push::frame::Kind;
-use crate::push::id_map::IdTable;
-use crate::push::scope::Scope;
 use crate::tracking::noloop_lanes::NoLoopLanes;
 use crate::tracking::state::{Mode, Tracking};
 use crate::workers::budget::ProcessBudget;
 use respool_connection::limits::ALLOCATION_BYTES;
+use respool_connection::push::frame::Kind;
+use respool_connection::push::id_map::IdTable;
+use respool_connection::push::scope::Scope;
 use respool_connection::{BufferPool, Downstream, Seq};
 use respool_wire::Protocol;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,14 +1,7 @@
-//! The books behind what nodes push: names with numbers and those who need them, what each node was told and has
-//! acknowledged, and the frames that come. `pubsub` and `tracking` are built on it; it knows neither.
+//! What `pubsub` and `tracking` share of what nodes push, beside [`respool_connection::push`]: where channels are under routes, which
+//! subscriptions are being given up, and whose messages are written a moment later. It knows neither of the two.
 
-pub(crate) mod frame;
 pub(crate) mod gathered;
-pub(crate) mod id_map;
 pub(crate) mod lane;
-pub(crate) mod look_ahead;
-mod name;
-pub(crate) mod node_ledger;
 pub(crate) mod places;
-pub(crate) mod registry;
-pub(crate) mod scope;
 pub(crate) mod unsubscribing;

@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::ids::{NodeId, NodeRange};
-use crate::push::frame::Kind;
-use crate::push::scope::scope;
+use respool_connection::push::frame::Kind;
+use respool_connection::push::scope::scope;
 use respool_route::{Led, Routes};
 
 /// One way of a channel, or pattern, to a pool.
@@ -33,6 +33,11 @@ impl ChannelRoute {
     pub(crate) fn told(&self) -> Vec<u8> {
         [&scope(&[&self.pool.to_be_bytes()]), &*self.name].concat()
     }
+}
+
+/// A user's name as routes know it.
+pub(crate) fn user_text(user: &[u8]) -> &str {
+    std::str::from_utf8(user).unwrap_or("\u{fffd}")
 }
 
 /// Whether a pattern is meant for what nodes say of their own keys: then it goes to all pools as it is.
@@ -81,6 +86,6 @@ mod tests {
     fn a_channel_of_the_same_name_in_two_pools_is_two_to_nodes() {
         let told = |pool| ChannelRoute { route: 0, pool, name: b"news".to_vec() }.told();
         assert_ne!(told(0), told(1));
-        assert_eq!(crate::push::scope::behind(&told(1)), b"news");
+        assert_eq!(respool_connection::push::scope::behind(&told(1)), b"news");
     }
 }

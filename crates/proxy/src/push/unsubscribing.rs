@@ -11,7 +11,7 @@
 //!        '------ acknowledged <-----'   told: unsubscribe news
 //! ```
 
-use crate::push::frame::Kind;
+use respool_connection::push::frame::Kind;
 use std::collections::BTreeSet;
 
 /// One channel of one client.

@@ -7,10 +7,10 @@ use crate::env::Env;
 use crate::ids::{ClientHandle, NodeId};
 use crate::mail::Mail;
 use crate::pubsub::Subscriptions;
-use crate::push::frame::bulk;
-use crate::push::scope::user_text;
+use crate::push::places::user_text;
 use crate::session::table::Clients;
 use respool_command::Execute;
+use respool_connection::push::frame::bulk;
 use respool_connection::{Action, ServiceAction, WorkerId};
 use respool_wire::{Encoder, Protocol, elements};
 

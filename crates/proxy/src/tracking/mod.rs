@@ -32,14 +32,14 @@ use crate::limits::TRACKED_TRANSACTION_KEYS_MAX;
 use crate::pubsub::Subscriptions;
 use crate::pubsub::pending_changes::PendingChange;
 use crate::pubsub::subscriber::Subscriber;
-use crate::push::frame::Kind;
-use crate::push::node_ledger::NodeLedger;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::tracking::state::{Mode, RedirectSearch, TrackingOptions};
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
+use respool_connection::push::frame::Kind;
+use respool_connection::push::node_ledger::NodeLedger;
 use respool_wire::Args;
 
 /// What becomes of a CLIENT TRACKING.

@@ -8,7 +8,7 @@ use super::reads;
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::pubsub::Subscriptions;
-use crate::push::scope::user_text;
+use crate::push::places::user_text;
 use crate::session::SessionFlags;
 use crate::session::table::Clients;
 use respool_command::{Execute, Row};

@@ -3,9 +3,9 @@
 use crate::ids::ClientHandle;
 use crate::observe::counters::Counters;
 use crate::pubsub::subscriber::Subscriber;
-use crate::push::id_map::{IdTable, Ids};
-use crate::push::registry::{PAIR_BYTES, Registry};
 use crate::slab::Slab;
+use respool_connection::push::id_map::{IdTable, Ids};
+use respool_connection::push::registry::{PAIR_BYTES, Registry};
 use std::collections::BTreeMap;
 
 /// Tracked keys of a client that no longer tracks them, still to be removed from the table: a client may have read a million.

@@ -4,11 +4,9 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests, users};
 use crate::support::config;
+use respool_connection::limits::{PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN, PUSH_PATTERN_STEPS_MAX};
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::limits::{
-    NAMES_PER_TURN_MAX, OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
-    PUSH_PATTERN_STEPS_MAX, STRUCK_OUT_PER_TURN_MAX,
-};
+use respool_proxy::limits::{NAMES_PER_TURN_MAX, OWN_PER_TURN_MAX, PATTERNS_PER_CLIENT_MAX, STRUCK_OUT_PER_TURN_MAX};
 use respool_proxy::{Config, Mail, UserLimits};
 
 const MANY: usize = 60_000;

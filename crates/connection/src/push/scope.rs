@@ -1,37 +1,30 @@
-//! Scopes: under routes, bytes in front of a channel's name that say as which user and in which database a client called it so, or
-//! in which pool nodes do.
+//! Scopes: bytes in front of a channel's name that tell channels of the same name apart, where they are called so by different users,
+//! in different databases, or at different nodes.
 
-/// By which user and where a channel was subscribed to: bytes in front of its name. Empty without routes.
-pub(crate) type Scope = Box<[u8]>;
+/// What a channel's name means something in: bytes in front of the name.
+pub type Scope = Box<[u8]>;
 
 /// Bytes of a scope's length.
 const LENGTH_BYTES: usize = size_of::<u16>();
-/// Bytes of a database's number.
-pub(crate) const DATABASE_BYTES: usize = size_of::<u32>();
 
 /// Behind a scope: the name alone.
-pub(crate) fn behind(scoped: &[u8]) -> &[u8] {
+pub fn behind(scoped: &[u8]) -> &[u8] {
     split(scoped).1
 }
 
 /// A name's scope, and the name.
-pub(crate) fn split(scoped: &[u8]) -> (&[u8], &[u8]) {
+pub fn split(scoped: &[u8]) -> (&[u8], &[u8]) {
     let length = scoped.first_chunk::<LENGTH_BYTES>().map_or(0, |length| usize::from(u16::from_be_bytes(*length)));
     let (scope, name) = scoped.split_at_checked(LENGTH_BYTES + length).unwrap_or((scoped, &[]));
     (scope.get(LENGTH_BYTES..).unwrap_or_default(), name)
 }
 
 /// The bytes in front of a name of this scope.
-pub(crate) fn scope(words: &[&[u8]]) -> Scope {
+pub fn scope(words: &[&[u8]]) -> Scope {
     let words = words.concat();
     // Names of users are far shorter.
     let length = words.len().min(usize::from(u16::MAX));
     [&(length as u16).to_be_bytes()[..], &words[..length]].concat().into()
-}
-
-/// A user's name as routes know it.
-pub(crate) fn user_text(user: &[u8]) -> &str {
-    std::str::from_utf8(user).unwrap_or("\u{fffd}")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::hint::black_box;
 
 /// Reads what the first messages in `bytes` need of the tables, and changes nothing. Returns what is behind them; nothing if there
 /// are few channels. `bytes` that begin within a push have no messages to be found.
-pub(crate) fn look_ahead<'a>(book: &NodeLedger, registries: &Registries, mut bytes: &'a [u8]) -> &'a [u8] {
+pub fn look_ahead<'a, P: Copy + Ord>(book: &NodeLedger<P>, registries: &Registries, mut bytes: &'a [u8]) -> &'a [u8] {
     let registry = &registries[Kind::Channel as usize];
     if registry.len() < LOOK_AHEAD_CHANNELS_MIN {
         return &[];
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use crate::push::registry::Registry;
 
-    fn of_channels(count: usize) -> (NodeLedger, Registries) {
+    fn of_channels(count: usize) -> (NodeLedger<u32>, Registries) {
         let mut registries = [1, 2, 3].map(Registry::new);
         for number in 0..count {
             let id = registries[0].intern(number.to_string().as_bytes());

@@ -21,7 +21,7 @@ struct Channel {
 
 /// All channels of one kind that a worker's clients subscribe to.
 #[derive(Debug)]
-pub(crate) struct Registry {
+pub struct Registry {
     seed: u64,
     /// Names stand behind scopes, see [`super::scope`].
     is_scoped: bool,
@@ -41,40 +41,46 @@ const NO_ID: u32 = u32::MAX;
 const FREE_MAX: usize = 4096;
 
 impl Registry {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// An empty one. `seed` is unknown to those that choose names.
+    pub fn new(seed: u64) -> Self {
         let (channels, free, index) = (Vec::new(), Vec::new(), Vec::new());
         Self { seed, is_scoped: false, channels, free, index, active: 0, bytes: 0 }
     }
 
     /// An empty one that spreads names and numbers in the same way, of names behind scopes or without.
-    pub(crate) fn emptied(&self, is_scoped: bool) -> Self {
+    pub fn emptied(&self, is_scoped: bool) -> Self {
         Self { is_scoped, ..Self::new(self.seed) }
     }
 
     /// How numbers of this registry are spread over tables.
     #[inline]
-    pub(crate) fn mix(&self) -> SeededHash {
+    pub fn mix(&self) -> SeededHash {
         SeededHash(self.seed as u32)
     }
 
     /// Channels with a subscriber.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.active
     }
 
+    /// Whether no channel has a subscriber.
+    pub fn is_empty(&self) -> bool {
+        self.active == 0
+    }
+
     /// Bytes held for channels, without the tables of their subscribers.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The number of a channel that has one.
-    pub(crate) fn find(&self, name: &[u8]) -> Option<u32> {
+    pub fn find(&self, name: &[u8]) -> Option<u32> {
         self.find_hashed(self.hash(name), name)
     }
 
     /// The same of several, for which memory is waited for together: each search is steps that wait for each other, and the
     /// processor takes the same step of all searches at once.
-    pub(crate) fn find_all<const N: usize>(&self, names: [&[u8]; N]) -> [Option<u32>; N] {
+    pub fn find_all<const N: usize>(&self, names: [&[u8]; N]) -> [Option<u32>; N] {
         let searches = names.map(|name| (self.hash(name), name));
         black_box(searches.map(|(hash, _)| self.index.get(hash as usize & self.index.len().wrapping_sub(1)).copied()));
         searches.map(|(hash, name)| self.find_hashed(hash, name))
@@ -99,7 +105,7 @@ impl Registry {
     }
 
     /// The number of a channel; a new one if it has none. It lasts while it is subscribed to or held.
-    pub(crate) fn intern(&mut self, name: &[u8]) -> u32 {
+    pub fn intern(&mut self, name: &[u8]) -> u32 {
         if let Some(id) = self.find(name) {
             return id;
         }
@@ -125,33 +131,33 @@ impl Registry {
     }
 
     /// The name of a channel that is subscribed to or held.
-    pub(crate) fn name(&self, id: u32) -> &[u8] {
+    pub fn name(&self, id: u32) -> &[u8] {
         let name = self.full_name(id);
         if self.is_scoped { behind(name) } else { name }
     }
 
     /// The same with its scope, by which it is found.
-    pub(crate) fn full_name(&self, id: u32) -> &[u8] {
+    pub fn full_name(&self, id: u32) -> &[u8] {
         self.channels.get(id as usize).map_or(&[], |channel| channel.name.as_bytes())
     }
 
     /// How many subscribe.
-    pub(crate) fn count(&self, id: u32) -> usize {
+    pub fn count(&self, id: u32) -> usize {
         self.channels.get(id as usize).map_or(0, |channel| channel.subscribers.len())
     }
 
     /// All who subscribe, in no order.
-    pub(crate) fn subscribers(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn subscribers(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
         self.channels.get(id as usize).into_iter().flat_map(|channel| channel.subscribers.ids())
     }
 
     /// Whether one of them is this.
-    pub(crate) fn has(&self, id: u32, subscriber: u32) -> bool {
+    pub fn has(&self, id: u32, subscriber: u32) -> bool {
         self.channels.get(id as usize).is_some_and(|channel| channel.subscribers.contains(subscriber, self.mix()))
     }
 
     /// A subscriber joins. Returns whether it is the channel's first.
-    pub(crate) fn join(&mut self, id: u32, subscriber: u32) -> bool {
+    pub fn join(&mut self, id: u32, subscriber: u32) -> bool {
         let mix = self.mix();
         let Some(channel) = self.channels.get_mut(id as usize) else { return false };
         let is_first = channel.subscribers.insert(subscriber, (), mix) && channel.subscribers.len() == 1;
@@ -160,7 +166,7 @@ impl Registry {
     }
 
     /// A subscriber leaves. Returns whether it was the channel's last; the number is void then unless it is held.
-    pub(crate) fn leave(&mut self, id: u32, subscriber: u32) -> bool {
+    pub fn leave(&mut self, id: u32, subscriber: u32) -> bool {
         let mix = self.mix();
         let Some(channel) = self.channels.get_mut(id as usize) else { return false };
         let was_last = channel.subscribers.remove(subscriber, mix).is_some() && channel.subscribers.is_empty();
@@ -172,12 +178,12 @@ impl Registry {
     }
 
     /// The number must last until [`Self::release`].
-    pub(crate) fn retain(&mut self, id: u32) {
+    pub fn retain(&mut self, id: u32) {
         self.channels[id as usize].holds += 1;
     }
 
     /// Undoes one [`Self::retain`].
-    pub(crate) fn release(&mut self, id: u32) {
+    pub fn release(&mut self, id: u32) {
         let channel = &mut self.channels[id as usize];
         debug_assert!(channel.holds > 0, "only what is held is released");
         channel.holds -= 1;
@@ -185,7 +191,7 @@ impl Registry {
     }
 
     /// All channels with a subscriber, in the order of their numbers, from `first` on.
-    pub(crate) fn active_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn active_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let all = self.channels.iter().enumerate().skip(first as usize);
         all.filter(|(_, channel)| !channel.subscribers.is_empty()).map(|(id, _)| id as u32)
     }
@@ -256,7 +262,7 @@ impl Registry {
 }
 
 /// Bytes that a pair of client and channel takes: a number on either side, in tables that are about two thirds full.
-pub(crate) const PAIR_BYTES: usize = 12;
+pub const PAIR_BYTES: usize = 12;
 
 #[cfg(test)]
 mod tests {

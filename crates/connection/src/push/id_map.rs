@@ -7,7 +7,7 @@
 
 /// Spreads numbers over a table. Its seed keeps a peer that can choose which numbers it gets from choosing their places.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SeededHash(pub(crate) u32);
+pub struct SeededHash(pub u32);
 
 impl SeededHash {
     #[inline]
@@ -34,7 +34,7 @@ const FIRST_ENTRIES: usize = 4;
 
 /// Numbers with a value each; with `()` a set of numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct IdTable<V> {
+pub struct IdTable<V> {
     slots: Box<[(u32, V)]>,
     only: (u32, V),
     len: u32,
@@ -47,38 +47,41 @@ impl<V: Copy + Default> Default for IdTable<V> {
 }
 
 impl<V: Copy + Default> IdTable<V> {
+    /// How many numbers there are.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len as usize
     }
 
+    /// Whether there is none.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Bytes on the heap.
     #[cfg(test)]
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         std::mem::size_of_val(&*self.slots)
     }
 
     /// The value of `id`.
     #[inline]
-    pub(crate) fn get(&self, id: u32, mix: SeededHash) -> Option<V> {
+    pub fn get(&self, id: u32, mix: SeededHash) -> Option<V> {
         if self.slots.is_empty() {
             return (self.only.0 == id && id != NO_ID).then_some(self.only.1);
         }
         self.place(id, mix).ok().map(|place| self.slots[place].1)
     }
 
+    /// Whether `id` is there.
     #[inline]
-    pub(crate) fn contains(&self, id: u32, mix: SeededHash) -> bool {
+    pub fn contains(&self, id: u32, mix: SeededHash) -> bool {
         self.get(id, mix).is_some()
     }
 
     /// Gives `id` a value. Returns whether it had none.
-    pub(crate) fn insert(&mut self, id: u32, value: V, mix: SeededHash) -> bool {
+    pub fn insert(&mut self, id: u32, value: V, mix: SeededHash) -> bool {
         debug_assert_ne!(id, NO_ID, "tables are kept far below 2^32 entries");
         if self.slots.is_empty() {
             if self.len == 0 || self.only.0 == id {
@@ -107,7 +110,7 @@ impl<V: Copy + Default> IdTable<V> {
     }
 
     /// Takes the value of `id`.
-    pub(crate) fn remove(&mut self, id: u32, mix: SeededHash) -> Option<V> {
+    pub fn remove(&mut self, id: u32, mix: SeededHash) -> Option<V> {
         if self.slots.is_empty() {
             let value = self.get(id, mix)?;
             *self = Self::default();
@@ -140,18 +143,18 @@ impl<V: Copy + Default> IdTable<V> {
     }
 
     /// All entries, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, V)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, V)> + '_ {
         let only = (self.slots.is_empty() && self.len == 1).then_some(self.only);
         only.into_iter().chain(self.slots.iter().copied().filter(|(id, _)| *id != NO_ID))
     }
 
     /// All numbers, in no order.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.iter().map(|(id, _)| id)
     }
 
     /// All numbers, in no order, without a copy of them.
-    pub(crate) fn into_ids(self) -> Ids<V> {
+    pub fn into_ids(self) -> Ids<V> {
         let only = (self.slots.is_empty() && self.len == 1).then_some(self.only.0);
         Ids { only, rest: self.slots.into_vec().into_iter() }
     }
@@ -187,7 +190,7 @@ impl<V: Copy + Default> IdTable<V> {
 
 /// The numbers of a table that is no more.
 #[derive(Debug)]
-pub(crate) struct Ids<V> {
+pub struct Ids<V> {
     only: Option<u32>,
     rest: std::vec::IntoIter<(u32, V)>,
 }

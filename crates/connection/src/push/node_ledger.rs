@@ -18,7 +18,6 @@
 use super::frame::{Kind, Verb};
 use super::id_map::IdTable;
 use super::registry::Registry;
-use crate::ids::Handle;
 use crate::limits::{
     PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
     PUSH_PATTERN_STEPS_MAX,
@@ -28,7 +27,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// The registries by kind.
-pub(crate) type Registries = [Registry; 3];
+pub type Registries = [Registry; 3];
 
 /// One channel of a command that was written and not acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +64,7 @@ enum Tracking {
 
 /// What a node has refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// One channel. The caller releases it.
     Channel(Kind, u32),
     /// To tell of changed keys.
@@ -77,9 +76,9 @@ pub(crate) enum Refusal {
 /// The value in `told` of a channel that the node has acknowledged.
 const CONFIRMED: u32 = 0;
 
-/// See the module's text.
-#[derive(Debug, Default)]
-pub(crate) struct NodeLedger {
+/// See the module's text. `P` names what waits for acknowledgements.
+#[derive(Debug)]
+pub struct NodeLedger<P> {
     /// There is a connection that can be told.
     is_live: bool,
     /// Channels that the node has to know of, whether there is a connection or not.
@@ -105,40 +104,65 @@ pub(crate) struct NodeLedger {
     /// What is still to be told of what was there before the connection was.
     restoring: Option<(usize, u32)>,
     /// Those who wait for an order to be acknowledged, the next first.
-    waiting: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    waiting: BinaryHeap<Reverse<(u64, P)>>,
     /// Requests that wait for what has not been written.
-    unwritten: Vec<Handle>,
+    unwritten: Vec<P>,
     /// The same, about patterns.
-    unwritten_patterns: Vec<Handle>,
+    unwritten_patterns: Vec<P>,
     /// One of them needs an answer of the node behind this order.
     mark_behind: Option<u64>,
     /// Those who wait for everything to be restored.
-    stranded: Vec<Handle>,
+    stranded: Vec<P>,
+}
+
+impl<P: Ord> Default for NodeLedger<P> {
+    fn default() -> Self {
+        Self {
+            is_live: false,
+            wanted: 0,
+            told: Default::default(),
+            ledger: VecDeque::new(),
+            tracking: Tracking::Off,
+            is_tracking_wanted: false,
+            written: 0,
+            done: 0,
+            changed: Vec::new(),
+            changed_patterns: Vec::new(),
+            owed_patterns: 0,
+            alone: Vec::new(),
+            restoring: None,
+            waiting: BinaryHeap::new(),
+            unwritten: Vec::new(),
+            unwritten_patterns: Vec::new(),
+            mark_behind: None,
+            stranded: Vec::new(),
+        }
+    }
 }
 
 /// The node's word does not fit what it was told.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OutOfStep;
+pub struct OutOfStep;
 
-impl NodeLedger {
+impl<P: Copy + Ord> NodeLedger<P> {
     /// Whether the node is known to send what is published on a channel.
-    pub(crate) fn is_confirmed(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
+    pub fn is_confirmed(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
         let mix = registries[kind as usize].mix();
         self.told[kind as usize].get(id, mix) == Some(CONFIRMED)
     }
 
     /// Whether the node has been told of a channel on this connection, acknowledged or not.
-    pub(crate) fn is_told(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
+    pub fn is_told(&self, registries: &Registries, kind: Kind, id: u32) -> bool {
         self.told[kind as usize].contains(id, registries[kind as usize].mix())
     }
 
     /// How many channels the node has been told of.
-    pub(crate) fn told(&self) -> usize {
+    pub fn told(&self) -> usize {
         self.told.iter().map(IdTable::len).sum()
     }
 
     /// Whether there is something to write.
-    pub(crate) fn has_news(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         self.is_tracking_wanted != (self.tracking != Tracking::Off)
             || !self.changed.is_empty()
             || !self.changed_patterns.is_empty()
@@ -156,14 +180,14 @@ impl NodeLedger {
     }
 
     /// Has the node say something behind everything that it has to say: nothing but its PONG.
-    pub(crate) fn ping(&mut self, out: &mut Vec<u8>) {
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
         self.written += 1;
         self.ledger.push_back(ExpectedAck::SubscriberPing);
         encode_request(out, [b"PING".as_slice()].into_iter());
     }
 
     /// The node has answered a PING.
-    pub(crate) fn acknowledge_ping(&mut self) -> Result<(), OutOfStep> {
+    pub fn acknowledge_ping(&mut self) -> Result<(), OutOfStep> {
         let Some(ExpectedAck::SubscriberPing) = self.ledger.front() else { return Err(OutOfStep) };
         self.ledger.pop_front();
         self.done += 1;
@@ -171,17 +195,17 @@ impl NodeLedger {
     }
 
     /// Whether the node tells of changed keys.
-    pub(crate) fn is_tracking(&self) -> bool {
+    pub fn is_tracking(&self) -> bool {
         self.tracking == Tracking::On
     }
 
     /// The node is to tell of changed keys, or no more.
-    pub(crate) fn want_tracking(&mut self, is_wanted: bool) {
+    pub fn want_tracking(&mut self, is_wanted: bool) {
         self.is_tracking_wanted = is_wanted;
     }
 
     /// The node tells of changed keys now, or no more. Returns whether it does.
-    pub(crate) fn acknowledge_tracking(&mut self) -> Result<bool, OutOfStep> {
+    pub fn acknowledge_tracking(&mut self) -> Result<bool, OutOfStep> {
         let Some(ExpectedAck::Tracking) = self.ledger.front() else { return Err(OutOfStep) };
         self.ledger.pop_front();
         self.done += 1;
@@ -204,28 +228,28 @@ impl NodeLedger {
     }
 
     /// How many acknowledgements are due.
-    pub(crate) fn owed(&self) -> usize {
+    pub fn owed(&self) -> usize {
         self.ledger.len()
     }
 
     /// Whether there is a connection that can be told.
-    pub(crate) fn is_live(&self) -> bool {
+    pub fn is_live(&self) -> bool {
         self.is_live
     }
 
     /// There is a channel more that the node has to know of, or one less.
-    pub(crate) fn count(&mut self, is_wanted: bool) {
+    pub fn count(&mut self, is_wanted: bool) {
         self.wanted = if is_wanted { self.wanted + 1 } else { self.wanted.saturating_sub(1) };
     }
 
     /// Whether the node has to know of any channel.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         self.wanted > 0
     }
 
     /// A channel got its first subscriber, or lost its last. Without a connection there is nothing to note:
     /// the next one is told everything.
-    pub(crate) fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
+    pub fn note(&mut self, registries: &mut Registries, kind: Kind, id: u32) {
         let is_noted = match kind {
             Kind::Pattern => self.changed_patterns.last() == Some(&id),
             Kind::Channel | Kind::Shard => self.changed.last() == Some(&(kind, id)),
@@ -241,7 +265,7 @@ impl NodeLedger {
 
     /// `pending` is over once the node has acknowledged everything of its kind noted so far; without a connection, once there is
     /// one and it has acknowledged everything.
-    pub(crate) fn await_acknowledgements(&mut self, pending: Handle, kind: Kind) {
+    pub fn await_acknowledgements(&mut self, pending: P, kind: Kind) {
         match (self.is_live, kind) {
             (true, Kind::Pattern) => self.unwritten_patterns.push(pending),
             (true, Kind::Channel | Kind::Shard) => self.unwritten.push(pending),
@@ -251,35 +275,35 @@ impl NodeLedger {
 
     /// `pending` is over once everything has come that the node has said by now: behind its next acknowledgement, or, if it is
     /// told of nothing, behind its answer to a PING. There is a connection.
-    pub(crate) fn await_word(&mut self, pending: Handle, kind: Kind) {
+    pub fn await_word(&mut self, pending: P, kind: Kind) {
         self.mark_behind = Some(self.written);
         self.await_acknowledgements(pending, kind);
     }
 
     /// `pending`, which has just begun to wait, does so no more.
-    pub(crate) fn forget_pending(&mut self, pending: Handle) {
+    pub fn forget_pending(&mut self, pending: P) {
         for list in [&mut self.unwritten, &mut self.stranded] {
             list.pop_if(|last| *last == pending);
         }
     }
 
     /// Takes all that wait for this node.
-    pub(crate) fn take_pending(&mut self) -> Vec<Handle> {
+    pub fn take_pending(&mut self) -> Vec<P> {
         let mut all = std::mem::take(&mut self.unwritten);
         all.append(&mut self.unwritten_patterns);
         all.append(&mut self.stranded);
-        all.extend(self.waiting.drain().map(|Reverse((_, index, generation))| Handle { index, generation }));
+        all.extend(self.waiting.drain().map(|Reverse((_, pending))| pending));
         all
     }
 
     /// There is a new connection: all channels that `write` finds to belong to it are to be told.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.is_live = true;
         self.restoring = Some((0, 0));
     }
 
     /// The connection is gone, and with it everything the node was told.
-    pub(crate) fn lose(&mut self, registries: &mut Registries) {
+    pub fn lose(&mut self, registries: &mut Registries) {
         for due in self.ledger.drain(..) {
             if let ExpectedAck::Channel(order) = due {
                 registries[order.kind as usize].release(order.id);
@@ -299,7 +323,7 @@ impl NodeLedger {
 
     /// Appends commands for what has changed, until `room` bytes are used up or nothing is left. `belongs` says whether a
     /// channel is this node's business.
-    pub(crate) fn write(
+    pub fn write(
         &mut self,
         registries: &mut Registries,
         belongs: impl Fn(Kind, &[u8]) -> bool,
@@ -352,9 +376,9 @@ impl NodeLedger {
         }
     }
 
-    fn await_all(&mut self, pending: Vec<Handle>) {
+    fn await_all(&mut self, pending: Vec<P>) {
         let written = self.written;
-        self.waiting.extend(pending.into_iter().map(|pending| Reverse((written, pending.index, pending.generation))));
+        self.waiting.extend(pending.into_iter().map(|pending| Reverse((written, pending))));
     }
 
     /// Tells of the next few channels that were subscribed to before the connection was.
@@ -439,7 +463,7 @@ impl NodeLedger {
     }
 
     /// The node has done what it was told about a channel.
-    pub(crate) fn acknowledge(
+    pub fn acknowledge(
         &mut self,
         registries: &mut Registries,
         kind: Kind,
@@ -466,7 +490,7 @@ impl NodeLedger {
     }
 
     /// The node gave a channel up on its own account (a shard that moved). It is told anew.
-    pub(crate) fn retract(&mut self, registries: &mut Registries, kind: Kind, name: &[u8]) {
+    pub fn retract(&mut self, registries: &mut Registries, kind: Kind, name: &[u8]) {
         let registry = &mut registries[kind as usize];
         let Some(id) = registry.find(name) else { return };
         if self.told[kind as usize].get(id, registry.mix()) == Some(CONFIRMED) {
@@ -481,7 +505,7 @@ impl NodeLedger {
 
     /// The node refused the command whose acknowledgements are due next. A command about several channels is repeated
     /// channel by channel.
-    pub(crate) fn refuse(&mut self, registries: &mut Registries) -> Result<Refusal, OutOfStep> {
+    pub fn refuse(&mut self, registries: &mut Registries) -> Result<Refusal, OutOfStep> {
         if let Some(ExpectedAck::Tracking) = self.ledger.front() {
             self.ledger.pop_front();
             self.done += 1;
@@ -518,18 +542,18 @@ impl NodeLedger {
         }
         // The ledger's holds become those of the list.
         self.alone.extend(refused.iter().map(|order| (order.kind, order.id)));
-        self.unwritten.extend(self.waiting.drain().map(|Reverse((_, index, generation))| Handle { index, generation }));
+        self.unwritten.extend(self.waiting.drain().map(|Reverse((_, pending))| pending));
         Ok(Refusal::Nothing)
     }
 
     /// The next one whose wait is over.
-    pub(crate) fn next_over(&mut self) -> Option<Handle> {
-        let Reverse((number, index, generation)) = *self.waiting.peek()?;
+    pub fn next_over(&mut self) -> Option<P> {
+        let Reverse((number, pending)) = *self.waiting.peek()?;
         if number > self.done {
             return None;
         }
         self.waiting.pop();
-        Some(Handle { index, generation })
+        Some(pending)
     }
 }
 
@@ -546,24 +570,20 @@ mod tests {
         [1, 2, 3].map(Registry::new)
     }
 
-    fn begun() -> (NodeLedger, Registries) {
+    fn begun() -> (NodeLedger<u32>, Registries) {
         let mut book = NodeLedger::default();
         book.begin();
         (book, registries())
     }
 
-    fn handle(index: u32) -> Handle {
-        Handle { index, generation: 0 }
-    }
-
-    fn write(book: &mut NodeLedger, registries: &mut Registries) -> String {
+    fn write(book: &mut NodeLedger<u32>, registries: &mut Registries) -> String {
         let mut out = Vec::new();
         book.write(registries, |_, _| true, usize::MAX, &mut out);
         let words: Vec<&str> = std::str::from_utf8(&out).unwrap().split("\r\n").collect();
         words.into_iter().filter(|word| !word.starts_with(['*', '$'])).collect::<Vec<_>>().join(" ").trim().to_owned()
     }
 
-    fn join(book: &mut NodeLedger, registries: &mut Registries, name: &str) -> u32 {
+    fn join(book: &mut NodeLedger<u32>, registries: &mut Registries, name: &str) -> u32 {
         let id = registries[0].intern(name.as_bytes());
         if registries[0].join(id, 1) {
             book.note(registries, Kind::Channel, id);
@@ -571,7 +591,7 @@ mod tests {
         id
     }
 
-    fn leave(book: &mut NodeLedger, registries: &mut Registries, name: &str) {
+    fn leave(book: &mut NodeLedger<u32>, registries: &mut Registries, name: &str) {
         let id = registries[0].find(name.as_bytes()).unwrap();
         registries[0].retain(id);
         if registries[0].leave(id, 1) {
@@ -580,7 +600,7 @@ mod tests {
         registries[0].release(id);
     }
 
-    fn done(book: &mut NodeLedger, registries: &mut Registries, verb: Verb, name: &str) {
+    fn done(book: &mut NodeLedger<u32>, registries: &mut Registries, verb: Verb, name: &str) {
         book.acknowledge(registries, Kind::Channel, verb, name.as_bytes()).unwrap();
     }
 
@@ -588,17 +608,17 @@ mod tests {
     fn a_change_is_over_with_the_last_acknowledgement_it_needs() {
         let (mut book, mut registries) = begun();
         join(&mut book, &mut registries, "a");
-        book.await_acknowledgements(handle(1), Kind::Channel);
+        book.await_acknowledgements(1, Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe a");
         join(&mut book, &mut registries, "b");
-        book.await_acknowledgements(handle(2), Kind::Channel);
+        book.await_acknowledgements(2, Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe b");
         assert_eq!(book.next_over(), None);
         done(&mut book, &mut registries, Verb::Subscribe, "a");
-        assert_eq!(book.next_over(), Some(handle(1)));
+        assert_eq!(book.next_over(), Some(1));
         assert_eq!(book.next_over(), None);
         done(&mut book, &mut registries, Verb::Subscribe, "b");
-        assert_eq!(book.next_over(), Some(handle(2)));
+        assert_eq!(book.next_over(), Some(2));
     }
 
     #[test]
@@ -634,7 +654,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             join(&mut book, &mut registries, name);
         }
-        book.await_acknowledgements(handle(1), Kind::Channel);
+        book.await_acknowledgements(1, Kind::Channel);
         write(&mut book, &mut registries);
         book.lose(&mut registries);
         leave(&mut book, &mut registries, "b");
@@ -645,7 +665,7 @@ mod tests {
         done(&mut book, &mut registries, Verb::Subscribe, "a");
         assert_eq!(book.next_over(), None);
         done(&mut book, &mut registries, Verb::Subscribe, "c");
-        assert_eq!(book.next_over(), Some(handle(1)));
+        assert_eq!(book.next_over(), Some(1));
         assert_eq!(book.told(), 2);
     }
 
@@ -655,7 +675,7 @@ mod tests {
         for name in ["a", "b"] {
             join(&mut book, &mut registries, name);
         }
-        book.await_acknowledgements(handle(1), Kind::Channel);
+        book.await_acknowledgements(1, Kind::Channel);
         assert_eq!(write(&mut book, &mut registries), "subscribe a b");
         assert_eq!(book.refuse(&mut registries), Ok(Refusal::Nothing));
         assert_eq!(write(&mut book, &mut registries), "subscribe b subscribe a");

@@ -6,17 +6,21 @@ use respool_wire::{Encoder, Protocol, ReplyKind, elements};
 
 /// The three name spaces of channels. A name in one has nothing to do with the same name in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Of `SUBSCRIBE`.
     Channel,
+    /// Of `PSUBSCRIBE`.
     Pattern,
+    /// Of `SSUBSCRIBE`.
     Shard,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::Shard];
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::Shard];
 
     /// The command, which is also the first word of its acknowledgement.
-    pub(crate) const fn word(self, verb: Verb) -> &'static [u8] {
+    pub const fn word(self, verb: Verb) -> &'static [u8] {
         match (self, verb) {
             (Self::Channel, Verb::Subscribe) => b"subscribe",
             (Self::Channel, Verb::Unsubscribe) => b"unsubscribe",
@@ -30,22 +34,37 @@ impl Kind {
 
 /// Which way a subscription changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verb {
+pub enum Verb {
+    /// It begins.
     Subscribe,
+    /// It ends.
     Unsubscribe,
 }
 
 impl Verb {
-    pub(crate) const BOTH: [Self; 2] = [Self::Subscribe, Self::Unsubscribe];
+    /// Both of them.
+    pub const BOTH: [Self; 2] = [Self::Subscribe, Self::Unsubscribe];
 }
 
 /// One whole reply or push of a node, as far as subscriptions care.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Frame<'a> {
+pub enum Frame<'a> {
     /// A message for all subscribers of `name`, which is the pattern for one that came by a pattern.
-    Message { kind: Kind, name: &'a [u8] },
+    Message {
+        /// What was subscribed to.
+        kind: Kind,
+        /// The channel, or the pattern.
+        name: &'a [u8],
+    },
     /// The node has done what it was told about `name`. No name: there was nothing to give up.
-    Done { kind: Kind, verb: Verb, name: Option<&'a [u8]> },
+    Done {
+        /// What it was told about.
+        kind: Kind,
+        /// What it was told.
+        verb: Verb,
+        /// The channel, or the pattern.
+        name: Option<&'a [u8]>,
+    },
     /// OK.
     Ok,
     /// The answer to a PING.
@@ -62,7 +81,7 @@ pub(crate) enum Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// Reads a whole reply of `kind`.
-    pub(crate) fn read(kind: ReplyKind, bytes: &'a [u8]) -> Self {
+    pub fn read(kind: ReplyKind, bytes: &'a [u8]) -> Self {
         match kind {
             ReplyKind::Push | ReplyKind::Array => {}
             ReplyKind::Simple if bytes == respool_wire::replies::PONG => return Self::SubscriberPing,
@@ -95,7 +114,7 @@ impl<'a> Frame<'a> {
 }
 
 /// The channel and the text of a message.
-pub(crate) fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
+pub fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = elements(message)?;
     let before = usize::try_from(parts.declared().checked_sub(2)?).ok()?;
     let mut last = parts.by_ref().skip(before);
@@ -103,14 +122,14 @@ pub(crate) fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The bytes of a bulk string; `None` for a null and for anything else.
-pub(crate) fn bulk(reply: &[u8]) -> Option<&[u8]> {
+pub fn bulk(reply: &[u8]) -> Option<&[u8]> {
     let reply = reply.strip_prefix(b"$")?;
     let head = reply.iter().position(|byte| *byte == b'\n')? + 1;
     reply.get(head..)?.strip_suffix(b"\r\n")
 }
 
 /// Acknowledges one channel to a client: `count` is what it subscribes to now.
-pub(crate) fn acknowledge(out: &mut Encoder<'_>, kind: Kind, verb: Verb, name: Option<&[u8]>, count: usize) {
+pub fn acknowledge(out: &mut Encoder<'_>, kind: Kind, verb: Verb, name: Option<&[u8]>, count: usize) {
     out.push(3);
     out.bulk(kind.word(verb));
     match name {
@@ -121,7 +140,7 @@ pub(crate) fn acknowledge(out: &mut Encoder<'_>, kind: Kind, verb: Verb, name: O
 }
 
 /// A message as a client of `protocol` gets it; `pattern` is the one it came by.
-pub(crate) fn message(
+pub fn message(
     out: &mut Vec<u8>,
     protocol: Protocol,
     kind: Kind,

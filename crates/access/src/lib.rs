@@ -39,6 +39,7 @@ mod password;
 mod pattern;
 mod rule;
 mod selector;
+mod sort;
 mod text;
 mod user;
 mod users;
@@ -46,6 +47,7 @@ mod verdict;
 
 pub use log::{DenialLog, Denied, Place, Reason};
 pub use rule::RuleError;
+pub use sort::SortOption;
 pub use user::User;
 pub use users::{ChangeError, DEFAULT_USER, DEFAULT_USER_TEXT, Users};
 pub use verdict::{Denial, is_for_everybody};

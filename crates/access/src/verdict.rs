@@ -4,6 +4,7 @@ use respool_command::{Categories, Command, Flags, KeyPositions, KeysError, Pubsu
 use respool_wire::Args;
 use std::collections::BTreeSet;
 
+use crate::log::Reason;
 use crate::pattern::Rights;
 use crate::selector::Selector;
 use crate::user::User;
@@ -18,6 +19,18 @@ pub enum Denial {
     Key(u32),
     /// The channel at this place among the arguments.
     Channel(u32),
+}
+
+impl Denial {
+    /// What was denied, for `ACL LOG`: the kind of it, and its name.
+    pub fn described<'a>(self, row: &'a Row, args: Args<'a>) -> (Reason, &'a [u8]) {
+        let argument = |at: u32| args.get(at as usize).unwrap_or_default();
+        match self {
+            Self::Command => (Reason::Command, row.full_name().as_bytes()),
+            Self::Key(at) => (Reason::Key, argument(at)),
+            Self::Channel(at) => (Reason::Channel, argument(at)),
+        }
+    }
 }
 
 /// The channels of a request.

@@ -10,30 +10,28 @@
 //!
 //! A plain session (the default user, all-powerful, without limits) has none of the bits and pays for nothing here.
 
+use crate::env::Env;
 use crate::error_reply::ErrorReply;
+use crate::error_text;
 use crate::ids::ClientId;
 use crate::interfaces::read_tracker::ReadTracker;
-use crate::session::table::Clients;
-use crate::workers::shared::Shared;
-use respool_access::Users;
-use respool_connection::Now;
-use std::sync::Arc;
-
-use respool_access::{DEFAULT_USER, DEFAULT_USER_TEXT, Denial, Denied, Place, Reason, User, is_for_everybody};
-use respool_command::{Categories, Command, Execute, GenericCommand, KeyPositions, Row, text as texts};
-use respool_connection::Peer;
-use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
-
-use crate::users::quota::UserQuota;
-use crate::env::Env;
-use crate::error_text;
 use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
 use crate::observe::counters::Counters;
 use crate::pool::key_id::LaneKey;
 use crate::push::places::user_text;
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::marks::WantedState;
+use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::users::quota::UserQuota;
+use crate::workers::shared::Shared;
+use respool_access::{
+    DEFAULT_USER, DEFAULT_USER_TEXT, Denial, Denied, Place, Reason, SortOption, User, Users, is_for_everybody,
+};
+use respool_command::{Categories, Execute, KeyPositions, Row, text as texts};
+use respool_connection::{Now, Peer};
+use respool_wire::{Args, Request, RequestLimits, limits as wire_limits};
+use std::sync::Arc;
 
 /// Why a client did not become another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +224,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn note_denial(&mut self, index: ClientId, user: &User, row: &Row, args: Args<'_>, denial: Denial) {
-        let (reason, object) = described(denial, row, args);
+        let (reason, object) = denial.described(row, args);
         count_denial(&self.counters, denial);
         self.clients.log_denial(self.now, &self.shared, index, reason, object, user.name());
     }
@@ -504,22 +502,6 @@ enum Verdict {
     Refused(&'static str),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SortOption {
-    By,
-    Get,
-}
-
-/// What was denied, for ACL LOG: the kind of it, and its name.
-pub(crate) fn described<'a>(denial: Denial, row: &'a Row, args: Args<'a>) -> (Reason, &'a [u8]) {
-    let argument = |at: u32| args.get(at as usize).unwrap_or_default();
-    match denial {
-        Denial::Command => (Reason::Command, row.full_name().as_bytes()),
-        Denial::Key(at) => (Reason::Key, argument(at)),
-        Denial::Channel(at) => (Reason::Channel, argument(at)),
-    }
-}
-
 pub(crate) fn count_denial(counters: &Counters, denial: Denial) {
     match denial {
         Denial::Command => counters.denied_commands.add(1),
@@ -528,49 +510,17 @@ pub(crate) fn count_denial(counters: &Counters, denial: Denial) {
     }
 }
 
-/// `SORT` with `BY` or `GET` reads keys that it does not name.
+/// Why a user may not ask for a `SORT` that reads keys which it does not name.
 pub(crate) fn sort_refusal(
     user: &User,
     row: &'static Row,
     args: Args<'_>,
     keys: &mut KeyPositions,
 ) -> Option<&'static str> {
-    if !matches!(row.command, Command::Generic(GenericCommand::Sort | GenericCommand::SortRo)) {
-        return None;
-    }
-    let option = sort_option_that_reads(args)?;
-    if user.may_read_every_key(row, args, keys) {
-        return None;
-    }
-    Some(match option {
+    Some(match user.denied_sort_option(row, args, keys)? {
         SortOption::By => error_text::SORT_BY_DENIED,
         SortOption::Get => error_text::SORT_GET_DENIED,
     })
-}
-
-/// The first option of `SORT` that reads keys by a pattern, read as execution reads them.
-fn sort_option_that_reads(args: Args<'_>) -> Option<SortOption> {
-    let mut at = 2;
-    while let Some(word) = args.get(at) {
-        let behind = args.len() - at - 1;
-        let word = word.split(|byte| *byte == 0).next().unwrap_or_default();
-        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
-        if is("BY") && behind >= 1 {
-            let pattern = args.get(at + 1).unwrap_or_default();
-            if pattern.contains(&b'*') {
-                return Some(SortOption::By);
-            }
-            at += 1;
-        } else if is("GET") && behind >= 1 {
-            return Some(SortOption::Get);
-        } else if is("LIMIT") && behind >= 2 {
-            at += 2;
-        } else if is("STORE") && behind >= 1 {
-            at += 1;
-        }
-        at += 1;
-    }
-    None
 }
 
 impl Session {
@@ -606,18 +556,23 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use respool_wire::ArgsBuf;
+    use crate::config::Config;
+    use crate::testing::{env_of, roomy_config};
+    use crate::users::access::AccessRules;
 
     #[test]
-    fn options_of_sort_are_read_as_execution_reads_them() {
-        let option = |request: &str| {
-            let args: ArgsBuf = request.split(' ').collect();
-            sort_option_that_reads(args.as_args())
-        };
-        assert_eq!(option("SORT l BY w_*"), Some(SortOption::By));
-        assert_eq!(option("SORT l BY nosort GET #"), Some(SortOption::Get));
-        assert_eq!(option("SORT l BY nosort STORE GET"), None);
-        assert_eq!(option("SORT l LIMIT 0 BY STORE by"), None);
-        assert_eq!(option("SORT l asc get x by y*"), Some(SortOption::Get));
+    fn a_client_without_a_user_is_closed_behind_its_deadline() {
+        let access = AccessRules { auth_deadline_us: 10, ..AccessRules::default() };
+        let mut env = env_of(Config { access, ..roomy_config() }, None);
+        let [stranger, known] = [(), ()].map(|()| env.test_client());
+        env.test_session(stranger).flags.add(SessionFlags::UNAUTHENTICATED);
+        env.test_session(stranger).details.stranger_since_us = env.now.mono_us;
+        env.now.mono_us += 10;
+        env.check_permits();
+        assert!(env.clients.sessions.at(stranger).is_some(), "there is time");
+        env.now.mono_us += 1;
+        env.check_permits();
+        assert!(env.clients.sessions.at(stranger).is_none() && env.clients.sessions.at(known).is_some());
+        assert_eq!(env.counters.auth_timeouts.value(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! The rights that a script of an embedded server has: those of the user whose request runs it, as they were when it began.
 
-use crate::auth::permissions::{count_denial, described, sort_refusal};
+use crate::auth::permissions::{count_denial, sort_refusal};
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::observe::counters::Counters;
@@ -43,7 +43,7 @@ impl ScriptRights for UserRights {
             return self.counters.denied_commands.add(1);
         };
         count_denial(&self.counters, denial);
-        let (reason, object) = described(denial, row, args);
+        let (reason, object) = denial.described(row, args);
         let (user, client, unix_ms) = (self.user.name(), self.client.as_str(), self.unix_ms);
         self.shared.access.log().add(Denied { reason, place: Place::Lua, object, user, client, unix_ms });
     }

@@ -18,6 +18,7 @@ mod in_flight;
 mod input;
 pub mod limits;
 mod machine;
+pub mod node_health;
 mod outbox;
 pub mod push;
 mod reconnect;

@@ -15,8 +15,7 @@ impl Lanes {
     fn figures(&self, configured: usize) -> PerNode<NodeStats> {
         let mut figures = PerNode::new(self.nodes.iter().take(configured).map(|node| NodeStats {
             is_down: node.health.is_out(),
-            is_there_for_others: !node.health.is_out()
-                && node.health.is_class_on_trial(self.state_of(LaneKeyId::PLAIN)),
+            is_there_for_others: !node.health.is_out() && node.health.is_key_on_trial(self.state_of(LaneKeyId::PLAIN)),
             ..NodeStats::default()
         }));
         for lane in self.all.iter().filter(|lane| !lane.is_retired) {
@@ -54,7 +53,7 @@ impl<E: Execute> Env<E> {
             return;
         }
         for node in self.config.node_ids() {
-            if self.lanes.nodes[node].health.is_class_on_trial(self.lanes.state_of(LaneKeyId::PLAIN)) {
+            if self.lanes.nodes[node].health.is_key_on_trial(self.lanes.state_of(LaneKeyId::PLAIN)) {
                 continue;
             }
             let lane = self.lanes.lane(&self.config, node, LaneKeyId::PLAIN);

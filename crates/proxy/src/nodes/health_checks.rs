@@ -19,11 +19,11 @@ use crate::hooks::Event;
 use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
-use crate::nodes::health_state::{Failure, FailureEvidence};
 use crate::nodes::probe::Probe;
 use crate::pool::Lanes;
 use crate::pool::{LaneEnd, LaneUse};
 use respool_command::Execute;
+use respool_connection::node_health::{Failure, FailureEvidence};
 use respool_connection::{DialFailure, Fault, Now, Phase};
 use respool_wire::encode_request;
 

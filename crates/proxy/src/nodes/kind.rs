@@ -17,11 +17,11 @@ use crate::env::Env;
 use crate::hooks::Event;
 use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::nodes::figures::note_figures;
-use crate::nodes::health_state::FailureEvidence;
 use crate::nodes::kinds::{NodeKind, NodeMismatch};
 use crate::pool::Lanes;
 use crate::pool::{LaneEnd, LaneUse};
 use respool_command::Execute;
+use respool_connection::node_health::FailureEvidence;
 use respool_connection::{DialFailure, Endpoint, Fault, Server};
 use std::sync::atomic::Ordering;
 

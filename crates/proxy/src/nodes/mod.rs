@@ -5,7 +5,6 @@ pub(crate) mod address_change;
 pub(crate) mod entry;
 pub(crate) mod figures;
 pub(crate) mod health_checks;
-pub(crate) mod health_state;
 pub(crate) mod kind;
 pub(crate) mod kinds;
 pub(crate) mod moves;

@@ -46,7 +46,7 @@ impl Lanes {
                 _ => {}
             }
         }
-        self.nodes[node].health.forget_refusals();
+        self.nodes[node].health.forget_refusals(|key| key.speaker == 0);
         let (since_us, told_us) = (Some(now.mono_us), now.mono_us);
         let former = self.nodes[node].entry.former.take();
         self.nodes[node].entry = Entry { since_us, told_us, is_told: false, former };

@@ -18,13 +18,13 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{LaneId, NodeId, PerNode};
-use crate::limits::DIALS_AT_ONCE_MAX;
-use crate::nodes::health_state::{Failure, Terms};
+use crate::limits::{CLASSES_MAX, DIALS_AT_ONCE_MAX};
 use crate::pool::dial_turns::DialDecision;
 use crate::pool::key_id::LaneKey;
 use crate::pool::{DialRefusal, Lane, LaneEnd, LaneUse, Lanes, Node};
 use crate::workers::budget::ProcessBudget;
 use respool_command::Execute;
+use respool_connection::node_health::{Failure, Terms};
 use respool_connection::{Action, Now, Phase};
 
 impl Lanes {
@@ -145,7 +145,7 @@ impl Lanes {
     /// Whether a class that a node has refused is being tried again.
     fn is_class_tried(&self, node: NodeId, class: LaneKey) -> bool {
         let is_its = |lane: &Lane| lane.is_dialled && lane.node == node && self.state_of(lane.class) == class;
-        self.nodes[node].health.is_class_on_trial(class) && self.all.iter().any(is_its)
+        self.nodes[node].health.is_key_on_trial(class) && self.all.iter().any(is_its)
     }
 
     /// A lane has ended or is ready: it is not dialled any more and does not wait for that.
@@ -178,7 +178,9 @@ impl Lanes {
         }
         let (node, class) = (this.node, self.state_of(this.class));
         let is_vouched_for = failure.is_vouched_for || self.is_vouched_for(lane, failure.began_us);
-        let terms = Terms { now_us: now.mono_us, reconnects, chance: self.next_chance() };
+        let Reconnects { backoff_min_us, backoff_max_us, .. } = reconnects;
+        let (now_us, chance) = (now.mono_us, self.next_chance());
+        let terms = Terms { now_us, backoff_min_us, backoff_max_us, keys_max: CLASSES_MAX, chance };
         self.nodes[node].health.note_failure(Failure { is_vouched_for, ..failure }, class, terms)
     }
 

@@ -24,7 +24,7 @@ use crate::interfaces::known_scripts::LoadedScripts;
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::CLASSES_MAX;
 use crate::nodes::entry::Entry;
-use crate::nodes::health_state::NodeHealth;
+use respool_connection::node_health::NodeHealth;
 use crate::nodes::kinds::NodeMismatch;
 use crate::nodes::multi::Multi;
 use crate::observe::histogram::Histogram;
@@ -50,7 +50,7 @@ pub(crate) struct Node {
     /// The name in messages.
     pub(crate) name: String,
     /// Whether it is there, as far as this worker has seen.
-    pub(crate) health: NodeHealth,
+    pub(crate) health: NodeHealth<LaneKey>,
     /// What is configured of it.
     pub(crate) told: NodeConfig,
     /// An operator holds requests to it back.
@@ -359,7 +359,7 @@ impl Lanes {
             None => {
                 let free = (0..self.speakers.len()).find(|place| !self.is_spoken_for(*place as u16 + 1))?;
                 self.speakers[free] = Arc::clone(credentials);
-                self.nodes.iter_mut().for_each(|node| node.health.forget_speaker(free as u16 + 1));
+                self.nodes.iter_mut().for_each(|node| node.health.forget_keys(|key| key.speaker == free as u16 + 1));
                 free
             }
         };

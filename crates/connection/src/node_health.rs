@@ -1,4 +1,5 @@
-//! Whether a node is of use to one worker: what is evidence against it, what heals it, and when it is tried again.
+//! Whether a node is of use to those who share its connections: what is evidence against it, what heals it, and when it is tried
+//! again.
 //!
 //! ```text
 //!              a dial fails and nothing vouches for the node;          a lane is ready,
@@ -16,14 +17,11 @@
 //!
 //! No clock, no lane: the caller says what happened, when, and whether something vouches for the node.
 
-use crate::config::Reconnects;
-use crate::limits::CLASSES_MAX;
-use crate::pool::key_id::LaneKey;
-use respool_connection::Backoff;
+use crate::Backoff;
 
 /// What the end of a connection, or of an attempt to make one, is evidence of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FailureEvidence {
+pub enum FailureEvidence {
     /// The node cannot be reached, or is of no use to anyone.
     Node,
     /// The node owes replies and has said nothing for too long. Whether it can be connected to is another question, which the
@@ -31,21 +29,21 @@ pub(crate) enum FailureEvidence {
     Silence,
     /// The node has no room for another connection. Those that it has are as good as before.
     Room,
-    /// The node refuses one database or one of its users.
-    LaneKey,
+    /// The node refuses what this connection was for: one database, or one of its users.
+    Key,
 }
 
 impl FailureEvidence {
     /// What a node's refusal of a new connection is about, by its words. `is_plain`: nothing was asked of it but what it is
     /// configured with.
-    pub(crate) fn of_refusal(words: &str, is_plain: bool) -> Self {
+    pub fn of_refusal(words: &str, is_plain: bool) -> Self {
         let is = |start: &str| words.starts_with(start);
         if is("ERR max number of clients") {
             Self::Room
         } else if is_plain || is("LOADING") || is("MASTERDOWN") {
             Self::Node
         } else {
-            Self::LaneKey
+            Self::Key
         }
     }
 }
@@ -65,8 +63,8 @@ impl Pause {
     fn note(&mut self, failure: Failure<'_>, terms: Terms) {
         self.why = failure.why.to_owned();
         self.words = failure.words.map(str::to_owned);
-        let Reconnects { backoff_min_us, backoff_max_us, .. } = terms.reconnects;
-        self.backoff.note_failure(failure.began_us, terms.now_us, backoff_min_us, backoff_max_us, terms.chance);
+        let Terms { now_us, backoff_min_us, backoff_max_us, chance, .. } = terms;
+        self.backoff.note_failure(failure.began_us, now_us, backoff_min_us, backoff_max_us, chance);
     }
 
     fn is_over(&self, now_us: u64) -> bool {
@@ -76,42 +74,52 @@ impl Pause {
 
 /// What has failed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Failure<'a> {
-    pub(crate) blame: FailureEvidence,
+pub struct Failure<'a> {
+    /// What it is evidence of.
+    pub blame: FailureEvidence,
     /// When the attempt began, or the silence.
-    pub(crate) began_us: u64,
-    pub(crate) why: &'a str,
+    pub began_us: u64,
+    /// What went wrong.
+    pub why: &'a str,
     /// The node's own words, if it refused.
-    pub(crate) words: Option<&'a str>,
+    pub words: Option<&'a str>,
     /// Another lane says that the node is there: one that is watched for silence, or one on which it was heard of since.
-    pub(crate) is_vouched_for: bool,
+    pub is_vouched_for: bool,
 }
 
 /// The time, the settings, and chance for the pause.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(crate) now_us: u64,
-    pub(crate) reconnects: Reconnects,
-    pub(crate) chance: u64,
+pub struct Terms {
+    /// The time on the monotonic clock, in microseconds.
+    pub now_us: u64,
+    /// The first pause.
+    pub backoff_min_us: u64,
+    /// The longest pause.
+    pub backoff_max_us: u64,
+    /// How many databases and users are remembered to be refused.
+    pub keys_max: usize,
+    /// A random number.
+    pub chance: u64,
 }
 
 /// Why no new connection is tried for the time being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal<'a> {
-    pub(crate) why: &'a str,
+pub struct Refusal<'a> {
+    /// What went wrong.
+    pub why: &'a str,
     /// The node's own words, if it refused this database or user.
-    pub(crate) words: Option<&'a str>,
+    pub words: Option<&'a str>,
 }
 
-/// What a worker knows of whether a node is there.
-#[derive(Debug, Default)]
-pub(crate) struct NodeHealth {
+/// What is known of whether a node is there. `K` is what a connection is for: a database and a user.
+#[derive(Debug)]
+pub struct NodeHealth<K> {
     /// New connections to it fail.
     dials: Pause,
     /// It had no room for the last one.
     is_full: bool,
     /// Databases and users that it refuses.
-    classes: Vec<(LaneKey, Pause)>,
+    keys: Vec<(K, Pause)>,
     /// Since when it has been out; 0 if it is not.
     out_us: u64,
     /// Since when it has left a PING unanswered; 0 if it has not.
@@ -121,74 +129,89 @@ pub(crate) struct NodeHealth {
     /// A dial failed while a shared lane was ready: that lane is to be asked at once.
     is_to_be_asked: bool,
     /// It was away, and is spared until then.
-    pub(crate) spared_until_us: u64,
+    pub spared_until_us: u64,
 }
 
-impl NodeHealth {
+impl<K> Default for NodeHealth<K> {
+    fn default() -> Self {
+        Self {
+            dials: Pause::default(),
+            is_full: false,
+            keys: Vec::new(),
+            out_us: 0,
+            suspect_us: 0,
+            has_lost: false,
+            is_to_be_asked: false,
+            spared_until_us: 0,
+        }
+    }
+}
+
+impl<K: Copy + PartialEq> NodeHealth<K> {
     /// Whether nothing is to be sent to it that can go elsewhere.
-    pub(crate) fn is_in_doubt(&self) -> bool {
+    pub fn is_in_doubt(&self) -> bool {
         self.is_out() || self.is_suspect()
     }
 
     /// Whether it counts as not there.
-    pub(crate) fn is_out(&self) -> bool {
+    pub fn is_out(&self) -> bool {
         self.out_us > 0
     }
 
     /// Whether it acknowledges what it is sent and does not answer.
-    pub(crate) fn is_suspect(&self) -> bool {
+    pub fn is_suspect(&self) -> bool {
         self.suspect_us > 0
     }
 
     /// Whether it had no room for the last connection that was tried.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.is_full
     }
 
     /// Failed attempts to connect since the last that succeeded.
-    pub(crate) fn failures(&self) -> u32 {
+    pub fn failures(&self) -> u32 {
         self.dials.backoff.failures()
     }
 
     /// What went wrong with the last one.
-    pub(crate) fn last_failure(&self) -> &str {
+    pub fn last_failure(&self) -> &str {
         &self.dials.why
     }
 
     /// Why who wants a new connection is told so at once instead of waiting for it.
-    pub(crate) fn refuses(&self, class: LaneKey, now_us: u64) -> Option<Refusal<'_>> {
+    pub fn refuses(&self, key: K, now_us: u64) -> Option<Refusal<'_>> {
         if (self.is_out() || self.is_full) && !self.dials.is_over(now_us) {
             return Some(Refusal { why: &self.dials.why, words: None });
         }
-        let pause = self.pause_of(class).filter(|pause| !pause.is_over(now_us))?;
+        let pause = self.pause_of(key).filter(|pause| !pause.is_over(now_us))?;
         Some(Refusal { why: &pause.why, words: pause.words.as_deref() })
     }
 
     /// Whether the last connection that was tried failed: then the next is an attempt that counts.
-    pub(crate) fn is_on_trial(&self) -> bool {
+    pub fn is_on_trial(&self) -> bool {
         self.dials.backoff.failures() > 0
     }
 
     /// Whether one connection is tried at a time, since it may well fail.
-    pub(crate) fn is_tried_singly(&self) -> bool {
+    pub fn is_tried_singly(&self) -> bool {
         self.is_on_trial() || self.is_out()
     }
 
     /// Whether the last one for this database and user did.
-    pub(crate) fn is_class_on_trial(&self, class: LaneKey) -> bool {
-        self.pause_of(class).is_some()
+    pub fn is_key_on_trial(&self, key: K) -> bool {
+        self.pause_of(key).is_some()
     }
 
     /// Before then no connection is tried.
-    pub(crate) fn retry_us(&self) -> u64 {
+    pub fn retry_us(&self) -> u64 {
         self.dials.backoff.retry_us()
     }
 
     /// Something has failed. Returns whether the node is out from now on.
-    pub(crate) fn note_failure(&mut self, failure: Failure<'_>, class: LaneKey, terms: Terms) -> bool {
+    pub fn note_failure(&mut self, failure: Failure<'_>, key: K, terms: Terms) -> bool {
         match failure.blame {
-            FailureEvidence::LaneKey => {
-                self.pause_of_mut(class, terms).note(failure, terms);
+            FailureEvidence::Key => {
+                self.pause_of_mut(key, terms).note(failure, terms);
                 return false;
             }
             FailureEvidence::Silence => {}
@@ -211,29 +234,29 @@ impl NodeHealth {
     }
 
     /// Whether the node is to be sent a PING, however lately it was heard of.
-    pub(crate) fn is_to_be_asked(&self) -> bool {
+    pub fn is_to_be_asked(&self) -> bool {
         self.is_to_be_asked
     }
 
     /// The node has been asked, or owes an answer to something else.
-    pub(crate) fn note_asked(&mut self) {
+    pub fn note_asked(&mut self) {
         self.is_to_be_asked = false;
     }
 
     /// A connection that all share was lost. That says nothing yet: the next dial does.
-    pub(crate) fn note_lost(&mut self) {
+    pub fn note_lost(&mut self) {
         self.has_lost = true;
     }
 
     /// A PING has not been answered for too long.
-    pub(crate) fn note_unanswered(&mut self, now_us: u64) {
+    pub fn note_unanswered(&mut self, now_us: u64) {
         if self.suspect_us == 0 {
             self.suspect_us = now_us.max(1);
         }
     }
 
     /// Something was heard of the node at this time, on a lane that is ready. Returns whether it was out.
-    pub(crate) fn note_heard(&mut self, heard_us: u64) -> bool {
+    pub fn note_heard(&mut self, heard_us: u64) -> bool {
         if heard_us > self.suspect_us {
             self.suspect_us = 0;
         }
@@ -244,70 +267,69 @@ impl NodeHealth {
         is_back
     }
 
-    /// A connection has been made for this class. Returns whether the node was out.
-    pub(crate) fn note_ready(&mut self, class: LaneKey) -> bool {
+    /// A connection has been made for this key. Returns whether the node was out.
+    pub fn note_ready(&mut self, key: K) -> bool {
         let was_out = self.is_out();
         self.dials = Pause::default();
-        self.classes.retain(|(refused, _)| *refused != class);
+        self.keys.retain(|(refused, _)| *refused != key);
         (self.out_us, self.suspect_us, self.is_full) = (0, 0, false);
         was_out
     }
 
     /// Whether the node was away until now, as far as its shared connections tell. Asked once for each time.
-    pub(crate) fn take_lost(&mut self) -> bool {
+    pub fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.has_lost)
     }
 
-    /// The refused credentials have been replaced: the next connection is dialled at once.
-    pub(crate) fn forget_refusals(&mut self) {
+    /// The credentials that were refused, those `of` these users, have been replaced: the next connection is dialled at once.
+    pub fn forget_refusals(&mut self, of: impl Fn(&K) -> bool) {
         self.dials = Pause::default();
-        self.classes.retain(|(class, _)| class.speaker != 0);
+        self.forget_keys(of);
     }
 
-    /// This number is another user's from now on.
-    pub(crate) fn forget_speaker(&mut self, speaker: u16) {
-        self.classes.retain(|(class, _)| class.speaker != speaker);
+    /// These databases or users are others from now on.
+    pub fn forget_keys(&mut self, of: impl Fn(&K) -> bool) {
+        self.keys.retain(|(key, _)| !of(key));
     }
 
-    fn pause_of(&self, class: LaneKey) -> Option<&Pause> {
-        self.classes.iter().find(|(refused, _)| *refused == class).map(|(_, pause)| pause)
+    fn pause_of(&self, key: K) -> Option<&Pause> {
+        self.keys.iter().find(|(refused, _)| *refused == key).map(|(_, pause)| pause)
     }
 
-    fn pause_of_mut(&mut self, class: LaneKey, terms: Terms) -> &mut Pause {
-        let place = match self.classes.iter().position(|(refused, _)| *refused == class) {
+    fn pause_of_mut(&mut self, key: K, terms: Terms) -> &mut Pause {
+        let place = match self.keys.iter().position(|(refused, _)| *refused == key) {
             Some(place) => place,
             None => {
-                // Those of long ago are as good as none; there are as many as there are classes at most.
-                let terms_us = 2 * terms.reconnects.backoff_max_us;
-                self.classes.retain(|(_, pause)| terms.now_us < pause.backoff.retry_us().saturating_add(terms_us));
-                if self.classes.len() >= CLASSES_MAX {
-                    self.classes.remove(0);
+                // Those of long ago are as good as none; there are no more than those that connections are for.
+                let terms_us = 2 * terms.backoff_max_us;
+                self.keys.retain(|(_, pause)| terms.now_us < pause.backoff.retry_us().saturating_add(terms_us));
+                if self.keys.len() >= terms.keys_max {
+                    self.keys.remove(0);
                 }
-                self.classes.push((class, Pause::default()));
-                self.classes.len() - 1
+                self.keys.push((key, Pause::default()));
+                self.keys.len() - 1
             }
         };
-        &mut self.classes[place].1
+        &mut self.keys[place].1
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use respool_wire::Protocol;
 
-    impl NodeHealth {
-        fn may_dial(&self, class: LaneKey, now_us: u64) -> bool {
-            now_us >= self.retry_us() && self.pause_of(class).is_none_or(|pause| pause.is_over(now_us))
+    impl NodeHealth<u32> {
+        fn may_dial(&self, key: u32, now_us: u64) -> bool {
+            now_us >= self.retry_us() && self.pause_of(key).is_none_or(|pause| pause.is_over(now_us))
         }
     }
 
-    const PLAIN: LaneKey = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
-    const OTHER: LaneKey = LaneKey { database: 3, protocol: Protocol::Resp2, speaker: 0 };
+    const PLAIN: u32 = 0;
+    const OTHER: u32 = 1;
+    const KEYS_MAX: usize = 64;
 
     fn terms(now_us: u64) -> Terms {
-        let reconnects = Reconnects { backoff_min_us: 100, backoff_max_us: 1_000, redials_per_second: 100 };
-        Terms { now_us, reconnects, chance: 0 }
+        Terms { now_us, backoff_min_us: 100, backoff_max_us: 1_000, keys_max: KEYS_MAX, chance: 0 }
     }
 
     fn failure(blame: FailureEvidence, began_us: u64) -> Failure<'static> {
@@ -355,34 +377,32 @@ mod tests {
     fn a_class_that_is_refused_has_a_pause_of_its_own() {
         let mut health = NodeHealth::default();
         let words = "NOAUTH no";
-        assert_eq!(FailureEvidence::of_refusal(words, false), FailureEvidence::LaneKey);
+        assert_eq!(FailureEvidence::of_refusal(words, false), FailureEvidence::Key);
         assert_eq!(FailureEvidence::of_refusal(words, true), FailureEvidence::Node);
         assert_eq!(FailureEvidence::of_refusal("LOADING Redis is loading", false), FailureEvidence::Node);
-        let refused = Failure { words: Some(words), ..failure(FailureEvidence::LaneKey, 1_000) };
+        let refused = Failure { words: Some(words), ..failure(FailureEvidence::Key, 1_000) };
         assert!(!health.note_failure(refused, OTHER, terms(1_001)));
         assert_eq!(health.refuses(OTHER, 1_010).and_then(|refusal| refusal.words), Some(words));
         assert!(health.refuses(PLAIN, 1_010).is_none() && health.may_dial(PLAIN, 1_010) && !health.is_in_doubt());
         assert!(!health.may_dial(OTHER, 1_010) && health.may_dial(OTHER, 1_051));
         health.note_failure(Failure { began_us: 1_060, ..refused }, OTHER, terms(1_070));
         assert!(!health.may_dial(OTHER, 1_140) && health.may_dial(OTHER, 1_170), "twice as long");
-        assert!(health.is_class_on_trial(OTHER) && !health.is_on_trial());
+        assert!(health.is_key_on_trial(OTHER) && !health.is_on_trial());
         health.note_ready(OTHER);
-        assert!(!health.is_class_on_trial(OTHER));
+        assert!(!health.is_key_on_trial(OTHER));
     }
 
     #[test]
-    fn refused_classes_are_bounded_and_go_with_their_user() {
+    fn refused_keys_are_bounded_and_go_with_their_user() {
         let mut health = NodeHealth::default();
-        for database in 0..10 * CLASSES_MAX as u32 {
-            let class = LaneKey { database, speaker: database as u16 % 3, ..PLAIN };
-            health.note_failure(failure(FailureEvidence::LaneKey, 1_000), class, terms(1_001));
+        for key in 0..10 * KEYS_MAX as u32 {
+            health.note_failure(failure(FailureEvidence::Key, 1_000), key, terms(1_001));
         }
-        assert_eq!(health.classes.len(), CLASSES_MAX);
-        health.forget_speaker(1);
-        assert!(health.classes.iter().all(|(class, _)| class.speaker != 1));
-        let new = LaneKey { database: u32::MAX, ..PLAIN };
-        health.note_failure(failure(FailureEvidence::LaneKey, 9_000_000), new, terms(9_000_001));
-        assert_eq!(health.classes.len(), 1, "those of long ago are forgotten");
+        assert_eq!(health.keys.len(), KEYS_MAX);
+        health.forget_keys(|key| key % 3 == 1);
+        assert!(!health.keys.is_empty() && health.keys.iter().all(|(key, _)| key % 3 != 1));
+        health.note_failure(failure(FailureEvidence::Key, 9_000_000), u32::MAX, terms(9_000_001));
+        assert_eq!(health.keys.len(), 1, "those of long ago are forgotten");
     }
 
     #[test]
@@ -418,7 +438,7 @@ mod tests {
     #[test]
     fn every_state_ends_when_its_pause_does() {
         let mut health = NodeHealth::default();
-        for (number, blame) in [FailureEvidence::Node, FailureEvidence::Room, FailureEvidence::LaneKey]
+        for (number, blame) in [FailureEvidence::Node, FailureEvidence::Room, FailureEvidence::Key]
             .into_iter()
             .cycle()
             .take(60)

@@ -10,6 +10,7 @@
 
 mod buffer;
 mod downstream;
+pub mod echo_check;
 mod endpoint;
 pub mod flush;
 mod handshake;

@@ -71,3 +71,6 @@ pub const LOOK_AHEAD_MESSAGES: usize = 16;
 
 /// With fewer channels the tables are near anyway.
 pub const LOOK_AHEAD_CHANNELS_MIN: usize = 16_384;
+
+/// Memory for replies that wait for their proof that a connection keeps while none does, in bytes.
+pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;

@@ -1,10 +1,10 @@
 //! What the proxy is told to be. Made by the settings, shared by all workers, replaced as a whole on reload.
 
-use crate::users::access::AccessRules;
 use crate::ids::{NodeId, NodeRange};
 use crate::limits::LANE_QUEUE_SOFT_DIVISOR;
-use crate::reply::integrity::IntegrityTerms;
+use crate::users::access::AccessRules;
 use respool_command::EventClasses;
+use respool_connection::echo_check::IntegrityTerms;
 use respool_connection::{Credentials, Endpoint, FlushPolicy};
 use respool_route::{PoolMode, Routes, Topology};
 use respool_wire::{ReplyLimits, RequestLimits};

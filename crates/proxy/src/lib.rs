@@ -76,7 +76,7 @@ pub use env::WorkerSetup;
 pub use ids::ClientNumber;
 pub use mail::{Mail, QueryMessage};
 pub use pubsub::subscriber::Message;
-pub use reply::integrity::IntegrityTerms;
+pub use respool_connection::echo_check::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use tracking::state::{LostRedirect, Redirected};
 pub use users::access::{Access, AccessRules, AclStore};

@@ -121,9 +121,6 @@ pub const GATHERED_BYTES_MIN: usize = 256;
 /// may be held for that client, in bytes.
 pub const PART_LOOKED_AT_BYTES: usize = 64 * 1024;
 
-/// Memory for replies that wait for their proof that a lane keeps while none does, in bytes.
-pub const INTEGRITY_KEPT_BYTES: usize = 64 * 1024;
-
 /// Scripts that one connection remembers to have given its node for transactions; at more it begins anew.
 pub const SCRIPTS_GIVEN_MAX: usize = 1024;
 

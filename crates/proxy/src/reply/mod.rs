@@ -1,7 +1,6 @@
 //! The life of a reply: from a node's bytes to its place among a client's replies. And what happens instead when a node fails.
 
 mod arrival;
-pub(crate) mod integrity;
 pub(crate) mod large;
 pub(crate) mod missed_select;
 pub(crate) mod observer;

@@ -7,7 +7,6 @@ use crate::ids::{Handle, LaneId};
 use crate::internal_request::InternalRequests;
 use crate::observe::counters::Counters;
 use crate::pool::{LaneUse, Lanes};
-use crate::reply::integrity::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
 use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
@@ -17,6 +16,7 @@ use crate::session::table::Clients;
 use crate::workers::budget::ProcessBudget;
 use crate::{error_text, hooks};
 use respool_command::{Execute, ReplyShapes, Shape};
+use respool_connection::echo_check::{EchoCheck, IntegrityTerms, UnprovedReply, Verdict, write_echo};
 use respool_connection::{BufferPool, Event, Fault, Now};
 use respool_wire::{ReplyKind, ReplyLimits, ReplyScanner, Scan};
 use std::borrow::Cow;
@@ -70,7 +70,13 @@ impl Lanes {
         }
     }
 
-    fn seal(&mut self, lane: LaneId, now: Now, pool: &mut BufferPool, number: impl Fn(&mut EchoCheck) -> Option<u64>) {
+    fn seal(
+        &mut self,
+        lane: LaneId,
+        now: Now,
+        pool: &mut BufferPool,
+        number: impl Fn(&mut EchoCheck<Owner>) -> Option<u64>,
+    ) {
         let this = &mut self.all[lane];
         let Some(beside) = &mut this.beside else { return };
         let Some(number) = beside.proof.as_mut().and_then(number) else { return };
@@ -135,7 +141,7 @@ impl ReplySinks<'_> {
     }
 
     /// What was held is proved, or has to be given up because an error stands where the proof should.
-    fn let_go(&mut self, held: &[UnprovedReply], all: &[u8], node: &str, error: Option<&ErrorReply>) -> bool {
+    fn let_go(&mut self, held: &[UnprovedReply<Owner>], all: &[u8], node: &str, error: Option<&ErrorReply>) -> bool {
         let mut is_in_step = true;
         for one in held {
             let reply = one.reply(all);

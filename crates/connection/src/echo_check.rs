@@ -1,4 +1,4 @@
-//! Integrity mode: proof that the replies of a shared connection are whose the tickets say.
+//! Proof that the replies of a shared connection are whose the tickets say.
 //!
 //! A node that leaves a reply out, or sends one too many, shifts all replies behind it, and what follows looks like RESP all
 //! the same. So requests are sealed: behind a run of them goes an ECHO of an unpredictable number, and their replies
@@ -15,10 +15,12 @@
 //! every reply stands between two echoes, and no two replies can change places without passing one. What no echo shows
 //! is a reply that is wrong in its right place. A lane that is not checked has none of this and pays for one test.
 
-use crate::limits::INTEGRITY_KEPT_BYTES;
-use crate::reply::owner::Owner;
-use respool_wire::ReplyKind;
 use std::collections::VecDeque;
+
+use respool_wire::ReplyKind;
+
+use crate::Ticket;
+use crate::limits::INTEGRITY_KEPT_BYTES;
 
 /// What is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,20 +45,20 @@ struct Run {
 
 /// A reply that waits for its proof.
 #[derive(Debug)]
-pub(crate) struct UnprovedReply {
-    /// [`Owner::Discard`] while it is arriving.
-    pub(crate) owner: Owner,
-    /// `None` while it is arriving.
-    pub(crate) kind: Option<ReplyKind>,
+pub struct UnprovedReply<T> {
+    /// A tombstone while it is arriving.
+    pub owner: T,
+    /// What it is; `None` while it is arriving.
+    pub kind: Option<ReplyKind>,
     start: usize,
     end: usize,
     /// It was not kept, because there would have been too much to keep.
-    pub(crate) is_too_large: bool,
+    pub is_too_large: bool,
 }
 
 /// What becomes of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It is not checked: it leaves as it is.
     Pass,
     /// It is held.
@@ -69,9 +71,9 @@ pub(crate) enum Verdict {
     OutOfStep,
 }
 
-/// What one lane knows of its replies beyond its tickets.
+/// What is known of the replies on one connection beyond its tickets.
 #[derive(Debug)]
-pub(crate) struct EchoCheck {
+pub struct EchoCheck<T> {
     terms: IntegrityTerms,
     entropy: u64,
     /// All that is owed, in the order of the tickets.
@@ -80,10 +82,10 @@ pub(crate) struct EchoCheck {
     batch: Option<bool>,
     /// The requests of a transaction are being queued: an echo between them would be one of them.
     is_in_transaction: bool,
-    held: Vec<UnprovedReply>,
+    held: Vec<UnprovedReply<T>>,
     bytes: Vec<u8>,
-    /// What the worker's account has of it.
-    pub(crate) accounted: usize,
+    /// What the caller's account has of it.
+    pub accounted: usize,
 }
 
 /// The request that asks for an echo, and its reply, are these with the number in between.
@@ -98,7 +100,7 @@ fn write_mark(number: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends the request for an echo of this number.
-pub(crate) fn write_echo(number: u64, out: &mut Vec<u8>) {
+pub fn write_echo(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(ECHO);
     write_mark(number, out);
 }
@@ -109,9 +111,9 @@ fn is_mark(number: u64, reply: &[u8]) -> bool {
     reply == mark
 }
 
-impl EchoCheck {
+impl<T: Ticket> EchoCheck<T> {
     /// For a lane on which nothing is owed; `None` if nothing is to be checked.
-    pub(crate) fn new(terms: IntegrityTerms, entropy: u64) -> Option<Self> {
+    pub fn new(terms: IntegrityTerms, entropy: u64) -> Option<Self> {
         (terms.every > 0).then(|| Self {
             terms,
             entropy: entropy | 1,
@@ -125,7 +127,7 @@ impl EchoCheck {
     }
 
     /// The same for a lane on which so much is owed that was not checked.
-    pub(crate) fn behind(terms: IntegrityTerms, entropy: u64, owed: usize) -> Option<Self> {
+    pub fn behind(terms: IntegrityTerms, entropy: u64, owed: usize) -> Option<Self> {
         let mut proof = Self::new(terms, entropy)?;
         if owed > 0 {
             proof.runs.push_back(Run { requests: owed, is_checked: false, seal: None });
@@ -134,12 +136,12 @@ impl EchoCheck {
     }
 
     /// Other terms hold for what is queued from now on; of what is owed, what was promised.
-    pub(crate) fn set_terms(&mut self, terms: IntegrityTerms) {
+    pub fn set_terms(&mut self, terms: IntegrityTerms) {
         self.terms = terms;
     }
 
     /// As at the beginning, with other numbers.
-    pub(crate) fn anew(&self) -> Option<Self> {
+    pub fn anew(&self) -> Option<Self> {
         Self::new(self.terms, self.entropy.rotate_left(17))
     }
 
@@ -151,7 +153,7 @@ impl EchoCheck {
     }
 
     /// A request has been queued. Returns whether an echo is due behind it.
-    pub(crate) fn note(&mut self, request: &[u8]) -> bool {
+    pub fn note(&mut self, request: &[u8]) -> bool {
         let is_checked = match self.batch {
             Some(is_checked) => is_checked,
             None => self.terms.every > 0 && self.chance().is_multiple_of(u64::from(self.terms.every)),
@@ -172,7 +174,7 @@ impl EchoCheck {
     }
 
     /// The number to have echoed behind what has been queued; `None`: nothing there is to be checked.
-    pub(crate) fn seal(&mut self) -> Option<u64> {
+    pub fn seal(&mut self) -> Option<u64> {
         let number = self.chance();
         let run = self.runs.back_mut().filter(|run| run.is_checked && run.seal.is_none())?;
         run.seal = Some(number);
@@ -180,13 +182,13 @@ impl EchoCheck {
     }
 
     /// What has been queued is about to be written: the next request begins another batch.
-    pub(crate) fn end_batch(&mut self) -> Option<u64> {
+    pub fn end_batch(&mut self) -> Option<u64> {
         self.batch = None;
         self.seal()
     }
 
     /// A reply, or a piece of one if `kind` is `None`, has come for a ticket of `owner`.
-    pub(crate) fn take(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) -> Verdict {
+    pub fn take(&mut self, owner: T, kind: Option<ReplyKind>, bytes: &[u8]) -> Verdict {
         let Some(run) = self.runs.front_mut() else { return Verdict::OutOfStep };
         if run.requests > 0 {
             if kind.is_some() && run.is_checked && run.seal.is_some_and(|number| is_mark(number, bytes)) {
@@ -211,11 +213,11 @@ impl EchoCheck {
         word
     }
 
-    fn keep(&mut self, owner: Owner, kind: Option<ReplyKind>, bytes: &[u8]) {
+    fn keep(&mut self, owner: T, kind: Option<ReplyKind>, bytes: &[u8]) {
         let at = self.bytes.len();
         if self.held.last().is_none_or(|last| last.kind.is_some()) {
             self.held.push(UnprovedReply {
-                owner: Owner::Discard,
+                owner: T::tombstone(),
                 kind: None,
                 start: at,
                 end: at,
@@ -238,12 +240,12 @@ impl EchoCheck {
     }
 
     /// Takes what is held, for as long as [`Self::release`] is not called.
-    pub(crate) fn held(&mut self) -> (Vec<UnprovedReply>, Vec<u8>) {
+    pub fn held(&mut self) -> (Vec<UnprovedReply<T>>, Vec<u8>) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes))
     }
 
     /// Nothing is held any more.
-    pub(crate) fn release(&mut self, mut held: Vec<UnprovedReply>, mut bytes: Vec<u8>) {
+    pub fn release(&mut self, mut held: Vec<UnprovedReply<T>>, mut bytes: Vec<u8>) {
         held.clear();
         bytes.clear();
         if bytes.capacity() > INTEGRITY_KEPT_BYTES {
@@ -253,21 +255,21 @@ impl EchoCheck {
     }
 
     /// Owners of whole replies that are held wait no longer.
-    pub(crate) fn give_up(&mut self, mut each: impl FnMut(Owner)) {
+    pub fn give_up(&mut self, mut each: impl FnMut(T)) {
         for held in &mut self.held {
-            each(std::mem::replace(&mut held.owner, Owner::Discard));
+            each(std::mem::replace(&mut held.owner, T::tombstone()));
         }
     }
 
     /// Bytes of the replies that are held.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 }
 
-impl UnprovedReply {
+impl<T> UnprovedReply<T> {
     /// The reply among all that is held.
-    pub(crate) fn reply<'a>(&self, all: &'a [u8]) -> &'a [u8] {
+    pub fn reply<'a>(&self, all: &'a [u8]) -> &'a [u8] {
         all.get(self.start..self.end).unwrap_or_default()
     }
 }
@@ -275,12 +277,27 @@ impl UnprovedReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{ClientId, Handle};
-    use crate::slab::Slab;
+
+    /// Whose a reply is.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Owner {
+        Client,
+        Discard,
+    }
+
+    impl Ticket for Owner {
+        fn tombstone() -> Self {
+            Self::Discard
+        }
+
+        fn takes_pieces(&self) -> bool {
+            true
+        }
+    }
 
     const TERMS: IntegrityTerms = IntegrityTerms { every: 1, run: 0, held_bytes: 1024 };
 
-    fn proof(terms: IntegrityTerms) -> EchoCheck {
+    fn proof(terms: IntegrityTerms) -> EchoCheck<Owner> {
         EchoCheck::new(terms, 77).expect("it checks")
     }
 
@@ -290,7 +307,7 @@ mod tests {
         mark
     }
 
-    fn simple(proof: &mut EchoCheck, reply: &[u8]) -> Verdict {
+    fn simple(proof: &mut EchoCheck<Owner>, reply: &[u8]) -> Verdict {
         proof.take(Owner::Discard, Some(ReplyKind::Simple), reply)
     }
 
@@ -345,7 +362,7 @@ mod tests {
         proof.release(held, bytes);
         assert_eq!(simple(&mut proof, b"+d\r\n"), Verdict::Pass);
         assert!(proof.anew().is_none());
-        assert!(EchoCheck::behind(IntegrityTerms::default(), 77, 2).is_none());
+        assert!(EchoCheck::<Owner>::behind(IntegrityTerms::default(), 77, 2).is_none());
         let mut idle = EchoCheck::behind(TERMS, 77, 0).expect("it checks");
         assert_eq!(simple(&mut idle, b"+1\r\n"), Verdict::OutOfStep);
     }
@@ -402,20 +419,17 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_not_wanted_counts_once_it_is_whole() {
-        let mut clients = Slab::<(), ClientId>::default();
-        let Handle { index, generation } = clients.insert(());
-        let client = Owner::Unanswered { index, generation };
         let mut proof = proof(TERMS);
         assert!(!proof.note(b"a") && !proof.note(b"b"));
-        let told = |proof: &mut EchoCheck| {
+        let told = |proof: &mut EchoCheck<Owner>| {
             let mut told = Vec::new();
             proof.give_up(|owner| told.push(owner));
             told
         };
-        proof.take(client, Some(ReplyKind::Simple), b"+PONG\r\n");
-        proof.take(client, None, b"$6\r\nab");
-        assert_eq!(told(&mut proof), [client, Owner::Discard], "of the second its ticket tells");
-        proof.take(client, Some(ReplyKind::Bulk), b"cdef\r\n");
-        assert_eq!(told(&mut proof), [Owner::Discard, client]);
+        proof.take(Owner::Client, Some(ReplyKind::Simple), b"+PONG\r\n");
+        proof.take(Owner::Client, None, b"$6\r\nab");
+        assert_eq!(told(&mut proof), [Owner::Client, Owner::Discard], "of the second its ticket tells");
+        proof.take(Owner::Client, Some(ReplyKind::Bulk), b"cdef\r\n");
+        assert_eq!(told(&mut proof), [Owner::Discard, Owner::Client]);
     }
 }

@@ -27,9 +27,9 @@ use crate::pool::key_id::{KeyOwner, LaneKey, Owner};
 use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::lease::Lease;
 use crate::pool::{LaneUse, Lanes};
+use crate::session::marks::Watches;
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
-use crate::transaction::state::TransactionState;
 use respool_command::Execute;
 use respool_connection::{Phase, Pushes};
 use respool_route::PoolMode;
@@ -175,7 +175,7 @@ impl Lanes {
         let handle = self.handle(lane);
         let reader = self[lane].lease.reader().and_then(|reader| clients.sessions.get(reader));
         let pins = reader.and_then(|session| session.pins.as_ref());
-        pins.is_some_and(|pins| pins.watches.iter().any(|pin| pin.lane == handle))
+        pins.is_some_and(|pins| pins.watches.lanes.iter().any(|pin| pin.lane == handle))
     }
 
     /// The nodes to which a client has its own lanes, and since when it is connected: for the console.
@@ -257,15 +257,11 @@ impl<E: Execute> Env<E> {
     }
 
     /// A client's own lanes are given back in such a way. Of what it has, nothing is bound to them afterwards.
-    fn give_up_own(
-        &mut self,
-        index: ClientId,
-        give_up: impl FnOnce(&mut Self, LaneKeyId, Option<&mut TransactionState>),
-    ) {
+    fn give_up_own(&mut self, index: ClientId, give_up: impl FnOnce(&mut Self, LaneKeyId, Option<&mut Watches>)) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let (class, mut pins) = (session.class, session.pins.take());
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
-        give_up(self, class, pins.as_deref_mut());
+        give_up(self, class, pins.as_deref_mut().map(|pins| &mut pins.watches));
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.pins = pins;
             session.settle_pins();
@@ -275,14 +271,14 @@ impl<E: Execute> Env<E> {
     /// A client has left: what it had to itself is given back.
     pub(crate) fn forget_own(&mut self, session: &mut Session) {
         session.large.iter_mut().for_each(|large| large.leave_own(&self.lanes));
-        self.end_owning(session.class, session.pins.as_deref_mut());
+        self.end_owning(session.class, session.pins.as_deref_mut().map(|pins| &mut pins.watches));
     }
 
-    fn end_owning(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
+    fn end_owning(&mut self, class: LaneKeyId, watches: Option<&mut Watches>) {
         if !self.lanes.is_owned(class) {
             return;
         }
-        self.give_back_own(class, pins);
+        self.give_back_own(class, watches);
         if let KeyOwner::Client(owner) = &self.lanes.owners[class] {
             let client = owner.session;
             self.resume_left_of(client);
@@ -292,19 +288,12 @@ impl<E: Execute> Env<E> {
     }
 
     /// Gives a client's own lanes back, clean or closed.
-    fn give_back_own(&mut self, class: LaneKeyId, pins: Option<&mut TransactionState>) {
+    fn give_back_own(&mut self, class: LaneKeyId, watches: Option<&mut Watches>) {
         let base = self.lanes.base(class);
-        let mut watches = Vec::new();
-        if let Some(pins) = pins {
-            let lanes = &self.lanes;
-            let is_own = |lane: LaneHandle| lanes.find(lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
-            watches = pins.watches.extract_if(.., |pin| is_own(pin.lane)).collect();
-            // A client that watched there must not execute as if it still did.
-            if !watches.is_empty() {
-                pins.failure = crate::transaction::state::WatchFailure::Unseen;
-            }
-        }
-        watches.iter().for_each(|_| self.clients.unpin());
+        let lanes = &self.lanes;
+        let is_own = |lane: LaneHandle| lanes.find(lane).is_some_and(|place| lanes[place].purpose == LaneUse::Own);
+        let lost = watches.map_or_else(Vec::new, |watches| watches.forfeit(is_own));
+        lost.iter().for_each(|_| self.clients.unpin());
         for place in self.lanes.own_lanes(class) {
             let (handle, node) = (self.lanes.handle(place), self.lanes[place].node);
             self.lanes.table.put(node, class, None);
@@ -327,7 +316,7 @@ impl<E: Execute> Env<E> {
                 self.close_lane(place);
                 continue;
             }
-            let is_watching = watches.iter().any(|pin| pin.lane == handle);
+            let is_watching = lost.iter().any(|watched| watched.lane == handle);
             self.give_back(handle, ResetNeeded { is_watching, ..ResetNeeded::default() });
         }
     }

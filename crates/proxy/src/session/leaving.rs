@@ -12,9 +12,9 @@ use crate::ended::Ended;
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::reply::progress::ReplyMode;
+use crate::session::marks::Departure;
 use crate::session::table::Clients;
 use crate::session::{Pause, Session};
-use crate::transaction::reply_parts::Departure;
 use respool_command::Execute;
 use respool_connection::Action;
 

@@ -15,10 +15,9 @@
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::ClientId;
-use crate::session::marks::{UnmetStates, WantedState};
+use crate::session::marks::{UnmetStates, WantedState, WatchFailure};
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
-use crate::transaction::state::WatchFailure;
 use respool_access::is_for_everybody;
 use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};
 use respool_wire::Args;
@@ -63,7 +62,7 @@ impl<E: Execute> Env<E> {
             && let Some(session) = self.clients.sessions.at_mut(index)
         {
             // Nor may an EXEC succeed as if its keys had been watched.
-            session.pins_mut().failure = WatchFailure::Unseen;
+            session.pins_mut().watches.failure = WatchFailure::Unseen;
         }
         // A block that is being queued is spoilt, so that its EXEC runs nothing.
         Some(self.refuse_unread(index, words))

@@ -21,12 +21,13 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, ReplyMode};
 use crate::request::held_requests::Held;
 use crate::session::marks::WantedState;
+use crate::session::marks::{WatchFailure, WatchedLane, Watches};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::say;
-use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
+use crate::transaction::state::TransactionState;
 use crate::workers::shared::Shared;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
@@ -86,9 +87,10 @@ impl<E: Execute> Env<E> {
     pub(crate) fn send_queued(&mut self, index: ClientId) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let class = session.class;
-        let Some(TransactionState { queued: Some(queued), watches, failure, .. }) = session.pins.as_deref_mut() else {
+        let Some(TransactionState { queued: Some(queued), watches, .. }) = session.pins.as_deref_mut() else {
             return Some(Flow::Stop);
         };
+        let Watches { lanes: watches, failure } = watches;
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
             return Some(self.refuse_queued(index, has_select, error_text::PIN_LOST));
@@ -131,7 +133,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
         let Some(queued) = pins.queued.take() else { return Some(Flow::Stop) };
-        let pin = pins.watches.pop();
+        let pin = pins.watches.lanes.pop();
         session.settle_pins();
         if pin.is_some() {
             self.clients.unpin();
@@ -347,7 +349,7 @@ impl<E: Execute> Env<E> {
     /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
-        let TransactionState { queued: Some(queued), watches, .. } =
+        let TransactionState { queued: Some(queued), watches: Watches { lanes: watches, .. }, .. } =
             self.clients.sessions.at(index)?.pins.as_deref()?
         else {
             return None;

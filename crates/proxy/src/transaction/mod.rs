@@ -41,11 +41,12 @@ use crate::nodes::multi::Multi;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::progress::LostReply;
+use crate::session::marks::{WatchFailure, WatchedLane};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
-use crate::transaction::state::{TransactionState, WatchFailure, WatchedLane};
+use crate::transaction::state::TransactionState;
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, is_confidential,
     text as texts,
@@ -76,7 +77,7 @@ impl Session {
     /// Looks whether the session still holds anything.
     pub(crate) fn settle_pins(&mut self) {
         let Some(pins) = &self.pins else { return };
-        if pins.watches.is_empty() && pins.local_watch.is_none() {
+        if pins.watches.lanes.is_empty() && pins.local_watch.is_none() {
             self.flags.remove(SessionFlags::PINNED);
         }
         if pins.queued.is_none() && pins.exec_reply.is_none() {
@@ -141,7 +142,7 @@ impl<E: Execute> Env<E> {
         }
         let session = self.clients.sessions.at(index);
         let has_watched =
-            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| !pins.watches.is_empty());
+            session.and_then(|session| session.pins.as_ref()).is_some_and(|pins| !pins.watches.lanes.is_empty());
         let mut lanes = Vec::new();
         for (node, _) in &by_node {
             match self.pin(index, *node) {
@@ -150,7 +151,7 @@ impl<E: Execute> Env<E> {
                     // What was pinned just now watches nothing, and goes with the rest.
                     let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
                     if let Some(session) = self.clients.sessions.at_mut(index) {
-                        session.pins_mut().failure.note(has_watched);
+                        session.pins_mut().watches.failure.note(has_watched);
                     }
                     self.clients.fill(asker, error.as_bytes());
                     return Flow::Pause;
@@ -183,8 +184,9 @@ impl<E: Execute> Env<E> {
             let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
                 continue;
             };
-            let is_touched = pins.watches.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
-            pins.watches.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
+            let is_touched =
+                pins.watches.lanes.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
+            pins.watches.lanes.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
             if let Some(queued) = &mut pins.queued
                 && !(is_touched || pins.is_touched)
             {
@@ -198,7 +200,8 @@ impl<E: Execute> Env<E> {
 
     /// A node is drained: it is sent no transaction for keys that are watched there.
     pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
-        let is_there = |session: &Session| session.pins.iter().flat_map(|p| &p.watches).any(|pin| pin.node == node);
+        let is_there =
+            |session: &Session| session.pins.iter().flat_map(|p| &p.watches.lanes).any(|pin| pin.node == node);
         let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
         let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
         indexes.into_iter().for_each(|index| self.touch_watches(index));
@@ -213,7 +216,7 @@ impl<E: Execute> Env<E> {
         if let Some(queued) = &mut pins.queued {
             queued.unbind();
         }
-        let watches = std::mem::take(&mut pins.watches);
+        let watches = std::mem::take(&mut pins.watches.lanes);
         self.leave_touched(index, watches);
     }
 
@@ -226,7 +229,7 @@ impl<E: Execute> Env<E> {
         };
         let (kept, left): (Vec<WatchedLane>, Vec<WatchedLane>) = watches.into_iter().partition(is_watching);
         if let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) {
-            pins.watches = kept;
+            pins.watches.lanes = kept;
         }
         self.give_back_watches(left);
     }
@@ -235,9 +238,9 @@ impl<E: Execute> Env<E> {
     pub(crate) fn leave_watches(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let Some(pins) = &mut session.pins else { return };
-        pins.failure = WatchFailure::None;
+        pins.watches.failure = WatchFailure::None;
         pins.is_touched = false;
-        let watches = std::mem::take(&mut pins.watches);
+        let watches = std::mem::take(&mut pins.watches.lanes);
         let id = session.id;
         if pins.local_watch.take().is_some() {
             self.leave_local_watch(id);
@@ -252,10 +255,7 @@ impl<E: Execute> Env<E> {
         let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
             return;
         };
-        let watches = std::mem::take(&mut pins.watches);
-        if !watches.is_empty() {
-            pins.failure = WatchFailure::Unseen;
-        }
+        let watches = pins.watches.forfeit(|_| true);
         self.give_back_watches(watches);
     }
 
@@ -266,9 +266,11 @@ impl<E: Execute> Env<E> {
     pub(crate) fn settle_watch_failure(&mut self, index: ClientId) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let has_sent_more = session.input.is_some() || session.details.runs_ahead;
-        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.failure == WatchFailure::Fresh) else { return };
+        let Some(pins) = session.pins.as_deref_mut().filter(|pins| pins.watches.failure == WatchFailure::Fresh) else {
+            return;
+        };
         if has_sent_more {
-            pins.failure = WatchFailure::Unseen;
+            pins.watches.failure = WatchFailure::Unseen;
             return;
         }
         self.leave_watches(index);
@@ -293,7 +295,7 @@ impl<E: Execute> Env<E> {
             self.clients.unmark_held(1);
         }
         let Some(pins) = session.pins.take() else { return Vec::new() };
-        self.give_back_watches(pins.watches);
+        self.give_back_watches(pins.watches.lanes);
         if pins.local_watch.is_some() {
             self.leave_local_watch(session.id);
         }
@@ -412,7 +414,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::PIN_LOST.into()) };
         let class = session.class;
         let is_known = |pin: &&WatchedLane| pin.node == node && self.lanes.is_pinned_in(pin, class);
-        if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches).find(is_known) {
+        if let Some(pin) = session.pins.iter().flat_map(|pins| &pins.watches.lanes).find(is_known) {
             return if self.lanes.find(pin.lane).is_some() { Ok(pin.lane) } else { Err(error_text::PIN_LOST.into()) };
         }
         let lane = self.private_for(index, node)?;
@@ -421,7 +423,7 @@ impl<E: Execute> Env<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Err(error_text::PIN_LOST.into()) };
         session.flags.add(SessionFlags::PINNED);
-        session.pins_mut().watches.push(WatchedLane { node, lane, since_us: now_us });
+        session.pins_mut().watches.lanes.push(WatchedLane { node, lane, since_us: now_us });
         self.counters.pinned.set(self.counters.pinned.value() + 1);
         Ok(lane)
     }
@@ -432,8 +434,8 @@ impl<E: Execute> Env<E> {
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
         if let Some(session) = self.clients.sessions.at_mut(index) {
             let pins = session.pins_mut();
-            let has_watched = !pins.watches.is_empty() || pins.local_watch.is_some();
-            pins.failure.note(has_watched);
+            let has_watched = !pins.watches.lanes.is_empty() || pins.local_watch.is_some();
+            pins.watches.failure.note(has_watched);
         }
         self.clients.fill(asker, error.as_bytes());
         Flow::Pause

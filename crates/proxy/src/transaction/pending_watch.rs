@@ -24,7 +24,7 @@ impl PendingWatch {
         let is_doubtful = reply != replies::OK && !reply.starts_with(b"-");
         if reply != replies::OK {
             if let Some(session) = clients.sessions.get_mut(self.asker.session) {
-                session.pins_mut().failure.note(self.has_watched);
+                session.pins_mut().watches.failure.note(self.has_watched);
             }
             let error = || if is_doubtful { error_text::PIN_LOST.into() } else { ErrorReply::of_reply(reply) };
             self.error.get_or_insert_with(error);

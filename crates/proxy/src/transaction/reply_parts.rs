@@ -1,6 +1,7 @@
 //! The parts of a reply to EXEC that are left.
 
 use crate::reply::progress::ReplyMode;
+use crate::session::marks::Departure;
 use respool_command::Row;
 use respool_wire::SecretArgs;
 use std::collections::VecDeque;
@@ -26,13 +27,4 @@ pub(crate) struct ExecReply {
     pub(crate) departure: Option<Departure>,
     /// A request of it took time that those behind it did not see pass.
     pub(crate) has_taken_time: bool,
-}
-
-/// How a client has left in the midst of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Departure {
-    /// Its connection is to be closed.
-    Closing,
-    /// Its connection is not there any more.
-    Gone,
 }

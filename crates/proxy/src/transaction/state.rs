@@ -1,28 +1,18 @@
 //! What a session holds beyond the shared lanes.
 
-use crate::ids::{Handle, LaneHandle, NodeId};
-use crate::session::marks::DedicatedMark;
+use crate::ids::Handle;
+use crate::session::marks::{DedicatedMark, WatchFailure, Watches};
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::reply_parts::ExecReply;
-
-/// A private connection on which keys are watched.
-#[derive(Debug)]
-pub(crate) struct WatchedLane {
-    pub(crate) node: NodeId,
-    pub(crate) lane: LaneHandle,
-    pub(crate) since_us: u64,
-}
 
 /// What a session holds. Boxed, and only there while it holds something.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionState {
     pub(crate) queued: Option<QueuedCommands>,
     pub(crate) since_us: u64,
-    pub(crate) watches: Vec<WatchedLane>,
+    pub(crate) watches: Watches,
     /// It watches something in the engine of this process, which keeps so many bytes for that.
     pub(crate) local_watch: Option<usize>,
-    /// Whether what the client thinks that it watches is not watched.
-    pub(crate) failure: WatchFailure,
     /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
     pub(crate) is_touched: bool,
     /// Requests that wait: one, or one for each node.
@@ -47,62 +37,36 @@ impl TransactionState {
     /// Whether an EXEC would have requests to run, as far as is known here.
     pub(crate) fn may_run(&self) -> bool {
         let is_whole = self.queued.as_ref().is_some_and(|queued| !queued.is_dirty);
-        is_whole && !self.is_touched && self.failure == WatchFailure::None
+        is_whole && !self.is_touched && self.watches.failure == WatchFailure::None
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_none()
-            && self.watches.is_empty()
+            && self.watches.lanes.is_empty()
             && self.exec_reply.is_none()
             && self.dedicated.is_none()
             && self.local_watch.is_none()
             && self.blocked.is_empty()
             && !self.is_touched
-            && self.failure == WatchFailure::None
-    }
-}
-
-/// What went wrong with the watching of keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum WatchFailure {
-    /// Nothing.
-    #[default]
-    None,
-    /// A WATCH has just been answered with an error, and it is to be seen whether its client has sent something behind it.
-    Fresh,
-    /// The client may think that it watches: it has sent more before it could read that WATCH had failed, or the watching has
-    /// ended since. EXEC must not succeed as if the keys had been watched.
-    Unseen,
-}
-
-impl WatchFailure {
-    /// A WATCH has failed. What was watched before it may be lost with it.
-    pub(crate) fn note(&mut self, has_watched: bool) {
-        *self = if has_watched || *self == Self::Unseen { Self::Unseen } else { Self::Fresh };
+            && self.watches.failure == WatchFailure::None
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{TransactionState, WatchFailure};
-
-    #[test]
-    fn a_watch_that_fails_behind_another_is_never_forgotten() {
-        let noted = |mut failure: WatchFailure, has_watched| {
-            failure.note(has_watched);
-            failure
-        };
-        assert_eq!(noted(WatchFailure::None, false), WatchFailure::Fresh);
-        assert_eq!(noted(WatchFailure::Fresh, false), WatchFailure::Fresh);
-        assert_eq!(noted(WatchFailure::None, true), WatchFailure::Unseen, "what was watched may be lost");
-        assert_eq!(noted(WatchFailure::Unseen, false), WatchFailure::Unseen);
-    }
+    use super::{TransactionState, WatchFailure, Watches};
 
     #[test]
     fn a_failed_or_lost_watch_is_held_although_no_lane_is() {
         assert!(TransactionState::default().is_empty());
         assert!(!TransactionState { is_touched: true, ..Default::default() }.is_empty());
-        assert!(!TransactionState { failure: WatchFailure::Fresh, ..Default::default() }.is_empty());
+        assert!(
+            !TransactionState {
+                watches: Watches { failure: WatchFailure::Fresh, ..Watches::default() },
+                ..Default::default()
+            }
+            .is_empty()
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated
         );
         let Some(pins) = &session.pins else { continue };
         lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
-        lines.extend(pins.watches.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
+        lines.extend(pins.watches.lanes.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
         let client = env.clients.sessions.handle(index);
         if let Some((reason, since_us, nodes)) = client.and_then(|client| dedicated.places(client)) {
             lines.extend(nodes.map(|node| line(Some(node), reason, since_us)));

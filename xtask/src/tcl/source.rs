@@ -135,11 +135,58 @@ const NOT_HERE: [(&str, &str); 5] = [
     ("lua-enable-deprecated-api", "needs:deprecated"),
 ];
 
-/// The lines of a file of tests, those with that tag that begin a server which needs one.
+/// What a test does that needs what there is not here, whatever its own tags say.
+const NOT_POSSIBLE: [(&str, &str); 3] = [
+    ("attach_to_replication_stream", "needs:repl"),
+    ("bgrewriteaof", "needs:save"),
+    ("config set appendonly yes", "needs:save"),
+];
+
+/// The lines of a file of tests, with those tags on servers and tests that need such a thing.
 fn tagged(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let behind = lines.iter().skip(1).copied().chain([""]);
-    lines.iter().zip(behind).map(|(line, next)| tagged_line(line, next)).collect::<Vec<_>>().join("\n")
+    let mut tagged: Vec<String> = lines.iter().zip(behind).map(|(line, next)| tagged_line(line, next)).collect();
+    for (start, line) in lines.iter().enumerate() {
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        let is_test = line.trim_start().starts_with("test ") && line.ends_with('{');
+        let is_end = |line: &&str| line.strip_prefix(indentation).is_some_and(|rest| rest.starts_with('}'));
+        let length = lines[start + 1..].iter().position(is_end).filter(|_| is_test);
+        let Some(end) = length.map(|length| start + 1 + length) else { continue };
+        let body = &lines[start + 1..end];
+        let needs = |what: &str| body.iter().any(|line| line.to_ascii_lowercase().contains(what));
+        let needed = NOT_POSSIBLE.iter().find(|(what, _)| needs(what));
+        if let Some((_, tag)) = needed
+            && let Some(last) = tagged_end(lines[end], tag)
+        {
+            tagged[end] = last;
+        }
+    }
+    tagged.join("\n")
+}
+
+/// The last line of a test with one more tag: behind its body are what it is to give, if that matters, and its tags.
+fn tagged_end(line: &str, tag: &str) -> Option<String> {
+    let (mut depth, mut words) = (1_i32, 0);
+    for byte in line.trim_start().bytes() {
+        match byte {
+            b'{' => {
+                words += i32::from(depth == 0);
+                depth += 1;
+            }
+            b'}' => depth -= 1,
+            b' ' => {}
+            // A word without braces would need more care, and no test that is meant has one.
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    match (depth, words) {
+        (0, 0) => Some(format!("{line} undefined {{{tag}}}")),
+        (0, 1) => Some(format!("{line} {{{tag}}}")),
+        (0, 2) => line.strip_suffix('}').map(|line| format!("{line} {tag}}}")),
+        _ => None,
+    }
 }
 
 /// A line, and the one behind it: what is not within a test ends the unit as well.
@@ -280,5 +327,27 @@ mod tests {
         ] {
             assert_eq!(tagged(line), expected);
         }
+    }
+
+    #[test]
+    fn tests_that_read_a_replication_stream_or_an_append_only_file_are_tagged() {
+        let test = |body: &str, end: &str| format!("  test {{a}} {{\n    if {{1}} {{\n{body}\n    }}\n{end}\n  other");
+        let repl = "      set repl [attach_to_replication_stream]";
+        for (body, end, expected) in [
+            (repl, "  }", "  } undefined {needs:repl}"),
+            (repl, "  } {}", "  } {} {needs:repl}"),
+            (repl, "  } {1 {2}} {needs:debug}", "  } {1 {2}} {needs:debug needs:repl}"),
+            ("      r bgrewriteaof", "  } {OK}", "  } {OK} {needs:save}"),
+            ("      r config set appendonly yes", "  } {-1} {needs:debug}", "  } {-1} {needs:debug needs:save}"),
+            // The keys are loaded from memory here.
+            ("      r debug loadaof", "  }", "  }"),
+            // A pattern of several lines is left alone.
+            (repl, "  } {a", "  } {a"),
+            (repl, "  } \"a\"", "  } \"a\""),
+        ] {
+            assert_eq!(tagged(&test(body, end)), test(body, expected));
+        }
+        let apart = format!("{repl}\n  test {{a}} {{\n    r set a b\n  }} {{}}\n{repl}");
+        assert_eq!(tagged(&apart), apart, "what stands beside a test is not within it");
     }
 }

@@ -262,26 +262,19 @@ impl Client {
         }
     }
 
-    /// Reads that are answered in the program while the server has not told of a change, on a connection of their own. Each call makes
-    /// another cache.
+    /// Reads that are answered in the program while the server has not told of a change, on a connection of their own to each server. Each call
+    /// makes another cache.
     ///
     /// What is written by this client is forgotten in its caches before the call that writes ends, if the
     /// command table says which keys it writes.
     ///
     /// # Errors
     ///
-    /// Some of the prefixes begin with others, which a server refuses; or the client is of a cluster, or of several servers.
+    /// Some of the prefixes begin with others, which a server refuses.
     #[cfg(feature = "cache")]
     pub fn cache(&self, caching: crate::Caching) -> Result<crate::Cache, Error> {
         caching.check()?;
-        let Topology::Single(node) = &self.topology else {
-            return Err(Error::config("a cache is of one server, and this client has several: see Client::server_of"));
-        };
-        let config = node.core.config.clone();
-        let caches = std::sync::Arc::clone(&config.caches);
-        let cache = crate::Cache::new(config, caching);
-        caches.add(cache.shared());
-        Ok(cache)
+        Ok(crate::Cache::new(&self.topology, caching))
     }
 
     /// A client of each server among which keys are spread by [`Config::of_shards`], in their order, on the connections of this one. Of anything

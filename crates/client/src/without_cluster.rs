@@ -185,3 +185,31 @@ pub(crate) fn slot_of_keys(cluster: &Cluster, _: &Command) -> Option<u16> {
 pub(crate) fn refuse_for_all(_: &[Command]) -> Result<(), ErrorKind> {
     Ok(())
 }
+
+/// The caches of a cluster.
+#[cfg(feature = "cache")]
+#[derive(Debug)]
+pub(crate) enum Caches {}
+
+#[cfg(feature = "cache")]
+impl Caches {
+    pub(crate) fn new(cluster: &Arc<Cluster>, _: crate::Caching) -> Arc<Self> {
+        match **cluster {}
+    }
+
+    pub(crate) fn cluster(&self) -> &Arc<Cluster> {
+        match *self {}
+    }
+
+    pub(crate) fn of(&self, _: &[u8]) -> Option<Arc<crate::cache::Shared>> {
+        match *self {}
+    }
+
+    pub(crate) fn each(&self) -> Vec<Arc<crate::cache::Shared>> {
+        match *self {}
+    }
+
+    pub(crate) fn stats(&self) -> crate::CacheStats {
+        match *self {}
+    }
+}

@@ -318,14 +318,26 @@ fn a_client_of_several_servers_is_a_client() {
     assert_eq!((sizes.len(), sizes.iter().sum()), (3, client.dbsize().wait().unwrap()));
     let refused = client.each_shard(cmd("PING")).apart().wait().unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent, "{refused}");
-    let refused = client.cache(Caching::new()).unwrap_err();
-    assert!(matches!(refused.kind(), ErrorKind::Config(_)));
-    // What several servers have read of one is forgotten by its cache when they write it.
-    let cache = client.server_of(&a).cache(Caching::new()).unwrap();
+    // What several servers have read of one is forgotten by its cache, and by that of all, when they write it.
+    let (cache, all) = (client.server_of(&a).cache(Caching::new()).unwrap(), client.cache(Caching::new()).unwrap());
     for round in 0..20 {
-        client.set(&a, round).wait().unwrap();
+        client.mset([(&a, round), (&b, round), (&c, round)]).wait().unwrap();
         assert_eq!(cache.call::<i64>(commands::get(&a)).wait().unwrap(), round);
+        for key in [&a, &b, &c, &a, &b, &c] {
+            assert_eq!(all.call::<i64>(commands::get(key)).wait().unwrap(), round);
+        }
     }
+    let stats = all.stats();
+    assert!(stats.misses >= 60 && stats.hits + stats.misses == 120, "{stats:?}");
+    // What others write is told by each of them.
+    let other = Client::open(&url("ketama:md5", &servers)).unwrap();
+    for key in [&a, &b, &c] {
+        other.set(key, -1).wait().unwrap();
+        let is_told = || Ok(all.call::<i64>(commands::get(key)).wait().map_err(std::io::Error::other)? == -1);
+        wait_until("the change is told", Duration::from_secs(60), is_told).unwrap();
+    }
+    all.forget(a.as_bytes());
+    assert!(all.stats().entries <= 2);
     client.close();
     assert!(matches!(client.get(&a).wait().unwrap_err().kind(), ErrorKind::Closed));
 }

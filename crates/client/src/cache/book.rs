@@ -22,6 +22,9 @@ const ENTRY_BYTES: usize = 500;
 /// What a table costs beside its places: the end of its control bytes, and what the allocator keeps for it.
 const TABLE_BYTES: usize = 32;
 
+/// The table of keys is not made smaller than for so many: one that is filled and emptied in turns would be made anew each time.
+const KEYS_FEW: usize = 64;
+
 /// A fetch. Numbers are not used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FetchId(u64);
@@ -79,29 +82,36 @@ enum Place<V> {
 #[derive(Debug)]
 enum Requests<V> {
     One(Bytes, Place<V>),
-    Many(Many<V>),
+    /// Of two requests or more.
+    Many(Table<Place<V>>),
 }
 
-/// The places of two requests or more that read one key.
+/// A table that gives back what was for things that are no longer in it.
 #[derive(Debug)]
-struct Many<V> {
-    places: HashMap<Bytes, Place<V>>,
-    /// For how many places the table was made. What the table says of itself is less once places were removed.
+struct Table<T> {
+    map: HashMap<Bytes, T>,
+    /// For how many things the table was made. What the table says of itself is less once things were removed.
     room: usize,
 }
 
-impl<V> Many<V> {
-    fn insert(&mut self, request: Bytes, place: Place<V>) {
-        self.places.insert(request, place);
-        self.room = self.room.max(self.places.capacity());
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { map: HashMap::new(), room: 0 }
+    }
+}
+
+impl<T> Table<T> {
+    fn insert(&mut self, name: Bytes, thing: T) {
+        self.map.insert(name, thing);
+        self.room = self.room.max(self.map.capacity());
     }
 
-    /// Gives back what was for places that are no longer there.
-    fn shrink(&mut self) {
-        let len = self.places.len();
-        if len * 4 < self.room {
-            self.places.shrink_to(len * 2);
-            self.room = self.places.capacity();
+    /// Gives back what is too much, if it is for more than `few` things.
+    fn shrink(&mut self, few: usize) {
+        let len = self.map.len();
+        if len * 4 < self.room && self.room > few {
+            self.map.shrink_to(len * 2);
+            self.room = self.map.capacity();
         }
     }
 }
@@ -110,7 +120,7 @@ impl<V> Requests<V> {
     fn get_mut(&mut self, request: &Bytes) -> Option<&mut Place<V>> {
         match self {
             Self::One(one, place) => (one == request).then_some(place),
-            Self::Many(many) => many.places.get_mut(request),
+            Self::Many(many) => many.map.get_mut(request),
         }
     }
 
@@ -118,7 +128,7 @@ impl<V> Requests<V> {
     fn with(self, request: Bytes, place: Place<V>) -> Self {
         let mut many = match self {
             Self::One(one, _) if one == request => return Self::One(one, place),
-            Self::One(one, its) => Many { places: HashMap::from([(one, its)]), room: 0 },
+            Self::One(one, its) => Table { map: HashMap::from([(one, its)]), room: 0 },
             Self::Many(many) => many,
         };
         many.insert(request, place);
@@ -128,12 +138,12 @@ impl<V> Requests<V> {
     /// Removes the place of a request, unless it is the only one.
     fn remove_of_many(&mut self, request: &Bytes) -> Option<Place<V>> {
         let Self::Many(many) = self else { return None };
-        let place = many.places.remove(request)?;
-        if many.places.len() > 1 {
-            many.shrink();
+        let place = many.map.remove(request)?;
+        if many.map.len() > 1 {
+            many.shrink(0);
             return Some(place);
         }
-        let last = many.places.drain().next();
+        let last = many.map.drain().next();
         if let Some((request, last)) = last {
             *self = Self::One(request, last);
         }
@@ -147,13 +157,13 @@ impl<V> Requests<V> {
         // A table is seven eighths full at most.
         let slots = (many.room * 8 / 7).next_power_of_two();
         let table = slots * (size_of::<(Bytes, Place<V>)>() + 1) + TABLE_BYTES;
-        table.saturating_sub(2 * size_of::<(Bytes, Self)>() * (many.places.len() - 1))
+        table.saturating_sub(2 * size_of::<(Bytes, Self)>() * (many.map.len() - 1))
     }
 
     fn into_places(self) -> impl Iterator<Item = Place<V>> {
         let (one, many) = match self {
             Self::One(_, place) => (Some(place), None),
-            Self::Many(many) => (None, Some(many.places.into_values())),
+            Self::Many(many) => (None, Some(many.map.into_values())),
         };
         one.into_iter().chain(many.into_iter().flatten())
     }
@@ -162,7 +172,7 @@ impl<V> Requests<V> {
     fn iter(&self) -> Vec<(&Bytes, &Place<V>)> {
         match self {
             Self::One(request, place) => vec![(request, place)],
-            Self::Many(many) => many.places.iter().collect(),
+            Self::Many(many) => many.map.iter().collect(),
         }
     }
 }
@@ -173,7 +183,7 @@ pub(crate) struct Book<V> {
     bytes_max: usize,
     ttl_us: u64,
     /// By key, then by request: a change of a key is that of all its requests.
-    places: HashMap<Bytes, Requests<V>>,
+    places: Table<Requests<V>>,
     /// Of cached entries, the least recently used first: the key and the request.
     order: BTreeMap<u64, (Bytes, Bytes)>,
     fetches: HashMap<FetchId, Fetch>,
@@ -186,7 +196,7 @@ impl<V: Clone> Book<V> {
         Self {
             bytes_max,
             ttl_us,
-            places: HashMap::new(),
+            places: Table::default(),
             order: BTreeMap::new(),
             fetches: HashMap::new(),
             bytes: 0,
@@ -207,7 +217,7 @@ impl<V: Clone> Book<V> {
     /// What there is of `request`, which reads `key`.
     pub(crate) fn find(&mut self, key: &Bytes, request: &Bytes, now_us: u64) -> Found<V> {
         let now = self.tick();
-        let place = self.places.get_mut(key).and_then(|requests| requests.get_mut(request));
+        let place = self.places.map.get_mut(key).and_then(|requests| requests.get_mut(request));
         match place {
             Some(Place::Fetched(id)) => return Found::Awaited(*id),
             Some(Place::Cached { value, until_us, used, .. }) if now_us < *until_us => {
@@ -233,7 +243,7 @@ impl<V: Clone> Book<V> {
     }
 
     fn put(&mut self, key: Bytes, request: Bytes, place: Place<V>) {
-        let requests = match self.places.remove(&key) {
+        let requests = match self.places.map.remove(&key) {
             None => Requests::One(request, place),
             Some(requests) => {
                 self.bytes -= requests.table_bytes();
@@ -246,11 +256,13 @@ impl<V: Clone> Book<V> {
 
     /// Forgets a value or leaves the place of a fetch.
     fn remove(&mut self, key: &Bytes, request: &Bytes) {
-        let Some(requests) = self.places.get_mut(key) else { return };
+        let Some(requests) = self.places.map.get_mut(key) else { return };
         let before = requests.table_bytes();
         let place = match requests {
             Requests::One(one, _) if one == request => {
-                self.places.remove(key).and_then(|requests| requests.into_places().next())
+                let requests = self.places.map.remove(key);
+                self.places.shrink(KEYS_FEW);
+                requests.and_then(|requests| requests.into_places().next())
             }
             requests => {
                 let place = requests.remove_of_many(request);
@@ -291,12 +303,33 @@ impl<V: Clone> Book<V> {
         self.order.insert(used, (fetch.key.clone(), fetch.request.clone()));
         // In place of the fetch.
         self.put(fetch.key, fetch.request, Place::Cached { value, bytes, until_us, used });
+        self.make_room();
+        Some(over)
+    }
+
+    /// The least recently used values make room for what is too much.
+    fn make_room(&mut self) {
         while self.bytes > self.bytes_max {
             let Some((_, (key, request))) = self.order.first_key_value() else { break };
             let (key, request) = (key.clone(), request.clone());
             self.remove(&key, &request);
         }
-        Some(over)
+    }
+
+    /// How many bytes the values may have from now on.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn resize(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+        self.make_room();
+    }
+
+    /// Of other keys than those that `is_kept` says it is not known whether they have changed.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&[u8]) -> bool) {
+        let gone: Vec<Bytes> = self.places.map.keys().filter(|key| !is_kept(key)).cloned().collect();
+        for key in gone {
+            self.invalidate(&key);
+        }
     }
 
     /// A fetch is not made: its request was not sent, and nothing waits for it.
@@ -310,7 +343,8 @@ impl<V: Clone> Book<V> {
 
     /// A key has changed. Returns how many values and fetches it was.
     pub(crate) fn invalidate(&mut self, key: &[u8]) -> usize {
-        let Some(requests) = self.places.remove(key) else { return 0 };
+        let Some(requests) = self.places.map.remove(key) else { return 0 };
+        self.places.shrink(KEYS_FEW);
         self.bytes -= requests.table_bytes();
         let mut count = 0;
         for place in requests.into_places() {
@@ -343,7 +377,7 @@ impl<V: Clone> Book<V> {
 
     /// All keys may have changed.
     pub(crate) fn invalidate_all(&mut self) {
-        self.places.clear();
+        self.places = Table::default();
         self.order.clear();
         self.bytes = 0;
         for fetch in self.fetches.values_mut() {
@@ -357,6 +391,11 @@ impl<V: Clone> Book<V> {
         let mut lost: Vec<FetchId> = self.fetches.drain().map(|(id, _)| id).collect();
         lost.sort_unstable();
         lost
+    }
+
+    /// The key of the value that was used last.
+    pub(crate) fn last_used(&self) -> Option<&Bytes> {
+        self.order.last_key_value().map(|(_, (key, _))| key)
     }
 
     /// Values, and the bytes that they count as.
@@ -374,11 +413,12 @@ impl<V: Clone> Book<V> {
     fn check(&self) {
         let mut cached = 0;
         let mut bytes = 0;
-        for (key, requests) in &self.places {
+        assert!(self.places.room <= (4 * self.places.map.len()).max(2 * KEYS_FEW));
+        for (key, requests) in &self.places.map {
             assert_eq!(requests.iter().len() > 1, matches!(requests, Requests::Many(_)));
             bytes += requests.table_bytes();
             if let Requests::Many(many) = requests {
-                assert!(many.places.capacity() <= many.room && many.room <= (4 * many.places.len()).max(3));
+                assert!(many.map.capacity() <= many.room && many.room <= (4 * many.map.len()).max(3));
             }
             for (request, place) in requests.iter() {
                 match place {
@@ -502,6 +542,51 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_are_gone_leave_no_room_behind() {
+        let mut book = Book::new(10_000 * ENTRY_BYTES, 60 * SECOND);
+        let fill = |book: &mut Book<u64>| {
+            for number in 0..5_000 {
+                let key = name(&number.to_string());
+                let id = missing(book.find(&key, &key, 0));
+                book.end(id, Some((number, 1)), u64::MAX, 0);
+            }
+            assert!(book.places.room >= 5_000);
+        };
+        fill(&mut book);
+        for number in 10..5_000 {
+            assert_eq!(book.invalidate(number.to_string().as_bytes()), 1);
+            if number % 100 == 0 {
+                book.check();
+            }
+        }
+        assert!(book.places.room <= 2 * KEYS_FEW, "{}", book.places.room);
+        book.forget_values();
+        fill(&mut book);
+        book.resize(10 * ENTRY_BYTES);
+        assert!(book.places.room <= 2 * KEYS_FEW && book.bytes <= 10 * ENTRY_BYTES);
+        book.invalidate_all();
+        assert_eq!(book.places.room, 0);
+    }
+
+    #[test]
+    fn what_is_not_retained_is_as_changed() {
+        let mut book = book();
+        for key in ["a1", "a2", "b1"] {
+            let id = missing(book.find(&name(key), &name(key), 0));
+            book.end(id, Some((1, 1)), u64::MAX, 0);
+        }
+        let fetched = missing(book.find(&name("b2"), &name("b2"), 0));
+        let later = book.begin();
+        book.retain(|key| key.starts_with(b"a"));
+        assert!(!book.end(fetched, Some((1, 1)), u64::MAX, 0).unwrap().is_for(later));
+        assert_eq!(book.find(&name("a1"), &name("a1"), 0), Found::Cached(1));
+        missing(book.find(&name("b1"), &name("b1"), 0));
+        missing(book.find(&name("b2"), &name("b2"), 0));
+        assert_eq!(book.size().0, 2);
+        book.check();
+    }
+
+    #[test]
     fn a_key_of_many_requests_counts_the_table_that_it_has() {
         let mut rng = Rng::new(7);
         let mut below = move |limit: usize| (rng.next_u64() % limit as u64) as usize;
@@ -515,7 +600,7 @@ mod tests {
                 _ => (name(&format!("k{}", below(200))), below(4)),
             };
             let request = name(&format!("{request}"));
-            let room = |book: &Book<u64>| match book.places.get(&b"many"[..]) {
+            let room = |book: &Book<u64>| match book.places.map.get(&b"many"[..]) {
                 Some(Requests::Many(many)) => many.room,
                 _ => 0,
             };
@@ -535,7 +620,7 @@ mod tests {
         }
         assert!(shrunk > 5, "{shrunk}");
         book.forget_values();
-        assert_eq!((book.size(), book.places.len()), ((0, 0), 0));
+        assert_eq!((book.size(), book.places.map.len()), ((0, 0), 0));
     }
 
     /// What a server sends to the connection of the cache, in order.

@@ -1,21 +1,30 @@
 //! Values that the server says are still right: replies are kept in the program, and the server tells which keys have changed.
 //!
 //! A cache has a connection of its own, which a thread reads all the time, so that it hears of changes while no call waits. Hits are
-//! served by their callers alone.
+//! served by their callers alone. Of several servers each has a cache, see [`servers`].
 
 mod book;
 mod caches;
 mod pump;
+mod servers;
 mod shared;
+#[cfg(all(test, feature = "cluster"))]
+mod simulated;
 
 use crate::call::convert;
-use crate::core::Waiter;
+use crate::cluster::{Cluster, Routed};
+use crate::core::{Ended, Waiter};
 use crate::fitness::read_key;
-use crate::limits::{CACHE_BYTES, CACHE_SILENCE, CACHE_TTL, REPEATS_MAX};
-use crate::{Command, Config, Error, ErrorKind, Event, FromReply, Outcome, Reply};
+use crate::limits::{CACHE_BYTES, CACHE_SILENCE, CACHE_TTL, CLUSTER_SILENCE, REPEATS_MAX};
+use crate::parts::Kind;
+use crate::topology::Topology;
+use crate::{Command, Error, ErrorKind, Event, FromReply, Outcome, Reply};
 use book::{Found, Tick};
 use bytes::Bytes;
 pub(crate) use caches::Caches;
+use servers::{Place, Servers};
+#[cfg(feature = "cluster")]
+pub(crate) use shared::Membership;
 pub(crate) use shared::Shared;
 use shared::{Outcome as Told, Seat};
 use std::fmt;
@@ -48,7 +57,8 @@ impl Caching {
         Self::default()
     }
 
-    /// How many bytes the values may have, with their keys, requests and what they cost beside. The least recently used make room.
+    /// How many bytes the values may have, with their keys, requests and what they cost beside. The least recently used make room. Of several
+    /// servers, or primaries of a cluster, each has an equal part.
     #[must_use]
     pub fn bytes(mut self, bytes_max: usize) -> Self {
         self.bytes_max = bytes_max;
@@ -91,6 +101,11 @@ impl Caching {
         }
     }
 
+    /// How many bytes each of so many servers has.
+    pub(crate) fn share(&self, servers: usize) -> usize {
+        self.bytes_max / servers.max(1)
+    }
+
     /// Whether the server tells of changes of this key.
     fn covers(&self, key: &[u8]) -> bool {
         match &self.prefixes {
@@ -120,6 +135,21 @@ pub struct CacheStats {
     pub bytes: usize,
 }
 
+impl CacheStats {
+    /// Of both.
+    pub(crate) fn with(self, other: &Self) -> Self {
+        Self {
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+            joined: self.joined + other.joined,
+            invalidations: self.invalidations + other.invalidations,
+            flushes: self.flushes + other.flushes,
+            entries: self.entries + other.entries,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
 /// Reads that are answered in the program while the server has not told of a change, made by [`Client::cache`](crate::Client::cache). Copies
 /// share what is kept.
 ///
@@ -139,29 +169,29 @@ pub struct CacheStats {
 ///
 /// Requests that read one key and change nothing are kept, each by all its arguments. Others are refused: their replies depend on
 /// what the server tells nothing of.
+///
+/// Of a cluster, and of servers among which keys are spread, each has a connection of its own. Cached reads are made at primaries. A key that
+/// is not there is not kept in a cluster, and while a slot is on its way its keys are read as without a cache.
 #[derive(Clone)]
 pub struct Cache {
-    shared: Arc<Shared>,
+    servers: Servers,
 }
 
 impl Cache {
-    pub(crate) fn new(config: Config, caching: Caching) -> Self {
-        Self { shared: Shared::new(config, caching) }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn new(topology: &Topology, caching: Caching) -> Self {
+        Self { servers: Servers::of(topology, caching) }
     }
 
     /// A call of `command`, whose reply is made into `T`. Of calls that ask for the same at the same time one is sent.
     pub fn call<T: FromReply>(&self, command: impl Into<Command>) -> CachedCall<T> {
-        let command = command.into();
         CachedCall {
-            shared: Arc::clone(&self.shared),
-            limit: self.shared.config.deadline,
-            command,
+            servers: self.servers.clone(),
+            limit: self.servers.config().deadline,
+            command: command.into(),
             began: None,
-            seat: None,
+            waiting: None,
+            plain: None,
+            is_told: false,
             repeats: 0,
             output: PhantomData,
         }
@@ -169,12 +199,12 @@ impl Cache {
 
     /// Forgets what was read of a key.
     pub fn forget(&self, key: &[u8]) {
-        self.shared.forget(key);
+        self.servers.each().iter().for_each(|cache| cache.forget(key));
     }
 
     /// What it has done.
     pub fn stats(&self) -> CacheStats {
-        self.shared.stats()
+        self.servers.stats()
     }
 }
 
@@ -184,25 +214,47 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// When a call began: by the clock, and among all events of the cache.
+/// When a call began, and what it asks for.
 struct Began {
     until: Option<Instant>,
-    tick: Tick,
     key: Bytes,
     request: Bytes,
+}
+
+/// Where a call waits.
+struct Waiting {
+    cache: Arc<Shared>,
+    /// When it began, among all events of that cache.
+    tick: Tick,
+    /// Where it is told of the reply; `None` if it looks first.
+    seat: Option<Arc<Seat>>,
+    /// How long it waits there.
+    until: Option<Instant>,
 }
 
 /// A read that waits for its value: as a future, or by [`Self::wait`] in a thread. Nothing is looked up before.
 #[must_use = "nothing is looked up before it is awaited"]
 pub struct CachedCall<T> {
-    shared: Arc<Shared>,
+    servers: Servers,
     limit: Option<Duration>,
     command: Command,
     began: Option<Began>,
-    /// Where it is told of the reply, while it waits.
-    seat: Option<Arc<Seat>>,
+    waiting: Option<Waiting>,
+    /// The same call of the cluster, if the node of the key has not served it.
+    plain: Option<Box<Routed>>,
+    /// The observer was told of it.
+    is_told: bool,
     repeats: u32,
     output: PhantomData<fn() -> T>,
+}
+
+/// What a call does next.
+enum Next {
+    Over(Result<Reply, Error>),
+    /// It waits to be woken, until this time at most.
+    Waits(Option<Instant>),
+    /// It goes on as a call of the cluster.
+    Plain,
 }
 
 impl<T: FromReply> CachedCall<T> {
@@ -215,74 +267,143 @@ impl<T: FromReply> CachedCall<T> {
     /// Waits in this thread.
     pub fn wait(mut self) -> Result<T, Error> {
         loop {
-            if let Some(result) = self.step(|| Waiter::Thread(std::thread::current())) {
-                return result;
-            }
-            match self.began.as_ref().and_then(|began| began.until) {
-                Some(until) => std::thread::park_timeout(until.saturating_duration_since(Instant::now())),
-                None => std::thread::park(),
+            match self.look(|| Waiter::Thread(std::thread::current())) {
+                Next::Over(result) => return self.finish(result),
+                Next::Waits(Some(until)) => {
+                    std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+                }
+                Next::Waits(None) => std::thread::park(),
+                Next::Plain => {
+                    let ended = self.plain.as_mut().map(|plain| plain.wait());
+                    return self.finish_plain(ended);
+                }
             }
         }
     }
 
-    /// Looks what there is. Otherwise it waits to be woken by `waiter`.
-    fn step(&mut self, waiter: impl Fn() -> Waiter) -> Option<Result<T, Error>> {
-        let result = self.look(waiter)?;
-        let result = result.and_then(convert);
-        let address =
-            || Some(self.shared.config.endpoint.to_string()).filter(|_| self.shared.config.sentinels.is_none());
-        Some(result.map_err(|error| error.of(self.command.name()).at(address(), None)))
+    fn finish(&self, result: Result<Reply, Error>) -> Result<T, Error> {
+        let address = || {
+            let config = self.waiting.as_ref().map_or(self.servers.config(), |waiting| &waiting.cache.config);
+            Some(config.endpoint.to_string()).filter(|_| config.sentinels.is_none())
+        };
+        let slot = || self.began.as_ref().and_then(|began| self.servers.slot(&began.key));
+        result.and_then(convert).map_err(|error| error.of(self.command.name()).at(address(), slot()))
+    }
+
+    fn finish_plain(&self, ended: Option<Result<Vec<Ended>, Error>>) -> Result<T, Error> {
+        let closed = || Err(Error::new(ErrorKind::Closed, Outcome::MaybeExecuted));
+        let result = match ended.unwrap_or_else(closed).map(|mut ended| ended.pop()) {
+            Ok(Some(Ended::Reply(reply))) => Ok(reply),
+            Ok(Some(Ended::Failed(kind, outcome))) => Err(Error::new(kind, outcome)),
+            Ok(None) => closed().map(|_: Vec<Ended>| Reply::Null),
+            Err(error) => Err(error),
+        };
+        let address = self.plain.as_ref().and_then(|plain| plain.address()).map(|address| address.to_string());
+        self.finish(result.map_err(|error| error.at(address, None)))
     }
 
     fn begin(&mut self) -> Result<(), Error> {
         let unfit = |why| Error::new(ErrorKind::Unfit(why), Outcome::NotSent);
         let key = read_key(&self.command).map_err(unfit)?;
         let until = self.limit.and_then(|limit| Instant::now().checked_add(limit));
-        let request = self.command.encoded();
-        self.began = Some(Began { until, tick: self.shared.begin(), key, request });
+        self.began = Some(Began { until, key, request: self.command.encoded() });
         Ok(())
     }
 
-    fn look(&mut self, waiter: impl Fn() -> Waiter) -> Option<Result<Reply, Error>> {
+    /// Goes on without a cache, if its server is a node of a cluster.
+    fn turn_plain(&mut self) -> bool {
+        let (Servers::Cluster(caches), Some(began)) = (&self.servers, &self.began) else { return false };
+        let cluster: &Arc<Cluster> = caches.cluster();
+        let left = began.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let Some(slot) = self.servers.slot(&began.key) else { return false };
+        // At the primary, as what is cached.
+        let commands = std::slice::from_ref(&self.command);
+        self.plain = Some(Box::new(Routed::new(cluster, commands, Kind::At(slot), left)));
+        self.waiting = None;
+        true
+    }
+
+    /// Looks what there is. Otherwise it waits to be woken by `waiter`.
+    fn look(&mut self, waiter: impl Fn() -> Waiter) -> Next {
         if self.began.is_none()
             && let Err(error) = self.begin()
         {
-            return Some(Err(error));
+            return Next::Over(Err(error));
         }
-        let began = self.began.as_ref()?;
         loop {
-            if let Some(seat) = &self.seat {
-                match seat.take(&waiter) {
-                    Some(Told::Reply(reply)) => return Some(Ok(reply)),
-                    Some(Told::Failed(kind, outcome)) => return Some(Err(Error::new(kind, outcome))),
-                    Some(Told::Lost(how)) if self.repeats >= REPEATS_MAX => {
-                        return Some(Err(Error::new(ErrorKind::Lost(how), Outcome::MaybeExecuted)));
-                    }
-                    Some(Told::Lost(_)) => self.repeats += 1,
-                    Some(Told::Overtaken) => {}
-                    None if began.until.is_some_and(|until| Instant::now() >= until) => {
-                        self.seat = None;
-                        return Some(Err(self.shared.why_late()));
-                    }
-                    None => return None,
+            if self.plain.is_some() {
+                return Next::Plain;
+            }
+            let Some(began) = &self.began else { return Next::Waits(None) };
+            let Some(waiting) = &mut self.waiting else {
+                match self.servers.place(&began.key) {
+                    Place::Cache(cache) => self.waiting = Some(Waiting::new(cache, began.until)),
+                    Place::Plain if self.turn_plain() => {}
+                    Place::Plain => return Next::Over(Err(Error::new(ErrorKind::Closed, Outcome::NotSent))),
                 }
-                self.seat = None;
-            }
-            let is_first = self.repeats == 0;
-            let (found, seat) = match self.shared.find(began.tick, (&began.key, &began.request), began.until) {
-                Ok(found) => found,
-                Err(kind) => return Some(Err(Error::new(kind, Outcome::NotSent))),
+                continue;
             };
-            if is_first && self.shared.is_observed() {
-                let is_hit = matches!(found, Found::Cached(_));
-                let name = String::from_utf8_lossy(self.command.name());
-                self.shared.config.tell(&Event::CachedRead { command: &name, is_hit });
+            if let Some(seat) = &waiting.seat {
+                let told = match seat.take(&waiter) {
+                    Some(told) => told,
+                    None if waiting.until.is_none_or(|until| Instant::now() < until) => {
+                        return Next::Waits(waiting.until);
+                    }
+                    None => {
+                        waiting.seat = None;
+                        let is_late = began.until.is_some_and(|until| Instant::now() >= until);
+                        if !is_late && self.turn_plain() {
+                            continue;
+                        }
+                        return Next::Over(Err(self.why_late()));
+                    }
+                };
+                waiting.seat = None;
+                match told {
+                    Told::Reply(reply) if Servers::is_redirected(&waiting.cache, &reply) && self.turn_plain() => {}
+                    Told::Reply(reply) => return Next::Over(Ok(reply)),
+                    // Another node may have the slot by now.
+                    Told::Failed(ErrorKind::Lost(_), Outcome::NotSent) | Told::Lost(_) if self.turn_plain() => {}
+                    Told::Failed(kind, outcome) => return Next::Over(Err(Error::new(kind, outcome))),
+                    Told::Lost(how) if self.repeats >= REPEATS_MAX => {
+                        return Next::Over(Err(Error::new(ErrorKind::Lost(how), Outcome::MaybeExecuted)));
+                    }
+                    Told::Lost(_) => self.repeats += 1,
+                    Told::Overtaken => {}
+                }
+                continue;
             }
-            match found {
-                Found::Cached(reply) => return Some(Ok(reply)),
-                Found::Awaited(_) | Found::Missing(_) => self.seat = seat,
+            let asked = (&began.key, &began.request);
+            let (found, seat) = match waiting.cache.find(waiting.tick, asked, waiting.until) {
+                Ok(found) => found,
+                Err(kind) => return Next::Over(Err(Error::new(kind, Outcome::NotSent))),
+            };
+            waiting.seat = seat;
+            let is_hit = matches!(found, Found::Cached(_));
+            if !std::mem::replace(&mut self.is_told, true) && waiting.cache.is_observed() {
+                let name = String::from_utf8_lossy(self.command.name());
+                waiting.cache.config.tell(&Event::CachedRead { command: &name, is_hit });
+            }
+            if let Found::Cached(reply) = found {
+                return Next::Over(Ok(reply));
             }
         }
+    }
+
+    /// Why it fails when its time is over.
+    fn why_late(&self) -> Error {
+        let late = || Error::new(ErrorKind::Timeout(None), Outcome::MaybeExecuted);
+        self.waiting.as_ref().map_or_else(late, |waiting| waiting.cache.why_late())
+    }
+}
+
+impl Waiting {
+    fn new(cache: Arc<Shared>, until: Option<Instant>) -> Self {
+        // A node of a cluster that is silent is not waited for as long as a call may take.
+        let silence = || Instant::now().checked_add(CLUSTER_SILENCE);
+        let soon = if cache.membership.is_some() { silence() } else { None };
+        let until = until.into_iter().chain(soon).min();
+        Self { tick: cache.begin(), cache, seat: None, until }
     }
 }
 
@@ -291,7 +412,15 @@ impl<T: FromReply> Future for CachedCall<T> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        this.step(|| Waiter::Task(cx.waker().clone())).map_or(Poll::Pending, Poll::Ready)
+        match this.look(|| Waiter::Task(cx.waker().clone())) {
+            Next::Over(result) => Poll::Ready(this.finish(result)),
+            Next::Waits(_) => Poll::Pending,
+            Next::Plain => {
+                let Some(plain) = &mut this.plain else { return Poll::Pending };
+                let ended = std::task::ready!(plain.poll(cx));
+                Poll::Ready(this.finish_plain(Some(ended)))
+            }
+        }
     }
 }
 

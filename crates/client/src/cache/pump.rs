@@ -26,7 +26,10 @@ const LOOK: Duration = Duration::from_millis(100);
 enum Asked {
     /// Nothing that is wanted.
     Nothing,
+    /// Whether it lives.
     Ping,
+    /// Whether a node of a cluster still has a key that was read there.
+    Key,
     /// What the key of the next has left to live.
     Left,
     Value(FetchId),
@@ -48,8 +51,10 @@ struct Pump {
     pool: BufferPool,
     /// The keys of fetches that are sent, in order.
     sent: VecDeque<Bytes>,
-    /// What was said of the key of the next value.
-    left_us: u64,
+    /// What was said of the key of the next value: how long it lives; `None` if the server may not tell of its changes.
+    left_us: Option<u64>,
+    /// The server has shown that it tells of changes, since it was looked.
+    is_proved: bool,
 }
 
 /// The life of the thread.
@@ -156,7 +161,8 @@ impl Pump {
             return Err(Failure::Refused("a cache needs RESP3, which this server does not speak".to_owned()));
         }
         upstream.set_pushes(Pushes::Delivered);
-        Ok((Self { upstream, pool, sent: VecDeque::new(), left_us: u64::MAX }, link))
+        let new = Self { upstream, pool, sent: VecDeque::new(), left_us: Some(u64::MAX), is_proved: false };
+        Ok((new, link))
     }
 
     /// Talks to the server until the cache is gone, or the connection is lost; how.
@@ -175,7 +181,9 @@ impl Pump {
             }
             match self.read(&shared, link, &mut buffer) {
                 Ok(true) => {
-                    (heard, has_pinged) = (Instant::now(), false);
+                    if std::mem::take(&mut self.is_proved) {
+                        (heard, has_pinged) = (Instant::now(), false);
+                    }
                     continue;
                 }
                 Ok(false) => {}
@@ -188,7 +196,7 @@ impl Pump {
                 return "the server is silent".to_owned();
             }
             if silent >= silence / 2 && !std::mem::replace(&mut has_pinged, true) {
-                self.request(Asked::Ping, b"*1\r\n$4\r\nPING\r\n");
+                self.ask_for_life(&shared);
                 continue;
             }
             let left = (if has_pinged { silence } else { silence / 2 }).saturating_sub(silent);
@@ -207,6 +215,14 @@ impl Pump {
         upstream.send(asked, 0, pool, |out| out.extend_from_slice(request));
     }
 
+    /// Asks the server for a sign that it tells of changes.
+    fn ask_for_life(&mut self, shared: &Shared) {
+        match shared.key_in_doubt() {
+            Some(key) => self.request(Asked::Key, &time_left(&key)),
+            None => self.request(Asked::Ping, b"*1\r\n$4\r\nPING\r\n"),
+        }
+    }
+
     /// Takes the fetches that wait, and queues their requests on the connection.
     fn ask(&mut self, shared: &Shared) {
         let room = CACHE_ASKED_MAX.saturating_sub(self.sent.len());
@@ -219,9 +235,7 @@ impl Pump {
         work.iter().for_each(|work| state.book.note_sent(work.id, now_us));
         drop(state);
         for Work { id, key, request } in work {
-            let mut left = Vec::with_capacity(key.len() + 32);
-            respool_wire::encode_request(&mut left, [&b"PTTL"[..], &key].into_iter());
-            self.request(Asked::Left, &left);
+            self.request(Asked::Left, &time_left(&key));
             self.request(Asked::Value(id), &request);
             self.sent.push_back(key);
         }
@@ -250,10 +264,22 @@ impl Pump {
             Err(error) => return Err(error.to_string()),
         };
         let mut waiters = Vec::new();
+        // What a node of a cluster says shows nothing unless it is asked for a key: it may have lost its slots, and tell of nothing.
+        self.is_proved |= shared.membership.is_none();
         let taken = self.take(shared, &buffer[..read], &mut waiters);
-        shared.note_heard();
+        if self.is_proved {
+            shared.note_heard();
+        }
         waiters.into_iter().for_each(Waiter::wake);
         taken.map(|()| true)
+    }
+
+    /// The server has answered a request for a key: it tells of changes, unless it does not serve the key.
+    fn note_served(&mut self, shared: &Shared, reply: &Reply) {
+        self.is_proved |= match reply {
+            Reply::Error(error) => shared.note_error(error),
+            _ => true,
+        };
     }
 
     fn take(&mut self, shared: &Shared, mut input: &[u8], waiters: &mut Vec<Waiter>) -> Result<(), String> {
@@ -265,23 +291,31 @@ impl Pump {
                 Some(Event::Piece { .. }) => {}
                 Some(Event::Push { bytes, .. }) => take_push(shared, bytes)?,
                 Some(Event::Reply { ticket, bytes, .. }) => match ticket {
-                    Asked::Nothing | Asked::Ping => {}
-                    Asked::Left => {
-                        self.left_us = match Reply::copied(bytes) {
-                            // A time in the past has no part of the value's life left.
-                            Some(Reply::Integer(left_ms @ 0..)) => (left_ms as u64).saturating_mul(1000),
-                            _ => u64::MAX,
-                        };
+                    Asked::Nothing => {}
+                    // Of a node of a cluster nothing is kept then.
+                    Asked::Ping => self.is_proved = true,
+                    Asked::Key => {
+                        let reply = Reply::copied(bytes).ok_or("a reply cannot be read")?;
+                        self.note_served(shared, &reply);
                     }
+                    Asked::Left => self.left_us = shared.left_us(Reply::copied(bytes)),
                     Asked::Value(id) => {
                         let reply = Reply::copied(bytes).ok_or("a reply cannot be read")?;
                         let key = self.sent.pop_front().ok_or("a reply that nothing asked for")?;
-                        shared.end(id, &key, reply, std::mem::replace(&mut self.left_us, u64::MAX), waiters);
+                        self.note_served(shared, &reply);
+                        shared.end(id, &key, reply, self.left_us.replace(u64::MAX), waiters);
                     }
                 },
             }
         }
     }
+}
+
+/// How long a key has left to live.
+fn time_left(key: &[u8]) -> Vec<u8> {
+    let mut request = Vec::with_capacity(key.len() + 32);
+    respool_wire::encode_request(&mut request, [&b"PTTL"[..], key].into_iter());
+    request
 }
 
 /// The server tells of something. What cannot be read may have been a change: the connection is given up with all that was read on it.

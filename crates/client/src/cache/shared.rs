@@ -3,15 +3,17 @@
 
 use super::book::{Book, FetchId, Found, Tick};
 use super::{CacheStats, Caching};
+use crate::cluster::Shared as Cluster;
 use crate::core::Waiter;
-use crate::{Config, Error, ErrorKind, Outcome as Sent, Reply};
+use crate::{Config, Error, ErrorKind, Outcome as Sent, Reply, ServerError};
 use bytes::Bytes;
+use respool_route::cluster::{Address, Redirect, Trigger};
 use respool_wire::Protocol;
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// What a caller that waits is told.
@@ -78,11 +80,27 @@ pub(super) struct State {
     stats: CacheStats,
 }
 
-/// A cache.
+/// The node of a cluster that a cache is of.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub(crate) cluster: Weak<Cluster>,
+    pub(crate) address: Address,
+}
+
+impl Membership {
+    /// What the node's error asks for, if it did not serve the slot.
+    pub(super) fn redirect(&self, error: &ServerError) -> Option<Redirect> {
+        Redirect::parse(error.bytes(), &self.address)
+    }
+}
+
+/// A cache of one server.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) config: Config,
     pub(super) caching: Caching,
+    /// Of a node that may lose its slots: it tells nothing of keys that have gone to another then.
+    pub(super) membership: Option<Membership>,
     state: Mutex<State>,
     began: Instant,
     /// When the server was last heard, in microseconds; 0 while there is no connection.
@@ -99,7 +117,7 @@ fn bell() -> std::io::Result<(UnixStream, Arc<UnixStream>)> {
 }
 
 impl Shared {
-    pub(super) fn new(mut config: Config, caching: Caching) -> Arc<Self> {
+    pub(crate) fn new(mut config: Config, caching: Caching, membership: Option<Membership>) -> Arc<Self> {
         let mut request = Vec::new();
         let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON"];
         if let Some(prefixes) = &caching.prefixes {
@@ -124,6 +142,7 @@ impl Shared {
         Arc::new(Self {
             config,
             caching,
+            membership,
             state: Mutex::new(state),
             began: Instant::now(),
             heard_us: AtomicU64::new(0),
@@ -239,13 +258,25 @@ impl Shared {
         while matches!((&mut &*bell).read(&mut some), Ok(bytes) if bytes > 0) {}
     }
 
-    /// A fetch has its reply. `left_us` is what its key has left to live.
-    pub(super) fn end(&self, id: FetchId, key: &[u8], reply: Reply, left_us: u64, waiters: &mut Vec<Waiter>) {
-        let is_kept = !matches!(reply, Reply::Error(_)) && self.caching.covers(key);
+    /// What the server's word of how long a key lives comes to.
+    pub(super) fn left_us(&self, told: Option<Reply>) -> Option<u64> {
+        match told {
+            // A time in the past has no part of the value's life left.
+            Some(Reply::Integer(left_ms @ 0..)) => Some((left_ms as u64).saturating_mul(1000)),
+            // There is no such key. A node that gives a slot away tells of the keys that go with it, and not that another comes into being
+            // elsewhere.
+            Some(Reply::Integer(-2)) if self.membership.is_some() => None,
+            _ => Some(u64::MAX),
+        }
+    }
+
+    /// A fetch has its reply. `left_us` is what its key has left to live; `None` if the server may not tell of its changes.
+    pub(super) fn end(&self, id: FetchId, key: &[u8], reply: Reply, left_us: Option<u64>, waiters: &mut Vec<Waiter>) {
+        let is_kept = !matches!(reply, Reply::Error(_)) && self.caching.covers(key) && left_us.is_some();
         let value = is_kept.then(|| (reply.clone(), reply.bytes()));
         let mut state = self.lock();
         let seats = state.seats.remove(&id).unwrap_or_default();
-        let Some(over) = state.book.end(id, value, left_us, self.now_us()) else { return };
+        let Some(over) = state.book.end(id, value, left_us.unwrap_or_default(), self.now_us()) else { return };
         drop(state);
         for seat in seats {
             // What the server tells nothing of is for those alone whose call had begun.
@@ -286,6 +317,61 @@ impl Shared {
         self.lock().book.invalidate_all();
     }
 
+    /// Of other keys than those that `is_kept` says the server does not tell any longer whether they change.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn retain(&self, is_kept: impl Fn(&[u8]) -> bool) {
+        self.lock().book.retain(is_kept);
+    }
+
+    /// How many bytes the values may have from now on.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn resize(&self, bytes_max: usize) {
+        self.lock().book.resize(bytes_max);
+    }
+
+    /// A key of a value that is kept, if the server may have lost it without a word.
+    pub(super) fn key_in_doubt(&self) -> Option<Bytes> {
+        let state = self.lock();
+        self.membership.as_ref().and_then(|_| state.book.last_used().cloned())
+    }
+
+    /// The node has answered with an error. Whether it serves what was asked for.
+    pub(super) fn note_error(&self, error: &ServerError) -> bool {
+        let Some(membership) = &self.membership else { return true };
+        let Some(redirect) = membership.redirect(error) else { return true };
+        let cluster = membership.cluster.upgrade();
+        match &redirect {
+            Redirect::Ask { .. } | Redirect::TryAgain => return true,
+            // What was read of the slot is forgotten with the next table.
+            Redirect::Moved { slot, to } => {
+                if let Some(cluster) = cluster {
+                    cluster.note_moved(*slot, to);
+                }
+            }
+            _ => {
+                // It is cut off, or begins anew: writes may go to another node.
+                self.forget_all();
+                if let Some(cluster) = cluster {
+                    cluster.trigger(Trigger::Stuck);
+                }
+            }
+        }
+        false
+    }
+
+    /// There is a connection, which the test plays.
+    #[cfg(test)]
+    pub(super) fn play(&self) {
+        self.lock().has_pump = true;
+        self.note_connected();
+    }
+
+    /// What is to be asked for.
+    #[cfg(test)]
+    pub(super) fn next_work(&self) -> Option<Work> {
+        self.lock().work.pop_front()
+    }
+
     /// The connection is gone, or was not made: what was read on it is not known any longer.
     pub(super) fn lose(&self, how: &Arc<str>, ends: Option<&ErrorKind>) {
         self.heard_us.store(0, Ordering::Release);
@@ -308,7 +394,8 @@ impl Shared {
         }
     }
 
-    /// An attempt to connect has failed, and another is made. If it is hopeless, calls without a deadline end.
+    /// An attempt to connect has failed, and another is made. If it is hopeless, calls without a deadline end. Those of a cluster end in any
+    /// case, and go on elsewhere.
     pub(super) fn note_failure(&self, how: &Arc<str>, is_hopeless: bool) {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -324,7 +411,8 @@ impl Shared {
             }
             is_wanted
         });
-        let endless = state.seats.values().flatten().filter(|seat| is_hopeless && seat.until.is_none());
+        let is_member = self.membership.is_some();
+        let endless = state.seats.values().flatten().filter(|seat| is_member || is_hopeless && seat.until.is_none());
         let ended: Vec<Waiter> = endless
             .map(|seat| seat.tell(Some(Outcome::Failed(ErrorKind::Lost(Arc::clone(how)), Sent::NotSent))))
             .collect();
@@ -409,7 +497,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn stats(&self) -> CacheStats {
+    pub(crate) fn stats(&self) -> CacheStats {
         let state = self.lock();
         let (entries, bytes) = state.book.size();
         CacheStats { entries, bytes, ..state.stats }
@@ -435,7 +523,7 @@ mod tests {
 
     fn shared() -> Arc<Shared> {
         let config = Config::from_url("redis://127.0.0.1:1").unwrap();
-        Shared::new(config.limits(1, 1 << 20), Caching::new())
+        Shared::new(config.limits(1, 1 << 20), Caching::new(), None)
     }
 
     fn find(shared: &Arc<Shared>, key: &'static [u8]) -> Result<(Found<Reply>, Option<Arc<Seat>>), ErrorKind> {
@@ -447,12 +535,11 @@ mod tests {
     fn many_fetches_refuse_neither_hits_nor_callers_that_join() {
         let shared = shared();
         // No thread begins, and the server was heard just now.
-        shared.lock().has_pump = true;
-        shared.note_connected();
+        shared.play();
         let Ok((Found::Missing(id), _)) = find(&shared, b"a") else { panic!("it is there") };
         assert!(matches!(find(&shared, b"b"), Err(ErrorKind::Overloaded)));
         assert!(matches!(find(&shared, b"a"), Ok((Found::Awaited(_), Some(_)))));
-        shared.end(id, b"a", Reply::Integer(1), u64::MAX, &mut Vec::new());
+        shared.end(id, b"a", Reply::Integer(1), Some(u64::MAX), &mut Vec::new());
         assert!(
             matches!(find(&shared, b"b"), Ok((Found::Missing(_), Some(_)))),
             "what was refused leaves no place behind"

@@ -10,6 +10,8 @@
 //! No request passes through a task or a queue of the cluster: what is slow or dead at one node holds up nothing at another. The
 //! refresh state is locked by redirects and by the keeper, and never while anything is waited for.
 
+#[cfg(feature = "cache")]
+mod cached;
 mod direct;
 mod environment;
 mod keeper;
@@ -24,6 +26,8 @@ mod table;
 mod unit;
 mod walk;
 
+#[cfg(feature = "cache")]
+pub(crate) use cached::Caches;
 pub(crate) use direct::Direct;
 use environment::{Environment, Process, connection_of};
 pub(crate) use plan::{refuse_for_all, slot_of_keys};

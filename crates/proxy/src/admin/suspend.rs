@@ -6,7 +6,6 @@
 
 use crate::admin::AdminState;
 use crate::env::Env;
-use crate::ids::ClientId;
 use crate::session::{Pause, Session};
 use crate::workers::operator_state::Suspension;
 use respool_command::Execute;
@@ -16,8 +15,7 @@ impl AdminState {
     pub(super) fn adopt_suspension(&mut self, env: &mut Env<impl Execute>, ordered: Option<Suspension>) {
         let before = std::mem::replace(&mut self.suspension, ordered);
         if before.is_some() && before != ordered {
-            let suspended = env.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::SUSPENDED));
-            let suspended: Vec<ClientId> = suspended.map(|(index, _)| index).collect();
+            let suspended = env.clients.sessions.places(|session| session.pause.has(Pause::SUSPENDED));
             suspended.into_iter().for_each(|index| env.clients.unpause(index, Pause::SUSPENDED));
         }
         self.suspend_clients(env);

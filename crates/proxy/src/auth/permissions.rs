@@ -365,8 +365,7 @@ impl<E: Execute> Env<E> {
         let mut gone = Vec::new();
         let (mut muted, mut changed) = (Vec::new(), Vec::new());
         let mut lost = LostChannels::default();
-        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in indexes {
+        for index in self.clients.sessions.places(|_| true) {
             let Some(session) = self.clients.sessions.at_mut(index) else { continue };
             let known = session.details.user.clone();
             let old = known.as_ref().unwrap_or(before.default_user());

@@ -102,12 +102,7 @@ impl Clients {
 
     /// Changes the rare states of all sessions.
     pub(crate) fn for_each_session(&mut self, change: impl Fn(&mut SessionFlags)) {
-        let indexes: Vec<ClientId> = self.sessions.iter().map(|(index, _)| index).collect();
-        for index in indexes {
-            if let Some(session) = self.sessions.at_mut(index) {
-                change(&mut session.flags);
-            }
-        }
+        self.sessions.iter_mut().for_each(|(_, session)| change(&mut session.flags));
     }
 }
 

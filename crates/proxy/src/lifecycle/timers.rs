@@ -5,7 +5,6 @@
 
 use crate::config::Config;
 use crate::env::Env;
-use crate::ids::ClientId;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
 use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
@@ -128,9 +127,7 @@ impl<E: Execute> Env<E> {
             let listens = s.subscriber.as_ref().is_some_and(|s| s.is_subscribed());
             !listens && s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us
         };
-        let idle = self.clients.sessions.iter().filter(|(_, s)| is_idle(s));
-        let idle: Vec<ClientId> = idle.map(|(index, _)| index).collect();
-        idle.into_iter().for_each(|index| self.close_client(index));
+        self.clients.sessions.places(is_idle).into_iter().for_each(|index| self.close_client(index));
     }
 
     /// When this worker has something to do next, although nothing comes, beside what features have.

@@ -344,8 +344,7 @@ impl<E: Execute> Env<E> {
 
     /// Other modes, routes or users hold: the same for all clients.
     pub(crate) fn review_modes(&mut self) {
-        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
-        indexes.into_iter().for_each(|index| self.review_mode(index));
+        self.clients.sessions.places(|_| true).into_iter().for_each(|index| self.review_mode(index));
     }
 
     fn has_session_routes(&self) -> bool {

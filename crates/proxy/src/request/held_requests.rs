@@ -102,8 +102,7 @@ impl<E: Execute> Env<E> {
         if !is_holding {
             self.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
         }
-        let waiting = self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD));
-        let indexes: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
+        let indexes = self.clients.sessions.places(|session| session.pause.has(Pause::HELD));
         self.clients.unmark_held(indexes.len());
         // A client that has to wait on finds out when its request is read again.
         indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));

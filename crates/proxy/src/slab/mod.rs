@@ -161,6 +161,11 @@ impl<T, I: Id> Slab<T, I> {
         self.places.iter_mut().enumerate().filter_map(|(i, p)| p.value.as_mut().map(|v| (I::nth(i), v)))
     }
 
+    /// The places of those that `is` holds for, to be gone through while values change.
+    pub(crate) fn places(&self, is: impl Fn(&T) -> bool) -> Vec<I> {
+        self.iter().filter(|(_, value)| is(value)).map(|(place, _)| place).collect()
+    }
+
     /// All values with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (I, &T)> {
         self.places.iter().enumerate().filter_map(|(i, p)| p.value.as_ref().map(|v| (I::nth(i), v)))

@@ -342,10 +342,9 @@ impl Subscriptions {
 
     /// Other nodes are configured.
     pub(crate) fn restart_all_noloop(&mut self, env: &mut Env<impl Execute>) {
-        let all: Vec<ClientId> = env.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in all.into_iter().filter(|index| env.clients.has_noloop_lanes(*index)).collect::<Vec<_>>() {
-            self.restart_noloop(env, index);
-        }
+        let mut all = env.clients.sessions.places(|_| true);
+        all.retain(|index| env.clients.has_noloop_lanes(*index));
+        all.into_iter().for_each(|index| self.restart_noloop(env, index));
     }
 
     /// Closes connections that clients have to themselves in vain.

@@ -179,11 +179,9 @@ impl<E: Execute> Env<E> {
     /// Other nodes are configured. Keys that were watched at a node that has gone, or that are placed or named in another way now
     /// (`has_other_ways`), count as changed: others change them elsewhere from now on.
     pub(crate) fn move_pins(&mut self, moves: &Moves, has_other_ways: bool) {
-        let indexes: Vec<ClientId> = self.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in indexes {
-            let Some(pins) = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_deref_mut()) else {
-                continue;
-            };
+        let mut touched = Vec::new();
+        for (index, session) in self.clients.sessions.iter_mut() {
+            let Some(pins) = session.pins.as_deref_mut() else { continue };
             let is_touched =
                 pins.watches.lanes.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
             pins.watches.lanes.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
@@ -192,19 +190,16 @@ impl<E: Execute> Env<E> {
             {
                 queued.move_to(moves, has_other_ways);
             }
-            if is_touched {
-                self.touch_watches(index);
-            }
+            touched.extend(is_touched.then_some(index));
         }
+        touched.into_iter().for_each(|index| self.touch_watches(index));
     }
 
     /// A node is drained: it is sent no transaction for keys that are watched there.
     pub(crate) fn leave_watches_at(&mut self, node: NodeId) {
         let is_there =
             |session: &Session| session.pins.iter().flat_map(|p| &p.watches.lanes).any(|pin| pin.node == node);
-        let watching = self.clients.sessions.iter().filter(|(_, session)| is_there(session));
-        let indexes: Vec<ClientId> = watching.map(|(index, _)| index).collect();
-        indexes.into_iter().for_each(|index| self.touch_watches(index));
+        self.clients.sessions.places(is_there).into_iter().for_each(|index| self.touch_watches(index));
     }
 
     /// What a client watches counts as changed: the reply to its next EXEC says so, and nothing is sent for it.

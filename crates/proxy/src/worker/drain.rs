@@ -18,8 +18,7 @@ impl<E: Execute> Worker<E> {
         self.dedicated.end_all(&mut self.env);
         self.admin.end_waits(&mut self.env);
         // A client that is read on is never owed nothing. What it has sent and what was not begun is not done at all.
-        let all: Vec<ClientId> = self.env.clients.sessions.iter().map(|(index, _)| index).collect();
-        for index in all {
+        for index in self.env.clients.sessions.places(|_| true) {
             // What stands behind a transaction comes behind all of its reply.
             if self.env.clients.asks_for_what_was_read(index) && continue_exec_reply(self, index) == Flow::Next {
                 read_input(self, index);

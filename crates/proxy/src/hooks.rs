@@ -256,6 +256,7 @@ pub struct Hooks {
     on_config: Option<OnConfig>,
     clock: Option<Clock>,
     on_usage: Option<OnUsage>,
+    give_back: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Hooks {
@@ -308,6 +309,16 @@ impl Hooks {
     #[must_use]
     pub fn on_usage(self, on_usage: impl Fn() -> ProcessUsage + Send + Sync + 'static) -> Self {
         Self { on_usage: Some(Box::new(on_usage)), ..self }
+    }
+
+    /// Has `give_back` give free memory that the allocator keeps back to the system at once, where much of `process_bytes` is held.
+    #[must_use]
+    pub fn with_allocator(self, give_back: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { give_back: Some(Box::new(give_back)), ..self }
+    }
+
+    pub(crate) fn give_back(&self) {
+        self.give_back.iter().for_each(|give_back| give_back());
     }
 
     /// What the process has taken of the machine; nothing if that is not known.

@@ -196,6 +196,11 @@ pub const PIECES_QUEUE_BYTES: usize = 256 * 1024;
 /// microseconds: it has a connection to a node to itself.
 pub const STALLED_REQUEST_US: u64 = 30_000_000;
 
+/// Where more than half of the process's budget is held, free memory goes back to the system whenever this share of the budget has come
+/// or gone since, as a divisor: a buffer that grows leaves behind what it was, and an allocator keeps that for the next. What the
+/// process occupies beyond what it holds stays below such a share, and giving back costs as much as the kernel's zeroing of that.
+pub const GIVE_BACK_DIVISOR: usize = 8;
+
 /// More than the process's budget by this share of it, as a divisor, and the largest client is disconnected at once.
 pub const PRESSURE_EXCESS_DIVISOR: usize = 8;
 

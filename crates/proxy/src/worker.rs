@@ -170,7 +170,7 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn begin_turn(&mut self, now: Now) {
         self.env.begin_turn(now);
-        self.env.check_client_memory();
+        self.pressure.note_growth(&mut self.env);
         self.tell_ended();
         if self.subscriptions.is_refilling() {
             self.subscriptions.go_on_refilling(&mut self.env);

@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
+pub mod allocator;
 #[cfg(feature = "cli")]
 pub mod banner;
 mod builder;

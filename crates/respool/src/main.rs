@@ -2,10 +2,11 @@
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
-mod allocator;
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
     #[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
-    allocator::set_up();
+    respool::allocator::set_up();
     respool::cli::main()
 }

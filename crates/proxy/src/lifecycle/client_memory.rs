@@ -9,18 +9,14 @@ use respool_command::Execute;
 
 impl<E: Execute> Env<E> {
     /// Disconnects the largest clients if all hold too much.
-    #[inline]
+    #[cold]
     pub(crate) fn check_client_memory(&mut self) {
         let limit = self.config.budgets.clients;
-        if limit != usize::MAX
-            && self.shared.ledger.held_bytes() > limit
-            && self.now.mono_us >= self.client_limits.summed_again_us
-        {
+        if self.shared.ledger.held_bytes() > limit && self.now.mono_us >= self.client_limits.summed_again_us {
             self.evict_clients(limit);
         }
     }
 
-    #[cold]
     fn evict_clients(&mut self, limit: usize) {
         self.client_limits.summed_again_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
         // One that has left in the midst of its transaction goes by itself, with all that it holds.

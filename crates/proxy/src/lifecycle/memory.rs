@@ -3,11 +3,15 @@
 //!
 //! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,
 //! and in the next one the highest bidder disconnects it.
+//!
+//! What is free is not held, and yet the process occupies it until the allocator gives it back. On the way up, where every buffer that
+//! grows leaves its predecessor behind, and on the way down, where others fill what a client that was disconnected has left, that is as
+//! much again. So it is given back in steps, as [`crate::limits::GIVE_BACK_DIVISOR`] says.
 
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
-use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+use crate::limits::{GIVE_BACK_DIVISOR, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::{Pause, Session};
 use respool_command::Execute;
@@ -19,9 +23,30 @@ pub(crate) struct MemoryPressure {
     since_us: u64,
     /// The last bid: interval and bytes.
     last: Option<(u64, usize)>,
+    /// With more than this it is looked at again what all clients hold and what is free.
+    noted_bytes: usize,
 }
 
 impl MemoryPressure {
+    /// To be called in every turn: looks at the memory of clients, and at what is free, where more is held than before.
+    #[inline]
+    pub(crate) fn note_growth(&mut self, env: &mut Env<impl Execute>) {
+        if env.shared.ledger.held_bytes() > self.noted_bytes.min(env.config.budgets.clients) {
+            env.check_client_memory();
+            self.take_step(env);
+        }
+    }
+
+    /// Gives back what is free, if it is time, and says when to look again.
+    fn take_step(&mut self, env: &Env<impl Execute>) {
+        let (ledger, budgets) = (&env.shared.ledger, &env.config.budgets);
+        if ledger.takes_step(budgets.process) {
+            env.shared.hooks.give_back();
+        }
+        let next = ledger.held_bytes() + budgets.process / GIVE_BACK_DIVISOR;
+        self.noted_bytes = next.max(budgets.process / 2);
+    }
+
     /// Reads clients again that had to wait for memory, or disconnects the largest. `held_bytes`: what tables of features hold.
     /// Returns whether there is too little memory.
     pub(crate) fn relieve(&mut self, env: &mut Env<impl Execute>, held_bytes: usize) -> bool {
@@ -31,12 +56,13 @@ impl MemoryPressure {
             env.clients.pool.empty();
             env.shared.last_words().forget();
             env.account_tables(held_bytes);
+            env.shared.hooks.give_back();
         }
+        self.take_step(env);
         let held = env.shared.ledger.held_bytes();
         if held <= budget {
-            *self = Self::default();
-            let waiting = env.clients.sessions.iter().filter(|(_, s)| s.pause.has(Pause::PRESSURE));
-            let waiting: Vec<ClientId> = waiting.map(|(index, _)| index).collect();
+            (self.since_us, self.last) = (0, None);
+            let waiting = env.clients.sessions.places(|session| session.pause.has(Pause::PRESSURE));
             waiting.into_iter().for_each(|index| env.clients.unpause(index, Pause::PRESSURE));
             return false;
         }

@@ -2,35 +2,24 @@
 
 use crate::ids::ClientNumber;
 use crate::lifecycle::eviction_vote::EvictionVote;
+use crate::limits::GIVE_BACK_DIVISOR;
 use crate::nodes::retry_budget::Governor;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What a process counts as one: clients, bytes, dials.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ProcessBudget {
-    next_client: AtomicU64,
+    last_client: AtomicU64,
     clients: AtomicUsize,
     held_bytes: AtomicUsize,
+    /// What was held when free memory was given back last.
+    given_back_at: AtomicUsize,
     dedicated: AtomicUsize,
     pub(crate) auction: EvictionVote,
     /// Another process takes over, or has done so: it would not hear of what is changed here.
     has_successor: AtomicBool,
     /// How often nodes that could not be connected to are tried again.
     pub(crate) governor: Governor,
-}
-
-impl Default for ProcessBudget {
-    fn default() -> Self {
-        Self {
-            next_client: AtomicU64::new(1),
-            clients: AtomicUsize::new(0),
-            held_bytes: AtomicUsize::new(0),
-            dedicated: AtomicUsize::new(0),
-            auction: EvictionVote::default(),
-            has_successor: AtomicBool::new(false),
-            governor: Governor::default(),
-        }
-    }
 }
 
 impl ProcessBudget {
@@ -47,7 +36,7 @@ impl ProcessBudget {
 
     /// A number that no other client of this process has had.
     pub(crate) fn next_client_number(&self) -> ClientNumber {
-        ClientNumber::new(self.next_client.fetch_add(1, Ordering::Relaxed))
+        ClientNumber::new(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Counts a client in, unless there are `max` already.
@@ -89,6 +78,15 @@ impl ProcessBudget {
         }
     }
 
+    /// Whether free memory is to go back to the system now, by the one worker that is told so: much is held, and a share of the budget
+    /// has come or gone since it last did.
+    pub(crate) fn takes_step(&self, budget: usize) -> bool {
+        let (held, last) = (self.held_bytes(), self.given_back_at.load(Ordering::Relaxed));
+        held.max(last) > budget / 2
+            && held.abs_diff(last) > budget / GIVE_BACK_DIVISOR
+            && self.given_back_at.compare_exchange(last, held, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Bytes held by all workers.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes.load(Ordering::Relaxed)
@@ -107,6 +105,21 @@ mod tests {
         assert_eq!(budget.clients(), 2, "a client that was refused does not count");
         budget.leave();
         assert!(budget.admit(2));
+    }
+
+    #[test]
+    fn memory_is_given_back_at_each_step_up_and_down_while_much_is_held() {
+        let (budget, limit) = (ProcessBudget::default(), 800);
+        let takes_step_at = |held: usize| {
+            budget.account(budget.held_bytes(), held);
+            budget.takes_step(limit)
+        };
+        let steps = [(400, false), (401, true), (501, false), (502, true), (402, false), (401, true), (300, true)];
+        for (held, is_step) in steps {
+            assert_eq!(takes_step_at(held), is_step, "{held}");
+            assert!(!takes_step_at(held), "one worker is told");
+        }
+        assert!(!takes_step_at(100), "little is held, and was");
     }
 
     #[test]

@@ -25,7 +25,10 @@ impl HookMaker {
         let control = Arc::downgrade(control);
         Self::new(move || {
             let control = control.clone();
-            Hooks::default().on_event(tell).on_demand(move |demand| obey(demand, &control))
+            let hooks = Hooks::default().on_event(tell).on_demand(move |demand| obey(demand, &control));
+            #[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
+            let hooks = hooks.with_allocator(crate::allocator::give_back);
+            hooks
         })
     }
 

@@ -37,7 +37,7 @@ impl Subscriptions {
 
     /// Whether keys have to be evicted.
     pub(crate) fn has_tracked_too_many(&self, env: &Env<impl Execute>) -> bool {
-        self.tracked.keys.len() > 0 && self.tracked.is_too_large(env.shared.tracked_keys_max(&env.config))
+        !self.tracked.keys.is_empty() && self.tracked.is_too_large(env.shared.tracked_keys_max(&env.config))
     }
 
     /// Evicts a slice of keys at the end of a turn if the table is over its bounds.

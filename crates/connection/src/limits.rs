@@ -54,6 +54,10 @@ pub const RAMP_STEP_US: u64 = 1_000;
 /// that a node does not stay with one command for long.
 pub const PUSH_COMMAND_NAMES_MAX: usize = 256;
 
+/// Channels that wait to be named by such commands before each is kept once: a server that is told nothing for a while may be told
+/// of the same one very often otherwise, as its subscribers come and go. Rarely do so many wait.
+pub const PUSH_CHANGES_MIN: usize = 16 * 1024;
+
 /// Bytes of names in one such command. A name may be larger: it goes alone.
 pub const PUSH_COMMAND_BYTES_MAX: usize = 16 * 1024;
 

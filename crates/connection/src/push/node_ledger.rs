@@ -19,7 +19,7 @@ use super::frame::{Kind, Verb};
 use super::id_map::IdTable;
 use super::registry::Registry;
 use crate::limits::{
-    PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
+    PUSH_CHANGES_MIN, PUSH_COMMAND_BYTES_MAX, PUSH_COMMAND_NAMES_MAX, PUSH_PATTERN_ORDERS_MAX, PUSH_PATTERN_ORDERS_MIN,
     PUSH_PATTERN_STEPS_MAX,
 };
 use respool_wire::{encode_request, request_bulk, request_head};
@@ -97,6 +97,8 @@ pub struct NodeLedger<P> {
     changed: Vec<(Kind, u32)>,
     /// The same of patterns. A node looks through all that it has for each, so it is told of few at a time.
     changed_patterns: Vec<u32>,
+    /// With so many in both they are put together: a channel that comes and goes while the node is told nothing is in them each time.
+    changed_max: usize,
     /// Orders about patterns that are not acknowledged.
     owed_patterns: usize,
     /// Channels of a command that was refused as a whole, to be told of one by one.
@@ -128,6 +130,7 @@ impl<P: Ord> Default for NodeLedger<P> {
             done: 0,
             changed: Vec::new(),
             changed_patterns: Vec::new(),
+            changed_max: PUSH_CHANGES_MIN,
             owed_patterns: 0,
             alone: Vec::new(),
             restoring: None,
@@ -260,7 +263,26 @@ impl<P: Copy + Ord> NodeLedger<P> {
                 Kind::Pattern => self.changed_patterns.push(id),
                 Kind::Channel | Kind::Shard => self.changed.push((kind, id)),
             }
+            if self.changed.len() + self.changed_patterns.len() > self.changed_max {
+                self.put_changes_together(registries);
+            }
         }
+    }
+
+    /// Has each channel once among those that have changed. The next time is when there are twice as many as are left.
+    #[cold]
+    fn put_changes_together(&mut self, registries: &mut Registries) {
+        let mut is_again = |kind: Kind, id: u32, is_same: bool| {
+            if is_same {
+                registries[kind as usize].release(id);
+            }
+            is_same
+        };
+        self.changed.sort_unstable();
+        self.changed.dedup_by(|later, first| is_again(later.0, later.1, later == first));
+        self.changed_patterns.sort_unstable();
+        self.changed_patterns.dedup_by(|later, first| is_again(Kind::Pattern, *later, later == first));
+        self.changed_max = PUSH_CHANGES_MIN.max(2 * (self.changed.len() + self.changed_patterns.len()));
     }
 
     /// `pending` is over once the node has acknowledged everything of its kind noted so far; without a connection, once there is
@@ -602,6 +624,33 @@ mod tests {
 
     fn done(book: &mut NodeLedger<u32>, registries: &mut Registries, verb: Verb, name: &str) {
         book.acknowledge(registries, Kind::Channel, verb, name.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn channels_that_come_and_go_while_the_node_is_told_nothing_take_no_more_room() {
+        let (mut book, mut registries) = begun();
+        for _ in 0..100_000 {
+            for name in ["a", "b"] {
+                join(&mut book, &mut registries, name);
+            }
+            for name in ["a", "b"] {
+                leave(&mut book, &mut registries, name);
+            }
+            for (kind, name) in [(Kind::Pattern, b"p"), (Kind::Pattern, b"q")] {
+                let id = registries[kind as usize].intern(name);
+                book.note(&mut registries, kind, id);
+            }
+        }
+        let noted = book.changed.len() + book.changed_patterns.len();
+        assert!(noted < 100_000, "{noted}");
+        join(&mut book, &mut registries, "b");
+        assert_eq!(write(&mut book, &mut registries), "subscribe b");
+        leave(&mut book, &mut registries, "b");
+        done(&mut book, &mut registries, Verb::Subscribe, "b");
+        assert_eq!(write(&mut book, &mut registries), "unsubscribe b");
+        done(&mut book, &mut registries, Verb::Unsubscribe, "b");
+        let left = registries.iter().flat_map(|registry| [&b"a"[..], b"b", b"p", b"q"].map(|name| registry.find(name)));
+        assert!(left.flatten().next().is_none(), "nothing holds the names any more");
     }
 
     #[test]

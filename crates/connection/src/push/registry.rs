@@ -37,7 +37,7 @@ pub struct Registry {
 
 const NO_ID: u32 = u32::MAX;
 
-/// Records whose memory is given back only if there are more of them free than in use and than this.
+/// With more records than this their memory is given back once all of them are free: numbers stay what they are, so none can be moved.
 const FREE_MAX: usize = 4096;
 
 impl Registry {

@@ -40,7 +40,7 @@ pub struct FlushLimits {
     /// A batch of so many requests is not delayed for more, nor is one of a connection that usually writes as many: what a write
     /// costs is shared well enough. Nor does the round trip of a large batch say how long the node's queue is.
     pub batch_enough: usize,
-    /// How long arrivals and the use of the core are counted, in microseconds: fifty requests at the rate where it begins to matter.
+    /// How long arrivals are counted, in microseconds: fifty requests at the rate where it begins to matter.
     pub window_us: u64,
     /// A request may be delayed by this part of the time that requests wait at the node, as a divisor: a delay as long as that would
     /// double the time of a request that finds no queue by chance.

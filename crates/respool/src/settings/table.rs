@@ -433,9 +433,8 @@ rows! {
         more: "Either way requests are written with the next replies on their connection while many are outstanding, if the node is \
                less than 300 us away. `adaptive` delays a request for those of other clients by `flush_delay_max` at most, by a \
                sixteenth of the time since its client's last request, and by half of the time that requests wait at the node. It \
-               does so only where two more requests are expected within that time, so never for fewer than 32 clients and hardly \
-               at half load. Then nodes read larger batches, and both they and Respool need less of the processor \
-               (docs/performance.md).",
+               does so only where two more requests are expected within that time, so never for fewer than 32 clients of a worker \
+               and hardly at half load. Then nodes are woken less often and read larger batches (docs/performance.md).",
     }
     /// How long `flush = adaptive` may delay a request.
     FlushDelayMax {

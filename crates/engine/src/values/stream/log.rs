@@ -10,10 +10,9 @@
 //!
 //! A deleted entry is marked, and stays until its listpack is removed. Backward iteration finds an entry by its last element.
 
-use std::collections::BTreeMap;
-
 use respool_wire::Args;
 
+use super::by_id::ById;
 use super::id::Id;
 use super::radix;
 use crate::limits::{STREAM_NODE_BYTES_CEILING, records_like};
@@ -30,7 +29,7 @@ const STEP_BYTES: usize = 512;
 
 /// The entries of a stream. See the module documentation.
 pub(crate) struct Log {
-    nodes: BTreeMap<Id, Listpack>,
+    nodes: ById<Listpack>,
     /// Nodes that Redis's radix tree of listpacks would have.
     radix_nodes: usize,
     /// Bytes that all listpacks hold from the allocator.
@@ -196,7 +195,7 @@ pub(super) struct NodeIds {
 
 impl Log {
     pub(super) fn new() -> Self {
-        Self { nodes: BTreeMap::new(), radix_nodes: 1, bytes: 0 }
+        Self { nodes: ById::new(), radix_nodes: 1, bytes: 0 }
     }
 
     /// The number of listpacks.
@@ -215,8 +214,7 @@ impl Log {
     }
 
     fn node_bytes(&self) -> usize {
-        // Leaves of the ordered map are about half full.
-        self.nodes.len() * 2 * size_of::<(Id, Listpack)>()
+        self.nodes.capacity() * size_of::<(Id, Listpack)>()
     }
 
     /// As [`Log::memory_bytes`], counted anew.
@@ -228,9 +226,7 @@ impl Log {
     /// Appends an entry.
     pub(super) fn append(&mut self, id: Id, pairs: Args<'_>, limits: NodeLimits) {
         let bytes: usize = pairs.iter().map(<[u8]>::len).sum();
-        if let Some(mut last) = self.nodes.last_entry() {
-            let first = *last.key();
-            let pack = last.get_mut();
+        if let Some((first, pack)) = self.nodes.len().checked_sub(1).and_then(|last| self.nodes.at_mut(last)) {
             let master = Master::of(pack);
             let before = pack.memory_bytes();
             // Figures that come from elsewhere may be of any size.
@@ -261,14 +257,14 @@ impl Log {
 
     /// The listpacks, each with the id of its first entry.
     pub(crate) fn packs(&self) -> impl Iterator<Item = (Id, &Listpack)> {
-        self.nodes.iter().map(|(first, pack)| (*first, pack))
+        self.nodes.from(0)
     }
 
     /// The ids of each listpack's entries.
     pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeIds> + '_ {
-        self.nodes.iter().map(|(first, pack)| {
-            let (mut ids, mut last) = (Vec::new(), *first);
-            for entry in forward(*first, pack) {
+        self.nodes.from(0).map(|(first, pack)| {
+            let (mut ids, mut last) = (Vec::new(), first);
+            for entry in forward(first, pack) {
                 last = entry.id;
                 if !entry.is_deleted() {
                     ids.push(entry.id);
@@ -282,7 +278,7 @@ impl Log {
     /// the last id in `last`, because finding it among deleted entries takes long.
     pub(crate) fn push_pack(&mut self, first: Id, pack: Listpack, last: &mut Option<Id>) -> Option<usize> {
         let (entries, last_here) = sound_entries(first, &pack)?;
-        if last.is_some_and(|last| last >= first) || self.nodes.range(first..).next().is_some() {
+        if last.is_some_and(|last| last >= first) || self.nodes.before(first) < self.nodes.len() {
             return None;
         }
         *last = last_here.or(*last);
@@ -294,7 +290,7 @@ impl Log {
 
     /// Removes the listpack that begins with `first`.
     fn remove_node(&mut self, first: Id) {
-        if let Some(pack) = self.nodes.remove(&first) {
+        if let Some(pack) = self.nodes.remove(first) {
             self.bytes -= pack.memory_bytes();
             self.radix_nodes -= radix::gained(&self.nodes, first);
         }
@@ -302,7 +298,8 @@ impl Log {
 
     /// Marks an entry as deleted; returns whether it existed.
     pub(super) fn delete(&mut self, id: Id) -> bool {
-        let Some((&first, pack)) = self.nodes.range_mut(..=id).next_back() else { return false };
+        let place = self.nodes.up_to(id).checked_sub(1);
+        let Some((first, pack)) = place.and_then(|place| self.nodes.at_mut(place)) else { return false };
         let found = forward(first, pack).find(|entry| !entry.is_deleted() && entry.id >= id);
         let Some(entry) = found.filter(|entry| entry.id == id) else { return false };
         let (flags_at, flags) = (entry.flags_at, entry.flags);
@@ -323,7 +320,7 @@ impl Log {
         &mut self,
         may_go: impl FnOnce(i64, &mut dyn FnMut() -> Id) -> bool,
     ) -> Option<i64> {
-        let (&first, pack) = self.nodes.first_key_value()?;
+        let (first, pack) = self.nodes.from(0).next()?;
         let entries = Master::of(pack).entries;
         // The last id counts even if its entry is deleted.
         let mut last = || backward(first, pack).next().map_or(Id::MIN, |entry| entry.id);
@@ -336,7 +333,7 @@ impl Log {
 
     /// Marks entries of the first listpack as deleted while `may_go` accepts them; returns how many.
     pub(super) fn delete_from_first_node(&mut self, mut may_go: impl FnMut(Id, usize) -> bool) -> usize {
-        let Some((&first, pack)) = self.nodes.iter_mut().next() else { return 0 };
+        let Some((first, pack)) = self.nodes.at_mut(0) else { return 0 };
         let mut marked: Vec<(usize, i64)> = Vec::new();
         for entry in forward(first, pack) {
             if !may_go(entry.id, marked.len()) {
@@ -359,16 +356,15 @@ impl Log {
 
     /// The entries between two ids, both included.
     pub(crate) fn range(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> + '_ {
-        let start = self.nodes.range(..=from).next_back().map_or(Id::MIN, |(first, _)| *first);
-        let nodes = self.nodes.range(start..);
-        let all = nodes.flat_map(|(first, pack)| forward(*first, pack));
+        let nodes = self.nodes.from(self.nodes.up_to(from).saturating_sub(1));
+        let all = nodes.flat_map(|(first, pack)| forward(first, pack));
         all.filter(move |entry| !entry.is_deleted() && entry.id >= from).take_while(move |entry| entry.id <= to)
     }
 
     /// The entries between two ids, both included, from the last on.
     pub(crate) fn range_back(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> + '_ {
-        let nodes = self.nodes.range(..=to).rev();
-        let all = nodes.flat_map(|(first, pack)| backward(*first, pack));
+        let nodes = self.nodes.first(self.nodes.up_to(to)).rev();
+        let all = nodes.flat_map(|(first, pack)| backward(first, pack));
         all.filter(move |entry| !entry.is_deleted() && entry.id <= to).take_while(move |entry| entry.id >= from)
     }
 
@@ -391,7 +387,7 @@ impl Log {
     pub(super) fn drain(&mut self, budget: usize) -> usize {
         let mut freed = 0;
         while freed < budget
-            && let Some((_, pack)) = self.nodes.pop_first()
+            && let Some(pack) = self.nodes.pop_first()
         {
             self.bytes -= pack.memory_bytes();
             freed += 1 + records_like(pack.memory_bytes());

@@ -3,6 +3,7 @@
 //! A stream without entries continues to exist. Its [`Figures`] cover deleted entries as well; the lag of a group is computed
 //! from them.
 
+mod by_id;
 pub(crate) mod group;
 mod groups;
 pub(crate) mod id;

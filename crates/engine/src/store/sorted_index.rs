@@ -8,11 +8,11 @@ use super::pool::Handle;
 use super::slab::Slab;
 
 /// Entries in a leaf at most.
-const LEAF_ENTRIES: usize = 64;
+const LEAF_ENTRIES: usize = 128;
 /// What a leaf has room for, one after the other: so many entries of twelve bytes fill a piece of just the size that allocators
-/// have (96 to 768 bytes, four sizes each time it doubles). A leaf of any fill has little room that it does not use, so the bytes
+/// have (96 to 1,536 bytes, four sizes each time it doubles). A leaf of any fill has little room that it does not use, so the bytes
 /// of an entry depend little on the order in which entries come.
-const LEAF_STEPS: [usize; 12] = [4, 8, 10, 13, 16, 21, 26, 32, 37, 42, 53, LEAF_ENTRIES];
+const LEAF_STEPS: [usize; 16] = [4, 8, 10, 13, 16, 21, 26, 32, 37, 42, 53, 64, 74, 85, 106, LEAF_ENTRIES];
 /// Children of an inner node at most.
 const FANOUT: usize = 32;
 /// The same for inner nodes, whose children take 24 bytes.

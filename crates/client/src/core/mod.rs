@@ -100,6 +100,8 @@ pub(crate) struct State {
     large: Vec<u8>,
     /// Callers that were woken by the last read and have not come back.
     pub(crate) expected: usize,
+    /// Callers that have queued requests since the last write.
+    pub(crate) gathered: usize,
     #[cfg(feature = "tokio")]
     pub(crate) driver: driver::State,
     /// Callers that wait for a connection, or for room.
@@ -176,6 +178,7 @@ impl Core {
             leader: Leader::None,
             large: Vec::new(),
             expected: 0,
+            gathered: 0,
             #[cfg(feature = "tokio")]
             driver: driver::State::new(core.clone()),
             lobby: VecDeque::new(),

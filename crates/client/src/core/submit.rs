@@ -262,7 +262,11 @@ impl Core {
     ) -> MutexGuard<'a, State> {
         let is_alone = state.slots.waiting() == queued && state.expected <= 1;
         state.expected = state.expected.saturating_sub(1);
-        if is_alone || state.upstream.queued_bytes() >= FLUSH_BYTES {
+        state.gathered += 1;
+        // The server begins with the first half while the callers of the other are on their way, so that neither waits for the other.
+        let is_half =
+            state.gathered >= WAVE_CALLERS && state.expected >= WAVE_CALLERS && state.gathered >= state.expected;
+        if is_alone || is_half || state.upstream.queued_bytes() >= FLUSH_BYTES {
             return self.write(state);
         }
         match face {
@@ -296,6 +300,9 @@ const IDLE_US: u64 = 100_000;
 
 /// One that was not looked at for so many requests is, too.
 const LOOK_REQUESTS: u64 = 32;
+
+/// How many callers have to share a write so that it is worth one of its own: of fewer, a write costs the server more than it gains.
+const WAVE_CALLERS: usize = 48;
 
 /// Queued bytes that are written at once, in bytes: what a server reads at a time.
 const FLUSH_BYTES: usize = 16 * 1024;

@@ -180,3 +180,37 @@ fn a_socket_is_watched_in_the_runtime_of_the_task_that_waits() {
     drop(first);
     other.block_on(ping(Arc::clone(&core))).unwrap();
 }
+
+#[cfg(feature = "tokio")]
+#[test]
+fn the_first_half_of_many_callers_is_written_while_the_others_come() {
+    use std::future::Future;
+    let (server, core) = connected();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Behind which of so many callers that one read has woken something is written. The first find no driver yet.
+    let written = |callers: usize| {
+        runtime.block_on(async {
+            server.pause().unwrap();
+            core.lock().expected = callers;
+            let mut writes = core.lock().counts.writes;
+            let mut calls: Vec<_> = (0..callers).map(|_| Box::pin(ping(Arc::clone(&core)))).collect();
+            let mut behind = Vec::new();
+            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+            for (number, call) in (1..).zip(&mut calls) {
+                assert!(call.as_mut().poll(&mut cx).is_pending());
+                let writes_now = core.lock().counts.writes;
+                if std::mem::replace(&mut writes, writes_now) < writes_now && number > 10 {
+                    behind.push(number);
+                }
+            }
+            server.resume().unwrap();
+            for call in calls {
+                call.await.unwrap();
+            }
+            behind
+        })
+    };
+    let behind = written(128);
+    assert!(matches!(behind[..], [60..=70]), "{behind:?}");
+    assert_eq!(written(90), Vec::<usize>::new(), "neither half is worth a write");
+}

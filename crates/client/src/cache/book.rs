@@ -12,6 +12,7 @@
 //! whichever is there, and what was read before a change that is known is never kept. A reader who began before the fetch did may have
 //! an overtaken reply, as it may have that of a request of its own. One that began later reads again.
 
+use super::table::Table;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 
@@ -84,36 +85,6 @@ enum Requests<V> {
     One(Bytes, Place<V>),
     /// Of two requests or more.
     Many(Table<Place<V>>),
-}
-
-/// A table that gives back what was for things that are no longer in it.
-#[derive(Debug)]
-struct Table<T> {
-    map: HashMap<Bytes, T>,
-    /// For how many things the table was made. What the table says of itself is less once things were removed.
-    room: usize,
-}
-
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Self { map: HashMap::new(), room: 0 }
-    }
-}
-
-impl<T> Table<T> {
-    fn insert(&mut self, name: Bytes, thing: T) {
-        self.map.insert(name, thing);
-        self.room = self.room.max(self.map.capacity());
-    }
-
-    /// Gives back what is too much, if it is for more than `few` things.
-    fn shrink(&mut self, few: usize) {
-        let len = self.map.len();
-        if len * 4 < self.room && self.room > few {
-            self.map.shrink_to(len * 2);
-            self.room = self.map.capacity();
-        }
-    }
 }
 
 impl<V> Requests<V> {

@@ -10,6 +10,7 @@ mod servers;
 mod shared;
 #[cfg(all(test, feature = "cluster"))]
 mod simulated;
+mod table;
 
 use crate::call::convert;
 use crate::cluster::{Cluster, Routed};

@@ -236,7 +236,10 @@ impl World {
         }
         for index in self.clients.keys().copied().collect::<Vec<_>>() {
             if !is_calm && self.chance.one_in(400) {
-                self.clients.remove(&index);
+                // What waits to be written to it, for the rest of its pipeline, has been given to it: as at a server.
+                let mut client = self.clients.remove(&index).expect("it is there");
+                let given = self.worker.output(ConnId::client(index)).to_vec();
+                client.hear(&given, self);
                 self.worker.handle_broken(ConnId::client(index), "gone");
                 continue;
             }

@@ -84,12 +84,21 @@ fn text(reply: Reply) -> String {
     }
 }
 
+/// A reply of a worker's request, or the error in words and by its kind.
+fn check_reply(worker: usize, command: &str, reply: Result<Reply, Error>, expected: &str) {
+    match reply {
+        Ok(reply) => assert_eq!(text(reply), expected, "worker {worker}: {command}"),
+        Err(error) => panic!("worker {worker}: {command}: {error} ({:?}, {:?})", error.kind(), error.outcome()),
+    }
+}
+
 fn work_in_thread(client: &Client, number: usize, is_over: &AtomicBool) -> u64 {
     let mut worker = Worker { number, written: 0, counted: 0 };
     while !is_over.load(Ordering::Relaxed) {
         for (command, expected) in worker.commands() {
-            let reply: Reply = client.call(command).wait().unwrap();
-            assert_eq!(text(reply), expected, "worker {number}");
+            let shown = format!("{command:?}");
+            let reply: Result<Reply, Error> = client.call(command).wait();
+            check_reply(number, &shown, reply, &expected);
         }
         let results = client.transaction(worker.pair()).wait().unwrap();
         assert!(results.len() == 2 && results.iter().all(Result::is_ok), "{results:?}");
@@ -103,8 +112,9 @@ async fn work_in_task(client: Client, number: usize, is_over: &AtomicBool) -> u6
     let mut worker = Worker { number, written: 0, counted: 0 };
     while !is_over.load(Ordering::Relaxed) {
         for (command, expected) in worker.commands() {
-            let reply: Reply = client.call(command).await.unwrap();
-            assert_eq!(text(reply), expected, "worker {number}");
+            let shown = format!("{command:?}");
+            let reply: Result<Reply, Error> = client.call(command).await;
+            check_reply(number, &shown, reply, &expected);
         }
         let results = client.transaction(worker.pair()).await.unwrap();
         assert!(results.len() == 2 && results.iter().all(Result::is_ok), "{results:?}");

@@ -155,8 +155,8 @@ impl Roams {
         }
     }
 
-    /// It comes back from its node. One that a node has let wait there was not sent in a circle: a request that waits without end outlives any
-    /// number of redirects and failovers.
+    /// It comes back from its node, to which it was sent. One that a node has let wait there was not sent in a circle: a request that waits without
+    /// end outlives any number of redirects and failovers. One that waited for a connection alone has come to no node.
     fn note_back(&mut self) {
         if self.cluster.now_us().saturating_sub(self.sent_us) > RETRY_PAUSE_MAX_US {
             self.attempt = Attempt::new();
@@ -228,7 +228,6 @@ impl Roams {
                         },
                         How::Thread => call.wait(),
                     };
-                    self.note_back();
                     let table = self.cluster.table();
                     let failed = match &result {
                         Ok(()) if call.is_lost_unsent() => {
@@ -243,7 +242,10 @@ impl Roams {
                         Err(error) => return Some(Err(error.clone())),
                     };
                     match failed {
-                        None => self.take_replies(node, call),
+                        None => {
+                            self.note_back();
+                            self.take_replies(node, call)
+                        }
                         Some(error) => match self.unreachable(&table, error) {
                             Ok(step) => step,
                             Err(error) => return Some(Err(error)),
@@ -278,6 +280,29 @@ mod tests {
     use super::*;
     use crate::cmd;
     use respool_route::limits::PAUSES_MAX;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_call_without_a_deadline_ends_if_its_node_never_answers() {
+        // The kernel takes connections, and nothing is said on them. To make one takes longer than a pause.
+        let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+        let config = Config::from_url("redis+cluster://127.0.0.1:1").unwrap().deadline(None);
+        let limit = Duration::from_micros(RETRY_PAUSE_MAX_US) + Duration::from_millis(100);
+        let cluster = Cluster::of(&config.connect_limit(limit)).unwrap();
+        cluster.show(&[(mute.local_addr().unwrap().port(), 16_383)]);
+        let (tells, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut roams = Roams::new(&cluster, vec![cmd("BLPOP").key("k").arg(0)], None, Kind::Blocking);
+            // It was tried nearly as often as it may be.
+            for _ in 1..PAUSES_MAX {
+                roams.attempt.on_unreachable(0, None, 0);
+            }
+            let _ = tells.send(roams.wait());
+        });
+        let error = told.recv_timeout(Duration::from_secs(20)).expect("it ends").unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error}");
+        assert_eq!(error.outcome(), Outcome::NotSent);
+    }
 
     #[test]
     fn what_a_node_has_let_wait_may_be_redirected_any_number_of_times() {

@@ -54,11 +54,8 @@ impl Caches {
     pub(crate) fn of(&self, key: &[u8]) -> Option<Arc<Shared>> {
         let slot = slot_of(key);
         let mut state = self.lock();
-        // Under the lock: no reader follows an older table than the one before it.
-        let table = self.cluster.table();
-        if !Arc::ptr_eq(&table, &state.table) {
-            state.follow(&table, &self.caching);
-        }
+        state.follow(&self.cluster.table(), &self.caching);
+        let table = Arc::clone(&state.table);
         let node = &table.shard_of(slot)?.primary;
         if node.is_down() {
             return None;
@@ -90,8 +87,12 @@ impl Caches {
 }
 
 impl State {
-    /// The table holds from now on.
+    /// The table holds from now on, if it is newer. While a table is replaced a reader may be given the old one behind another that was given the
+    /// new one.
     fn follow(&mut self, table: &Arc<Table>, caching: &Caching) {
+        if table.version <= self.table.version {
+            return;
+        }
         let old = std::mem::replace(&mut self.table, Arc::clone(table));
         let share = caching.share(table.shards().len());
         let Self { nodes, gone, .. } = self;
@@ -107,5 +108,28 @@ impl State {
             }
             is_primary
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn a_reader_that_is_given_an_older_table_takes_nothing_back() {
+        let cluster = Cluster::of(&Config::from_url("redis+cluster://127.0.0.1:1").unwrap()).unwrap();
+        cluster.show(&[(1, 8_191), (2, 16_383)]);
+        let old = cluster.table();
+        let caches = Caches::new(&cluster, Caching::new());
+        cluster.show(&[(3, 8_191), (2, 16_383)]);
+        let cache = caches.of(b"foo").unwrap();
+        caches.lock().follow(&old, &caches.caching);
+        assert!(Arc::ptr_eq(&caches.lock().table, &cluster.table()));
+        assert!(caches.each().iter().any(|other| Arc::ptr_eq(other, &cache)));
+        // What is newer holds.
+        cluster.show(&[(1, 8_191), (2, 16_383)]);
+        caches.lock().follow(&cluster.table(), &caches.caching);
+        assert!(Arc::ptr_eq(&caches.lock().table, &cluster.table()));
     }
 }

@@ -158,18 +158,21 @@ fn port(node: &FakeBackend) -> u16 {
     address.port()
 }
 
+/// What a node says of the slots from and up to these.
+fn slots(shards: &Mutex<Shards>) -> Act {
+    let shards = shards.lock().unwrap();
+    let shard = |(first, last, port): &(u16, u16, u16)| {
+        format!("*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n")
+    };
+    let text: String = shards.iter().map(shard).collect();
+    Act::Bytes(format!("*{}\r\n{text}", shards.len()).into_bytes())
+}
+
 /// A node that says that the slots from and up to these are at these ports.
 fn node(shards: &Arc<Mutex<Shards>>, rule: impl Fn(&Received) -> Act + Send + Sync + 'static) -> FakeBackend {
     let shards = Arc::clone(shards);
     FakeBackend::start(move |request| match &*request.command() {
-        "CLUSTER" => {
-            let shards = shards.lock().unwrap();
-            let shard = |(first, last, port): &(u16, u16, u16)| {
-                format!("*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n")
-            };
-            let text: String = shards.iter().map(shard).collect();
-            Act::Bytes(format!("*{}\r\n{text}", shards.len()).into_bytes())
-        }
+        "CLUSTER" => slots(&shards),
         "PTTL" | "GET" => rule(request),
         _ => Act::Usual,
     })
@@ -183,13 +186,14 @@ fn answer(request: &Received, value: &str) -> Act {
     }
 }
 
-/// A node whose values are read from memory stops to serve its slots in this way, and tells of nothing.
-fn leave_with(acts: impl Fn(u16) -> Act + Send + Sync + 'static) {
+/// A node whose values are read from memory stops to serve its slots in this way, and tells of nothing. What it does to a request is by the port
+/// of the node that has its slots then, which the client learns from the cluster if it `is_told`.
+fn leave_with(is_told: bool, acts: impl Fn(u16, &Received) -> Act + Send + Sync + 'static) {
     let (shards, has_left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
     let new = node(&shards, |request| answer(request, "new"));
     let (left, new_port) = (Arc::clone(&has_left), port(&new));
     let old = node(&shards, move |request| match left.load(Ordering::Relaxed) {
-        true => acts(new_port),
+        true => acts(new_port, request),
         false => answer(request, "old"),
     });
     *shards.lock().unwrap() = vec![(0, 16_382, port(&old)), (16_383, 16_383, new_port)];
@@ -198,11 +202,17 @@ fn leave_with(acts: impl Fn(u16) -> Act + Send + Sync + 'static) {
     let cache = client.cache(Caching::new().silence(Duration::from_millis(400)).ttl(DEADLINE)).unwrap();
     let read = || cache.call::<String>(commands::get("k")).wait().unwrap();
     assert_eq!((read(), read()), ("old".to_owned(), "old".to_owned()));
-    *shards.lock().unwrap() = vec![(0, 16_383, new_port)];
+    if is_told {
+        *shards.lock().unwrap() = vec![(0, 16_383, new_port)];
+    }
     has_left.store(true, Ordering::Relaxed);
-    wait_until("the other node is read", DEADLINE, || Ok(read() == "new")).unwrap();
+    // Sooner than a value's time is over, or than the cluster is asked without a reason what it looks like.
+    wait_until("the other node is read", DEADLINE / 2, || Ok(read() == "new")).unwrap();
     for _ in 0..3 {
         assert_eq!(read(), "new");
+    }
+    if !is_told {
+        return;
     }
     wait_until("it is kept", DEADLINE, || {
         let hits = cache.stats().hits;
@@ -211,23 +221,55 @@ fn leave_with(acts: impl Fn(u16) -> Act + Send + Sync + 'static) {
     .unwrap();
 }
 
+fn moved(port: u16) -> Act {
+    error(&format!("MOVED {} 127.0.0.1:{port}", slot_of(b"k")))
+}
+
 fn error(text: &str) -> Act {
     Act::Bytes(format!("-{text}\r\n").into_bytes())
 }
 
 #[test]
 fn a_node_that_is_cut_off_from_the_others_is_not_believed() {
-    leave_with(|_| error("CLUSTERDOWN The cluster is down"));
+    leave_with(true, |_, _| error("CLUSTERDOWN The cluster is down"));
 }
 
 #[test]
 fn a_node_that_is_a_replica_by_now_is_not_believed() {
-    leave_with(|port| error(&format!("MOVED {} 127.0.0.1:{port}", slot_of(b"k"))));
+    leave_with(true, |port, _| moved(port));
+}
+
+#[test]
+fn a_node_that_refuses_for_want_of_rights_is_not_believed() {
+    // Rights are judged before slots are, so this says nothing of the slot.
+    leave_with(false, |port, request| match &*request.command() {
+        "PTTL" => error("NOPERM this user has no permissions to run the 'pttl' command"),
+        _ => moved(port),
+    });
+}
+
+#[test]
+fn what_may_not_be_asked_how_long_it_lives_is_not_kept() {
+    let shards = Arc::new(Mutex::new(Vec::new()));
+    let node = node(&shards, |request| match &*request.command() {
+        "PTTL" => error("NOPERM this user has no permissions to run the 'pttl' command"),
+        _ => Act::Bytes(b"$-1\r\n".to_vec()),
+    });
+    *shards.lock().unwrap() = vec![(0, 16_383, port(&node))];
+    let config = Config::from_url(&format!("redis+cluster://127.0.0.1:{}", port(&node))).unwrap();
+    let client = Client::with_config(config.deadline(Some(DEADLINE)));
+    let cache = client.cache(caching()).unwrap();
+    // The first may be made before there is a table, without a cache.
+    for _ in 0..4 {
+        assert_eq!(cache.call::<Option<String>>(commands::get("k")).wait().unwrap(), None);
+    }
+    let stats = cache.stats();
+    assert!(stats.misses > 0 && (stats.entries, stats.hits) == (0, 0), "{stats:?}");
 }
 
 #[test]
 fn a_node_that_is_silent_is_not_believed() {
-    leave_with(|_| Act::Silence);
+    leave_with(true, |_, _| Act::Silence);
 }
 
 #[test]

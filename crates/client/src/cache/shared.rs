@@ -263,9 +263,10 @@ impl Shared {
         match told {
             // A time in the past has no part of the value's life left.
             Some(Reply::Integer(left_ms @ 0..)) => Some((left_ms as u64).saturating_mul(1000)),
-            // There is no such key. A node that gives a slot away tells of the keys that go with it, and not that another comes into being
-            // elsewhere.
-            Some(Reply::Integer(-2)) if self.membership.is_some() => None,
+            Some(Reply::Integer(-1)) => Some(u64::MAX),
+            // There is no such key, or the node does not say whether there is: a node that gives a slot away tells of the keys that go with it,
+            // and not that another comes into being elsewhere.
+            _ if self.membership.is_some() => None,
             _ => Some(u64::MAX),
         }
     }
@@ -335,10 +336,11 @@ impl Shared {
         self.membership.as_ref().and_then(|_| state.book.last_used().cloned())
     }
 
-    /// The node has answered with an error. Whether it serves what was asked for.
+    /// The node has answered with an error. Whether that shows that it serves what was asked for.
     pub(super) fn note_error(&self, error: &ServerError) -> bool {
         let Some(membership) = &self.membership else { return true };
-        let Some(redirect) = membership.redirect(error) else { return true };
+        // Rights are judged before slots are, so an error of another kind says nothing about the slot.
+        let Some(redirect) = membership.redirect(error) else { return false };
         let cluster = membership.cluster.upgrade();
         match &redirect {
             Redirect::Ask { .. } | Redirect::TryAgain => return true,

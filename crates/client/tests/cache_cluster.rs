@@ -6,7 +6,7 @@ use respool_route::cluster::slot_of;
 use respool_testkit::{Act, Address, FakeBackend, Received, RedisCluster, wait_until};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Long enough for whatever a slow machine does.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -291,4 +291,39 @@ fn a_key_on_its_way_is_read_where_it_goes_and_not_kept() {
     // Each behind ASKING, on the connection that all share.
     let asked = new.received().iter().filter(|request| *request.command() == *"ASKING").count();
     assert_eq!(asked, 4);
+}
+
+#[test]
+fn a_cache_that_cannot_connect_makes_no_further_read_wait() {
+    let (shards, is_mute) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(true)));
+    let (told, mute) = (Arc::clone(&shards), Arc::clone(&is_mute));
+    let node = FakeBackend::start(move |request| match &*request.command() {
+        "CLUSTER" => slots(&told),
+        "CLIENT" if request.key() == b"TRACKING" && mute.load(Ordering::Relaxed) => Act::Silence,
+        "PTTL" | "GET" => answer(request, "value"),
+        _ => Act::Usual,
+    })
+    .unwrap();
+    *shards.lock().unwrap() = vec![(0, 16_383, port(&node))];
+    let config = Config::from_url(&format!("redis+cluster://127.0.0.1:{}", port(&node))).unwrap();
+    let client = Client::with_config(config.deadline(Some(DEADLINE)));
+    let cache = client.cache(caching()).unwrap();
+    let read = || assert_eq!(cache.call::<String>(commands::get("k")).wait().unwrap(), "value");
+    let mut slow = 0;
+    for _ in 0..15 {
+        let began = Instant::now();
+        read();
+        // As long as a node of a cluster may be silent.
+        slow += usize::from(began.elapsed() >= Duration::from_millis(900));
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    // One finds out, and another may begin while that is not known yet.
+    assert!((1..=2).contains(&slow), "{slow} of 15 reads have waited");
+    // Reads go on trying, without waiting for it.
+    is_mute.store(false, Ordering::Relaxed);
+    wait_until("values are kept", DEADLINE, || {
+        read();
+        Ok(cache.stats().hits > 0)
+    })
+    .unwrap();
 }

@@ -16,7 +16,7 @@ use crate::call::convert;
 use crate::cluster::{Cluster, Routed};
 use crate::core::{Ended, Waiter};
 use crate::fitness::read_key;
-use crate::limits::{CACHE_BYTES, CACHE_SILENCE, CACHE_TTL, CLUSTER_SILENCE, REPEATS_MAX};
+use crate::limits::{CACHE_BYTES, CACHE_SILENCE, CACHE_TTL, REPEATS_MAX};
 use crate::parts::Kind;
 use crate::topology::Topology;
 use crate::{Command, Error, ErrorKind, Event, FromReply, Outcome, Reply};
@@ -338,7 +338,11 @@ impl<T: FromReply> CachedCall<T> {
             let Some(began) = &self.began else { return Next::Waits(None) };
             let Some(waiting) = &mut self.waiting else {
                 match self.servers.place(&began.key) {
-                    Place::Cache(cache) => self.waiting = Some(Waiting::new(cache, began.until)),
+                    Place::Cache(cache) => match cache.patience() {
+                        Some(patience) => self.waiting = Some(Waiting::new(cache, began.until, patience)),
+                        None if self.turn_plain() => {}
+                        None => return Next::Over(Err(Error::new(ErrorKind::Closed, Outcome::NotSent))),
+                    },
                     Place::Plain if self.turn_plain() => {}
                     Place::Plain => return Next::Over(Err(Error::new(ErrorKind::Closed, Outcome::NotSent))),
                 }
@@ -352,6 +356,7 @@ impl<T: FromReply> CachedCall<T> {
                     }
                     None => {
                         waiting.seat = None;
+                        waiting.cache.note_waited();
                         let is_late = began.until.is_some_and(|until| Instant::now() >= until);
                         if !is_late && self.turn_plain() {
                             continue;
@@ -399,11 +404,9 @@ impl<T: FromReply> CachedCall<T> {
 }
 
 impl Waiting {
-    fn new(cache: Arc<Shared>, until: Option<Instant>) -> Self {
-        // A node of a cluster that is silent is not waited for as long as a call may take.
-        let silence = || Instant::now().checked_add(CLUSTER_SILENCE);
-        let soon = if cache.membership.is_some() { silence() } else { None };
-        let until = until.into_iter().chain(soon).min();
+    /// A call that began in front of it, and may take until then, waits for `patience`.
+    fn new(cache: Arc<Shared>, until: Option<Instant>, patience: Duration) -> Self {
+        let until = until.into_iter().chain(Instant::now().checked_add(patience)).min();
         Self { tick: cache.begin(), cache, seat: None, until }
     }
 }

@@ -5,6 +5,7 @@ use super::book::{Book, FetchId, Found, Tick};
 use super::{CacheStats, Caching};
 use crate::cluster::Shared as Cluster;
 use crate::core::Waiter;
+use crate::limits::CLUSTER_SILENCE;
 use crate::{Config, Error, ErrorKind, Outcome as Sent, Reply, ServerError};
 use bytes::Bytes;
 use respool_route::cluster::{Address, Redirect, Trigger};
@@ -105,6 +106,8 @@ pub(crate) struct Shared {
     began: Instant,
     /// When the server was last heard, in microseconds; 0 while there is no connection.
     pub(super) heard_us: AtomicU64,
+    /// When the last attempt to connect to a node of a cluster failed, or was not over in time, in microseconds; 0 once there is a connection.
+    out_us: AtomicU64,
     /// A byte in the first wakes the thread, which listens at the second.
     bell: Option<(UnixStream, Arc<UnixStream>)>,
 }
@@ -146,6 +149,7 @@ impl Shared {
             state: Mutex::new(state),
             began: Instant::now(),
             heard_us: AtomicU64::new(0),
+            out_us: AtomicU64::new(0),
             bell: bell().ok(),
         })
     }
@@ -161,6 +165,31 @@ impl Shared {
 
     pub(super) fn is_observed(&self) -> bool {
         self.config.observer.0.is_some()
+    }
+
+    /// For how long a call waits here at most, beside its own limit: a node of a cluster that is silent is not waited for as long as a call may
+    /// take. `None`: a connection cannot be made, and the call does not wait at all. Now and then one asks for its value nevertheless, for
+    /// which an attempt is made while it goes on elsewhere.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        if self.membership.is_none() {
+            return Some(Duration::MAX);
+        }
+        match self.out_us.load(Ordering::Acquire) {
+            0 => Some(CLUSTER_SILENCE),
+            out_us => {
+                let since = Duration::from_micros(self.now_us().saturating_sub(out_us));
+                (since >= CLUSTER_SILENCE && self.lock().work.is_empty()).then_some(Duration::ZERO)
+            }
+        }
+    }
+
+    /// A call has waited for as long as it may. If there is no connection, the next ones do not wait for one.
+    pub(super) fn note_waited(&self) {
+        // Under the lock under which a connection is noted: what is out stays so until there is one.
+        let _state = self.lock();
+        if self.membership.is_some() && self.heard_us.load(Ordering::Acquire) == 0 {
+            self.out_us.store(self.now_us(), Ordering::Release);
+        }
     }
 
     /// A reader begins.
@@ -414,6 +443,9 @@ impl Shared {
             is_wanted
         });
         let is_member = self.membership.is_some();
+        if is_member {
+            self.out_us.store(self.now_us(), Ordering::Release);
+        }
         let endless = state.seats.values().flatten().filter(|seat| is_member || is_hopeless && seat.until.is_none());
         let ended: Vec<Waiter> = endless
             .map(|seat| seat.tell(Some(Outcome::Failed(ErrorKind::Lost(Arc::clone(how)), Sent::NotSent))))
@@ -451,7 +483,9 @@ impl Shared {
 
     /// There is a connection.
     pub(super) fn note_connected(&self) {
-        self.lock().last_failure = None;
+        let mut state = self.lock();
+        state.last_failure = None;
+        self.out_us.store(0, Ordering::Release);
         self.heard_us.store(self.now_us(), Ordering::Release);
     }
 

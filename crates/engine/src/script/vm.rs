@@ -351,17 +351,25 @@ impl<'l> World<'l> {
         Ok(if is_done { Ok(value) } else { Err(self.raised(value)?) })
     }
 
-    /// Runs the text of a library.
+    /// Runs the text of a library, and once more behind a full collection if there is no memory for it: what libraries held that are
+    /// gone is room for those that come in their place, and Lua collects nothing for want of memory. Before any library is run a
+    /// collection would cost each of many what a large one beside them holds.
     fn load(&self, exchange: &Exchange, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
+        let loaded = self.load_once(exchange, text);
+        if !loaded.as_ref().is_err_and(|said| said.ends_with(NO_MEMORY)) {
+            return loaded;
+        }
+        self.lua.gc_collect().map_err(|error| [LOAD_FAILED, &why(&error)[..]].concat())?;
+        self.needed_bytes.set(self.lua.used_memory());
+        self.load_once(exchange, text)
+    }
+
+    fn load_once(&self, exchange: &Exchange, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
         exchange.is_killed.set(false);
         exchange.coroutines.set(0);
         exchange.registered.borrow_mut().clear();
-        let said = |error: &mlua::Error| [b"ERR Error compiling function: ", &why(error)[..]].concat();
+        let said = |error: &mlua::Error| [LOAD_FAILED, &why(error)[..]].concat();
         self.registered.clear().map_err(|error| said(&error))?;
-        if self.lua.used_memory() > SCRIPT_MEMORY_BYTES_MAX / 2 {
-            // What libraries held that are gone is room for those that come in their place. Lua collects nothing for want of memory.
-            self.lua.gc_collect().map_err(|error| said(&error))?;
-        }
         let function = compile(self.lua, text, FUNCTION_NAME, &self.of_functions).map_err(|error| said(&error))?;
         exchange.is_loading.set(true);
         let loaded = self.load_library.call::<(bool, Value)>(function);
@@ -434,11 +442,17 @@ fn in_bytes(lua: &Lua, text: &[u8], name: &[u8], error: mlua::Error) -> mlua::Er
 /// What bytecode begins with.
 const BYTECODE: u8 = 0x1b;
 
+/// What the error of a library begins with that does not compile.
+const LOAD_FAILED: &[u8] = b"ERR Error compiling function: ";
+
+/// What Lua says for want of memory.
+const NO_MEMORY: &[u8] = b"not enough memory";
+
 /// The text of an error.
 fn why(error: &mlua::Error) -> Vec<u8> {
     match error {
         mlua::Error::SyntaxError { message, .. } => message.clone().into_bytes(),
-        mlua::Error::MemoryError(_) => b"not enough memory".to_vec(),
+        mlua::Error::MemoryError(_) => NO_MEMORY.to_vec(),
         mlua::Error::CallbackError { cause, .. } => why(cause),
         mlua::Error::ExternalError(inner) => match inner.downcast_ref::<raise::Thrown>() {
             Some(raise::Thrown(Value::String(text))) => text.as_bytes().to_vec(),

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use respool_command::{Execute, Millis, Outcome, SessionView, WaitId, resolve};
 use respool_engine::{Engine, EngineConfig, ScriptLogLevel};
@@ -522,4 +523,28 @@ fn libraries_that_do_not_fit_beside_each_other_change_nothing() {
         "there is room for these"
     );
     assert_eq!(to.send(1, false, &[b"FCALL", b"c", b"0"]).1, ":90000000\r\n");
+}
+
+#[test]
+fn restoring_libraries_beside_a_large_one_does_not_collect_for_each() {
+    let (mut from, mut to) = (Hostile::new(), Hostile::new());
+    for number in 0..100 {
+        let text = format!("#!lua name=l{number}\nredis.register_function('f{number}', function() return 1 end)");
+        assert!(from.send(1, false, &[b"FUNCTION", b"LOAD", text.as_bytes()]).1.starts_with('$'));
+    }
+    let dumped = from.send_bytes(&[b"FUNCTION", b"DUMP"]);
+    let begin = dumped.iter().position(|byte| *byte == b'\n').expect("a length") + 1;
+    // More than half of the room, in so many pieces that one collection takes long.
+    let large = "#!lua name=large\nlocal held = {}\nfor i = 1, 1500000 do held[i] = {i} end\n\
+                 redis.register_function('large', function() return #held end)";
+    let begun = Instant::now();
+    assert_eq!(to.send(1, false, &[b"FUNCTION", b"LOAD", large.as_bytes()]).1, "$5\r\nlarge\r\n");
+    let loaded = begun.elapsed();
+    let begun = Instant::now();
+    assert_eq!(to.send(1, false, &[b"FUNCTION", b"RESTORE", &dumped[begin..dumped.len() - 2]]).1, "+OK\r\n");
+    let restored = begun.elapsed();
+    // The large one is run once more, beside what was held before.
+    assert!(restored < loaded * 6, "{restored:?} for a hundred libraries of a line, {loaded:?} for the large one");
+    assert_eq!(to.send(1, false, &[b"FCALL", b"large", b"0"]).1, ":1500000\r\n");
+    assert_eq!(to.send(1, false, &[b"FCALL", b"f99", b"0"]).1, ":1\r\n");
 }

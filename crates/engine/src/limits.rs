@@ -26,8 +26,11 @@ pub(crate) const fn records_like(bytes: usize) -> usize {
 /// Records of forgotten values that one tick frees: about a millisecond.
 pub(crate) const REAPED_PER_TICK: usize = 16 * 1024;
 
-/// Keys that are drawn for `RANDOMKEY` while expired ones are kept: behind them all keys are looked at for one that has not expired.
+/// Keys that are drawn for `RANDOMKEY` while expired ones are kept, as in Redis.
 pub(crate) const RANDOM_DRAWS_MAX: usize = 100;
+
+/// Keys that are looked at behind these draws for one that has not expired: some tenths of a millisecond.
+pub(crate) const RANDOM_LOOKS_MAX: usize = 4 * 1024;
 
 /// Deadlines of one database that one tick looks at. They lie side by side, so this is some tens of microseconds.
 pub(crate) const SWEPT_AT_ONCE: usize = 32 * 1024;

@@ -256,4 +256,17 @@ mod tests {
         script.engine.tick(Millis(script.session.now.0));
         assert_eq!(script.say("DBSIZE"), ":0");
     }
+
+    #[test]
+    fn a_random_key_is_not_looked_for_without_end_while_keys_are_kept() {
+        let mut script = Script::new();
+        for number in 0..5_000 {
+            script.say(&format!("SET k{number} v PX 1"));
+        }
+        script.engine.keep_keys(true);
+        script.session.now.0 += 2;
+        let drawn = script.say("RANDOMKEY");
+        assert!(drawn.contains(" k"), "{drawn}");
+        assert_eq!(script.say("DBSIZE"), ":5000");
+    }
 }

@@ -22,7 +22,7 @@ mod watch;
 use respool_command::Wanted;
 
 use crate::debugging::Debugging;
-use crate::limits::RANDOM_DRAWS_MAX;
+use crate::limits::{RANDOM_DRAWS_MAX, RANDOM_LOOKS_MAX};
 use crate::script_memory::ScriptMemory;
 use crate::store::graves::Graves;
 use crate::store::heap::Heap;
@@ -697,17 +697,16 @@ impl Keyspace {
 
     /// Some key of the database. As in Redis, an expired one that is drawn is removed and another is drawn, until one has
     /// not expired or none is left: each draw leaves less to do. While keys are kept it does not, so that draws are bounded, and
-    /// behind the last of them the first key is taken that has not expired.
+    /// behind the last of them the first key is taken that has not expired. That look is bounded, too: as in Redis it may end with a key
+    /// whose time has come.
     pub(crate) fn random_key(&mut self, at: At) -> Option<Vec<u8>> {
         let mut draws = if self.keeps_keys { RANDOM_DRAWS_MAX } else { usize::MAX };
         loop {
             if draws == 0 {
-                let records = self.databases[at.database].table.iter();
                 let record = |record| KeyRecord::new(self.heap.pool.get(record));
-                return records
-                    .map(record)
-                    .find(|record| !self.is_past(*record, at.now))
-                    .map(|found| found.key().to_vec());
+                let mut records = self.databases[at.database].table.iter().map(record);
+                let found = records.by_ref().take(RANDOM_LOOKS_MAX).find(|record| !self.is_past(*record, at.now));
+                return found.or_else(|| records.next()).map(|record| record.key().to_vec());
             }
             draws -= 1;
             let table = &self.databases[at.database].table;

@@ -201,6 +201,10 @@ pub const STALLED_REQUEST_US: u64 = 30_000_000;
 /// process occupies beyond what it holds stays below such a share, and giving back costs as much as the kernel's zeroing of that.
 pub const GIVE_BACK_DIVISOR: usize = 8;
 
+/// Free memory goes back at such a step at most once in this time, in microseconds, in the whole process: the worker that gives it back
+/// serves no client meanwhile, and what large replies take comes and goes with each of them.
+pub const GIVE_BACK_INTERVAL_US: u64 = 10_000;
+
 /// More than the process's budget by this share of it, as a divisor, and the largest client is disconnected at once.
 pub const PRESSURE_EXCESS_DIVISOR: usize = 8;
 

@@ -6,12 +6,13 @@
 //!
 //! What is free is not held, and yet the process occupies it until the allocator gives it back. On the way up, where every buffer that
 //! grows leaves its predecessor behind, and on the way down, where others fill what a client that was disconnected has left, that is as
-//! much again. So it is given back in steps, as [`crate::limits::GIVE_BACK_DIVISOR`] says.
+//! much again. So it is given back in steps, as [`crate::limits::GIVE_BACK_DIVISOR`] says,
+//! and not more often than [`crate::limits::GIVE_BACK_INTERVAL_US`].
 
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
-use crate::limits::{GIVE_BACK_DIVISOR, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::{Pause, Session};
 use respool_command::Execute;
@@ -19,8 +20,8 @@ use respool_command::Execute;
 /// What one worker knows of the pressure.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryPressure {
-    /// Since when too much has been held; 0 if it is not.
-    since_us: u64,
+    /// Since when too much has been held.
+    since_us: Option<u64>,
     /// The last bid: interval and bytes.
     last: Option<(u64, usize)>,
     /// With more than this it is looked at again what all clients hold and what is free.
@@ -39,12 +40,11 @@ impl MemoryPressure {
 
     /// Gives back what is free, if it is time, and says when to look again.
     fn take_step(&mut self, env: &Env<impl Execute>) {
-        let (ledger, budgets) = (&env.shared.ledger, &env.config.budgets);
-        if ledger.takes_step(budgets.process) {
+        let (ledger, budget) = (&env.shared.ledger, env.config.budgets.process);
+        if ledger.takes_step(budget, env.now.mono_us) {
             env.shared.hooks.give_back();
         }
-        let next = ledger.held_bytes() + budgets.process / GIVE_BACK_DIVISOR;
-        self.noted_bytes = next.max(budgets.process / 2);
+        self.noted_bytes = ledger.next_step(budget);
     }
 
     /// Reads clients again that had to wait for memory, or disconnects the largest. `held_bytes`: what tables of features hold.
@@ -56,12 +56,11 @@ impl MemoryPressure {
             env.clients.pool.empty();
             env.shared.last_words().forget();
             env.account_tables(held_bytes);
-            env.shared.hooks.give_back();
         }
         self.take_step(env);
         let held = env.shared.ledger.held_bytes();
         if held <= budget {
-            (self.since_us, self.last) = (0, None);
+            (self.since_us, self.last) = (None, None);
             let waiting = env.clients.sessions.places(|session| session.pause.has(Pause::PRESSURE));
             waiting.into_iter().for_each(|index| env.clients.unpause(index, Pause::PRESSURE));
             return false;
@@ -74,10 +73,8 @@ impl MemoryPressure {
 
     /// Whether a client has to go: the excess is large, or has lasted.
     fn is_over_patience(&mut self, now_us: u64, excess: usize, budget: usize) -> bool {
-        if self.since_us == 0 {
-            self.since_us = now_us;
-        }
-        excess > budget / PRESSURE_EXCESS_DIVISOR || now_us - self.since_us >= PRESSURE_PATIENCE_US
+        let since_us = *self.since_us.get_or_insert(now_us);
+        excess > budget / PRESSURE_EXCESS_DIVISOR || now_us - since_us >= PRESSURE_PATIENCE_US
     }
 
     fn disconnect_largest(&mut self, env: &mut Env<impl Execute>) {
@@ -115,6 +112,43 @@ impl MemoryPressure {
 #[cfg(test)]
 mod tests {
     use super::{EvictionVote, MemoryPressure, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+    use crate::hooks::Hooks;
+    use crate::testing::env_with_node;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// How often memory is given back while so much is held for a millisecond each, at each turn and at each look at the timers of two
+    /// workers, by turns.
+    fn given_back(held: impl Iterator<Item = usize>, budget: usize) -> usize {
+        let given = Arc::new(AtomicUsize::new(0));
+        let mut env = env_with_node();
+        let shared = Arc::get_mut(&mut env.shared).expect("it is this worker's alone");
+        let counted = Arc::clone(&given);
+        shared.hooks = Hooks::default().with_allocator(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        Arc::make_mut(&mut env.config).budgets.process = budget;
+        let mut workers = [MemoryPressure::default(), MemoryPressure::default()];
+        for held in held {
+            env.now.mono_us += 1_000;
+            env.shared.ledger.account(env.shared.ledger.held_bytes(), held);
+            for pressure in &mut workers {
+                pressure.note_growth(&mut env);
+                pressure.relieve(&mut env, 0);
+            }
+        }
+        given.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn giving_memory_back_takes_a_bounded_share_of_the_time() {
+        let (budget, time_ms) = (32 << 20, 1_000);
+        let swings = (0..time_ms).map(|at| if at % 2 == 0 { 17 << 20 } else { 12 << 20 });
+        let short = (0..time_ms).map(|_| budget + budget / PRESSURE_EXCESS_DIVISOR / 2);
+        for given in [given_back(swings, budget), given_back(short, budget)] {
+            assert!((90..=100).contains(&given), "{given} times in a second");
+        }
+    }
 
     #[test]
     fn only_the_highest_bidder_disconnects_in_the_next_interval() {

@@ -2,7 +2,7 @@
 
 use crate::ids::ClientNumber;
 use crate::lifecycle::eviction_vote::EvictionVote;
-use crate::limits::GIVE_BACK_DIVISOR;
+use crate::limits::{GIVE_BACK_DIVISOR, GIVE_BACK_INTERVAL_US};
 use crate::nodes::retry_budget::Governor;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -12,8 +12,9 @@ pub struct ProcessBudget {
     last_client: AtomicU64,
     clients: AtomicUsize,
     held_bytes: AtomicUsize,
-    /// What was held when free memory was given back last.
+    /// What was held when free memory was given back last, and when that was.
     given_back_at: AtomicUsize,
+    given_back_us: AtomicU64,
     dedicated: AtomicUsize,
     pub(crate) auction: EvictionVote,
     /// Another process takes over, or has done so: it would not hear of what is changed here.
@@ -71,20 +72,26 @@ impl ProcessBudget {
 
     /// A worker holds so many bytes more or fewer.
     pub(crate) fn account(&self, before: usize, after: usize) {
-        if after >= before {
-            self.held_bytes.fetch_add(after - before, Ordering::Relaxed);
-        } else {
-            self.held_bytes.fetch_sub(before - after, Ordering::Relaxed);
-        }
+        self.held_bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Whether free memory is to go back to the system now, by the one worker that is told so: much is held, and a share of the budget
-    /// has come or gone since it last did.
-    pub(crate) fn takes_step(&self, budget: usize) -> bool {
+    /// Whether free memory is to go back to the system now, by the one worker that is told so: too much is held, or much is and a share
+    /// of the budget has come or gone since it last did. That was not just now, as a worker's clients wait meanwhile.
+    pub(crate) fn takes_step(&self, budget: usize, now_us: u64) -> bool {
         let (held, last) = (self.held_bytes(), self.given_back_at.load(Ordering::Relaxed));
-        held.max(last) > budget / 2
-            && held.abs_diff(last) > budget / GIVE_BACK_DIVISOR
-            && self.given_back_at.compare_exchange(last, held, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let has_moved = held.max(last) > budget / 2 && held.abs_diff(last) > budget / GIVE_BACK_DIVISOR;
+        let again = |last_us: u64| (now_us.saturating_sub(last_us) >= GIVE_BACK_INTERVAL_US).then_some(now_us);
+        let is_taken = (held > budget || has_moved)
+            && self.given_back_us.fetch_update(Ordering::Relaxed, Ordering::Relaxed, again).is_ok();
+        if is_taken {
+            self.given_back_at.store(held, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
+    /// With more than this a step up is taken.
+    pub(crate) fn next_step(&self, budget: usize) -> usize {
+        (self.given_back_at.load(Ordering::Relaxed) + budget / GIVE_BACK_DIVISOR).max(budget / 2)
     }
 
     /// Bytes held by all workers.
@@ -95,7 +102,7 @@ impl ProcessBudget {
 
 #[cfg(test)]
 mod tests {
-    use super::ProcessBudget;
+    use super::{GIVE_BACK_INTERVAL_US, ProcessBudget};
 
     #[test]
     fn a_place_that_a_client_leaves_is_given_to_the_next() {
@@ -107,19 +114,44 @@ mod tests {
         assert!(budget.admit(2));
     }
 
+    /// What becomes of looks with so much held of 800 at these times.
+    fn assert_steps(looks: &[(u64, usize, bool)]) {
+        let budget = ProcessBudget::default();
+        for &(at_us, held, is_step) in looks {
+            budget.account(budget.held_bytes(), held);
+            assert_eq!(budget.takes_step(800, at_us), is_step, "{held} at {at_us}");
+            assert!(!budget.takes_step(800, at_us), "one worker is told");
+        }
+    }
+
     #[test]
     fn memory_is_given_back_at_each_step_up_and_down_while_much_is_held() {
-        let (budget, limit) = (ProcessBudget::default(), 800);
-        let takes_step_at = |held: usize| {
-            budget.account(budget.held_bytes(), held);
-            budget.takes_step(limit)
-        };
+        let at = |number: u64| number * GIVE_BACK_INTERVAL_US;
         let steps = [(400, false), (401, true), (501, false), (502, true), (402, false), (401, true), (300, true)];
-        for (held, is_step) in steps {
-            assert_eq!(takes_step_at(held), is_step, "{held}");
-            assert!(!takes_step_at(held), "one worker is told");
-        }
-        assert!(!takes_step_at(100), "little is held, and was");
+        let looks: Vec<_> = (1..).zip(steps).map(|(number, (held, is_step))| (at(number), held, is_step)).collect();
+        assert_steps(&looks);
+        assert_steps(&[(at(1), 401, true), (at(2), 300, true), (at(3), 100, false)]);
+    }
+
+    #[test]
+    fn memory_is_given_back_only_so_often_however_much_comes_and_goes() {
+        let (first, next) = (GIVE_BACK_INTERVAL_US, 2 * GIVE_BACK_INTERVAL_US);
+        assert_steps(&[(first, 500, true), (first + 1, 300, false), (next - 1, 700, false), (next, 700, true)]);
+        // Nor while there is too little at all looks of all workers.
+        assert_steps(&[(first, 801, true), (first + 1, 801, false), (next - 1, 999, false), (next, 999, true)]);
+        // Clocks of workers are read one after the other.
+        assert_steps(&[(next, 500, true), (first, 700, false)]);
+    }
+
+    #[test]
+    fn a_step_that_could_not_be_taken_yet_is_still_to_come() {
+        let budget = ProcessBudget::default();
+        budget.account(0, 500);
+        assert_eq!(budget.next_step(800), 400);
+        assert!(budget.takes_step(800, GIVE_BACK_INTERVAL_US));
+        budget.account(500, 650);
+        assert!(!budget.takes_step(800, GIVE_BACK_INTERVAL_US + 1));
+        assert_eq!(budget.next_step(800), 600, "it is looked at again in the next turn");
     }
 
     #[test]

@@ -142,6 +142,29 @@ fn no_write_is_lost_when_a_paused_node_is_moved() {
     }
 }
 
+/// What the page on operations says of a pause: it is one of clients, and the server can be paused as well.
+#[test]
+fn keys_expire_at_a_server_until_it_is_paused_itself() {
+    let moving = Moving::start("multiplex");
+    let (mut operator, mut server) = (moving.client(), moving.old.client().expect("it accepts"));
+    let set = |server: &mut Client| assert_eq!(ask(server, "SET k v PX 50"), "+OK\r\n");
+    for order in ["PROXY PAUSE WAIT", "CLIENT PAUSE 60000 ALL"] {
+        set(&mut server);
+        assert!(ask(&mut operator, order).starts_with("+OK"), "{order}");
+        wait_until("it expires", LIMIT, || Ok(server.ask("DBSIZE")? == ":0\r\n")).expect(order);
+        let end = if order.starts_with("PROXY") { "PROXY RESUME" } else { "CLIENT UNPAUSE" };
+        assert!(ask(&mut operator, end).starts_with("+OK"), "{end}");
+    }
+    set(&mut server);
+    assert_eq!(ask(&mut server, "CLIENT PAUSE 60000 WRITE"), "+OK\r\n");
+    thread::sleep(PAUSED);
+    assert_eq!(ask(&mut server, "DBSIZE"), ":1\r\n", "it stands still");
+    assert_eq!(ask(&mut operator, "GET k"), "$-1\r\n", "and is asked as before");
+    let node = ask(&mut operator, "PROXY SHOW NODES");
+    assert!(!node.contains("down"), "{node}");
+    assert_eq!(ask(&mut server, "CLIENT UNPAUSE"), "+OK\r\n");
+}
+
 #[test]
 fn a_watch_does_not_outlive_its_server() {
     for mode in MODES {

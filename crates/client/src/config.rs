@@ -295,7 +295,7 @@ impl Config {
         self
     }
 
-    /// From which nodes of a cluster's shards is read. [`Reads::Primary`] unless set; a client may change it later, see
+    /// From which nodes of a cluster's shards is read. [`Reads::Primary`](crate::Reads::Primary) unless set; a client may change it later, see
     /// [`Client::set_reads`](crate::Client::set_reads).
     #[cfg(feature = "cluster")]
     #[must_use]

@@ -79,7 +79,7 @@ pub struct Done<'a> {
 /// the caller, or the thread that reads for all.
 pub trait Observer: Send + Sync + 'static {
     /// A call has ended, on the connection that all callers share or on one of its own. A call that was dropped has not.
-    /// Cached reads are told by [`Event::CachedRead`].
+    /// Cached reads are told by `Event::CachedRead`.
     fn done(&self, _done: &Done<'_>) {}
 
     /// Something has happened beside calls.

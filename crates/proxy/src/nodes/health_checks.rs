@@ -1,6 +1,6 @@
 //! Whether nodes are there: what a worker's lanes say of it, and what it does to find out.
 //!
-//! What is evidence for and against a node, and what follows, is decided in [`crate::nodes::health_state`]. Here is where it comes from: the
+//! What is evidence for and against a node, and what follows, is decided in [`respool_connection::node_health`]. Here is where it comes from: the
 //! ends of lanes, what is heard on them, and PINGs. A node that is out or suspect is tried again as soon as its pause is over,
 //! whatever its lanes are: by a dial, or by a PING on a lane that is ready and idle.
 //!

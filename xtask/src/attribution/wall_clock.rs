@@ -18,7 +18,7 @@ const SOURCE: &str = include_str!("wall_clock.c");
 const VARIABLE: &str = "ATTRIBUTION_WALL_CLOCK";
 /// How much a step is, in seconds.
 pub(super) const HOUR: i64 = 3_600;
-/// How exactly the proxy's time is what it is to be, in seconds. It may be late with an answer.
+/// The largest difference between the wall clock that was set and the one that TIME reports, in seconds. The reply to TIME may be late.
 const EXACT: u64 = 60;
 const SEEN_LIMIT: Duration = Duration::from_secs(20);
 

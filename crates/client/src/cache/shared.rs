@@ -397,7 +397,7 @@ impl Shared {
         self.note_connected();
     }
 
-    /// What is to be asked for.
+    /// The next request in the queue of the connection that reads for the cache.
     #[cfg(test)]
     pub(super) fn next_work(&self) -> Option<Work> {
         self.lock().work.pop_front()

@@ -36,7 +36,7 @@ pub(crate) enum WatchFailure {
     /// Nothing.
     #[default]
     None,
-    /// A WATCH has just been answered with an error, and it is to be seen whether its client has sent something behind it.
+    /// WATCH was answered with an error. The client has sent no request behind it so far.
     Fresh,
     /// The client may think that it watches: it has sent more before it could read that WATCH had failed, or the watching has
     /// ended since. EXEC must not succeed as if the keys had been watched.
@@ -53,9 +53,9 @@ impl WatchFailure {
 /// How a client has left in the midst of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Departure {
-    /// Its connection is to be closed.
+    /// The connection is open and will be closed.
     Closing,
-    /// Its connection is not there any more.
+    /// The connection is closed.
     Gone,
 }
 

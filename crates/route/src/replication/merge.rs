@@ -31,7 +31,7 @@ enum Stage {
 /// What a step has come to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// More is to be passed on when more has come.
+    /// The streams go on: the next bytes of a node are merged like those before.
     Going,
     /// A node refuses with this line.
     Refused(Vec<u8>),

@@ -6,7 +6,6 @@
 use crate::command_log::log::CommandLog;
 use crate::config::Config;
 use crate::ended::Ended;
-use crate::internal_request::InternalRequests;
 use crate::lifecycle::client_limits::ClientLimits;
 use crate::lifecycle::loop_lag::LoopLag;
 use crate::limits::READ_BYTES;
@@ -15,6 +14,7 @@ use crate::observe::counters::Counters;
 use crate::observe::rates::Rates;
 use crate::observe::samples::Samples;
 use crate::pool::Lanes;
+use crate::reply::task::Tasks;
 use crate::request::client_pause::ClientPause;
 use crate::request::gathers::Scatters;
 use crate::request::time_slices::Slices;
@@ -65,7 +65,7 @@ pub(crate) struct Env<E> {
     pub(crate) clients: Clients,
     pub(crate) lanes: Lanes,
     pub(crate) scatters: Scatters,
-    pub(crate) tasks: InternalRequests,
+    pub(crate) tasks: Tasks,
     pub(crate) seen: Samples,
     /// What commands of the engine took.
     pub(crate) command_log: CommandLog,
@@ -138,7 +138,7 @@ impl<E> Env<E> {
             number: setup.number,
             engine: setup.engine,
             now: Now::default(),
-            tasks: InternalRequests::default(),
+            tasks: Tasks::default(),
             scratch: None,
             route_hits: Vec::new(),
             replica_turn: 0,

@@ -29,7 +29,6 @@ pub mod hooks;
 mod ids;
 mod integer;
 mod interfaces;
-mod internal_request;
 pub mod limits;
 mod mail;
 mod slab;

@@ -43,10 +43,10 @@ use crate::error_text;
 use crate::ids::{ClientId, Handle, LaneHandle, LaneId, LaneKeyId, NodeId};
 use crate::interfaces::call::Call;
 use crate::interfaces::release::Release;
-use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::multi::Multi;
 use crate::pool::LaneUse;
+use crate::reply::task::Tasks;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row};
@@ -64,11 +64,6 @@ enum Found {
 
 fn is_zero(reply: &[u8]) -> bool {
     reply == b":0\r\n"
-}
-
-/// The request that asks a node for this.
-fn node_query(purpose: NodeQueryPurpose) -> InternalRequest {
-    InternalRequest::NodeQuery(Box::new(NodeQuery::new(purpose)))
 }
 
 impl Blocking {
@@ -335,7 +330,7 @@ impl Blocking {
     /// The request waits at the node from now on.
     fn send_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle, lane: LaneHandle) {
         self.note_sent(blocked, lane);
-        let task = env.tasks.begin(node_query(NodeQueryPurpose::Request { blocked, lane }));
+        let task = env.tasks.begin(NodeQuery::new(NodeQueryPurpose::Request { blocked, lane }));
         let place = lane.index;
         let Env { lanes, clients, now, .. } = env;
         let Some(this) = self.requests.get_mut(blocked) else { return };
@@ -344,10 +339,10 @@ impl Blocking {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
             // everything that this client has written, on whatever connection, and has an answer for.
             let write = |out: &mut Vec<u8>| encode_request(out, [&b"PING"[..]].into_iter());
-            lanes.push(place, InternalRequests::owner(task, BEFORE), *now, &mut clients.pool, write);
+            lanes.push(place, Tasks::owner(task, BEFORE), *now, &mut clients.pool, write);
         }
         let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
-        lanes.push(place, InternalRequests::owner(task, COUNTS), *now, &mut clients.pool, write);
+        lanes.push(place, Tasks::owner(task, COUNTS), *now, &mut clients.pool, write);
         if this.release.is_some() {
             env.is_busy = true;
             self.unblock(env, blocked);
@@ -364,12 +359,12 @@ impl Blocking {
         // Otherwise it stands in the queue as before.
         let Some(lane) = self.lane_to_look(env, node, class) else { return };
         let handle = env.lanes.handle(lane);
-        let task = env.tasks.begin(node_query(NodeQueryPurpose::Try { blocked, lane: handle }));
+        let task = env.tasks.begin(NodeQuery::new(NodeQueryPurpose::Try { blocked, lane: handle }));
         let Env { lanes, clients, now, .. } = env;
         let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
         let mut push = |step: u16, write: &dyn Fn(&mut Vec<u8>)| {
-            lanes.push(lane, InternalRequests::owner(task, step), *now, &mut clients.pool, |out| write(out));
+            lanes.push(lane, Tasks::owner(task, step), *now, &mut clients.pool, |out| write(out));
         };
         push(BEGIN, &|out| encode_request(out, [&b"MULTI"[..]].into_iter()));
         push(QUEUE, &|out| this.encode_at_once(out));
@@ -643,9 +638,9 @@ impl<E: Execute> Env<E> {
     /// Asks a node for its number of a connection.
     fn ask_number(&mut self, lane: LaneHandle) {
         self.counters.blocked_dialling.set(self.counters.blocked_dialling.value() + 1);
-        let task = self.tasks.begin(node_query(NodeQueryPurpose::Number { lane }));
+        let task = self.tasks.begin(NodeQuery::new(NodeQueryPurpose::Number { lane }));
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        let owner = InternalRequests::owner(task, COUNTS);
+        let owner = Tasks::owner(task, COUNTS);
         self.lanes.push(lane.index, owner, self.now, &mut self.clients.pool, write);
     }
 }

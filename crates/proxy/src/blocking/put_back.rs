@@ -19,7 +19,6 @@ use crate::blocking::request::BlockedRequest;
 use crate::blocking::returns::{Outcome, Return, Returning};
 use crate::env::Env;
 use crate::hooks::Event;
-use crate::internal_request::InternalRequest;
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use respool_command::Execute;
 use respool_wire::encode_request;
@@ -55,8 +54,7 @@ impl Blocking {
         let lane = env.lanes.lane_for_aftermath(&env.config, env.now, node, class);
         let mut request = Vec::new();
         encode_request(&mut request, what.request.as_args().iter());
-        let task = InternalRequest::Return(Box::new(Returning { what, outcome: Outcome::Asked }));
-        let task = env.tasks.begin(task);
+        let task = env.tasks.begin(Returning { what, outcome: Outcome::Asked });
         env.send_for_task(task, 0, lane, |out| out.extend_from_slice(&request));
     }
 

@@ -3,8 +3,7 @@
 //! A request that waits at a node is taken back by CLIENT UNBLOCK over the shared lane. The node says whether it had already taken
 //! something; then its reply is on the way, and is put back if the client is gone.
 
-use crate::blocking::node_queries::{COUNTS, NodeQueryPurpose};
-use crate::blocking::node_query;
+use crate::blocking::node_queries::{COUNTS, NodeQuery, NodeQueryPurpose};
 use crate::blocking::queue::Blocking;
 use crate::blocking::request::{State, begins_at_arrival, is_wait};
 use crate::env::Env;
@@ -131,7 +130,7 @@ impl Blocking {
         if let Some(connection) = self.connection(node, lane) {
             connection.unblocks += 1;
         }
-        let task = env.tasks.begin(node_query(NodeQueryPurpose::Unblock { blocked, lane }));
+        let task = env.tasks.begin(NodeQuery::new(NodeQueryPurpose::Unblock { blocked, lane }));
         let other = env.lanes.lane_for_aftermath(&env.config, env.now, node, LaneKeyId::PLAIN);
         env.send_for_task(task, COUNTS, other, |out| encode_request(out, words.iter().copied()));
     }

@@ -13,7 +13,6 @@ use crate::client_pause::listing::{Listing, Names, readonly_functions, text};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
-use crate::internal_request::InternalRequest;
 use crate::session::Flow;
 use respool_command::{Command, Execute, Millis, Outcome, Row, ScriptingCommand, SessionView, resolve};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, encode_request};
@@ -75,7 +74,7 @@ impl Functions {
         let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return };
         self.by_node.insert(node, None);
         let listing = Listing { node, epoch: self.epoch, readonly: Names::new() };
-        let task = env.tasks.begin(InternalRequest::List(listing));
+        let task = env.tasks.begin(listing);
         let lane = env.lanes.lane(&env.config, node, class);
         env.send_for_task(task, 0, lane, |out| encode_request(out, [&b"FUNCTION"[..], b"LIST"].into_iter()));
     }

@@ -8,7 +8,6 @@
 use crate::commands::redacted_reply::RedactedConfigGet;
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
-use crate::internal_request::InternalRequest;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, VisibleSettings, shows_secrets};
@@ -62,7 +61,7 @@ impl<E: Execute> Env<E> {
         let session = self.clients.sessions.at(index).filter(|session| session.reply_mode == ReplyMode::On)?;
         let class = session.class;
         let asker = self.clients.expect(index)?;
-        let task = self.tasks.begin(InternalRequest::Hide(RedactedConfigGet { asker, terms }));
+        let task = self.tasks.begin(RedactedConfigGet { asker, terms });
         let lane = self.lanes.lane(&self.config, node, class);
         self.send_for_task(task, 0, lane, |out| encode_request(out, args.as_args().iter()));
         Some(self.keep_pace_of_all(index, Some(lane), args.as_args()))

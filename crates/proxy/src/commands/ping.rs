@@ -11,7 +11,6 @@ use crate::commands::subscriber_ping::{SubscriberPing, write_pong};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientId, LaneKeyId, NodeId};
-use crate::internal_request::InternalRequest;
 use crate::limits::{PING_FRESH_US, PING_TEXT_BYTES_MAX};
 use crate::pool::Lanes;
 use crate::session::table::Clients;
@@ -35,7 +34,7 @@ impl<E: Execute> Env<E> {
         let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
         let (Some(asker), Some(session)) = (asker, self.clients.sessions.at(index)) else { return Flow::Next };
         let class = session.class;
-        let task = self.tasks.begin(InternalRequest::SubscriberPing(SubscriberPing { asker, text: text.into() }));
+        let task = self.tasks.begin(SubscriberPing { asker, text: text.into() });
         let lane = self.lanes.lane(&self.config, node, class);
         self.send_for_task(task, 0, lane, |out| encode_request(out, [b"PING".as_slice()].into_iter()));
         self.clients.keep_outstanding(index)

@@ -17,7 +17,6 @@ use crate::engines::change::EnginesChange;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientId, Handle, NodeId};
-use crate::internal_request::InternalRequest;
 use crate::mail::Content;
 use crate::reply::progress::LostReply;
 use crate::reply::task::JointReply;
@@ -44,7 +43,7 @@ impl<E: Execute> Env<E> {
         encode_request(&mut request, args.iter());
         self.shared.ledger.account(0, request.len());
         let change = EnginesChange { reply: JointReply { asker, gather }, client, class, nodes, request };
-        let task = self.tasks.begin(InternalRequest::Change(Box::new(change)));
+        let task = self.tasks.begin(change);
         self.counters.requests_split.add(1);
         self.is_busy = true;
         if self.shared.turns.queue(self.number, task) {
@@ -55,7 +54,7 @@ impl<E: Execute> Env<E> {
 
     /// It is this change's turn.
     pub(crate) fn send_change(&mut self, task: Handle) {
-        let Some(InternalRequest::Change(change)) = self.tasks.get_mut(task) else { return };
+        let Some(change) = self.tasks.get_mut::<EnginesChange>(task) else { return };
         let (class, request, nodes) = (change.class, std::mem::take(&mut change.request), change.nodes.clone());
         self.shared.ledger.account(request.len(), 0);
         // One may have become late meanwhile.

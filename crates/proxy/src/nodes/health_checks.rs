@@ -17,11 +17,11 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::ids::{LaneId, LaneKeyId, NodeId};
-use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{BROKEN_SILENT_US, LANE_YOUNG_US};
 use crate::nodes::probe::Probe;
 use crate::pool::Lanes;
 use crate::pool::{LaneEnd, LaneUse};
+use crate::reply::task::Tasks;
 use respool_command::Execute;
 use respool_connection::node_health::{Failure, FailureEvidence};
 use respool_connection::{DialFailure, Fault, Now, Phase};
@@ -213,12 +213,11 @@ impl<E: Execute> Env<E> {
 
     fn probe(&mut self, lane: LaneId) {
         let sent_us = self.now.mono_us;
-        let task =
-            self.tasks.begin(InternalRequest::Probe(Probe { lane, sent_us, is_answered: false, is_late: false }));
+        let task = self.tasks.begin(Probe { lane, sent_us, is_answered: false, is_late: false });
         let Self { lanes, clients, config, now, .. } = self;
         let ping = |out: &mut Vec<u8>| encode_request(out, [b"PING".as_slice()].into_iter());
         // A lane that is ready and has nothing to do takes it.
-        if lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, ping).is_ok() {
+        if lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, ping).is_ok() {
             self.lanes[lane].probed_us = sent_us;
             self.counters.probes.add(1);
         } else {

@@ -26,7 +26,6 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, LaneHandle, LaneId, LaneKeyId, NodeId};
-use crate::internal_request::InternalRequest;
 use crate::pool::lane_reset::{LaneReset, ResetNeeded};
 use crate::pool::lease::Lease;
 use crate::pool::{LaneUse, Lanes};
@@ -250,7 +249,7 @@ impl<E: Execute> Env<E> {
             self.close_lane(place);
             return;
         }
-        let task = self.tasks.begin(InternalRequest::Clean(LaneReset::new(lane, awaited)));
+        let task = self.tasks.begin(LaneReset::new(lane, awaited));
         for (step, request) in requests.into_iter().enumerate() {
             if !self.send_for_task(task, step as u16, place, |out| encode_request(out, request.iter().copied())) {
                 return;

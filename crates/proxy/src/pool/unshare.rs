@@ -19,20 +19,20 @@
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId};
-use crate::internal_request::InternalRequests;
 use crate::limits::{CLAIM_LOOKED_AT_MAX, LARGE_REPLY_BYTES};
 use crate::pool::lease::Lease;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::reply::refuse;
+use crate::reply::task::Tasks;
 use crate::request::gathers::Scatters;
 use crate::session::{Pause, SessionFlags};
 use respool_command::Execute;
 use respool_connection::FlushPolicy;
 
 /// Whether a ticket belongs to a client, or is a tombstone.
-fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &InternalRequests) -> bool {
+fn is_for(owner: Owner, client: ClientHandle, scatters: &Scatters, tasks: &Tasks) -> bool {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
             Handle { index, generation } == client

@@ -13,7 +13,6 @@ use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::interfaces::call::Call;
-use crate::internal_request::InternalRequest;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::table::Clients;
@@ -62,7 +61,7 @@ impl Subscriptions {
         let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return Flow::Stop };
         let Some(asker) = env.clients.expect(index) else { return Flow::Stop };
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };
-        let task = env.tasks.begin(InternalRequest::Publish(task));
+        let task = env.tasks.begin(task);
         let lane = env.lanes.lane(&env.config, node, class);
         let write = |out: &mut Vec<u8>| encode_request(out, [args.at(0), channel, payload].into_iter());
         if !env.send_for_task(task, 0, lane, write) {

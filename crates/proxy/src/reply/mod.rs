@@ -15,13 +15,13 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, Handle, LaneId};
 use crate::interfaces::changed_keys::LostListener;
-use crate::internal_request::InternalRequests;
 use crate::limits::PIECES_QUEUE_BYTES;
 use crate::nodes::health_checks::End;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::missed_select::why_missed;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
+use crate::reply::task::Tasks;
 use crate::request::gathers::Scatters;
 use crate::session::Pause;
 use crate::session::table::Clients;
@@ -29,7 +29,7 @@ use respool_command::Execute;
 use respool_connection::Fault;
 
 /// The client whose request a ticket stands for, if it is a client's.
-fn client_of(owner: Owner, scatters: &Scatters, tasks: &InternalRequests) -> Option<ClientHandle> {
+fn client_of(owner: Owner, scatters: &Scatters, tasks: &Tasks) -> Option<ClientHandle> {
     match owner {
         Owner::Client { index, generation, .. } | Owner::Unanswered { index, generation } => {
             Some(Handle { index, generation })
@@ -47,7 +47,7 @@ pub(crate) fn refuse(
     error: &ErrorReply,
     clients: &mut Clients,
     scatters: &mut Scatters,
-    tasks: &mut InternalRequests,
+    tasks: &mut Tasks,
 ) {
     if loss == LostReply::Late {
         clients.note_late(client_of(owner, scatters, tasks));

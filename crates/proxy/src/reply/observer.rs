@@ -4,13 +4,13 @@
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::ids::{Handle, LaneId};
-use crate::internal_request::InternalRequests;
 use crate::observe::counters::Counters;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::observers::ReplyObservers;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::reply::refuse;
+use crate::reply::task::Tasks;
 use crate::request::gathers::Scatters;
 use crate::session::table::Clients;
 use crate::workers::budget::ProcessBudget;
@@ -105,7 +105,7 @@ impl Lanes {
 struct ReplySinks<'a> {
     clients: &'a mut Clients,
     scatters: &'a mut Scatters,
-    tasks: &'a mut InternalRequests,
+    tasks: &'a mut Tasks,
     counters: &'a Counters,
 }
 

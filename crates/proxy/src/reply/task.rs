@@ -2,7 +2,7 @@
 //!
 //! A task is fed like a gather: whole replies by `handle_reply`, and `handle_loss` where none will come. It may answer clients
 //! while it is fed; what needs lanes or the worker is done when it is through. This is only the table of those that are under way:
-//! which tasks there are is named by [`crate::internal_request`].
+//! which tasks there are is known to the features that begin them, and to `worker`, which concludes them.
 
 use crate::error_reply::ErrorReply;
 use crate::ids::{Asker, ClientHandle, Handle, LaneHandle, LaneKeyId};
@@ -14,7 +14,9 @@ use crate::session::table::Clients;
 use crate::slab::Slab;
 use respool_route::Gather;
 use respool_wire::ReplyKind;
+use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 /// A whole reply to request number `step` of a task.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +59,7 @@ impl JointReply {
 }
 
 /// What a feature does with the replies to what it asks.
-pub(crate) trait InternalTask {
+pub(crate) trait InternalTask: Any + Debug {
     /// Takes a reply.
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress;
 
@@ -123,46 +125,33 @@ pub(crate) trait InternalTask {
     }
 }
 
-/// A closed set of tasks.
-pub(crate) trait AnyTask {
-    fn task(&self) -> &dyn InternalTask;
-
-    fn task_mut(&mut self) -> &mut dyn InternalTask;
-}
-
 /// The tasks of one worker.
-#[derive(Debug)]
-pub(crate) struct Tasks<T> {
-    running: Slab<T>,
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    running: Slab<Box<dyn InternalTask>>,
     /// Tasks whose replies have all come, in the order of their last replies.
-    pub(crate) through: VecDeque<T>,
+    pub(crate) through: VecDeque<Box<dyn InternalTask>>,
     is_out_of_step: bool,
     known: Option<Multi>,
 }
 
-impl<T> Default for Tasks<T> {
-    fn default() -> Self {
-        Self { running: Slab::default(), through: VecDeque::new(), is_out_of_step: false, known: None }
-    }
-}
-
-impl<T: AnyTask> Tasks<T> {
+impl Tasks {
     /// Makes tables smaller of which most is unused.
     pub(crate) fn shrink(&mut self) {
         self.running.shrink();
     }
 
     /// Begins a task; its requests are sent with [`Tasks::owner`].
-    pub(crate) fn begin(&mut self, task: T) -> Handle {
-        self.running.insert(task)
+    pub(crate) fn begin(&mut self, task: impl InternalTask) -> Handle {
+        self.running.insert(Box::new(task))
     }
 
-    fn all(&self) -> impl Iterator<Item = &dyn InternalTask> {
-        self.running.iter().map(|(_, task)| task).chain(&self.through).map(T::task)
+    fn all(&self) -> impl Iterator<Item = &Box<dyn InternalTask>> {
+        self.running.iter().map(|(_, task)| task).chain(&self.through)
     }
 
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut dyn InternalTask> {
-        self.running.iter_mut().map(|(_, task)| task).chain(&mut self.through).map(T::task_mut)
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Box<dyn InternalTask>> {
+        self.running.iter_mut().map(|(_, task)| task).chain(&mut self.through)
     }
 
     /// Other nodes are configured, see [`InternalTask::move_to`].
@@ -182,7 +171,7 @@ impl<T: AnyTask> Tasks<T> {
 
     /// Whether what a task has left on a lane is not known before it is concluded, although nothing is owed there any more.
     pub(crate) fn leaves_something_on(&self, lane: LaneHandle) -> bool {
-        self.through.iter().any(|task| task.task().leaves_something_on(lane))
+        self.through.iter().any(|task| task.leaves_something_on(lane))
     }
 
     /// Whether a block is to run on a lane, or has not been answered there: a node drops what it has not read of a connection that is
@@ -201,24 +190,25 @@ impl<T: AnyTask> Tasks<T> {
         Owner::Task { task: task.index, generation: task.generation, step }
     }
 
-    /// A task that is under way.
-    pub(crate) fn get_mut(&mut self, of: Handle) -> Option<&mut T> {
-        self.running.get_mut(of)
+    /// A task that is under way, for the feature that began it.
+    pub(crate) fn get_mut<T: InternalTask>(&mut self, of: Handle) -> Option<&mut T> {
+        let task: &mut dyn Any = &mut **self.running.get_mut(of)?;
+        task.downcast_mut()
     }
 
     /// The client that waits for what a task answers, if it answers in the place of a node.
     pub(crate) fn asker(&self, of: Handle) -> Option<ClientHandle> {
-        Some(self.running.get(of)?.task().asker()?.session)
+        Some(self.running.get(of)?.asker()?.session)
     }
 
     /// The bound of a reply that is for no client in particular.
     pub(crate) fn reply_bytes_max(&self, of: Handle) -> Option<usize> {
-        self.running.get(of)?.task().reply_bytes_max()
+        self.running.get(of)?.reply_bytes_max()
     }
 
     /// The whole reply to one request of a task.
     pub(crate) fn feed(&mut self, to: Handle, step: u16, kind: ReplyKind, reply: &[u8], clients: &mut Clients) {
-        let Some(task) = self.running.get_mut(to).map(T::task_mut) else {
+        let Some(task) = self.running.get_mut(to) else {
             clients.counters.replies_swallowed.add(1);
             return;
         };
@@ -234,7 +224,7 @@ impl<T: AnyTask> Tasks<T> {
 
     fn owned(&self, by: Owner) -> Option<&dyn InternalTask> {
         let Owner::Task { task, generation, .. } = by else { return None };
-        self.running.get(Handle { index: task, generation }).map(T::task)
+        self.running.get(Handle { index: task, generation }).map(|task| &**task)
     }
 
     /// Whether a task goes on reading its replies although they come late.
@@ -269,7 +259,7 @@ impl<T: AnyTask> Tasks<T> {
 
     /// One request of a task will have no reply; `error` says why.
     pub(crate) fn fail(&mut self, to: Handle, step: u16, loss: LostReply, error: &ErrorReply, clients: &mut Clients) {
-        let Some(task) = self.running.get_mut(to).map(T::task_mut) else { return };
+        let Some(task) = self.running.get_mut(to) else { return };
         if task.handle_loss(TaskLoss { step, loss, error }, clients) != Progress::Waits {
             self.end(to);
         }
@@ -334,17 +324,7 @@ mod tests {
         }
     }
 
-    impl AnyTask for Steps {
-        fn task(&self) -> &dyn InternalTask {
-            self
-        }
-
-        fn task_mut(&mut self) -> &mut dyn InternalTask {
-            self
-        }
-    }
-
-    fn bench() -> (Tasks<Steps>, Clients) {
+    fn bench() -> (Tasks, Clients) {
         (Tasks::default(), Clients::new(Arc::new(Counters::default())))
     }
 
@@ -361,10 +341,10 @@ mod tests {
         let second = tasks.begin(Steps::default());
         assert_eq!(first.index, second.index);
         tasks.feed(first, 0, ReplyKind::Simple, b"+OK\r\n", &mut clients);
-        assert!(tasks.get_mut(second).is_some_and(|task| task.fed.is_empty()), "it was not meant");
+        assert!(tasks.get_mut::<Steps>(second).is_some_and(|task| task.fed.is_empty()), "it was not meant");
         assert_eq!(clients.counters.replies_swallowed.value(), 1);
         tasks.feed(second, 0, ReplyKind::Simple, b"+OK\r\n", &mut clients);
-        assert!(tasks.get_mut(second).is_none());
+        assert!(!tasks.has(second));
     }
 
     #[test]
@@ -375,7 +355,9 @@ mod tests {
         assert!(tasks.through.is_empty() && tasks.has(long));
         tasks.feed(short, 0, ReplyKind::Simple, b"+OK\r\n", &mut clients);
         tasks.feed(long, 1, ReplyKind::Simple, b"+OK\r\n", &mut clients);
-        assert_eq!(tasks.through.iter().map(|task| task.last).collect::<Vec<_>>(), [0, 1]);
+        let through: Vec<&dyn Any> = tasks.through.iter().map(|task| &**task as &dyn Any).collect();
+        let last = through.iter().filter_map(|task| Some(task.downcast_ref::<Steps>()?.last));
+        assert_eq!(last.collect::<Vec<_>>(), [0, 1]);
         assert_eq!(tasks.len(), 2, "what is not concluded counts");
     }
 
@@ -393,7 +375,7 @@ mod tests {
     fn a_late_task_goes_on_reading_until_its_lane_is_lost() {
         let (mut tasks, mut clients) = bench();
         let task = tasks.begin(Steps::default());
-        let owner = Tasks::<Steps>::owner(task, 0);
+        let owner = Tasks::owner(task, 0);
         assert!(tasks.may_follow(owner) && !tasks.follows(owner));
         tasks.fail(task, 0, LostReply::Late, &ErrorReply::new("ERR late"), &mut clients);
         assert!(tasks.follows(owner) && tasks.has(task));

@@ -6,9 +6,9 @@
 use crate::env::Env;
 use crate::ids::{ClientId, Handle, LaneId, NodeId};
 use crate::interfaces::call::Call;
-use crate::internal_request::InternalRequests;
 use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
+use crate::reply::task::Tasks;
 use crate::request::target::nodes_of_all;
 use crate::session::{Flow, SessionFlags};
 use crate::workers::shared::Shared;
@@ -137,7 +137,7 @@ impl<E: Execute> Env<E> {
         write: impl FnOnce(&mut Vec<u8>),
     ) -> bool {
         let Self { lanes, clients, tasks, config, now, counters, .. } = self;
-        let sent = lanes.send(lane, InternalRequests::owner(task, step), config, *now, &mut clients.pool, write);
+        let sent = lanes.send(lane, Tasks::owner(task, step), config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = &sent {
             counters.node_errors.add(1);

@@ -17,10 +17,10 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle};
-use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::limits::{LEARN_BURST, LEARN_INTERVAL_US, WORKER_LEARN_BURST, WORKER_LEARN_INTERVAL_US};
 use crate::pool::key_id::LaneKey;
 use crate::reply::progress::LostReply;
+use crate::reply::task::Tasks;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::workers::command_info::{Answer, CommandInfoQuery, asked_name, full_name};
 use crate::workers::learnt::LearntCommand;
@@ -103,7 +103,7 @@ impl CommandInfoQueries {
     fn ask_for(&mut self, env: &mut Env<impl Execute>, index: ClientId, name: &str) -> Result<(), ErrorReply> {
         let Some(client) = env.clients.sessions.handle(index) else { return Ok(()) };
         let asked = self.asked.get(name).copied();
-        if let Some(InternalRequest::Learn(learning)) = asked.and_then(|task| env.tasks.get_mut(task)) {
+        if let Some(learning) = asked.and_then(|task| env.tasks.get_mut::<CommandInfoQuery>(task)) {
             learning.waiting.push(client);
         } else if self.has_turn(env, client) {
             self.ask_node_for(env, client, name)?;
@@ -143,16 +143,16 @@ impl CommandInfoQueries {
             return Err(error_text::OUT_OF_MEMORY.into());
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };
-        let task = env.tasks.begin(InternalRequest::Learn(Box::new(learning)));
+        let task = env.tasks.begin(learning);
         let node = env.config.default_node();
         let lane = env.lanes.lane(&env.config, node, class);
         let full_name = full_name(name);
         let words: [&[u8]; 3] = [b"COMMAND", b"INFO", full_name.as_bytes()];
         let Env { lanes, clients, config, now, .. } = env;
         let write = |out: &mut Vec<u8>| encode_request(out, words.into_iter());
-        if let Err(error) = lanes.send(lane, InternalRequests::owner(task, 0), config, *now, &mut clients.pool, write) {
+        if let Err(error) = lanes.send(lane, Tasks::owner(task, 0), config, *now, &mut clients.pool, write) {
             // It does not wait: it is told at once.
-            if let Some(InternalRequest::Learn(learning)) = env.tasks.get_mut(task) {
+            if let Some(learning) = env.tasks.get_mut::<CommandInfoQuery>(task) {
                 learning.waiting.clear();
             }
             env.tasks.fail(task, 0, LostReply::Unsent, &error, &mut env.clients);

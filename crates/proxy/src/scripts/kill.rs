@@ -8,7 +8,6 @@
 
 use crate::env::Env;
 use crate::ids::ClientId;
-use crate::internal_request::InternalRequest;
 use crate::pool::LaneUse;
 use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
@@ -34,14 +33,11 @@ impl<E: Execute> Env<E> {
         let nodes = self.config.nodes.len();
         let mut gather = Gather::new();
         gather.begin_all(row, request.args, nodes, 0);
-        let task = self.tasks.begin(InternalRequest::Stop(Box::new(ScriptKill {
-            reply: JointReply { asker, gather },
-            client,
-            lanes: Vec::new(),
-        })));
+        let reply = JointReply { asker, gather };
+        let task = self.tasks.begin(ScriptKill { reply, client, lanes: Vec::new() });
         for (part, node) in self.config.node_ids().enumerate() {
             let borrowed = self.lend(index, node, class, LaneUse::Private);
-            if let (Ok(lane), Some(InternalRequest::Stop(stopping))) = (&borrowed, self.tasks.get_mut(task)) {
+            if let (Ok(lane), Some(stopping)) = (&borrowed, self.tasks.get_mut::<ScriptKill>(task)) {
                 stopping.lanes.push(*lane);
             }
             let place = match borrowed {

@@ -18,7 +18,6 @@ pub(crate) mod script_kill;
 use crate::env::Env;
 use crate::interfaces::call::Call;
 use crate::interfaces::known_scripts::{Scripts, flushes_scripts};
-use crate::internal_request::InternalRequest;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::scripts::evalsha_retry::{EvalshaRetry, EvalshaRetryPlace, with_script};
@@ -72,7 +71,7 @@ impl<E: Execute> Env<E> {
         let (place, is_renamed) = (EvalshaRetryPlace::At(node), target.renamed.is_some());
         let healing =
             EvalshaRetry { asker, place, row, args: copied, is_renamed, script, accounted, refusal: Vec::new() };
-        let task = self.tasks.begin(InternalRequest::Heal(healing));
+        let task = self.tasks.begin(healing);
         let lane = self.lanes.lane(&self.config, node, class);
         self.send_for_task(task, 0, lane, |out| encode_request(out, args.iter()));
         Some(self.keep_pace_of_all(index, Some(lane), args))

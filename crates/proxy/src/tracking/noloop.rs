@@ -30,7 +30,7 @@ use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId, NodeId, NodeRange, PerNode};
 use crate::integer::integer;
 use crate::interfaces::changed_keys::{ChangeSource, LostListener};
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::reply::task::Tasks;
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::pool::Lanes;
 use crate::pool::key_id::{KeyOwner, LaneKey};
@@ -313,9 +313,9 @@ impl Subscriptions {
             }
             this.up.set_protocol(state.protocol);
             this.up.set_pushes(Pushes::Delivered);
-            let task = env.tasks.begin(InternalRequest::Speak(ProtocolSwitch));
+            let task = env.tasks.begin(ProtocolSwitch);
             let write = |out: &mut Vec<u8>| encode_request(out, [b"HELLO", version.as_bytes()].into_iter());
-            env.lanes.push(lane, InternalRequests::owner(task, 0), env.now, &mut env.clients.pool, write);
+            env.lanes.push(lane, Tasks::owner(task, 0), env.now, &mut env.clients.pool, write);
             env.is_busy = true;
         }
         if !is_whole {
@@ -471,9 +471,9 @@ impl<E: Execute> Env<E> {
     /// Asks a node for its number of a connection.
     fn ask_number_of(&mut self, session: ClientHandle, node: NodeId, lane: LaneId) {
         let handle = self.lanes.handle(lane);
-        let task = self.tasks.begin(InternalRequest::Listen(ListenerId { session, node, lane: handle, id: None }));
+        let task = self.tasks.begin(ListenerId { session, node, lane: handle, id: None });
         let write = |out: &mut Vec<u8>| encode_request(out, [&b"CLIENT"[..], b"ID"].into_iter());
-        self.lanes.push(lane, InternalRequests::owner(task, 0), self.now, &mut self.clients.pool, write);
+        self.lanes.push(lane, Tasks::owner(task, 0), self.now, &mut self.clients.pool, write);
         self.is_busy = true;
     }
 

@@ -12,7 +12,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, ClientNumber, LaneHandle, LaneId, NodeId};
 use crate::interfaces::known_scripts::NamedScript;
-use crate::internal_request::{InternalRequest, InternalRequests};
+use crate::reply::task::Tasks;
 use crate::limits::TRIALS_MAX;
 use crate::nodes::multi::Multi;
 use crate::pool::Lanes;
@@ -235,7 +235,7 @@ impl<E: Execute> Env<E> {
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let queued = std::mem::take(&mut exec.queued);
         exec.sent_on = Some(self.lanes.handle(lane));
-        let task = self.tasks.begin(InternalRequest::Exec(Box::new(exec)));
+        let task = self.tasks.begin(exec);
         let missing = self.lanes.missing_scripts(&self.shared, lane, &queued);
         let Self { lanes, clients, now, .. } = self;
         // EXEC answers for its requests as they are, so what they need has to be there before.
@@ -244,7 +244,7 @@ impl<E: Execute> Env<E> {
             lanes.push(lane, Owner::Discard, *now, &mut clients.pool, load);
         }
         let mut push = |step: u16, write: &mut dyn FnMut(&mut Vec<u8>)| {
-            let owner: Owner = InternalRequests::owner(task, step);
+            let owner: Owner = Tasks::owner(task, step);
             lanes.push(lane, owner, *now, &mut clients.pool, |out| write(out));
         };
         push(BEGIN, &mut |out| say(&[b"MULTI"])(out));
@@ -252,7 +252,7 @@ impl<E: Execute> Env<E> {
             push(QUEUE, &mut |out| out.extend_from_slice(request));
         }
         push(EXEC, &mut |out| say(&[b"EXEC"])(out));
-        if let Some(InternalRequest::Exec(exec)) = self.tasks.get_mut(task) {
+        if let Some(exec) = self.tasks.get_mut::<Exec>(task) {
             exec.queued = queued;
         }
     }

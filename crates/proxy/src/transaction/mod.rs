@@ -35,7 +35,6 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, Handle, LaneHandle, LaneKeyId, NodeId};
 use crate::interfaces::call::Call;
-use crate::internal_request::InternalRequest;
 use crate::nodes::moves::Moves;
 use crate::nodes::multi::Multi;
 use crate::pool::lane_reset::ResetNeeded;
@@ -160,7 +159,7 @@ impl<E: Execute> Env<E> {
         }
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };
         let watching = PendingWatch { asker, awaited: by_node.len(), error: None, has_watched };
-        let task = self.tasks.begin(InternalRequest::Watch(watching));
+        let task = self.tasks.begin(watching);
         for ((_, keys), lane) in by_node.iter().zip(lanes) {
             self.try_before_watching(lane);
             let write = |out: &mut Vec<u8>| {

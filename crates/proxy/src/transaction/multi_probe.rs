@@ -15,9 +15,9 @@
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::{ClientId, LaneId};
-use crate::internal_request::{InternalRequest, InternalRequests};
 use crate::nodes::multi::Multi;
 use crate::reply::progress::LostReply;
+use crate::reply::task::Tasks;
 use crate::transaction::exec_request::Exec;
 use crate::transaction::say;
 use crate::transaction::trial::{BEGIN, END, Trial};
@@ -40,10 +40,10 @@ impl<E: Execute> Env<E> {
             *multi = Multi::Tried;
         }
         self.counters.multi_trials.add(1);
-        let task = self.tasks.begin(InternalRequest::Trial(Box::new(trial)));
+        let task = self.tasks.begin(trial);
         let Self { lanes, clients, now, .. } = self;
-        lanes.push(lane, InternalRequests::owner(task, BEGIN), *now, &mut clients.pool, say(&[b"MULTI"]));
-        lanes.push(lane, InternalRequests::owner(task, END), *now, &mut clients.pool, say(&[b"EXEC"]));
+        lanes.push(lane, Tasks::owner(task, BEGIN), *now, &mut clients.pool, say(&[b"MULTI"]));
+        lanes.push(lane, Tasks::owner(task, END), *now, &mut clients.pool, say(&[b"EXEC"]));
         self.is_busy = true;
     }
 

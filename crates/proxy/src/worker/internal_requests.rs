@@ -1,45 +1,78 @@
 //! Requests that the worker made itself, and that are through: what is left to do of each.
 
-use crate::internal_request::InternalRequest;
+use crate::blocking::node_queries::NodeQuery;
+use crate::blocking::returns::Returning;
+use crate::client_pause::listing::Listing;
+use crate::commands::redacted_reply::RedactedConfigGet;
+use crate::commands::subscriber_ping::SubscriberPing;
+use crate::engines::change::EnginesChange;
+use crate::nodes::probe::Probe;
+use crate::pool::lane_reset::LaneReset;
+use crate::pubsub::query::Publishing;
+use crate::reply::task::InternalTask;
+use crate::scripts::evalsha_retry::EvalshaRetry;
+use crate::scripts::script_kill::ScriptKill;
+use crate::tracking::noloop_lanes::{ListenerId, ProtocolSwitch};
 use crate::transaction::exec_reply::continue_exec_reply;
+use crate::transaction::exec_request::Exec;
+use crate::transaction::pending_watch::PendingWatch;
+use crate::transaction::trial::Trial;
 use crate::worker::Worker;
 use crate::workers::ask::ask_workers_for;
+use crate::workers::command_info::CommandInfoQuery;
 use respool_command::Execute;
+use std::any::Any;
+
+/// Runs the arm of the type that a task is of, the frequent ones first. Every task that a feature begins has one.
+macro_rules! conclude {
+    ($task:ident { $($pattern:pat => $kind:ty: $conclusion:expr,)+ }) => {{
+        let task: Box<dyn Any> = $task;
+        $(let task = match task.downcast::<$kind>() {
+            Ok(task) => {
+                let $pattern = *task;
+                $conclusion;
+                return;
+            }
+            Err(task) => task,
+        };)+
+        debug_assert!(false, "a task is of no kind that is known: {:?}", (*task).type_id());
+    }};
+}
 
 impl<E: Execute> Worker<E> {
     /// Does what is left to do of tasks that are through.
     pub(crate) fn conclude_tasks(&mut self) {
         while let Some(task) = self.env.tasks.through.pop_front() {
-            match task {
-                InternalRequest::Clean(cleaning) => self.env.conclude_cleaning(cleaning),
-                InternalRequest::Watch(_)
-                | InternalRequest::Hide(_)
-                | InternalRequest::Speak(_)
-                | InternalRequest::SubscriberPing(_) => {}
-                InternalRequest::Exec(exec) => {
-                    self.env.conclude_exec(*exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
-                }
-                InternalRequest::Trial(trial) => {
-                    self.env.conclude_trial(*trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
-                }
-                InternalRequest::Heal(healing) => self.env.conclude_healing(healing),
-                InternalRequest::Stop(stopping) => self.env.conclude_stopping(*stopping),
-                InternalRequest::Change(change) => self.env.conclude_change(*change),
-                InternalRequest::Learn(learning) => self.learnings.conclude_learning(&mut self.env, *learning),
-                InternalRequest::List(listing) => {
-                    self.functions.handle_reply(&mut self.env, &mut self.blocking, listing);
-                }
-                // The node has passed a message on; the clients behind the proxy's own connections are counted.
-                InternalRequest::Publish(publishing) => {
-                    if let Some((asker, query)) = publishing.question(&self.env.config) {
-                        ask_workers_for(self, Some(asker), None, query.into());
-                    }
-                }
-                InternalRequest::NodeQuery(query) => self.blocking.conclude_node_query(&mut self.env, *query),
-                InternalRequest::Return(returning) => self.blocking.conclude_return(&mut self.env, *returning),
-                InternalRequest::Probe(probe) => self.env.conclude_probe(probe),
-                InternalRequest::Listen(listening) => self.subscriptions.conclude_listening(&mut self.env, listening),
-            }
+            self.conclude_task(task);
         }
+    }
+
+    fn conclude_task(&mut self, task: Box<dyn InternalTask>) {
+        conclude!(task {
+            healing => EvalshaRetry: self.env.conclude_healing(healing),
+            // The node has passed a message on; the clients behind the proxy's own connections are counted.
+            publishing => Publishing: if let Some((asker, query)) = publishing.question(&self.env.config) {
+                ask_workers_for(self, Some(asker), None, query.into());
+            },
+            exec => Exec: {
+                self.env.conclude_exec(exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
+            },
+            trial => Trial: {
+                self.env.conclude_trial(trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
+            },
+            cleaning => LaneReset: self.env.conclude_cleaning(cleaning),
+            query => NodeQuery: self.blocking.conclude_node_query(&mut self.env, query),
+            returning => Returning: self.blocking.conclude_return(&mut self.env, returning),
+            stopping => ScriptKill: self.env.conclude_stopping(stopping),
+            change => EnginesChange: self.env.conclude_change(change),
+            learning => CommandInfoQuery: self.learnings.conclude_learning(&mut self.env, learning),
+            listing => Listing: self.functions.handle_reply(&mut self.env, &mut self.blocking, listing),
+            probe => Probe: self.env.conclude_probe(probe),
+            listening => ListenerId: self.subscriptions.conclude_listening(&mut self.env, listening),
+            task => PendingWatch: drop(task),
+            task => RedactedConfigGet: drop(task),
+            task => SubscriberPing: drop(task),
+            task => ProtocolSwitch: drop(task),
+        });
     }
 }

@@ -73,11 +73,10 @@ pub use config::{
 };
 pub use env::WorkerSetup;
 pub use ids::ClientNumber;
-pub use mail::{Mail, QueryMessage};
+pub use mail::{FeatureMail, Mail};
 pub use pubsub::subscriber::Message;
 pub use respool_connection::echo_check::IntegrityTerms;
 pub use respool_route::PoolMode;
-pub use tracking::state::{LostRedirect, Redirected};
 pub use users::access::{Access, AccessRules, AclStore};
 pub use users::quota::UserLimits;
 pub use worker::Worker;

@@ -1,25 +1,12 @@
-//! What workers tell each other: all messages, and all queries that are put to every worker.
-//!
-//! Features say what their messages and queries mean; they are put together here. The table of queries that wait is
-//! [`crate::workers::query`].
+//! What a worker is told by the program around it, by other workers and by itself.
 
-use crate::admin::inquiry::Inquiry;
-use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::config::Config;
-use crate::ids::Handle;
-use crate::interfaces::client_query::{ClientAnswer, ClientQuery};
-use crate::observe::counters::Counters;
-use crate::pubsub::query::{PubsubAnswer, PubsubQuery};
-use crate::tracking::state::{LostRedirect, Redirect, RedirectSearch, Redirected};
-use crate::workers::query::WorkerQuery;
-use respool_connection::WorkerId;
+use std::any::Any;
 use std::sync::Arc;
 
 /// What may be sent to a worker.
 #[derive(Clone, Debug)]
 pub enum Mail {
-    /// A query of another worker, or its answer to one.
-    Query(Box<QueryMessage>),
     /// Stop accepting, answer what has been asked, then end.
     Drain,
     /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.
@@ -28,167 +15,36 @@ pub enum Mail {
     Stop,
     /// To oneself: secrets have been read and must be overwritten.
     Wipe,
-    /// A client is told of changed keys in the place of another.
-    Redirected(Box<Redirected>),
-    /// The client that was to be told in the place of this one has gone.
-    RedirectionBroken(LostRedirect),
     /// Other settings hold from now on.
     Reload(Arc<Config>),
-    /// A question or an order of an operator that comes over no connection.
-    Inquiry(Arc<Inquiry>),
     /// A process that ran before has left orders, see [`crate::Shared::go_on_with_orders`].
     Orders,
+    /// A message of a feature.
+    Feature(FeatureMail),
 }
 
-/// A query or an answer, on its way from one worker to another.
+/// A message of a feature: to the same feature of another worker, or from the program around the proxy. Nothing on its way knows
+/// what it says; `worker` hands it to the feature by its type.
 #[derive(Clone, Debug)]
-pub struct QueryMessage(pub(crate) Content);
+pub struct FeatureMail(Arc<dyn Any + Send + Sync>);
 
-#[derive(Clone, Debug)]
-pub(crate) enum Content {
-    Ask {
-        from: WorkerId,
-        handle: Handle,
-        query: Arc<Query>,
-    },
-    Answer {
-        handle: Handle,
-        answer: Answer,
-    },
-    /// It is the turn of this change of all engines.
-    Turn {
-        task: Handle,
-    },
-}
-
-/// What workers may be asked.
-#[derive(Clone, Debug)]
-pub(crate) enum Query {
-    Admin(AdminQuery),
-    Clients(ClientQuery),
-    Pubsub(PubsubQuery),
-    /// Which worker has the client that receives invalidations of another.
-    Redirect(RedirectSearch),
-}
-
-/// What they answer: to each query an answer of its kind.
-#[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Admin(AdminAnswer),
-    Clients(ClientAnswer),
-    Pubsub(PubsubAnswer),
-    Redirect(Option<Redirect>),
-}
-
-impl From<AdminQuery> for Query {
-    fn from(query: AdminQuery) -> Self {
-        Self::Admin(query)
+impl FeatureMail {
+    pub(crate) fn into_any(self) -> Arc<dyn Any + Send + Sync> {
+        self.0
     }
 }
 
-impl From<ClientQuery> for Query {
-    fn from(query: ClientQuery) -> Self {
-        Self::Clients(query)
-    }
-}
-
-impl From<PubsubQuery> for Query {
-    fn from(query: PubsubQuery) -> Self {
-        Self::Pubsub(query)
-    }
-}
-
-impl Query {
-    /// Whether the reply may be large and come late: then a client has one such query at a time, so that a pipeline of
-    /// them takes no more memory than one.
-    pub(crate) fn is_large(&self) -> bool {
-        match self {
-            Self::Admin(query) => query.is_large(),
-            Self::Clients(query) => query.is_large(),
-            Self::Pubsub(query) => query.is_large(),
-            Self::Redirect(_) => false,
-        }
-    }
-
-    /// Whether a worker with these counters has anything to answer.
-    pub(crate) fn concerns(&self, counters: &Counters) -> bool {
-        !matches!(self, Self::Pubsub(_)) || counters.subscriptions.value() > 0
-    }
-}
-
-impl Answer {
-    pub(crate) fn into_admin(self) -> Option<AdminAnswer> {
-        match self {
-            Self::Admin(answer) => Some(answer),
-            _ => None,
-        }
-    }
-}
-
-impl WorkerQuery for Query {
-    type Answer = Answer;
-
-    fn no_answer(&self) -> Answer {
-        match self {
-            Self::Admin(_) => Answer::Admin(AdminAnswer::default()),
-            Self::Clients(_) => Answer::Clients(ClientAnswer::default()),
-            Self::Pubsub(_) => Answer::Pubsub(PubsubAnswer::default()),
-            Self::Redirect(_) => Answer::Redirect(None),
-        }
-    }
-
-    fn join(&self, all: &mut Answer, one: Answer) {
-        match (self, all, one) {
-            (Self::Admin(query), Answer::Admin(all), Answer::Admin(one)) => query.join(all, one),
-            (_, Answer::Clients(all), Answer::Clients(one)) => all.join(one),
-            (_, Answer::Pubsub(all), Answer::Pubsub(one)) => all.join(one),
-            (_, Answer::Redirect(all), Answer::Redirect(one)) => *all = all.or(one),
-            _ => debug_assert!(false, "a worker answers what it was asked"),
-        }
-    }
-
-    fn bytes_of(answer: &Answer) -> usize {
-        match answer {
-            Answer::Admin(answer) => answer.bytes(),
-            Answer::Clients(answer) => answer.bytes(),
-            Answer::Pubsub(answer) => answer.bytes(),
-            Answer::Redirect(_) => 0,
-        }
+impl Mail {
+    /// A message of a feature.
+    pub(crate) fn of_feature(message: impl Any + Send + Sync) -> Self {
+        Self::Feature(FeatureMail(Arc::new(message)))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::admin::query::Show;
-    use crate::interfaces::client_query::ClientQuestion;
-
-    #[test]
-    fn questions_about_channels_go_to_workers_with_subscribers_only() {
-        let counters = Counters::default();
-        let about_channels: Query = PubsubQuery::Patterns.into();
-        let about_nodes: Query = AdminQuery::Show(Show::Nodes, 1).into();
-        assert!(!about_channels.concerns(&counters) && about_nodes.concerns(&counters));
-        counters.subscriptions.set(1);
-        assert!(about_channels.concerns(&counters));
-    }
-
-    #[test]
-    fn what_only_changes_something_has_a_small_reply() {
-        let users = ClientQuery { question: ClientQuestion::ClientPause, filter: Default::default() };
-        let list = ClientQuery { question: ClientQuestion::List { request_bytes: 1 }, filter: Default::default() };
-        assert!(!Query::from(users).is_large() && Query::from(list).is_large());
-        assert!(Query::from(PubsubQuery::Patterns).is_large());
-    }
-
-    #[test]
-    fn answers_are_joined_by_their_kind() {
-        let query = Query::from(ClientQuery { question: ClientQuestion::KillSome, filter: Default::default() });
-        let mut all = query.no_answer();
-        for count in [1, 2] {
-            query.join(&mut all, Answer::Clients(ClientAnswer { count, ..ClientAnswer::default() }));
-        }
-        assert!(matches!(&all, Answer::Clients(answer) if answer.count == 3));
-        assert!(all.into_admin().is_none());
+impl FeatureMail {
+    /// What it says, if it is a message of this type.
+    pub(crate) fn open<T: Any + Send + Sync>(self) -> Option<Arc<T>> {
+        self.0.downcast().ok()
     }
 }

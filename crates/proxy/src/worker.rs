@@ -3,6 +3,7 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in `replies`, when time
 //! has passed in `timers`.
 
+mod by_type;
 mod clients;
 mod dispatch;
 mod drain;
@@ -10,6 +11,7 @@ mod internal_requests;
 mod local;
 pub(crate) mod pins;
 mod queries;
+pub(crate) mod query;
 mod reload;
 mod replies;
 mod subscriptions;
@@ -29,7 +31,7 @@ use crate::ids::{ClientId, LaneId};
 use crate::lifecycle::drain::DrainProgress;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
-use crate::mail::{Mail, Query};
+use crate::mail::Mail;
 use crate::pool::LaneEnd;
 use crate::pubsub::Subscriptions;
 use crate::request::dispatch::{read_client, read_input};
@@ -37,6 +39,7 @@ use crate::request::unknown_command::CommandInfoQueries;
 use crate::session::table::Resumption;
 use crate::session::{Flow, SessionFlags};
 use crate::transaction::exec_reply::continue_exec_reply;
+use crate::worker::query::Query;
 use crate::workers::query::Queries;
 use respool_command::Execute;
 use respool_connection::flush::Held;

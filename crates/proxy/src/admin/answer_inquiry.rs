@@ -1,20 +1,21 @@
 //! What a worker answers to an inquiry, or does for the order that it brings: see [`crate::admin::inquiry`].
 
 use crate::admin::inquiry::{Asks, Inquiry};
-use crate::admin::query::{AdminQuery, Order};
-use crate::mail::{Answer, Mail, Query};
+use crate::admin::query::{AdminAnswer, AdminQuery, Order};
 use crate::workers::ask::{AnswerQueries, ask_workers_for};
-use respool_connection::{Action, ServiceAction};
 use std::sync::Arc;
 
-/// Answers what is asked from outside, or gives the order that it brings.
-pub(crate) fn answer_inquiry(by: &mut impl AnswerQueries, inquiry: &Arc<Inquiry>) {
+/// Answers what is asked from outside, or gives the order that it brings. `answer`: the worker's part of a query.
+pub(crate) fn answer_inquiry<W: AnswerQueries<Query: From<AdminQuery>>>(
+    by: &mut W,
+    inquiry: &Arc<Inquiry>,
+    answer: impl Fn(&mut W, &AdminQuery) -> AdminAnswer,
+) {
     match inquiry.asks() {
         // The deadline has passed. A worker that stood still gives its time to clients.
         Asks::All(_) if inquiry.is_over() => {}
         Asks::All(queries) => {
-            let answers = queries.iter().map(|query| by.answer_query(&Query::Admin(query.clone()), None));
-            inquiry.answer(answers.filter_map(Answer::into_admin).collect());
+            inquiry.answer(queries.iter().map(|query| answer(by, query)).collect());
         }
         Asks::Order(_) if inquiry.is_decided() => inquiry.answer_order(),
         Asks::Order(wanted) => {
@@ -25,8 +26,7 @@ pub(crate) fn answer_inquiry(by: &mut impl AnswerQueries, inquiry: &Arc<Inquiry>
             inquiry.note_decided(order.map(Order::into_nodes));
             // What others are told is posted when the turn ends; the asker is answered behind that.
             let env = by.env();
-            let mail = Mail::Inquiry(Arc::clone(inquiry));
-            env.actions.push_back(Action::Service(ServiceAction::Post { worker: env.number, mail }));
+            env.post(env.number, Arc::clone(inquiry));
         }
     }
 }
@@ -35,6 +35,7 @@ pub(crate) fn answer_inquiry(by: &mut impl AnswerQueries, inquiry: &Arc<Inquiry>
 mod tests {
     use super::*;
     use crate::admin::inquiry::NodeOrder;
+    use crate::mail::Mail;
     use crate::testing::silent_worker::{posted, silent_worker};
     use respool_connection::WorkerId;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,12 +48,16 @@ mod tests {
         let inquiry = Inquiry::order(NodeOrder::Pause, vec!["n".to_owned()], "test".to_owned(), {
             Box::new(move || _ = count.fetch_add(1, Ordering::Relaxed))
         });
-        answer_inquiry(&mut alone, &inquiry);
+        answer_inquiry(&mut alone, &inquiry, |_, _| AdminAnswer::default());
         assert_eq!((alone.asked, ends.load(Ordering::Relaxed)), (1, 0), "workers are told first");
         assert!(alone.env.shared.standing().paused.contains("n"));
         let letters = posted(&mut alone);
-        assert!(matches!(letters[..], [(WorkerId::FIRST, Mail::Inquiry(_))]), "{letters:?}");
-        answer_inquiry(&mut alone, &inquiry);
+        let [(WorkerId::FIRST, Mail::Feature(letter))] = &letters[..] else { panic!("{letters:?}") };
+        assert!(
+            letter.clone().open::<Arc<Inquiry>>().is_some(),
+            "it goes to the worker itself, behind what others are told"
+        );
+        answer_inquiry(&mut alone, &inquiry, |_, _| AdminAnswer::default());
         assert_eq!((alone.asked, ends.load(Ordering::Relaxed)), (1, 1));
     }
 }

@@ -12,6 +12,7 @@
 
 use crate::admin::query::{AdminAnswer, AdminQuery, NodeAction, Show, SlowlogOrder};
 use crate::admin::table::{Cell, Line, Table};
+use crate::mail::Mail;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -196,6 +197,12 @@ impl Inquiry {
 
     fn joint(&self) -> MutexGuard<'_, Joint> {
         self.joint.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<Arc<Inquiry>> for Mail {
+    fn from(inquiry: Arc<Inquiry>) -> Self {
+        Self::of_feature(inquiry)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The console: `PROXY`, with which an operator looks into the proxy and steers it, over the protocol that is there anyway.
 //!
-//! What concerns all workers is put to all of them, see [`crate::mail`]; the asker's reply keeps its place and is filled in
+//! What concerns all workers is put to all of them, see [`crate::workers::ask`]; the asker's reply keeps its place and is filled in
 //! when the last worker has answered.
 
 pub(crate) mod answer_inquiry;

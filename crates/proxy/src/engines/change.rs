@@ -1,6 +1,6 @@
 //! A change on its way to all engines.
 
-use crate::ids::{ClientHandle, LaneKeyId, NodeId};
+use crate::ids::{ClientHandle, Handle, LaneKeyId, NodeId};
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, JointReply, TaskReply};
 use crate::session::table::Clients;
@@ -17,6 +17,10 @@ pub(crate) struct EnginesChange {
     /// As it is sent, until it has its turn.
     pub(crate) request: Vec<u8>,
 }
+
+/// To the worker that has begun it: it is the turn of this change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChangeTurn(pub(crate) Handle);
 
 impl InternalTask for EnginesChange {
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress {

@@ -13,11 +13,10 @@
 
 pub(crate) mod change;
 
-use crate::engines::change::EnginesChange;
+use crate::engines::change::{ChangeTurn, EnginesChange};
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientId, Handle, NodeId};
-use crate::mail::Content;
 use crate::reply::progress::LostReply;
 use crate::reply::task::JointReply;
 use crate::session::{Flow, Pause};
@@ -80,7 +79,7 @@ impl<E: Execute> Env<E> {
         }
         match self.shared.turns.end() {
             Some((worker, task)) if worker == self.number => self.send_change(task),
-            Some((worker, task)) => self.post(worker, Content::Turn { task }),
+            Some((worker, task)) => self.post(worker, ChangeTurn(task)),
             None => {}
         }
     }

@@ -3,7 +3,8 @@
 use super::{EchoEngine, env_with_node};
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle};
-use crate::mail::{Answer, Mail, Query};
+use crate::mail::Mail;
+use crate::worker::query::{Answer, Query};
 use crate::workers::ask::AnswerQueries;
 use crate::workers::query::{Queries, WorkerQuery};
 use crate::workers::shared::{ProcessFacts, Shared};
@@ -22,6 +23,7 @@ pub(crate) struct SilentWorker {
 
 impl AnswerQueries for SilentWorker {
     type Engine = EchoEngine;
+    type Query = Query;
 
     fn env(&mut self) -> &mut Env<EchoEngine> {
         &mut self.env

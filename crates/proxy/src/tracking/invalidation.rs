@@ -5,13 +5,12 @@ use super::state::{LostRedirect, Mode, Redirected};
 use crate::config::Config;
 use crate::env::Env;
 use crate::ids::{ClientHandle, NodeId};
-use crate::mail::Mail;
 use crate::pubsub::Subscriptions;
 use crate::push::places::user_text;
 use crate::session::table::Clients;
 use respool_command::Execute;
 use respool_connection::push::frame::bulk;
-use respool_connection::{Action, ServiceAction, WorkerId};
+use respool_connection::WorkerId;
 use respool_wire::{Encoder, Protocol, elements};
 
 /// What a RESP2 client that invalidations are redirected to has to subscribe to.
@@ -149,10 +148,7 @@ impl Subscriptions {
             if worker == env.number {
                 env.take_redirected(redirected);
             } else {
-                env.actions.push_back(Action::Service(ServiceAction::Post {
-                    worker,
-                    mail: Mail::Redirected(Box::new(redirected)),
-                }));
+                env.post(worker, redirected);
             }
         }
     }
@@ -189,9 +185,7 @@ impl<E: Execute> Env<E> {
             if from_worker == self.number {
                 return self.clients.break_redirection(LostRedirect { session: from, id: to.id });
             }
-            let mail = Mail::RedirectionBroken(LostRedirect { session: from, id: to.id });
-            self.actions.push_back(Action::Service(ServiceAction::Post { worker: from_worker, mail }));
-            return;
+            return self.post(from_worker, LostRedirect { session: from, id: to.id });
         };
         let protocol = session.protocol;
         let subscriber = session.subscriber.as_ref();

@@ -181,7 +181,7 @@ pub(crate) struct RedirectSearch {
 
 /// An invalidation for a client that another one named in its place.
 #[derive(Clone, Debug)]
-pub struct Redirected {
+pub(crate) struct Redirected {
     pub(super) to: Redirect,
     pub(super) from_worker: WorkerId,
     pub(super) from: ClientHandle,
@@ -191,7 +191,7 @@ pub struct Redirected {
 
 /// The client that another named in its place has gone.
 #[derive(Clone, Copy, Debug)]
-pub struct LostRedirect {
+pub(crate) struct LostRedirect {
     pub(super) session: ClientHandle,
     pub(super) id: ClientNumber,
 }

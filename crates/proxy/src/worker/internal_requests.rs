@@ -18,26 +18,11 @@ use crate::transaction::exec_request::Exec;
 use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::trial::Trial;
 use crate::worker::Worker;
+use crate::worker::by_type::by_type;
 use crate::workers::ask::ask_workers_for;
 use crate::workers::command_info::CommandInfoQuery;
 use respool_command::Execute;
 use std::any::Any;
-
-/// Runs the arm of the type that a task is of, the frequent ones first. Every task that a feature begins has one.
-macro_rules! conclude {
-    ($task:ident { $($pattern:pat => $kind:ty: $conclusion:expr,)+ }) => {{
-        let task: Box<dyn Any> = $task;
-        $(let task = match task.downcast::<$kind>() {
-            Ok(task) => {
-                let $pattern = *task;
-                $conclusion;
-                return;
-            }
-            Err(task) => task,
-        };)+
-        debug_assert!(false, "a task is of no kind that is known: {:?}", (*task).type_id());
-    }};
-}
 
 impl<E: Execute> Worker<E> {
     /// Does what is left to do of tasks that are through.
@@ -48,27 +33,28 @@ impl<E: Execute> Worker<E> {
     }
 
     fn conclude_task(&mut self, task: Box<dyn InternalTask>) {
-        conclude!(task {
-            healing => EvalshaRetry: self.env.conclude_healing(healing),
+        let task: Box<dyn Any> = task;
+        by_type!(task {
+            healing => EvalshaRetry: self.env.conclude_healing(*healing),
             // The node has passed a message on; the clients behind the proxy's own connections are counted.
             publishing => Publishing: if let Some((asker, query)) = publishing.question(&self.env.config) {
                 ask_workers_for(self, Some(asker), None, query.into());
             },
             exec => Exec: {
-                self.env.conclude_exec(exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
+                self.env.conclude_exec(*exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
             },
             trial => Trial: {
-                self.env.conclude_trial(trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
+                self.env.conclude_trial(*trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
             },
-            cleaning => LaneReset: self.env.conclude_cleaning(cleaning),
-            query => NodeQuery: self.blocking.conclude_node_query(&mut self.env, query),
-            returning => Returning: self.blocking.conclude_return(&mut self.env, returning),
-            stopping => ScriptKill: self.env.conclude_stopping(stopping),
-            change => EnginesChange: self.env.conclude_change(change),
-            learning => CommandInfoQuery: self.learnings.conclude_learning(&mut self.env, learning),
-            listing => Listing: self.functions.handle_reply(&mut self.env, &mut self.blocking, listing),
-            probe => Probe: self.env.conclude_probe(probe),
-            listening => ListenerId: self.subscriptions.conclude_listening(&mut self.env, listening),
+            cleaning => LaneReset: self.env.conclude_cleaning(*cleaning),
+            query => NodeQuery: self.blocking.conclude_node_query(&mut self.env, *query),
+            returning => Returning: self.blocking.conclude_return(&mut self.env, *returning),
+            stopping => ScriptKill: self.env.conclude_stopping(*stopping),
+            change => EnginesChange: self.env.conclude_change(*change),
+            learning => CommandInfoQuery: self.learnings.conclude_learning(&mut self.env, *learning),
+            listing => Listing: self.functions.handle_reply(&mut self.env, &mut self.blocking, *listing),
+            probe => Probe: self.env.conclude_probe(*probe),
+            listening => ListenerId: self.subscriptions.conclude_listening(&mut self.env, *listening),
             task => PendingWatch: drop(task),
             task => RedactedConfigGet: drop(task),
             task => SubscriberPing: drop(task),

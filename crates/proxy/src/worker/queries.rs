@@ -1,22 +1,30 @@
 //! Messages of other workers, and queries to all of them: what each means to the features of this one.
 
 use crate::admin::answer_inquiry::answer_inquiry;
+use crate::admin::inquiry::Inquiry;
 use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::admin::show::Shown;
+use crate::engines::change::ChangeTurn;
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId};
 use crate::interfaces::client_query::{ClientAnswer, ClientQuery, ClientQuestion};
-use crate::mail::{Answer, Mail, Query};
+use crate::mail::Mail;
 use crate::session::Flow;
+use crate::tracking::state::{LostRedirect, Redirected};
 use crate::worker::Worker;
+use crate::worker::by_type::by_type;
 use crate::worker::pins::list_pins;
+use crate::worker::query::{Answer, Query};
 use crate::workers::ask::{AnswerQueries, ask_workers, handle_query_message};
-use crate::workers::query::{Queries, Step};
+use crate::workers::query::{Queries, QueryMessage, Step};
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
+use std::any::Any;
+use std::sync::Arc;
 
 impl<E: Execute> AnswerQueries for Worker<E> {
     type Engine = E;
+    type Query = Query;
 
     fn env(&mut self) -> &mut Env<E> {
         &mut self.env
@@ -60,21 +68,28 @@ impl<E: Execute> AnswerQueries for Worker<E> {
 impl<E: Execute> Worker<E> {
     pub(crate) fn take_mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Query(message) => handle_query_message(self, *message),
-            Mail::Redirected(redirected) => self.env.take_redirected(*redirected),
-            Mail::RedirectionBroken(broken) => self.env.clients.break_redirection(broken),
+            Mail::Feature(message) => self.take_message(message.into_any()),
             Mail::Drain => self.begin_drain(),
             Mail::Retire => self.retirement.begin_retirement(&mut self.env),
             Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),
             Mail::Reload(config) => self.adopt(config),
             Mail::Wipe => self.env.wipe_reads(),
-            Mail::Inquiry(inquiry) => answer_inquiry(self, &inquiry),
             Mail::Orders => {
                 self.admin.adopt_orders(&mut self.env, &mut self.blocking);
                 self.functions.adopt_client_pause(&mut self.env, &mut self.blocking);
                 self.env.settle_holding(&mut self.blocking);
             }
         }
+    }
+
+    fn take_message(&mut self, message: Arc<dyn Any + Send + Sync>) {
+        by_type!(message {
+            message => QueryMessage<Query>: handle_query_message(self, Arc::unwrap_or_clone(message)),
+            redirected => Redirected: self.env.take_redirected(Arc::unwrap_or_clone(redirected)),
+            broken => LostRedirect: self.env.clients.break_redirection(*broken),
+            turn => ChangeTurn: self.env.send_change(turn.0),
+            inquiry => Arc<Inquiry>: answer_inquiry(self, &inquiry, Self::answer_admin_query),
+        });
     }
 
     /// Does what is left to do of a request that may concern all workers.

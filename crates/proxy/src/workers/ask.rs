@@ -4,33 +4,39 @@
 
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, Handle};
-use crate::mail::{Answer, Content, Mail, Query, QueryMessage};
+use crate::mail::Mail;
 use crate::session::Flow;
-use crate::workers::query::{Finished, Queries, WorkerQuery};
+use crate::workers::query::{Finished, Queries, QueryMessage, WorkerQuery};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction, WorkerId};
+use std::any::Any;
 use std::sync::Arc;
 
 /// The features that answer queries of workers.
 pub(crate) trait AnswerQueries {
     /// The engine in this process.
     type Engine: Execute;
+    /// What workers ask each other.
+    type Query: WorkerQuery;
 
     fn env(&mut self) -> &mut Env<Self::Engine>;
 
     /// The queries that this worker has begun.
-    fn queries(&mut self) -> &mut Queries<Query>;
+    fn queries(&mut self) -> &mut Queries<Self::Query>;
 
     /// This worker's answer. `client`: the client whose request is being read, if that asks.
-    fn answer_query(&mut self, query: &Query, client: Option<ClientHandle>) -> Answer;
+    fn answer_query(&mut self, query: &Self::Query, client: Option<ClientHandle>) -> AnswerOf<Self>;
 
     /// Replies to a query. `missing`: so many workers have not answered in time.
-    fn finish_query(&mut self, asker: Option<Asker>, query: &Query, answer: Answer, missing: usize);
+    fn finish_query(&mut self, asker: Option<Asker>, query: &Self::Query, answer: AnswerOf<Self>, missing: usize);
 }
 
+/// What workers answer to each other.
+pub(crate) type AnswerOf<W> = <<W as AnswerQueries>::Query as WorkerQuery>::Answer;
+
 /// Puts a client's query to every worker, this one included. Its reply keeps its place until the last has answered.
-pub(crate) fn ask_workers(by: &mut impl AnswerQueries, index: ClientId, query: Query) -> Flow {
+pub(crate) fn ask_workers<W: AnswerQueries>(by: &mut W, index: ClientId, query: W::Query) -> Flow {
     let asker = match by.env().expect_answers(index, query.is_large()) {
         Ok(asker) => asker,
         Err(flow) => return flow,
@@ -47,11 +53,11 @@ pub(crate) fn ask_workers(by: &mut impl AnswerQueries, index: ClientId, query: Q
 }
 
 /// Puts a query to every worker that has anything to answer. `client`: the request that is being read asks.
-pub(crate) fn ask_workers_for(
-    by: &mut impl AnswerQueries,
+pub(crate) fn ask_workers_for<W: AnswerQueries>(
+    by: &mut W,
     asker: Option<Asker>,
     client: Option<ClientHandle>,
-    query: Query,
+    query: W::Query,
 ) {
     let env = by.env();
     let (others, now_us) = (env.shared.workers_concerned(env.number, &query), env.now.mono_us);
@@ -68,18 +74,17 @@ pub(crate) fn ask_workers_for(
 }
 
 /// Another worker asks, or answers.
-pub(crate) fn handle_query_message(by: &mut impl AnswerQueries, message: QueryMessage) {
-    match message.0 {
-        Content::Ask { from, handle, query } => {
+pub(crate) fn handle_query_message<W: AnswerQueries>(by: &mut W, message: QueryMessage<W::Query>) {
+    match message {
+        QueryMessage::Ask { from, handle, query } => {
             let answer = by.answer_query(&query, None);
-            by.env().post(from, Content::Answer { handle, answer });
+            by.env().post(from, QueryMessage::<W::Query>::Answer { handle, answer });
         }
-        Content::Answer { handle, answer } => handle_answer(by, handle, answer),
-        Content::Turn { task } => by.env().send_change(task),
+        QueryMessage::Answer { handle, answer } => handle_answer(by, handle, answer),
     }
 }
 
-fn handle_answer(by: &mut impl AnswerQueries, handle: Handle, answer: Answer) {
+fn handle_answer<W: AnswerQueries>(by: &mut W, handle: Handle, answer: AnswerOf<W>) {
     if let Some(Finished { asker, query, answer, missing }) = by.queries().handle_answer(handle, answer) {
         by.finish_query(asker, &query, answer, missing);
     }
@@ -110,22 +115,23 @@ impl<E: Execute> Env<E> {
     }
 
     /// Puts a query to other workers.
-    fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<Query>) {
+    fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<impl WorkerQuery>) {
         for worker in to {
-            self.post(*worker, Content::Ask { from: self.number, handle, query: Arc::clone(query) });
+            self.post(*worker, QueryMessage::Ask { from: self.number, handle, query: Arc::clone(query) });
             self.is_busy = true;
         }
     }
 
-    pub(crate) fn post(&mut self, worker: WorkerId, content: Content) {
-        let mail = Mail::Query(Box::new(QueryMessage(content)));
+    /// Posts a message of a feature to a worker.
+    pub(crate) fn post(&mut self, worker: WorkerId, message: impl Any + Send + Sync) {
+        let mail = Mail::of_feature(message);
         self.actions.push_back(Action::Service(ServiceAction::Post { worker, mail }));
     }
 }
 
 impl Shared {
     /// The other workers that have anything to answer.
-    fn workers_concerned(&self, number: WorkerId, query: &Query) -> Vec<WorkerId> {
+    fn workers_concerned(&self, number: WorkerId, query: &impl WorkerQuery) -> Vec<WorkerId> {
         let others = self.workers().filter(|(worker, _)| *worker != number);
         others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect()
     }
@@ -137,9 +143,15 @@ mod tests {
     use crate::admin::query::{AdminQuery, Show};
     use crate::limits::QUERY_US_MAX;
     use crate::testing::silent_worker::{posted, silent_worker};
+    use crate::worker::query::Query;
 
     fn show() -> Query {
         AdminQuery::Show(Show::Nodes, 9).into()
+    }
+
+    fn query_message(mail: &Mail) -> QueryMessage<Query> {
+        let Mail::Feature(message) = mail else { panic!("{mail:?}") };
+        Arc::unwrap_or_clone(message.clone().open().expect("it is a query or an answer"))
     }
 
     #[test]
@@ -155,12 +167,12 @@ mod tests {
         ask_workers_for(&mut first, None, None, show());
         assert_eq!((first.asked, first.finished.len()), (1, 0));
         let letters = posted(&mut first);
-        let [(to, Mail::Query(question))] = &letters[..] else { panic!("{letters:?}") };
+        let [(to, question)] = &letters[..] else { panic!("{letters:?}") };
         assert_ne!(*to, WorkerId::FIRST);
-        handle_query_message(&mut second, (**question).clone());
+        handle_query_message(&mut second, query_message(question));
         let answers = posted(&mut second);
-        let [(WorkerId::FIRST, Mail::Query(answer))] = &answers[..] else { panic!("{answers:?}") };
-        handle_query_message(&mut first, (**answer).clone());
+        let [(WorkerId::FIRST, answer)] = &answers[..] else { panic!("{answers:?}") };
+        handle_query_message(&mut first, query_message(answer));
         assert_eq!((second.asked, &first.finished[..]), (1, &[0][..]));
     }
 

@@ -6,19 +6,33 @@
 //!                                   '--> a worker does not answer within QUERY_US_MAX: finished with what is known
 //! ```
 //!
-//! What is asked, how a worker answers it and how the reply is written belong to the features that ask; [`crate::mail`] names
-//! them all. This is only the table of the queries that wait.
+//! What is asked, how a worker answers it and how the reply is written belong to the features that ask; `worker` puts
+//! them together. This is only the table of the queries that wait.
 
 use crate::ids::{Asker, Handle};
 use crate::limits::QUERY_US_MAX;
+use crate::observe::counters::Counters;
 use crate::session::Flow;
 use crate::slab::Slab;
+use respool_connection::WorkerId;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// A closed set of queries.
-pub(crate) trait WorkerQuery {
+pub(crate) trait WorkerQuery: Clone + Debug + Send + Sync + 'static {
     /// What one worker answers, and what several have answered.
-    type Answer: std::fmt::Debug;
+    type Answer: Clone + Debug + Send + Sync;
+
+    /// Whether the reply may be large and come late: then a client has one such query at a time, so that a pipeline of
+    /// them takes no more memory than one.
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// Whether a worker with these counters has anything to answer.
+    fn concerns(&self, _: &Counters) -> bool {
+        true
+    }
 
     /// The answer of no worker.
     fn no_answer(&self) -> Self::Answer;
@@ -28,6 +42,13 @@ pub(crate) trait WorkerQuery {
 
     /// Bytes of memory that an answer takes while others are waited for.
     fn bytes_of(answer: &Self::Answer) -> usize;
+}
+
+/// A query, or an answer to one, on its way from one worker to another.
+#[derive(Clone, Debug)]
+pub(crate) enum QueryMessage<Q: WorkerQuery> {
+    Ask { from: WorkerId, handle: Handle, query: Arc<Q> },
+    Answer { handle: Handle, answer: Q::Answer },
 }
 
 /// What becomes of a request that all workers may have to be asked about.
@@ -130,7 +151,7 @@ mod tests {
     use super::*;
 
     /// Asks for numbers.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Numbers;
 
     impl WorkerQuery for Numbers {

@@ -36,10 +36,10 @@ fn an_operator_hears_of_an_order_behind_all_workers() {
         let on_end = Box::new(move || tells.store(true, Ordering::Relaxed));
         let inquiry = Inquiry::order(NodeOrder::Pause, vec![name.to_owned()], String::new(), on_end);
         bench.posted.clear();
-        bench.turn(|worker| worker.handle_mail(Mail::Inquiry(Arc::clone(&inquiry))));
+        bench.turn(|worker| worker.handle_mail(Arc::clone(&inquiry).into()));
         assert!(!is_told.load(Ordering::Relaxed), "{name}: what others are told has not been posted yet");
         let own = bench.posted.pop().expect("it writes to itself behind all others");
-        assert!(matches!(own, Mail::Inquiry(_)), "{name}: {own:?}");
+        assert!(matches!(own, Mail::Feature(_)), "{name}: {own:?}");
         let others = if name == "nosuch" { 0 } else { 2 };
         assert_eq!(bench.posted.len(), others, "{name}");
         bench.turn(|worker| worker.handle_mail(own));

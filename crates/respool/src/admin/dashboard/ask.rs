@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use respool_proxy::{Inquiry, Mail, NodeOrder, Report};
+use respool_proxy::{Inquiry, NodeOrder, Report};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -37,7 +37,7 @@ pub(super) async fn tables(instances: &[InstanceWorkers], names: &[&str], rows_m
     let ask = |instance: &InstanceWorkers| {
         let pending = Pending::new(|on_end| Inquiry::show(names, rows_max, instance.workers.len(), on_end))?;
         for worker in &instance.workers {
-            if !worker.post(Mail::Inquiry(Arc::clone(&pending.inquiry))) {
+            if !worker.post(Arc::clone(&pending.inquiry).into()) {
                 pending.inquiry.miss();
             }
         }
@@ -66,7 +66,7 @@ pub(super) async fn order(instance: &InstanceWorkers, what: NodeOrder, names: Ve
     let Some(pending) = Pending::new(|on_end| Some(Inquiry::order(what, names, by, on_end))) else {
         return Ordered::Unknown;
     };
-    if !instance.workers.iter().any(|worker| worker.post(Mail::Inquiry(Arc::clone(&pending.inquiry)))) {
+    if !instance.workers.iter().any(|worker| worker.post(Arc::clone(&pending.inquiry).into())) {
         return Ordered::Refused("its workers have ended".to_owned());
     }
     match pending.report(Instant::now() + ANSWER_TIME).await.decided {

@@ -14,7 +14,7 @@
 
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, LaneKeyId, NodeId};
-use crate::pubsub::subscriber::Subscriber;
+use crate::session::marks::SessionSubscriber;
 use crate::session::selecting::Selecting;
 
 /// What has ended, as the feature sees it that used it.
@@ -31,7 +31,7 @@ pub(crate) enum Ended {
     /// A connection that a SELECT waited for.
     Select { selecting: Selecting, class: LaneKeyId, is_certain: bool, error: ErrorReply },
     /// A client with subscriptions, requests that wait at nodes, or connections that served it alone.
-    Client { client: ClientHandle, subscriber: Option<Box<Subscriber>>, blocked: Vec<Handle> },
+    Client { client: ClientHandle, subscriber: Option<Box<dyn SessionSubscriber>>, blocked: Vec<Handle> },
 }
 
 impl Ended {

@@ -115,9 +115,7 @@ impl<E: Execute> Worker<E> {
                 Ended::Client { client, subscriber, blocked } => {
                     self.dedicated.handle_client_gone(&mut self.env, client);
                     self.blocking.release_all_of(&mut self.env, blocked);
-                    if let Some(subscriber) = subscriber {
-                        self.subscriptions.forget(*subscriber);
-                    }
+                    self.subscriptions.forget(subscriber);
                 }
             }
         }

@@ -15,7 +15,7 @@ pub(crate) enum Show {
     Latency,
     Mem,
     Nodes,
-    TransactionState,
+    Pins,
     Pools,
     Routes,
 }
@@ -28,7 +28,7 @@ impl Show {
         Self::Latency,
         Self::Mem,
         Self::Nodes,
-        Self::TransactionState,
+        Self::Pins,
         Self::Pools,
         Self::Routes,
     ];
@@ -41,7 +41,7 @@ impl Show {
             Self::Latency => "LATENCY",
             Self::Mem => "MEM",
             Self::Nodes => "NODES",
-            Self::TransactionState => "PINS",
+            Self::Pins => "PINS",
             Self::Pools => "POOLS",
             Self::Routes => "ROUTES",
         }
@@ -60,7 +60,7 @@ impl Show {
     pub(crate) fn arrange(self, table: &mut Table, rows_max: usize) {
         if self == Self::Clients && rows_max < usize::MAX {
             table.rows.sort_by_key(|row| (Reverse(figure_of(row, "held_bytes")), figure_of(row, "idle_s")));
-        } else if matches!(self, Self::Clients | Self::TransactionState | Self::Mem) {
+        } else if matches!(self, Self::Clients | Self::Pins | Self::Mem) {
             let number = |row: &Line| match row.first() {
                 Some((_, Cell::Same(number))) => *number,
                 _ => u64::MAX,

@@ -79,7 +79,7 @@ impl<'e> Shown<'e> {
         told_to: impl Fn(&Pool) -> usize,
     ) -> Table {
         let mut table = Table::of(match show {
-            Show::TransactionState => pins().into_iter().map(|pin| pin.into_line(self.number)).collect(),
+            Show::Pins => pins().into_iter().map(|pin| pin.into_line(self.number)).collect(),
             Show::Pools => self.show_pools(told_to),
             Show::Bigkeys => self.show_bigkeys(),
             Show::Clients => self.show_clients(rows_max),

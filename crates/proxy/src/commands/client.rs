@@ -13,7 +13,7 @@ use crate::interfaces::help::help;
 use crate::interfaces::release::Release;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
 use crate::reply::progress::ReplyMode;
-use crate::session::marks::DedicatedRole;
+use crate::session::marks::{DedicatedRole, Pins};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session, SessionFlags};
 use respool_command::{ConnectionCommand, Execute, Row, text as texts};
@@ -242,7 +242,7 @@ impl Clients {
         }));
         for (flag, is_set) in [
             ('P', self.is_subscriber(index)),
-            ('x', pins.is_some_and(|pins| pins.queued.is_some())),
+            ('x', pins.is_some_and(|pins| pins.queued().is_some())),
             ('b', pins.is_some_and(|pins| !pins.blocked.is_empty())),
             ('U', session.details.peer.is_unix),
             ('e', session.details.is_no_evict),
@@ -267,7 +267,7 @@ impl Clients {
         let seconds_since = |then: u64| now.mono_us.saturating_sub(then) / 1_000_000;
         let flags = self.flags_of(index);
         let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
-        let queued = session.pins.as_deref().and_then(|p| p.queued.as_ref()).map(|b| b.entries.len());
+        let queued = session.pins.as_deref().and_then(Pins::queued);
         let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
         let outstanding = session.down.outstanding();
         format!(

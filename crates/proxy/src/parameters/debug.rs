@@ -68,9 +68,9 @@ impl<E: Execute> Env<E> {
     /// A request has taken its time: what comes behind it in the same turn happens later. In a transaction time stands still, so what
     /// comes behind the whole of that happens later.
     pub(crate) fn catch_up_behind(&mut self, index: ClientId) {
-        let exec = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_mut()?.exec_reply.as_mut());
-        match exec {
-            Some(exec) => exec.has_taken_time = true,
+        let pins = self.clients.sessions.at_mut(index).and_then(|session| session.pins.as_mut());
+        match pins.filter(|pins| pins.is_replying()) {
+            Some(pins) => pins.has_taken_time = true,
             None => self.catch_up(),
         }
     }

@@ -11,9 +11,11 @@ use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
 use crate::pubsub::pending_changes::{Item, PendingChange};
+use crate::pubsub::subscriber::Subscriber;
 use crate::pubsub::{PubsubStep, Subscriptions};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
+use crate::session::marks::SessionSubscriber;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_access::User;
@@ -118,7 +120,7 @@ impl Subscriptions {
         let Some(handle) = env.clients.sessions.handle(index) else { return Err(Flow::Stop) };
         let Some(session) = env.clients.sessions.at_mut(index) else { return Err(Flow::Stop) };
         let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
-        let subscriber = self.subscriber(&mut session.subscriber, handle);
+        let Some(subscriber) = self.subscriber(&mut session.subscriber, handle) else { return Err(Flow::Stop) };
         if subscriber.counts().iter().sum::<usize>() + names.len() > SUBSCRIPTIONS_PER_CLIENT_MAX {
             return Err(env.refuse(index, error_text::TOO_MANY_SUBSCRIPTIONS));
         }
@@ -151,7 +153,7 @@ impl Subscriptions {
     ) -> Vec<NodeId> {
         let Some(session) = env.clients.sessions.at_mut(index) else { return Vec::new() };
         let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return Vec::new() };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return Vec::new() };
         let mut items = Vec::with_capacity(names.len());
         let (mut nodes, mut untold) = (Vec::new(), Vec::new());
         for name in names.iter() {
@@ -211,7 +213,9 @@ impl Subscriptions {
             || env.clients.has_messages_under_way(index);
         if has_to_wait && env.clients.settle_before(index).is_none() {
             let session = env.clients.sessions.at_mut(index);
-            if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()).filter(|_| done > 0) {
+            if let Some(subscriber) =
+                session.and_then(|session| Subscriber::of_mut(&mut session.subscriber)).filter(|_| done > 0)
+            {
                 subscriber.begun = Some(PartialSubscribe { pending: None, number: 0, done });
             }
             return Flow::Again;
@@ -219,7 +223,7 @@ impl Subscriptions {
         let Some(handle) = env.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
         let scope = if self.has_ways() { scope_of(session) } else { Scope::default() };
-        let subscriber = self.subscriber(&mut session.subscriber, handle);
+        let Some(subscriber) = self.subscriber(&mut session.subscriber, handle) else { return Flow::Stop };
         let mut named: Vec<u32> = part
             .iter()
             .map(|name| {
@@ -293,7 +297,7 @@ impl Subscriptions {
     ) -> Option<Handle> {
         let Change { kind, verb, items, departures, is_silent } = change;
         let this = env.clients.sessions.at_mut(index)?;
-        let subscriber = this.subscriber.as_mut()?;
+        let subscriber = Subscriber::of_mut(&mut this.subscriber)?;
         let seq = this.down.expect();
         match verb {
             Verb::Subscribe => subscriber.after = Some(seq),
@@ -346,7 +350,7 @@ impl Subscriptions {
     pub(crate) fn hear_out(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Option<Flow> {
         let session = env.clients.sessions.handle(index)?;
         let this = env.clients.sessions.at_mut(index)?;
-        let subscriber = this.subscriber.as_deref_mut().filter(|subscriber| subscriber.is_subscribed())?;
+        let subscriber = Subscriber::of_mut(&mut this.subscriber).filter(|subscriber| subscriber.is_subscribed())?;
         if std::mem::take(&mut subscriber.has_heard_out) {
             return None;
         }
@@ -359,7 +363,7 @@ impl Subscriptions {
         if nodes.is_empty() {
             return None;
         }
-        this.subscriber.as_mut()?.has_heard_out = true;
+        Subscriber::of_mut(&mut this.subscriber)?.has_heard_out = true;
         this.pause.add(Pause::BARRIER);
         let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
         let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
@@ -385,7 +389,7 @@ impl Subscriptions {
         if env.clients.is_amid_names(index) {
             return true;
         }
-        let subscriber = env.clients.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        let subscriber = env.clients.sessions.at(index).and_then(|session| Subscriber::of(&session.subscriber));
         subscriber.is_some_and(|subscriber| {
             self.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
         })
@@ -397,9 +401,7 @@ impl Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::SUBSCRIBED);
         session.flags.remove(SessionFlags::TRACKING);
-        if let Some(subscriber) = session.subscriber.take() {
-            self.forget(*subscriber);
-        }
+        self.forget(session.subscriber.take());
     }
 }
 
@@ -444,7 +446,7 @@ impl<E: Execute> Env<E> {
     /// The rest is for the next turn.
     fn go_on_behind(&mut self, index: ClientId, begun: PartialSubscribe) -> Flow {
         let session = self.clients.sessions.at_mut(index);
-        if let Some(subscriber) = session.and_then(|session| session.subscriber.as_mut()) {
+        if let Some(subscriber) = session.and_then(|session| Subscriber::of_mut(&mut session.subscriber)) {
             subscriber.begun = Some(begun);
         }
         self.end_slice(index);
@@ -455,42 +457,42 @@ impl<E: Execute> Env<E> {
 impl Clients {
     /// Whether a client has subscription changes that its nodes have not acknowledged.
     pub(super) fn has_pending_subscriptions(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
         subscriber.is_some_and(|s| !s.pending.is_empty())
     }
 
     /// Whether some of its requests that wait begin subscriptions, which may still fail.
     fn has_pending_begun(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
         subscriber.is_some_and(|s| s.pending.len() > s.pending_departures)
     }
 
     /// Whether some of them give subscriptions up.
     fn has_pending_departures(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
         subscriber.is_some_and(|s| s.pending_departures > 0)
     }
 
     /// Whether its requests that wait would name more channels than may wait at a time.
     fn has_many_pending(&self, index: ClientId, more: usize) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
+        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
         subscriber.is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
     }
 
     /// Whether messages are this client's reason to be connected.
     pub(crate) fn is_subscriber(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| s.subscriber.as_ref());
-        subscriber.is_some_and(|s| s.is_subscribed())
+        let subscriber = self.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        subscriber.is_some_and(|subscriber| subscriber.is_subscribed())
     }
 
     /// Whether a request is being read again of which a part has been done: it goes on, whatever holds for others by now.
     pub(crate) fn is_amid_names(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|session| session.subscriber.as_ref());
+        let subscriber = self.sessions.at(index).and_then(|session| Subscriber::of(&session.subscriber));
         subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
     }
 
     fn begun(&mut self, index: ClientId) -> Option<PartialSubscribe> {
-        self.sessions.at_mut(index)?.subscriber.as_mut()?.begun.take()
+        Subscriber::of_mut(&mut self.sessions.at_mut(index)?.subscriber)?.begun.take()
     }
 
     /// The client speaks another dialect from now on: in RESP2 it may do little else than listen.

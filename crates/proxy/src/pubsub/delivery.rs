@@ -66,7 +66,7 @@ impl Subscriptions {
             let Some(session) = sessions.get_mut(*handle) else { continue };
             let waiting = session.down.waiting_bytes();
             let protocol = session.protocol;
-            let Some(subscriber) = session.subscriber.as_deref_mut() else { continue };
+            let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { continue };
             let Subscriber { backlog, after, unsettled, is_gathered, .. } = subscriber;
             if unsettled.as_ref().is_some_and(|u| u[kind as usize].contains(id, registry.mix())) {
                 continue;
@@ -127,7 +127,7 @@ impl Clients {
     pub(crate) fn list_gathered(&mut self) -> bool {
         while let Some(index) = self.gathered.clients.pop() {
             if let Some(session) = self.sessions.at_mut(index)
-                && let Some(subscriber) = &mut session.subscriber
+                && let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber)
             {
                 subscriber.is_gathered = false;
                 self.list(index);
@@ -140,7 +140,7 @@ impl Clients {
     #[cold]
     pub(crate) fn refill_outbox(&mut self, index: ClientId) {
         let Some(session) = self.sessions.at_mut(index) else { return };
-        let Some(subscriber) = &mut session.subscriber else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let after = subscriber.after;
         subscriber.backlog.refill(&mut session.down, after, &mut self.pool, session.protocol, PUSH_OUTBOX_BYTES);
     }

@@ -36,6 +36,7 @@ use crate::pubsub::pending_changes::{FailedRequests, PendingChanges};
 use crate::push::lane::PushLane;
 use crate::push::places::is_routed;
 use crate::push::unsubscribing::PendingUnsubscribes;
+use crate::session::marks::SessionSubscriber;
 use crate::slab::Slab;
 use crate::tracking::state::{Changed, Redirected};
 use crate::tracking::table::TrackingTable;
@@ -43,6 +44,7 @@ use crate::workers::budget::ProcessBudget;
 use respool_connection::push::frame::Kind;
 use respool_connection::push::node_ledger::{NodeLedger, Registries};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};
+use std::any::Any;
 use std::collections::VecDeque;
 use subscriber::Subscriber;
 
@@ -98,10 +100,11 @@ impl Subscriptions {
     /// What a session has subscribed to, with a number of its own from the first time on.
     pub(crate) fn subscriber<'s>(
         &mut self,
-        place: &'s mut Option<Box<Subscriber>>,
+        place: &'s mut Option<Box<dyn SessionSubscriber>>,
         session: ClientHandle,
-    ) -> &'s mut Subscriber {
-        place.get_or_insert_with(|| Box::new(Subscriber::new(self.subscribers.insert(session).index)))
+    ) -> Option<&'s mut Subscriber> {
+        place.get_or_insert_with(|| Box::new(Subscriber::new(self.subscribers.insert(session).index)));
+        Subscriber::of_mut(place)
     }
 
     /// None yet. `entropy` seeds the hashes of names.
@@ -186,7 +189,10 @@ impl Subscriptions {
     }
 
     /// A client has gone, or has reset its connection. Its many subscriptions are struck out a part at a time.
-    pub(crate) fn forget(&mut self, mut subscriber: Subscriber) {
+    pub(crate) fn forget(&mut self, subscriber: Option<Box<dyn SessionSubscriber>>) {
+        let Some(subscriber) = subscriber else { return };
+        let subscriber: Box<dyn Any> = subscriber;
+        let Ok(mut subscriber) = subscriber.downcast::<Subscriber>() else { return };
         if subscriber.tracking.is_some() {
             self.tracked.end(&mut subscriber);
             self.has_news = true;

@@ -10,8 +10,10 @@ use crate::config::Config;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, NodeId};
 use crate::pubsub::pending_changes::Item;
+use crate::pubsub::subscriber::Subscriber;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::session::SessionFlags;
+use crate::session::marks::SessionSubscriber;
 use crate::session::table::Clients;
 use respool_connection::push::frame::{Kind, Verb};
 use respool_wire::Protocol;
@@ -67,7 +69,7 @@ impl Subscriptions {
         let (handle, kind) = (this.session, this.kind);
         let undone: Vec<u32> = this.items.iter().filter(|item| item.is_change).map(|item| item.id).collect();
         let Some(session) = clients.sessions.get_mut(handle) else { return 0 };
-        let Some(subscriber) = &mut session.subscriber else { return 0 };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return 0 };
         let mix = self.registries[kind as usize].mix();
         for id in &undone {
             subscriber.sets[kind as usize].remove(*id, mix);
@@ -102,7 +104,7 @@ impl Subscriptions {
         let Clients { sessions, pool, .. } = clients;
         let Some(session) = sessions.get_mut(of) else { return };
         let protocol = session.protocol;
-        let Some(subscriber) = &mut session.subscriber else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let mut answers = Vec::new();
         while let Some(front) = subscriber.pending.front() {
             let Some(pending) = self.pending.all.get_mut(*front).filter(|w| w.is_over()) else { break };
@@ -251,7 +253,7 @@ impl Subscriptions {
         let mut found = Vec::new();
         for number in self.registries[kind as usize].subscribers(id) {
             let session = self.subscribers.at(number).and_then(|handle| clients.sessions.get_mut(*handle));
-            let Some(subscriber) = session.and_then(|session| session.subscriber.as_deref()) else { continue };
+            let Some(subscriber) = session.and_then(|session| Subscriber::of(&session.subscriber)) else { continue };
             let begun = subscriber.unsettled.as_ref().and_then(|unsettled| unsettled[kind as usize].get(id, mix));
             let relying = subscriber.relying.get(&(kind, id)).into_iter().flatten().copied();
             found.extend(begun.into_iter().chain(relying).filter_map(|number| subscriber.pending_of(number)));

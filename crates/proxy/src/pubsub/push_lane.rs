@@ -121,11 +121,7 @@ impl Subscriptions {
                     }
                     continue;
                 }
-                Ended::Client { subscriber, .. } => {
-                    if let Some(subscriber) = subscriber.take() {
-                        self.forget(*subscriber);
-                    }
-                }
+                Ended::Client { subscriber, .. } => self.forget(subscriber.take()),
                 Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
             }
             place += 1;

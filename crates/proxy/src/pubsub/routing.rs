@@ -304,7 +304,7 @@ impl Subscriptions {
         self.pairs = 0;
         for (_, session) in clients.sessions.iter_mut() {
             let scope = if is_scoped { scope_of(session) } else { Scope::default() };
-            let Some(subscriber) = session.subscriber.as_deref_mut() else { continue };
+            let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { continue };
             subscriber.scopes = if is_scoped { vec![scope.clone()] } else { Vec::new() };
             for kind in [0, 1, 2] {
                 let number = |registries: &mut Registries, id: u32| {

@@ -2,6 +2,7 @@
 
 use crate::ids::Handle;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
+use crate::session::marks::SessionSubscriber;
 use crate::tracking::noloop_lanes::NoLoopLanes;
 use crate::tracking::state::{Mode, Tracking};
 use crate::workers::budget::ProcessBudget;
@@ -11,6 +12,7 @@ use respool_connection::push::id_map::IdTable;
 use respool_connection::push::scope::Scope;
 use respool_connection::{BufferPool, Downstream, Seq};
 use respool_wire::Protocol;
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -53,29 +55,36 @@ pub(crate) struct Subscriber {
     pub(crate) noloop: Option<Box<NoLoopLanes>>,
 }
 
+impl SessionSubscriber for Subscriber {
+    fn counts(&self) -> [usize; 3] {
+        Kind::ALL.map(|kind| self.count(kind))
+    }
+
+    fn backlog_bytes(&self) -> usize {
+        self.backlog.bytes()
+    }
+}
+
 impl Subscriber {
     pub(crate) fn new(id: u32) -> Self {
         Self { id, ..Self::default() }
     }
 
+    /// What a session has subscribed to.
+    pub(crate) fn of(subscriber: &Option<Box<dyn SessionSubscriber>>) -> Option<&Self> {
+        let subscriber: &dyn Any = &**subscriber.as_ref()?;
+        subscriber.downcast_ref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn of_mut(subscriber: &mut Option<Box<dyn SessionSubscriber>>) -> Option<&mut Self> {
+        let subscriber: &mut dyn Any = &mut **subscriber.as_mut()?;
+        subscriber.downcast_mut()
+    }
+
     /// How many channels of a kind it subscribes to.
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.sets[kind as usize].len()
-    }
-
-    /// How many channels, patterns and sharded channels it subscribes to.
-    pub(crate) fn counts(&self) -> [usize; 3] {
-        Kind::ALL.map(|kind| self.count(kind))
-    }
-
-    /// Whether it subscribes to anything.
-    pub(crate) fn is_subscribed(&self) -> bool {
-        self.sets.iter().any(|set| !set.is_empty())
-    }
-
-    /// Bytes of messages that wait for it outside its outbox.
-    pub(crate) fn backlog_bytes(&self) -> usize {
-        self.backlog.bytes()
     }
 
     /// The number that its next request has among those that wait.

@@ -65,10 +65,8 @@ impl<E: Execute> Env<E> {
         let is_late = self.slices.script.as_ref().is_some_and(|late| late.is_of(client));
         let is_over = self.drain_until_us.is_some_and(|until_us| self.now.mono_us >= until_us);
         let Some(session) = self.clients.sessions.get_mut(client).filter(|_| is_late && !is_over) else { return false };
-        let Some(exec) = session.pins.as_mut().and_then(|pins| pins.exec_reply.as_mut()) else { return false };
-        if exec.departure.is_none_or(|before| before < departure) {
-            exec.departure = Some(departure);
-        }
+        let Some(pins) = session.pins.as_mut().filter(|pins| pins.is_replying()) else { return false };
+        pins.departure = pins.departure.max(Some(departure));
         session.pause.add(Pause::CLOSING);
         session.reply_mode = ReplyMode::Off;
         // Nothing is written to it any more.
@@ -108,7 +106,7 @@ impl Clients {
 impl Session {
     /// How its client has left in the midst of its transaction, if it has.
     pub(crate) fn departure(&self) -> Option<Departure> {
-        self.pins.as_ref()?.exec_reply.as_ref()?.departure
+        self.pins.as_ref()?.departure
     }
 }
 
@@ -118,6 +116,7 @@ mod tests {
     use crate::pubsub::subscriber::Subscriber;
     use crate::testing::{env_with_engine, env_with_node};
     use crate::transaction::reply_parts::ExecReply;
+    use crate::transaction::state::Transaction;
 
     #[test]
     fn a_place_is_free_when_the_loop_has_closed_it_and_at_once_if_it_was_gone() {
@@ -147,8 +146,8 @@ mod tests {
         let mut env = env_with_engine();
         let client = env.test_client();
         env.slices.script = Some(env.test_late_script(client, "EVAL s 0"));
-        let reply = ExecReply { parts: Default::default(), restored: None, departure: None, has_taken_time: false };
-        env.test_session(client).pins_mut().exec_reply = Some(reply);
+        let exec_reply = Some(ExecReply { parts: Default::default(), restored: None });
+        env.test_session(client).pins_mut().transaction = Some(Box::new(Transaction { queued: None, exec_reply }));
         env.close_client(client);
         assert_eq!(env.clients.departure_of(client), Some(Departure::Closing));
         env.drop_client(client);

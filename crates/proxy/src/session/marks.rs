@@ -1,7 +1,97 @@
-//! What a session remembers for features: connections on which keys are watched, or that serve its client for good, how the client has
+//! What a session holds beyond the shared lanes, and remembers for features: connections on which keys are watched, or that serve its client for good, how the client has
 //! left, and what it wanted the session to be.
 
-use crate::ids::{LaneHandle, NodeId};
+use crate::ids::{Handle, LaneHandle, NodeId};
+use std::any::Any;
+use std::fmt::Debug;
+
+/// What a session holds. Boxed, and only there while it holds something.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    /// Requests that wait for EXEC, or what is left of its reply.
+    pub(crate) transaction: Option<Box<dyn SessionTransaction>>,
+    pub(crate) since_us: u64,
+    pub(crate) watches: Watches,
+    /// It watches something in the engine of this process, which keeps so many bytes for that.
+    pub(crate) local_watch: Option<usize>,
+    /// Keys were watched where they are not any more: EXEC is answered as if one of them had changed.
+    pub(crate) is_touched: bool,
+    /// How the client has left while the reply to an EXEC was being put together.
+    pub(crate) departure: Option<Departure>,
+    /// A request of that EXEC took time that those behind it did not see pass.
+    pub(crate) has_taken_time: bool,
+    /// Requests that wait: one, or one for each node.
+    pub(crate) blocked: Vec<Handle>,
+    /// Bytes of those requests.
+    pub(crate) waiting_bytes: usize,
+    /// It has connections for good.
+    pub(crate) dedicated: Option<DedicatedMark>,
+}
+
+/// What a session's transaction is to others: its requests and replies are known to `transaction` alone.
+pub(crate) trait SessionTransaction: Any + Debug {
+    /// Bytes held for it.
+    fn held_bytes(&self) -> usize;
+
+    /// How many requests wait for EXEC; `None` if none are queued.
+    fn queued(&self) -> Option<usize>;
+
+    /// Whether requests are queued, and none was refused.
+    fn is_whole(&self) -> bool;
+
+    /// Whether the reply to EXEC is being put together.
+    fn is_replying(&self) -> bool;
+}
+
+/// What the subscriptions of a session are to others: what they are to, and what is on its way, is known to the feature alone.
+pub(crate) trait SessionSubscriber: Any + Debug {
+    /// How many channels, patterns and sharded channels it subscribes to.
+    fn counts(&self) -> [usize; 3];
+
+    /// Bytes of messages that wait for it outside its outbox.
+    fn backlog_bytes(&self) -> usize;
+
+    /// Whether it subscribes to anything.
+    fn is_subscribed(&self) -> bool {
+        self.counts() != [0; 3]
+    }
+}
+
+impl Pins {
+    pub(crate) fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.waiting_bytes
+            + self.transaction.as_ref().map_or(0, |transaction| transaction.held_bytes())
+            + self.local_watch.unwrap_or(0)
+            + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
+    }
+
+    /// How many requests wait for EXEC; `None` if none are queued.
+    pub(crate) fn queued(&self) -> Option<usize> {
+        self.transaction.as_ref()?.queued()
+    }
+
+    /// Whether the reply to an EXEC is being put together.
+    pub(crate) fn is_replying(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|transaction| transaction.is_replying())
+    }
+
+    /// Whether an EXEC would have requests to run, as far as is known here.
+    pub(crate) fn may_run(&self) -> bool {
+        let is_whole = self.transaction.as_ref().is_some_and(|transaction| transaction.is_whole());
+        is_whole && !self.is_touched && self.watches.failure == WatchFailure::None
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.transaction.is_none()
+            && self.watches.lanes.is_empty()
+            && self.dedicated.is_none()
+            && self.local_watch.is_none()
+            && self.blocked.is_empty()
+            && !self.is_touched
+            && self.watches.failure == WatchFailure::None
+    }
+}
 
 /// The connections on which a session watches keys, and what has become of that.
 #[derive(Debug, Default)]
@@ -99,6 +189,22 @@ impl UnmetStates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_or_lost_watch_is_held_although_no_lane_is() {
+        assert!(Pins::default().is_empty());
+        assert!(!Pins { is_touched: true, ..Default::default() }.is_empty());
+        assert!(
+            !Pins { watches: Watches { failure: WatchFailure::Fresh, ..Watches::default() }, ..Default::default() }
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn requests_that_wait_count_as_memory() {
+        let without = Pins::default().held_bytes();
+        assert_eq!(Pins { waiting_bytes: 1000, ..Default::default() }.held_bytes(), without + 1000);
+    }
 
     #[test]
     fn a_state_that_is_not_met_says_nothing_of_the_others() {

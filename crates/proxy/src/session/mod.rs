@@ -17,15 +17,12 @@ mod states;
 pub(crate) mod table;
 
 use crate::ids::{ClientHandle, ClientNumber, LaneKeyId};
-use crate::pubsub::subscriber::Subscriber;
 use crate::reply::large::Large;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::held_time::HeldTime;
-use crate::session::marks::DedicatedRole;
-use crate::session::marks::UnmetStates;
+use crate::session::marks::{DedicatedRole, Pins, SessionSubscriber, UnmetStates};
 use crate::session::reply_window::Credit;
-use crate::transaction::state::TransactionState;
 use crate::users::quota::UserQuota;
 use crate::workers::budget::ProcessBudget;
 use crate::workers::learnt::LearningBudget;
@@ -265,11 +262,11 @@ pub(crate) struct Session {
     /// Bytes that the worker's account has of it.
     pub(crate) accounted: usize,
     /// What it holds beyond the shared lanes.
-    pub(crate) pins: Option<Box<TransactionState>>,
+    pub(crate) pins: Option<Box<Pins>>,
     /// A connection of its own, for large replies.
     pub(crate) large: Option<Box<Large>>,
     /// What it subscribes to, if it ever did.
-    pub(crate) subscriber: Option<Box<Subscriber>>,
+    pub(crate) subscriber: Option<Box<dyn SessionSubscriber>>,
     pub(crate) details: Box<SessionDetails>,
 }
 
@@ -324,7 +321,7 @@ impl Session {
 
     /// Whether it has been answered an EXEC in part.
     pub(crate) fn is_amid_exec_reply(&self) -> bool {
-        self.flags.has(SessionFlags::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.exec_reply.is_some())
+        self.flags.has(SessionFlags::QUEUEING) && self.pins.as_ref().is_some_and(|pins| pins.is_replying())
     }
 
     /// Whether closing or suspension is the only reason not to read it, and it is in the middle of a reply to EXEC, which

@@ -17,13 +17,13 @@
 //!
 //! | state | flag | held in | entry, exit and clean-up |
 //! |---|---|---|---|
-//! | queueing, executing | `QUEUEING` | `TransactionState::queued`, `TransactionState::exec_reply`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
-//! | watching | `PINNED` | `TransactionState::watches`, `TransactionState::local_watch` | [`crate::transaction`] |
-//! | waiting | none: the client is not read | `TransactionState::blocked`, the queue of the node | `blocking`, [`crate::blocking::request`] |
+//! | queueing, executing | `QUEUEING` | `Pins::transaction`, the task | [`crate::transaction`], `transaction::queue`, [`crate::transaction::exec`] |
+//! | watching | `PINNED` | `Pins::watches`, `Pins::local_watch` | [`crate::transaction`] |
+//! | waiting | none: the client is not read | `Pins::blocked`, the queue of the node | `blocking`, [`crate::blocking::request`] |
 //! | scripting | `SCRIPTING` | the session's class of lanes | [`crate::scripts::lanes`] |
 //! | large | `LARGE` | `Session::large` | [`crate::pool::large_reply`], [`crate::session::large_request`] |
 //! | owning | `UNSETTLED` until it is so | the session's class of lanes | [`crate::pool::session_mode`]; [`crate::tracking::noloop`] for NOLOOP |
-//! | preparing, asking, following, monitoring | `DEDICATED` | the mark in `TransactionState::dedicated` | [`crate::dedicated`] |
+//! | preparing, asking, following, monitoring | `DEDICATED` | the mark in `Pins::dedicated` | [`crate::dedicated`] |
 //! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | [`crate::pubsub`] |
 //!
 //! Each row has one owner, who alone enters it. What they have in common is here and in [`crate::pool::lease`]: nothing moves between

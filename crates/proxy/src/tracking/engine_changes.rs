@@ -8,8 +8,10 @@ use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::pubsub::Subscriptions;
+use crate::pubsub::subscriber::Subscriber;
 use crate::session::Session;
 use crate::session::table::Clients;
+use crate::tracking::state::Tracking;
 use crate::tracking::state::{Changed, Readers};
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
@@ -19,7 +21,7 @@ impl Subscriptions {
     /// Whether a client does not want to hear of a change, because it is its own.
     fn is_own(&self, handle: ClientHandle, by: Option<ClientHandle>, clients: &mut Clients) -> bool {
         let session = clients.sessions.get_mut(handle);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
         by == Some(handle) && tracking.is_some_and(|tracking| tracking.is_noloop)
     }
 
@@ -34,7 +36,7 @@ impl Subscriptions {
             for handle in readers.into_iter().filter_map(|number| self.tracked.reader(number)).collect::<Vec<_>>() {
                 let is_own = self.is_own(handle, by, clients);
                 let Some(session) = clients.sessions.get_mut(handle) else { continue };
-                if let Some(subscriber) = session.subscriber.as_deref_mut() {
+                if let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) {
                     self.tracked.forget(subscriber, id);
                 }
                 if !is_own {
@@ -104,7 +106,7 @@ impl EngineChanges for Subscriptions {
         let session = by.and_then(|by| env.clients.sessions.get(by));
         let is_in_transaction = session.is_some_and(Session::is_amid_exec_reply);
         // What it changes it may have read before, which is known once it has ended.
-        let tracking = session.and_then(|session| session.subscriber.as_deref()?.tracking.as_deref());
+        let tracking = session.and_then(|session| Tracking::of(&session.subscriber));
         let runs_script = tracking.is_some_and(|tracking| tracking.script_keys.is_some());
         let mut note = |by, keys: Option<Vec<Box<[u8]>>>| {
             let is_told_later = keys.as_deref().filter(|_| is_in_transaction && !runs_script);
@@ -129,7 +131,7 @@ impl EngineChanges for Subscriptions {
     }
 
     fn keep_script_reads(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let subscriber = env.clients.sessions.at(index).and_then(|session| session.subscriber.as_deref());
+        let subscriber = env.clients.sessions.at(index).and_then(|session| Subscriber::of(&session.subscriber));
         let tracking = subscriber.and_then(|subscriber| subscriber.tracking.as_deref());
         let is_wanted = tracking.is_some_and(|tracking| tracking.script_keys.is_some());
         if let Some(engine) = &mut env.engine {
@@ -142,7 +144,7 @@ impl EngineChanges for Subscriptions {
     fn track_script(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let Some(handle) = env.clients.sessions.handle(index) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
         let Some(named) = tracking.script_keys.take() else { return };
         if env.slices.script.is_some() {

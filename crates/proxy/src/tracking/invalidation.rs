@@ -6,11 +6,13 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::ids::{ClientHandle, NodeId};
 use crate::pubsub::Subscriptions;
+use crate::pubsub::subscriber::Subscriber;
 use crate::push::places::user_text;
 use crate::session::table::Clients;
+use crate::tracking::state::Tracking;
 use respool_command::Execute;
-use respool_connection::push::frame::bulk;
 use respool_connection::WorkerId;
+use respool_connection::push::frame::bulk;
 use respool_wire::{Encoder, Protocol, elements};
 
 /// What a RESP2 client that invalidations are redirected to has to subscribe to.
@@ -43,7 +45,7 @@ impl Subscriptions {
     /// Keys have changed: a client is told of those that begin as it has said, if it has.
     pub(super) fn tell_by_prefix(&mut self, handle: ClientHandle, keys: &[Box<[u8]>], clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
-        let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
+        let tracking = Tracking::of(&session.subscriber);
         let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { return };
         // As from Redis, each prefix has a push of its own.
         let of =
@@ -64,7 +66,7 @@ impl Subscriptions {
             let reader = self.tracked.reader(number);
             if let Some(handle) = reader
                 && let Some(session) = clients.sessions.get_mut(handle)
-                && let Some(subscriber) = session.subscriber.as_deref_mut()
+                && let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber)
             {
                 self.tracked.forget(subscriber, id);
                 self.tell_invalid(handle, Some(vec![key.clone()]), clients);
@@ -109,7 +111,7 @@ impl Subscriptions {
     /// Everything that one client has read may have changed.
     pub(super) fn invalidate_client(&mut self, handle: ClientHandle, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
-        if let Some(subscriber) = session.subscriber.as_deref_mut() {
+        if let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) {
             self.tracked.forget_all(subscriber);
             self.tell_invalid(handle, None, clients);
         }
@@ -117,7 +119,7 @@ impl Subscriptions {
 
     pub(super) fn tell_invalid(&mut self, handle: ClientHandle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
-        let Some(tracking) = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref()) else { return };
+        let Some(tracking) = Tracking::of(&session.subscriber) else { return };
         clients.counters.invalidations.add(1);
         if let Some(to) = tracking.redirect {
             if !tracking.is_redirect_broken {
@@ -188,11 +190,10 @@ impl<E: Execute> Env<E> {
             return self.post(from_worker, LostRedirect { session: from, id: to.id });
         };
         let protocol = session.protocol;
-        let subscriber = session.subscriber.as_ref();
-        if protocol == Protocol::Resp2 && !subscriber.is_some_and(|s| s.is_subscribed()) {
+        if protocol == Protocol::Resp2 && !session.subscriber.as_ref().is_some_and(|s| s.is_subscribed()) {
             return;
         }
-        let after = subscriber.and_then(|s| s.after);
+        let after = Subscriber::of(&session.subscriber).and_then(|s| s.after);
         session.down.push(after, &mut self.clients.pool, |out| write(out, protocol, keys.as_deref()));
         self.clients.list(to.session.index);
     }
@@ -203,7 +204,7 @@ impl Clients {
     pub(crate) fn break_redirection(&mut self, broken: LostRedirect) {
         let LostRedirect { session: of, id } = broken;
         let Some(session) = self.sessions.get_mut(of) else { return };
-        let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
+        let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
         if tracking.is_redirect_broken || tracking.redirect.is_none_or(|r| r.id != id) {
             return;
         }

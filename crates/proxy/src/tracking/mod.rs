@@ -35,6 +35,7 @@ use crate::pubsub::subscriber::Subscriber;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
+use crate::tracking::state::Tracking;
 use crate::tracking::state::{Mode, RedirectSearch, TrackingOptions};
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
@@ -85,7 +86,7 @@ impl Subscriptions {
             return TrackingStep::Done(env.confirm(index));
         }
         let Some(session) = env.clients.sessions.at_mut(index) else { return TrackingStep::Done(Flow::Stop) };
-        let now = session.subscriber.as_ref().and_then(|s| s.tracking.as_deref());
+        let now = Tracking::of(&session.subscriber);
         if let Err(words) = wanted.fits(now) {
             return TrackingStep::Done(env.refuse(index, words));
         }
@@ -151,7 +152,7 @@ impl Subscriptions {
         let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), env.now.mono_us);
         let pending = self.pending.insert(pending);
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        let Some(subscriber) = &mut session.subscriber else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         subscriber.pending.push_back(pending);
         for node in &nodes {
             self.books[*node].await_acknowledgements(pending, Kind::Channel);
@@ -181,7 +182,8 @@ impl Subscriptions {
         let nodes = self.nodes_read(env, index).len();
         let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, env.now.mono_us);
         let pending = self.pending.insert(pending);
-        let Some(subscriber) = env.clients.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()) else {
+        let Some(subscriber) = env.clients.sessions.at_mut(index).and_then(|s| Subscriber::of_mut(&mut s.subscriber))
+        else {
             return;
         };
         subscriber.pending.push_back(pending);
@@ -198,7 +200,7 @@ impl Subscriptions {
         env.leave_noloop(index);
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::TRACKING);
-        let Some(subscriber) = &mut session.subscriber else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         if subscriber.tracking.is_some() {
             self.tracked.end(subscriber);
             self.has_news = true;
@@ -222,7 +224,7 @@ impl Subscriptions {
         let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
         let will_run = session.pins.as_ref().is_some_and(|pins| pins.may_run());
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
         if !is_queueing || row.command == Command::Transactions(TransactionsCommand::Discard) {
             // Keys of a transaction that has ended, in whatever way.
@@ -309,7 +311,7 @@ impl Subscriptions {
         }
         let Some(handle) = env.clients.sessions.handle(index) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
         if !tracking.wants(tracking.is_marked || tracking.is_exec_marked) {
             return;
@@ -333,7 +335,7 @@ impl Subscriptions {
     pub(crate) fn end_parts(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let Some(handle) = env.clients.sessions.handle(index).filter(|_| env.engine.is_some()) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
+        let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
         (tracking.is_marked, tracking.is_exec_marked) = (false, false);
         let is_in_doubt = std::mem::take(&mut tracking.is_transaction_in_doubt);
         let keys: Vec<_> = std::mem::take(&mut tracking.queued_keys).into();
@@ -346,7 +348,7 @@ impl Subscriptions {
 
     fn remember_all(&mut self, env: &mut Env<impl Execute>, index: ClientId, handle: ClientHandle, keys: &[Box<[u8]>]) {
         let Some(session) = env.clients.sessions.at_mut(index).filter(|_| !keys.is_empty()) else { return };
-        let Some(subscriber) = session.subscriber.as_deref_mut() else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
         let keys_max = env.shared.tracked_keys_max(&env.config);
         self.evict(keys_max, keys.len(), &mut env.clients);
@@ -395,7 +397,7 @@ impl<E: Execute> Env<E> {
     /// CLIENT CACHING.
     pub(crate) fn client_caching(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+        let tracking = Tracking::of_mut(&mut session.subscriber);
         let Some(tracking) = tracking else {
             return self.refuse(index, texts::CACHING_WITHOUT_OPT);
         };
@@ -412,7 +414,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn client_trackinginfo(&mut self, index: ClientId) -> Flow {
         let redirection = self.clients.redirection_of(index);
         let session = self.clients.sessions.at(index);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
         let mut flags = Vec::new();
         let mut prefixes: Vec<Box<[u8]>> = Vec::new();
         match tracking {
@@ -452,7 +454,7 @@ impl<E: Execute> Env<E> {
 impl Clients {
     /// A request is read again later, by this number among all of the worker's: what CLIENT CACHING said of it still holds.
     pub(crate) fn keep_mark(&mut self, index: ClientId, number: u64) {
-        let tracking = self.sessions.at_mut(index).and_then(|s| s.subscriber.as_mut()?.tracking.as_mut());
+        let tracking = self.sessions.at_mut(index).and_then(|s| Tracking::of_mut(&mut s.subscriber));
         if let Some(tracking) = tracking {
             tracking.is_marked |= std::mem::take(&mut tracking.spent_by) == number;
         }
@@ -462,7 +464,7 @@ impl Clients {
     pub(crate) fn spend_mark(&mut self, index: ClientId) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         let is_queueing = session.flags.has(SessionFlags::QUEUEING);
-        if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
+        if let Some(tracking) = Tracking::of_mut(&mut session.subscriber) {
             tracking.is_marked &= is_queueing;
         }
     }
@@ -470,14 +472,14 @@ impl Clients {
     /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
     pub(crate) fn redirection_of(&self, index: ClientId) -> i64 {
         let session = self.sessions.at(index);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref());
+        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
         tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id.get() as i64))
     }
 
     /// The flags that tracking adds to CLIENT LIST.
     pub(crate) fn tracking_flags(&self, index: ClientId) -> &'static str {
         let session = self.sessions.at(index);
-        match session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_ref()) {
+        match session.and_then(|s| Tracking::of(&s.subscriber)) {
             None => "",
             Some(t) => match (t.is_redirect_broken, t.mode == Mode::Broadcast) {
                 (false, false) => "t",

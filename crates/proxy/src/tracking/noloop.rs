@@ -30,17 +30,19 @@ use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId, NodeId, NodeRange, PerNode};
 use crate::integer::integer;
 use crate::interfaces::changed_keys::{ChangeSource, LostListener};
-use crate::reply::task::Tasks;
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
 use crate::pool::Lanes;
 use crate::pool::key_id::{KeyOwner, LaneKey};
 use crate::pool::{LaneEnd, LaneUse};
 use crate::pubsub::Subscriptions;
+use crate::pubsub::subscriber::Subscriber;
 use crate::reply::owner::Owner;
 use crate::reply::progress::Progress;
+use crate::reply::task::Tasks;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
+use crate::tracking::state::Tracking;
 use respool_command::Execute;
 use respool_connection::push::frame::{Frame, bulk};
 use respool_connection::{Phase, Pushes};
@@ -48,11 +50,11 @@ use respool_wire::{Protocol, ReplyKind, elements, encode_request};
 use std::sync::Arc;
 
 fn noloop_of(session: &Session) -> Option<&NoLoopLanes> {
-    session.subscriber.as_ref()?.noloop.as_deref()
+    Subscriber::of(&session.subscriber)?.noloop.as_deref()
 }
 
 fn noloop_mut(session: &mut Session) -> Option<&mut NoLoopLanes> {
-    session.subscriber.as_mut()?.noloop.as_deref_mut()
+    Subscriber::of_mut(&mut session.subscriber)?.noloop.as_deref_mut()
 }
 
 impl Subscriptions {
@@ -67,14 +69,14 @@ impl Subscriptions {
             Some(_) => session.down.outstanding() == 1,
             None => false,
         };
-        let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) else { return };
+        let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
         let after = tracking.after;
         if is_first {
             tracking.after = None;
         }
         self.pass_on_heard(at, keys, clients);
         let Some(session) = clients.sessions.get_mut(of) else { return };
-        if let Some(tracking) = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut()) {
+        if let Some(tracking) = Tracking::of_mut(&mut session.subscriber) {
             tracking.after = after;
         }
     }
@@ -82,7 +84,7 @@ impl Subscriptions {
     fn pass_on_heard(&mut self, at: ChangeSource<'_>, keys: Option<&[u8]>, clients: &mut Clients) {
         let of = at.reader;
         let Some(session) = clients.sessions.get_mut(of) else { return };
-        let subscriber = session.subscriber.as_ref().filter(|s| s.noloop.is_some());
+        let subscriber = Subscriber::of(&session.subscriber).filter(|s| s.noloop.is_some());
         let Some(tracking) = subscriber.and_then(|s| s.tracking.as_ref()) else { return };
         let Some(keys) = keys else { return self.invalidate_client(of, clients) };
         let keys = elements(keys).into_iter().flatten().filter_map(bulk);
@@ -123,7 +125,7 @@ impl Subscriptions {
         let has_stored =
             env.clients.has_noloop_lanes(index) && handle.is_some_and(|handle| env.clients.may_have_stored(handle));
         let Some(session) = env.clients.sessions.at_mut(index) else { return Ok(()) };
-        let Some(subscriber) = &mut session.subscriber else { return Ok(()) };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return Ok(()) };
         let noloop = subscriber.noloop.get_or_insert_default();
         if has_stored && (noloop.is_redirected != is_redirected || noloop.options != options) {
             // Other connections ask for it, and nodes forget what was read on those before.
@@ -351,7 +353,7 @@ impl Subscriptions {
     pub(super) fn part(&mut self, env: &mut Env<impl Execute>) {
         for handle in std::mem::take(&mut self.tracked.parting) {
             let Some(session) = env.clients.sessions.get_mut(handle) else { continue };
-            let tracking = session.subscriber.as_ref().and_then(|s| s.tracking.as_ref());
+            let tracking = Tracking::of(&session.subscriber);
             if !tracking.is_some_and(|tracking| tracking.is_noloop) {
                 env.leave_noloop(handle.index);
             }
@@ -403,7 +405,7 @@ impl<E: Execute> Env<E> {
         self.close_listeners(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        if session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take()).is_none() {
+        if Subscriber::of_mut(&mut session.subscriber).and_then(|subscriber| subscriber.noloop.take()).is_none() {
             return;
         }
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
@@ -424,7 +426,7 @@ impl<E: Execute> Env<E> {
 
     /// A client has left.
     pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
-        let noloop = session.subscriber.as_mut().and_then(|subscriber| subscriber.noloop.take());
+        let noloop = Subscriber::of_mut(&mut session.subscriber).and_then(|subscriber| subscriber.noloop.take());
         self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
     }
 
@@ -481,7 +483,7 @@ impl<E: Execute> Env<E> {
     pub(super) fn pass_on_mark(&mut self, index: ClientId, is_marked: bool) {
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+        let tracking = Tracking::of_mut(&mut session.subscriber);
         let Some(tracking) = tracking else { return };
         let has_passed = std::mem::replace(&mut tracking.has_passed_mark, is_marked);
         let word: &[u8] = if tracking.mode == Mode::OptIn { b"YES" } else { b"NO" };
@@ -530,7 +532,7 @@ impl Clients {
             Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
         }
         let session = self.sessions.at(index);
-        let tracking = session.and_then(|s| s.subscriber.as_ref()).and_then(|s| s.tracking.as_deref());
+        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
         let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
         let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
         let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
@@ -549,7 +551,7 @@ impl Clients {
 
     /// Whether a client may have read keys whose invalidations it receives.
     fn may_have_stored(&self, client: ClientHandle) -> bool {
-        let subscriber = self.sessions.get(client).and_then(|session| session.subscriber.as_ref());
+        let subscriber = self.sessions.get(client).and_then(|session| Subscriber::of(&session.subscriber));
         let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
         mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
     }

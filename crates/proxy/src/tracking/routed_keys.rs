@@ -11,6 +11,7 @@ use crate::pubsub::Subscriptions;
 use crate::push::places::user_text;
 use crate::session::SessionFlags;
 use crate::session::table::Clients;
+use crate::tracking::state::Tracking;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes};
 use respool_wire::Args;
@@ -88,7 +89,7 @@ impl Subscriptions {
         }
         self.invalidate_all(&mut env.clients);
         for (_, session) in env.clients.sessions.iter_mut() {
-            let tracking = session.subscriber.as_mut().and_then(|s| s.tracking.as_mut());
+            let tracking = Tracking::of_mut(&mut session.subscriber);
             if let Some(tracking) = tracking {
                 tracking.is_transaction_in_doubt = true;
                 tracking.queued_keys.clear();

@@ -5,6 +5,8 @@ use crate::error_text;
 use crate::ids::{ClientHandle, ClientNumber};
 use crate::integer::integer;
 use crate::limits::TRACKING_PREFIXES_MAX;
+use crate::pubsub::subscriber::Subscriber;
+use crate::session::marks::SessionSubscriber;
 use respool_command::text as texts;
 use respool_connection::push::id_map::IdTable;
 use respool_connection::{Seq, WorkerId};
@@ -57,6 +59,16 @@ pub(crate) struct Tracking {
 }
 
 impl Tracking {
+    /// How a session tracks, from the place where it keeps what it subscribes to.
+    pub(super) fn of(subscriber: &Option<Box<dyn SessionSubscriber>>) -> Option<&Self> {
+        Subscriber::of(subscriber)?.tracking.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_mut(subscriber: &mut Option<Box<dyn SessionSubscriber>>) -> Option<&mut Self> {
+        Subscriber::of_mut(subscriber)?.tracking.as_deref_mut()
+    }
+
     /// Whether what is read now is remembered. `is_marked`: CLIENT CACHING was said for it.
     pub(super) fn wants(&self, is_marked: bool) -> bool {
         match self.mode {

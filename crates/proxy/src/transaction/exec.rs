@@ -12,13 +12,13 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, ClientNumber, LaneHandle, LaneId, NodeId};
 use crate::interfaces::known_scripts::NamedScript;
-use crate::reply::task::Tasks;
 use crate::limits::TRIALS_MAX;
 use crate::nodes::multi::Multi;
 use crate::pool::Lanes;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::reply::owner::Owner;
 use crate::reply::progress::{LostReply, ReplyMode};
+use crate::reply::task::Tasks;
 use crate::request::held_requests::Held;
 use crate::session::marks::{WantedState, WatchFailure, WatchedLane, Watches};
 use crate::session::table::Clients;
@@ -26,7 +26,7 @@ use crate::session::{Flow, Pause, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::say;
-use crate::transaction::state::TransactionState;
+use crate::transaction::state::Transaction;
 use crate::workers::shared::Shared;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
@@ -51,9 +51,7 @@ impl<E: Execute> Env<E> {
     /// EXEC of a session that is queueing. `Some`: it goes no further, for reasons that are known here.
     pub(crate) fn refuse_exec(&mut self, index: ClientId) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
-        let Some(TransactionState { queued: Some(queued), .. }) = session.pins.as_deref_mut() else {
-            return Some(Flow::Stop);
-        };
+        let Some(queued) = session.queued_mut() else { return Some(Flow::Stop) };
         if queued.is_dirty {
             let is_stranded = queued.strands();
             self.clients.discard_queued(index);
@@ -86,10 +84,9 @@ impl<E: Execute> Env<E> {
     pub(crate) fn send_queued(&mut self, index: ClientId) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let class = session.class;
-        let Some(TransactionState { queued: Some(queued), watches, .. }) = session.pins.as_deref_mut() else {
-            return Some(Flow::Stop);
-        };
-        let Watches { lanes: watches, failure } = watches;
+        let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
+        let Some(queued) = Transaction::queued_in(&mut pins.transaction) else { return Some(Flow::Stop) };
+        let Watches { lanes: watches, failure } = &pins.watches;
         if *failure != WatchFailure::None {
             let has_select = queued.has_select;
             return Some(self.refuse_queued(index, has_select, error_text::PIN_LOST));
@@ -131,7 +128,8 @@ impl<E: Execute> Env<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
-        let Some(queued) = pins.queued.take() else { return Some(Flow::Stop) };
+        let transaction = Transaction::of_mut(&mut pins.transaction);
+        let Some(queued) = transaction.and_then(|it| it.queued.take()) else { return Some(Flow::Stop) };
         let pin = pins.watches.lanes.pop();
         session.settle_pins();
         if pin.is_some() {
@@ -348,11 +346,8 @@ impl<E: Execute> Env<E> {
     /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
-        let TransactionState { queued: Some(queued), watches: Watches { lanes: watches, .. }, .. } =
-            self.clients.sessions.at(index)?.pins.as_deref()?
-        else {
-            return None;
-        };
+        let pins = self.clients.sessions.at(index)?.pins.as_deref()?;
+        let (queued, watches) = (Transaction::queued_of(&pins.transaction)?, &pins.watches.lanes);
         if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
             return None;
         }
@@ -397,7 +392,7 @@ impl Clients {
     /// Whether the transaction that a session has queued adds data, for which an engine needs room.
     pub(crate) fn queued_adds_data(&self, index: ClientId) -> bool {
         let session = self.sessions.at(index);
-        let queued = session.and_then(|session| session.pins.as_ref()?.queued.as_ref());
+        let queued = session.and_then(|session| Transaction::queued_of(&session.pins.as_ref()?.transaction));
         queued.is_some_and(QueuedCommands::adds_data)
     }
 

@@ -7,11 +7,12 @@ use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
-use crate::session::marks::{Departure, WantedState};
+use crate::session::marks::{Departure, Pins, WantedState};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands};
 use crate::transaction::reply_parts::{ExecReply, Part};
+use crate::transaction::state::Transaction;
 use respool_command::Execute;
 use respool_wire::{Request, elements, replies};
 use std::collections::VecDeque;
@@ -240,7 +241,11 @@ impl Clients {
         if restored.is_some() {
             session.reply_mode = ReplyMode::Off;
         }
-        session.pins_mut().exec_reply = Some(ExecReply { parts, restored, departure: None, has_taken_time: false });
+        let pins = session.pins_mut();
+        (pins.departure, pins.has_taken_time) = (None, false);
+        if let Some(transaction) = Transaction::begun(&mut pins.transaction) {
+            transaction.exec_reply = Some(ExecReply { parts, restored });
+        }
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
         session.flags.add(SessionFlags::QUEUEING);
@@ -250,14 +255,13 @@ impl Clients {
     /// The next part of a client's reply to EXEC.
     fn next_part(&mut self, index: ClientId) -> NextPart {
         let Some(session) = self.sessions.at_mut(index) else { return NextPart::Gone };
-        let Some(reply) = session.pins.as_mut().and_then(|p| p.exec_reply.as_mut()) else { return NextPart::None };
+        let Some(pins) = &mut session.pins else { return NextPart::None };
+        let Some(reply) = Transaction::reply_in(&mut pins.transaction) else { return NextPart::None };
         if let Some(part) = reply.parts.pop_front() {
             return NextPart::Part(part);
         }
-        let (restored, has_taken_time) = (reply.restored, reply.has_taken_time);
-        if let Some(pins) = &mut session.pins {
-            pins.exec_reply = None;
-        }
+        let (restored, has_taken_time) = (reply.restored, pins.has_taken_time);
+        end_reply(pins);
         if let Some(mode) = restored {
             session.reply_mode = mode;
         }
@@ -293,7 +297,7 @@ impl Clients {
     /// A part is executed later after all.
     fn put_part_back(&mut self, index: ClientId, part: Part) {
         let session = self.sessions.at_mut(index);
-        if let Some(reply) = session.and_then(|s| s.pins.as_mut()?.exec_reply.as_mut()) {
+        if let Some(reply) = session.and_then(|s| Transaction::reply_in(&mut s.pins.as_mut()?.transaction)) {
             reply.parts.push_front(part);
         }
     }
@@ -302,10 +306,18 @@ impl Clients {
     fn leave_exec_reply(&mut self, index: ClientId) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         if let Some(pins) = &mut session.pins {
-            pins.exec_reply = None;
+            end_reply(pins);
         }
         session.settle_pins();
         session.down.end_joint(&mut self.pool);
+    }
+}
+
+/// Nothing is left of a session's reply to EXEC.
+fn end_reply(pins: &mut Pins) {
+    (pins.departure, pins.has_taken_time) = (None, false);
+    if let Some(transaction) = Transaction::of_mut(&mut pins.transaction) {
+        transaction.exec_reply = None;
     }
 }
 

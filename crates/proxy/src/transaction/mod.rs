@@ -40,12 +40,12 @@ use crate::nodes::multi::Multi;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::pool::{LaneUse, Lanes};
 use crate::reply::progress::LostReply;
-use crate::session::marks::{WatchFailure, WatchedLane};
+use crate::session::marks::{Pins, WatchFailure, WatchedLane};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
-use crate::transaction::state::TransactionState;
+use crate::transaction::state::Transaction;
 use respool_command::{
     Command, ConnectionCommand, Execute, Flags, Row, ScriptingCommand, TransactionsCommand, is_confidential,
     text as texts,
@@ -69,17 +69,18 @@ pub(crate) enum Queueing {
 
 impl Session {
     /// What the session holds, made if it holds nothing yet.
-    pub(crate) fn pins_mut(&mut self) -> &mut TransactionState {
+    pub(crate) fn pins_mut(&mut self) -> &mut Pins {
         self.pins.get_or_insert_default()
     }
 
     /// Looks whether the session still holds anything.
     pub(crate) fn settle_pins(&mut self) {
-        let Some(pins) = &self.pins else { return };
+        let Some(pins) = &mut self.pins else { return };
         if pins.watches.lanes.is_empty() && pins.local_watch.is_none() {
             self.flags.remove(SessionFlags::PINNED);
         }
-        if pins.queued.is_none() && pins.exec_reply.is_none() {
+        if pins.queued().is_none() && !pins.is_replying() {
+            pins.transaction = None;
             self.flags.remove(SessionFlags::QUEUEING);
         }
         if pins.dedicated.is_none() {
@@ -92,7 +93,7 @@ impl Session {
 
     /// The block that is being queued.
     pub(crate) fn queued_mut(&mut self) -> Option<&mut QueuedCommands> {
-        self.pins.as_mut()?.queued.as_mut()
+        Transaction::queued_in(&mut self.pins.as_mut()?.transaction)
     }
 }
 
@@ -184,7 +185,7 @@ impl<E: Execute> Env<E> {
             let is_touched =
                 pins.watches.lanes.iter().any(|pin| has_other_ways || moves.has_left_on(pin.node, pin.lane));
             pins.watches.lanes.iter_mut().for_each(|pin| pin.node = moves.place_on(pin.node, pin.lane));
-            if let Some(queued) = &mut pins.queued
+            if let Some(queued) = Transaction::queued_in(&mut pins.transaction)
                 && !(is_touched || pins.is_touched)
             {
                 queued.move_to(moves, has_other_ways);
@@ -207,7 +208,7 @@ impl<E: Execute> Env<E> {
             return;
         };
         pins.is_touched = true;
-        if let Some(queued) = &mut pins.queued {
+        if let Some(queued) = Transaction::queued_in(&mut pins.transaction) {
             queued.unbind();
         }
         let watches = std::mem::take(&mut pins.watches.lanes);
@@ -304,8 +305,10 @@ impl<E: Execute> Env<E> {
         if let Some(session) = self.clients.sessions.at_mut(index) {
             session.flags.add(SessionFlags::QUEUEING);
             let pins = session.pins_mut();
-            pins.queued = Some(QueuedCommands::default());
             pins.since_us = now_us;
+            if let Some(transaction) = Transaction::begun(&mut pins.transaction) {
+                transaction.queued = Some(QueuedCommands::default());
+            }
         }
         self.confirm(index)
     }
@@ -447,8 +450,9 @@ impl Clients {
     /// Forgets what was queued.
     pub(crate) fn discard_queued(&mut self, index: ClientId) {
         let Some(session) = self.sessions.at_mut(index) else { return };
-        if let Some(pins) = &mut session.pins {
-            pins.queued = None;
+        let pins = session.pins.as_mut();
+        if let Some(transaction) = pins.and_then(|pins| Transaction::of_mut(&mut pins.transaction)) {
+            transaction.queued = None;
         }
         session.settle_pins();
     }

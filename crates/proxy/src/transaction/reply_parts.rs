@@ -1,7 +1,6 @@
 //! The parts of a reply to EXEC that are left.
 
 use crate::reply::progress::ReplyMode;
-use crate::session::marks::Departure;
 use respool_command::Row;
 use respool_wire::SecretArgs;
 use std::collections::VecDeque;
@@ -23,8 +22,4 @@ pub(crate) struct ExecReply {
     pub(crate) parts: VecDeque<Part>,
     /// What the client wants of replies afterwards, if none of these is wanted.
     pub(crate) restored: Option<ReplyMode>,
-    /// The client has left, and what is left of the transaction is done all the same.
-    pub(crate) departure: Option<Departure>,
-    /// A request of it took time that those behind it did not see pass.
-    pub(crate) has_taken_time: bool,
 }

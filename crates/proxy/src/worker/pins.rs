@@ -5,6 +5,7 @@ use crate::blocking::queue::Blocking;
 use crate::dedicated::Dedicated;
 use crate::env::Env;
 use crate::ids::NodeId;
+use crate::transaction::state::Transaction;
 use respool_command::Execute;
 
 /// Who holds what, for `PROXY SHOW PINS`.
@@ -25,7 +26,8 @@ pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated
             env.lanes.owned_nodes(session.class).map(|node| line(Some(node), owning, session.details.connected_us)),
         );
         let Some(pins) = &session.pins else { continue };
-        lines.extend(pins.queued.as_ref().map(|queued| line(queued.node, "multi", pins.since_us)));
+        let queued = Transaction::queued_of(&pins.transaction);
+        lines.extend(queued.map(|queued| line(queued.node, "multi", pins.since_us)));
         lines.extend(pins.watches.lanes.iter().map(|pin| line(Some(pin.node), "watch", pin.since_us)));
         let client = env.clients.sessions.handle(index);
         if let Some((reason, since_us, nodes)) = client.and_then(|client| dedicated.places(client)) {

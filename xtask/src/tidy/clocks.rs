@@ -46,7 +46,7 @@ const ALLOWED: [(&str, &str, &str); 34] = [
     ),
     ("proxy/src/command_log/show.rs", "line(terms.unix_us,", "MONITOR says when a command was run"),
     ("proxy/src/command_log/monitors.rs", "unix_us", "MONITOR says when a command was run"),
-    ("proxy/src/command_log/verbs.rs", "let now_s = self.now.unix_us", "LATENCY GRAPH says how old a sample is"),
+    ("proxy/src/commands/command_log.rs", "let now_s = self.now.unix_us", "LATENCY GRAPH says how old a sample is"),
     (
         "proxy/src/parameters/server_info.rs",
         "(self.now.unix_us / 1_000_000) & 0x00ff_ffff",

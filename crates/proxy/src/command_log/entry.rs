@@ -11,18 +11,18 @@ const COVERED: &[u8] = b"(redacted)";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Numbers go on when the log is emptied.
-    pub(super) id: u64,
+    pub(crate) id: u64,
     /// Seconds since the Unix epoch.
-    pub(super) unix_s: u64,
+    pub(crate) unix_s: u64,
     /// Microseconds, or bytes.
-    pub(super) figure: u64,
-    pub(super) arguments: Vec<Vec<u8>>,
-    pub(super) address: String,
-    pub(super) name: String,
+    pub(crate) figure: u64,
+    pub(crate) arguments: Vec<Vec<u8>>,
+    pub(crate) address: String,
+    pub(crate) name: String,
 }
 
 /// The arguments of a request as a log has them.
-pub(super) fn shortened(row: &Row, args: Args<'_>) -> Vec<Vec<u8>> {
+pub(crate) fn shortened(row: &Row, args: Args<'_>) -> Vec<Vec<u8>> {
     let is_cut = args.len() > SLOW_ARGS_MAX;
     let kept = if is_cut { SLOW_ARGS_MAX - 1 } else { args.len() };
     let mut arguments: Vec<Vec<u8>> = (0..kept).map(|place| shown(row, args, place)).collect();

@@ -8,29 +8,29 @@ use std::fmt::Write;
 
 /// The worst of one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
-    pub(super) unix_s: u64,
-    pub(super) ms: u64,
+pub(crate) struct Sample {
+    pub(crate) unix_s: u64,
+    pub(crate) ms: u64,
 }
 
 /// The latest samples of an event, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Event {
-    pub(super) samples: VecDeque<Sample>,
-    pub(super) most_ms: u64,
+pub(crate) struct Event {
+    pub(crate) samples: VecDeque<Sample>,
+    pub(crate) most_ms: u64,
 }
 
 /// See the module's text.
 #[derive(Debug, Default)]
 pub(crate) struct Latencies {
-    pub(super) events: BTreeMap<&'static str, Event>,
+    pub(crate) events: BTreeMap<&'static str, Event>,
     /// By the row's address. There are no more than rows in the table.
     commands: BTreeMap<usize, (&'static Row, Box<Histogram>)>,
 }
 
 impl Latencies {
     /// A command has run for so long.
-    pub(super) fn count(&mut self, row: &'static Row, us: u64) {
+    pub(crate) fn count(&mut self, row: &'static Row, us: u64) {
         // Names that nodes have taught are without bound.
         if row.command != Command::Learnt {
             let place = std::ptr::from_ref(row).addr();
@@ -43,7 +43,7 @@ impl Latencies {
         self.commands.clear();
     }
 
-    pub(super) fn note(&mut self, event: &'static str, unix_s: u64, ms: u64) {
+    pub(crate) fn note(&mut self, event: &'static str, unix_s: u64, ms: u64) {
         let event = self.events.entry(event).or_default();
         event.most_ms = event.most_ms.max(ms);
         match event.samples.back_mut().filter(|last| last.unix_s == unix_s) {
@@ -70,7 +70,7 @@ impl Latencies {
 
 impl Event {
     /// The samples as a text of four rows, one column each, the oldest on the left.
-    pub(super) fn graph(&self, name: &str, now_s: u64) -> String {
+    pub(crate) fn graph(&self, name: &str, now_s: u64) -> String {
         const ROWS: u64 = 4;
         let (high, low) = (self.samples.iter().map(|s| s.ms).max(), self.samples.iter().map(|s| s.ms).min());
         let (high, low) = (high.unwrap_or(0), low.unwrap_or(0));
@@ -100,7 +100,7 @@ impl Event {
     }
 
     /// What `LATENCY DOCTOR` says of an event.
-    pub(super) fn told(&self, name: &str) -> String {
+    pub(crate) fn told(&self, name: &str) -> String {
         let count = self.samples.len().max(1) as u64;
         let mean = self.samples.iter().map(|sample| sample.ms).sum::<u64>() / count;
         format!(

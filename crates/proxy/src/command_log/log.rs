@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// By Valkey's names.
-    pub(super) fn named(word: &[u8]) -> Option<Self> {
+    pub(crate) fn named(word: &[u8]) -> Option<Self> {
         match &*word.to_ascii_lowercase() {
             b"slow" => Some(Self::Slow),
             b"large-request" => Some(Self::LargeRequest),
@@ -31,7 +31,7 @@ impl Kind {
 /// One log, the newest entry first.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    pub(super) entries: VecDeque<Entry>,
+    pub(crate) entries: VecDeque<Entry>,
     next_id: u64,
 }
 
@@ -47,7 +47,7 @@ impl Log {
 #[derive(Debug, Default)]
 pub(crate) struct CommandLog {
     /// By their kinds.
-    pub(super) logs: [Log; 3],
+    pub(crate) logs: [Log; 3],
     pub(crate) latencies: Latencies,
     pub(crate) calls: CallCounts,
     /// Of a server whose engines have threads of their own: what its workers answer themselves. Engines count the rest.
@@ -77,7 +77,13 @@ impl CommandLog {
         }
     }
 
-    pub(super) fn of(&mut self, kind: Kind) -> &mut Log {
+    /// `CONFIG RESETSTAT`.
+    pub(crate) fn reset_counts(&mut self) {
+        self.latencies.forget_commands();
+        self.count(CallCounts::reset);
+    }
+
+    pub(crate) fn of(&mut self, kind: Kind) -> &mut Log {
         &mut self.logs[kind as usize]
     }
 }

@@ -1,5 +1,5 @@
-//! What the commands of the engine in this process took and how often they were called: `SLOWLOG`, `COMMANDLOG`, `LATENCY`, and sections of
-//! `INFO`; and `MONITOR`.
+//! What the commands of the engine in this process took and how often they were called, for `SLOWLOG`, `COMMANDLOG`, `LATENCY` and sections of
+//! `INFO`; and `MONITOR`. It is a layer around what every request does, and names no feature; `commands` shows what is noted here.
 //!
 //! ```text
 //!   request -- plain and quick ------------------------> engine     counted; one in 1024 timed, unless the settings ask for every command
@@ -9,13 +9,12 @@
 //! A command that takes long is one of those that are timed: what is plain and quick takes microseconds. The clock belongs to the program
 //! around the worker; where it gives none, nothing is timed.
 
-mod entry;
+pub(crate) mod entry;
 pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod monitors;
 mod show;
 pub(crate) mod timed;
-pub(crate) mod verbs;
 
 use crate::command_log::log::{CommandLog, Kind};
 use crate::env::Env;

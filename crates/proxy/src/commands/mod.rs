@@ -4,6 +4,7 @@
 //! [`LocalStep`] names.
 
 pub(crate) mod client;
+mod command_log;
 pub(crate) mod config_get;
 pub(crate) mod connection;
 pub(crate) mod info;

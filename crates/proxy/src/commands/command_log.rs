@@ -7,7 +7,6 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::ClientId;
-use crate::observe::calls::CallCounts;
 use crate::observe::histogram::Histogram;
 use crate::observe::terms::Terms;
 use crate::session::Flow;
@@ -50,12 +49,6 @@ impl<E: Execute> Env<E> {
 }
 
 impl CommandLog {
-    /// `CONFIG RESETSTAT`.
-    pub(crate) fn reset_counts(&mut self) {
-        self.latencies.forget_commands();
-        self.count(CallCounts::reset);
-    }
-
     /// A request about the logs. `None`: it is about something else, or the settings leave nothing to tell.
     fn handle_request(
         &mut self,

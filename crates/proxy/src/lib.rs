@@ -74,7 +74,7 @@ pub use config::{
 pub use env::WorkerSetup;
 pub use ids::ClientNumber;
 pub use mail::{FeatureMail, Mail};
-pub use pubsub::subscriber::Message;
+pub use push::subscriber::Message;
 pub use respool_connection::echo_check::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use users::access::{Access, AccessRules, AclStore};

@@ -33,7 +33,7 @@ use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
 use crate::mail::Mail;
 use crate::pool::LaneEnd;
-use crate::pubsub::Subscriptions;
+use crate::push::subscriptions::Subscriptions;
 use crate::request::dispatch::{read_client, read_input};
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::session::table::Resumption;

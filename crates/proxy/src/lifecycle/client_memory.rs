@@ -41,7 +41,7 @@ impl<E: Execute> Env<E> {
 
 #[cfg(test)]
 mod tests {
-    use crate::pubsub::subscriber::Subscriber;
+    use crate::push::subscriber::Subscriber;
     use crate::testing::{env_of, env_with_node, roomy_config};
 
     #[test]

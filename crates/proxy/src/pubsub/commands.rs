@@ -1,7 +1,5 @@
 //! SUBSCRIBE and its kin, as clients say them, and what a client with subscriptions may say in RESP2.
 
-use super::routing::scope_of;
-use super::subscriber::PartialSubscribe;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
@@ -10,9 +8,12 @@ use crate::interfaces::call::Call;
 use crate::limits::{
     NAMES_PER_TURN_MAX, NAMES_TURNS_MAX, PATTERNS_PER_CLIENT_MAX, PENDING_NAMES_MAX, SUBSCRIPTIONS_PER_CLIENT_MAX,
 };
-use crate::pubsub::pending_changes::{Item, PendingChange};
-use crate::pubsub::subscriber::Subscriber;
-use crate::pubsub::{PubsubStep, Subscriptions};
+use crate::pubsub::query::PubsubStep;
+use crate::push::pending_changes::{Item, PendingChange};
+use crate::push::routing::scope_of;
+use crate::push::subscriber::PartialSubscribe;
+use crate::push::subscriber::Subscriber;
+use crate::push::subscriptions::Subscriptions;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
 use crate::session::marks::SessionSubscriber;

@@ -4,11 +4,11 @@
 //! PUBSUB speaks of this process's clients. What others subscribe to at the nodes is theirs to say.
 
 use super::query::{PubsubAnswer, PubsubQuery};
-use super::routing::scope_of;
 use crate::env::Env;
 use crate::ids::ClientId;
-use crate::pubsub::Subscriptions;
 use crate::pubsub::query::PubsubStep;
+use crate::push::routing::scope_of;
+use crate::push::subscriptions::Subscriptions;
 use respool_command::{Execute, PubsubCommand, Row, glob};
 use respool_connection::push::frame::Kind;
 use respool_connection::push::scope::Scope;

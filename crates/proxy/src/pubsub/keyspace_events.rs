@@ -4,8 +4,8 @@
 //! behind what was published before. A client that makes the change itself and subscribes to it, which takes RESP3, receives it before
 //! the reply to its command, and behind the whole reply to EXEC: nothing is written between the elements of an array.
 
-use super::Subscriptions;
 use crate::env::Env;
+use crate::push::subscriptions::Subscriptions;
 use respool_command::{EventClasses, Execute};
 use respool_connection::push::frame::Kind;
 

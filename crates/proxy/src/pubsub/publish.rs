@@ -5,14 +5,15 @@
 //! clients behind it. What becomes of it behind other proxies is not known here: each counts as one.
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
-use super::delivery::Recipients;
+use super::query::PubsubStep;
 use super::query::{Publishing, PubsubQuery};
-use super::routing::MessageSource;
-use super::{PubsubStep, Subscriptions};
 use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::interfaces::call::Call;
+use crate::push::delivery::Recipients;
+use crate::push::routing::MessageSource;
+use crate::push::subscriptions::Subscriptions;
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::table::Clients;

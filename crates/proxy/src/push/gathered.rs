@@ -10,7 +10,7 @@ use respool_connection::flush::{FLUSH_LIMITS, MessageGathering};
 /// Clients whose outboxes have got messages since they were written.
 #[derive(Debug, Default)]
 pub(crate) struct GatheredPushes {
-    /// Each once, by a mark in its [`crate::pubsub::subscriber::Subscriber`].
+    /// Each once, by a mark in its [`crate::push::subscriber::Subscriber`].
     pub(crate) clients: Vec<ClientId>,
     pub(crate) policy: MessageGathering,
 }

@@ -113,7 +113,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pubsub::subscriber::Subscriber;
+    use crate::push::subscriber::Subscriber;
     use crate::testing::{env_with_engine, env_with_node};
     use crate::transaction::reply_parts::ExecReply;
     use crate::transaction::state::Transaction;

@@ -55,7 +55,7 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pubsub::subscriber::Subscriber;
+    use crate::push::subscriber::Subscriber;
     use crate::testing::env_with_node;
 
     #[test]

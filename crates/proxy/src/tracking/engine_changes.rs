@@ -7,8 +7,8 @@
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::pubsub::Subscriptions;
-use crate::pubsub::subscriber::Subscriber;
+use crate::push::subscriber::Subscriber;
+use crate::push::subscriptions::Subscriptions;
 use crate::session::Session;
 use crate::session::table::Clients;
 use crate::tracking::state::Tracking;

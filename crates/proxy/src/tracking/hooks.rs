@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::ids::{ClientId, LaneKeyId};
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::pool::key_id::LaneKey;
-use crate::pubsub::Subscriptions;
+use crate::push::subscriptions::Subscriptions;
 use crate::session::Flow;
 use respool_access::User;
 use respool_command::{Execute, Row};

@@ -7,8 +7,8 @@
 use super::reads;
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
-use crate::pubsub::Subscriptions;
 use crate::push::places::user_text;
+use crate::push::subscriptions::Subscriptions;
 use crate::session::SessionFlags;
 use crate::session::table::Clients;
 use crate::tracking::state::Tracking;

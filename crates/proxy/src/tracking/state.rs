@@ -5,7 +5,7 @@ use crate::error_text;
 use crate::ids::{ClientHandle, ClientNumber};
 use crate::integer::integer;
 use crate::limits::TRACKING_PREFIXES_MAX;
-use crate::pubsub::subscriber::Subscriber;
+use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
 use respool_command::text as texts;
 use respool_connection::push::id_map::IdTable;

@@ -2,7 +2,7 @@
 
 use crate::ids::ClientHandle;
 use crate::observe::counters::Counters;
-use crate::pubsub::subscriber::Subscriber;
+use crate::push::subscriber::Subscriber;
 use crate::slab::Slab;
 use respool_connection::push::id_map::{IdTable, Ids};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::integer::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
-use crate::pubsub::Subscriptions;
+use crate::push::subscriptions::Subscriptions;
 use crate::session::table::Clients;
 use crate::tracking::table::TrackingTable;
 use crate::workers::shared::Shared;

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::blocking::engine::EngineSide;
     use crate::blocking::queue::Blocking;
-    use crate::pubsub::Subscriptions;
+    use crate::push::subscriptions::Subscriptions;
     use crate::testing::{EchoEngine, env_with_engine, request};
 
     /// What is asked of an engine in such a state.

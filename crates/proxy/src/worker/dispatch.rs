@@ -10,7 +10,7 @@ use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::interfaces::requests::HandleRequests;
 use crate::parameters::AdminStep;
-use crate::pubsub::Subscriptions;
+use crate::push::subscriptions::Subscriptions;
 use crate::request::fast_path::Plain;
 use crate::request::forward::is_own_info;
 use crate::scripts::engine::{go_on_with_script, run_in_engine};
@@ -67,7 +67,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
             SessionFlags::UNMET => self.env.ask_unmet(index, row, request.args),
             SessionFlags::RESTRICTED => self.env.ask_restricted(index, row, request.args),
             SessionFlags::LIMITED => self.env.ask_limited(index, request),
-            // Subscriptions have an order of their own, see `pubsub::pending`.
+            // Subscriptions have an order of their own, see `push::pending`.
             SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,
             SessionFlags::OVERTAKEN => self.env.settle_reload(index),
             SessionFlags::UNSETTLED => self.env.settle_mode(index),

@@ -22,33 +22,33 @@ pub(crate) struct Subscriber {
     /// The number by which registries know the client.
     pub(crate) id: u32,
     /// Numbers of channels by kind.
-    pub(super) sets: [IdTable<()>; 3],
+    pub(crate) sets: [IdTable<()>; 3],
     /// Under routes, as which user and in which databases it has subscribed.
-    pub(super) scopes: Vec<Scope>,
+    pub(crate) scopes: Vec<Scope>,
     /// Those of them that it has not been told of yet, if any, each with the number of the request that began it: it gets no
     /// messages of theirs.
-    pub(super) unsettled: Option<Box<[IdTable<u32>; 3]>>,
+    pub(crate) unsettled: Option<Box<[IdTable<u32>; 3]>>,
     /// Numbers of requests that name channels whose subscription was begun by another and may still fail.
-    pub(super) relying: BTreeMap<(Kind, u32), Vec<u32>>,
+    pub(crate) relying: BTreeMap<(Kind, u32), Vec<u32>>,
     /// The counts that its last acknowledgement showed, by [`count_of`].
     pub(crate) shown: [usize; 2],
     /// Its requests that wait for nodes, or for such a request before them.
     pub(crate) pending: VecDeque<Handle>,
     /// The number of the first of them; those behind it count on.
-    pub(super) first_pending: u32,
+    pub(crate) first_pending: u32,
     /// How many of them give something up.
-    pub(super) pending_departures: usize,
+    pub(crate) pending_departures: usize,
     /// Channels that they have named since none waited.
-    pub(super) pending_names: usize,
+    pub(crate) pending_names: usize,
     /// What has been done of the request that is being read.
-    pub(super) begun: Option<PartialSubscribe>,
+    pub(crate) begun: Option<PartialSubscribe>,
     /// Everything has come that nodes had to say to it before it asked to end its subscriptions.
-    pub(super) has_heard_out: bool,
+    pub(crate) has_heard_out: bool,
     /// The place of the last request that changed its subscriptions: no message may overtake that reply.
     pub(crate) after: Option<Seq>,
-    pub(super) backlog: Backlog,
+    pub(crate) backlog: Backlog,
     /// It is among those whose messages may be written a moment later.
-    pub(super) is_gathered: bool,
+    pub(crate) is_gathered: bool,
     /// What it wants to hear of changed keys, if anything.
     pub(crate) tracking: Option<Box<Tracking>>,
     /// The connections that it has to itself so that it does not hear of its own changes.
@@ -88,23 +88,23 @@ impl Subscriber {
     }
 
     /// The number that its next request has among those that wait.
-    pub(super) fn next_pending(&self) -> u32 {
+    pub(crate) fn next_pending(&self) -> u32 {
         self.first_pending.wrapping_add(self.pending.len() as u32)
     }
 
     /// The request of this number, if it still waits.
-    pub(super) fn pending_of(&self, number: u32) -> Option<Handle> {
+    pub(crate) fn pending_of(&self, number: u32) -> Option<Handle> {
         self.pending.get(number.wrapping_sub(self.first_pending) as usize).copied()
     }
 
-    pub(super) fn pop_pending(&mut self) -> Option<Handle> {
+    pub(crate) fn pop_pending(&mut self) -> Option<Handle> {
         let front = self.pending.pop_front()?;
         self.first_pending = self.first_pending.wrapping_add(1);
         Some(front)
     }
 
     /// Remembers as which user and where the client subscribes. `false`: there are too many others.
-    pub(super) fn take_scope(&mut self, scope: &Scope) -> bool {
+    pub(crate) fn take_scope(&mut self, scope: &Scope) -> bool {
         if scope.is_empty() || self.scopes.contains(scope) {
             return true;
         }
@@ -126,11 +126,11 @@ impl Subscriber {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartialSubscribe {
     /// What waits for nodes on behalf of all names, and for the last of them.
-    pub(super) pending: Option<Handle>,
+    pub(crate) pending: Option<Handle>,
     /// The number of that among those that wait.
-    pub(super) number: u32,
+    pub(crate) number: u32,
     /// Names that are dealt with.
-    pub(super) done: usize,
+    pub(crate) done: usize,
 }
 
 /// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.
@@ -144,8 +144,8 @@ pub(crate) const fn count_of(kind: Kind) -> usize {
 /// One message, without the first byte, which depends on the reader's dialect. It is in the process's account once.
 #[derive(Debug)]
 pub struct Message {
-    pub(super) rest: Box<[u8]>,
-    pub(super) ledger: Arc<ProcessBudget>,
+    pub(crate) rest: Box<[u8]>,
+    pub(crate) ledger: Arc<ProcessBudget>,
 }
 
 /// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
@@ -154,14 +154,14 @@ const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 *
 const WAITING_BYTES: usize = size_of::<Arc<Message>>();
 
 impl Message {
-    pub(super) fn new(rest: &[u8], ledger: &Arc<ProcessBudget>) -> Self {
+    pub(crate) fn new(rest: &[u8], ledger: &Arc<ProcessBudget>) -> Self {
         ledger.account(0, rest.len() + MESSAGE_BYTES);
         Self { rest: rest.into(), ledger: Arc::clone(ledger) }
     }
 
     /// What it counts for each client that it waits for: all that is held because of it. Others that it waits for may leave before,
     /// and small messages take more than their bytes.
-    pub(super) fn waiting_bytes(&self) -> usize {
+    pub(crate) fn waiting_bytes(&self) -> usize {
         self.rest.len() + MESSAGE_BYTES + WAITING_BYTES
     }
 }
@@ -175,20 +175,20 @@ impl Drop for Message {
 /// Messages that wait for room in a client's outbox.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
-    pub(super) waiting: VecDeque<Arc<Message>>,
+    pub(crate) waiting: VecDeque<Arc<Message>>,
     /// Places of the queue that have been written to since it was allocated: these are in the process's account.
-    pub(super) touched: usize,
-    pub(super) bytes: usize,
+    pub(crate) touched: usize,
+    pub(crate) bytes: usize,
     /// The client is to be disconnected: it gets no more.
-    pub(super) is_cut_off: bool,
+    pub(crate) is_cut_off: bool,
 }
 
 impl Backlog {
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, message: Arc<Message>) {
+    pub(crate) fn push(&mut self, message: Arc<Message>) {
         self.bytes += message.waiting_bytes();
         let (ledger, room) = (Arc::clone(&message.ledger), self.waiting.capacity());
         self.waiting.push_back(message);
@@ -198,7 +198,7 @@ impl Backlog {
         self.touched = touched;
     }
 
-    pub(super) fn pop(&mut self) -> Option<Arc<Message>> {
+    pub(crate) fn pop(&mut self) -> Option<Arc<Message>> {
         let message = self.waiting.pop_front()?;
         self.bytes -= message.waiting_bytes();
         if self.waiting.is_empty() {
@@ -209,13 +209,13 @@ impl Backlog {
     }
 
     /// The client is to be disconnected: what waits for it is forgotten.
-    pub(super) fn cut_off(&mut self) {
+    pub(crate) fn cut_off(&mut self) {
         while self.pop().is_some() {}
         self.is_cut_off = true;
     }
 
     /// Moves messages to the outbox while less than `most` waits there.
-    pub(super) fn refill(
+    pub(crate) fn refill(
         &mut self,
         down: &mut Downstream,
         after: Option<Seq>,
@@ -237,7 +237,7 @@ impl Drop for Backlog {
     }
 }
 
-pub(super) fn write(down: &mut Downstream, after: Option<Seq>, pool: &mut BufferPool, protocol: Protocol, rest: &[u8]) {
+pub(crate) fn write(down: &mut Downstream, after: Option<Seq>, pool: &mut BufferPool, protocol: Protocol, rest: &[u8]) {
     down.push(after, pool, |out| {
         out.push(if protocol == Protocol::Resp3 { b'>' } else { b'*' });
         out.extend_from_slice(rest);

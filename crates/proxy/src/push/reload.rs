@@ -3,14 +3,14 @@
 //! A subscription is never given up for it; what is published while connections are made anew reaches no client through the
 //! nodes that changed, as when a node returns.
 
-use super::NodeLedger;
 use crate::config::Config;
 use crate::env::Env;
 use crate::error_text;
 use crate::ids::PerNode;
 use crate::pool::LaneUse;
-use crate::pubsub::Subscriptions;
+use crate::push::subscriptions::Subscriptions;
 use respool_command::Execute;
+use respool_connection::push::node_ledger::NodeLedger;
 
 impl Subscriptions {
     /// Ends all push lanes, because channels will be elsewhere. A client that waits for an acknowledgement is told to try again.

@@ -11,9 +11,6 @@
 //! no RESP3 is spoken to in RESP2, in which such a connection can do nothing else anyway. Nothing else would notice a peer that
 //! has vanished without a word, so a silent one is sent PINGs.
 
-use super::Subscriptions;
-use super::delivery::Recipients;
-use super::routing::{MessageSource, nodes_of_told};
 use crate::config::Config;
 use crate::ended::Ended;
 use crate::env::Env;
@@ -25,7 +22,10 @@ use crate::limits::{
 };
 use crate::pool::Lanes;
 use crate::pool::{Lane, LaneEnd, LaneUse};
+use crate::push::delivery::Recipients;
 use crate::push::lane::PushLane;
+use crate::push::routing::{MessageSource, nodes_of_told};
+use crate::push::subscriptions::Subscriptions;
 use respool_command::Execute;
 use respool_connection::Now;
 use respool_connection::push::frame::{Frame, Kind, Verb};
@@ -60,7 +60,7 @@ impl Subscriptions {
     }
 
     /// Closes the push lane to a node for good.
-    pub(super) fn forget_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+    pub(crate) fn forget_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
         let Some(PushLane { lane, .. }) = self.lanes[node] else { return };
         env.close_lane(lane);
         self.hear_ended(env);
@@ -365,7 +365,7 @@ impl Subscriptions {
     }
 
     /// Whether there is a subscription that a node has to know of.
-    pub(super) fn is_push_lane_wanted(&self, env: &Env<impl Execute>, node: NodeId) -> bool {
+    pub(crate) fn is_push_lane_wanted(&self, env: &Env<impl Execute>, node: NodeId) -> bool {
         let is_wanted = self.books[node].is_wanted() || self.is_tracking_wanted;
         env.drain_until_us.is_none() && is_wanted
     }

@@ -5,12 +5,12 @@
 //! it, and moves into the outbox as that empties. A client whose outbox and backlog pass the mark has shown that it
 //! cannot keep up; what then happens to it is a setting.
 
-use super::Subscriptions;
-use super::subscriber::{Message, Subscriber, write};
 use crate::config::{SlowSubscribers, SubscriptionTerms};
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::limits::PUSH_OUTBOX_BYTES;
+use crate::push::subscriber::{Message, Subscriber, write};
+use crate::push::subscriptions::Subscriptions;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::table::Clients;
 use crate::workers::budget::ProcessBudget;
@@ -20,15 +20,15 @@ use std::sync::Arc;
 
 /// The clients of a worker, and what holds for all messages to them.
 #[derive(Debug)]
-pub(super) struct Recipients<'a> {
-    pub(super) clients: &'a mut Clients,
-    pub(super) ledger: &'a Arc<ProcessBudget>,
-    pub(super) settings: &'a SubscriptionTerms,
+pub(crate) struct Recipients<'a> {
+    pub(crate) clients: &'a mut Clients,
+    pub(crate) ledger: &'a Arc<ProcessBudget>,
+    pub(crate) settings: &'a SubscriptionTerms,
 }
 
 impl Subscriptions {
     /// A message has come, or was made here, in the form of either dialect. Returns to how many clients it went.
-    pub(super) fn deliver(&self, kind: Kind, name: &[u8], message: &[u8], to: &mut Recipients<'_>) -> usize {
+    pub(crate) fn deliver(&self, kind: Kind, name: &[u8], message: &[u8], to: &mut Recipients<'_>) -> usize {
         let Some(id) = self.registries[kind as usize].find(name) else { return 0 };
         self.deliver_to(kind, id, message, to) + self.deliver_last(kind, id, message, to)
     }
@@ -43,12 +43,12 @@ impl Subscriptions {
     }
 
     /// The same for the channel of this number.
-    pub(super) fn deliver_to(&self, kind: Kind, id: u32, message: &[u8], to: &mut Recipients<'_>) -> usize {
+    pub(crate) fn deliver_to(&self, kind: Kind, id: u32, message: &[u8], to: &mut Recipients<'_>) -> usize {
         self.deliver_each(self.registries[kind as usize].subscribers(id), (kind, id), message, to)
     }
 
     /// The same for the channel's clients of these numbers.
-    pub(super) fn deliver_each(
+    pub(crate) fn deliver_each(
         &self,
         numbers: impl Iterator<Item = u32>,
         (kind, id): (Kind, u32),

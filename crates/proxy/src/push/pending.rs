@@ -5,12 +5,12 @@
 //! hundred thousand of them, so each is found by what it waits for and looked at once, and many that fail are answered in
 //! slices, with the requests of others between them.
 
-use super::Subscriptions;
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, NodeId};
-use crate::pubsub::pending_changes::Item;
-use crate::pubsub::subscriber::Subscriber;
+use crate::push::pending_changes::Item;
+use crate::push::subscriber::Subscriber;
+use crate::push::subscriptions::Subscriptions;
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::session::SessionFlags;
 use crate::session::marks::SessionSubscriber;
@@ -84,12 +84,12 @@ impl Subscriptions {
     }
 
     /// A request is to fail, with others: when its turn comes.
-    pub(super) fn fail_later(&mut self, pending: Handle, error: &Arc<ErrorReply>) {
+    pub(crate) fn fail_later(&mut self, pending: Handle, error: &Arc<ErrorReply>) {
         self.failing.0.push_back((pending, Arc::clone(error)));
     }
 
     /// Fails those whose turn has come: `most` requests and channels, or the one that has more.
-    pub(super) fn fail_some(&mut self, most: usize, clients: &mut Clients, config: &Config) -> usize {
+    pub(crate) fn fail_some(&mut self, most: usize, clients: &mut Clients, config: &Config) -> usize {
         let mut steps = 0;
         while steps < most
             && let Some((pending, error)) = self.failing.0.pop_front()
@@ -162,7 +162,7 @@ impl Subscriptions {
     }
 
     /// Forgets a request. Returns how many channels it was about.
-    pub(super) fn end_change(&mut self, pending: Handle) -> usize {
+    pub(crate) fn end_change(&mut self, pending: Handle) -> usize {
         let Some(pending) = self.pending.remove(pending) else { return 0 };
         // Nodes may have been asked to tell of changed keys for it alone.
         self.has_news |= pending.tracking.is_some();
@@ -178,7 +178,7 @@ impl Subscriptions {
     }
 
     /// Messages of these channels are passed on to the client until its request is answered. Gives those that are new.
-    pub(super) fn depart(&mut self, mut departures: Vec<PendingUnsubscribe>) -> Vec<PendingUnsubscribe> {
+    pub(crate) fn depart(&mut self, mut departures: Vec<PendingUnsubscribe>) -> Vec<PendingUnsubscribe> {
         departures.retain(|departure| self.departing.begin(*departure));
         if let Some(at_nodes) = &mut self.at_nodes {
             departures.iter().for_each(|departure| at_nodes[departure.kind as usize].retain(departure.told));
@@ -187,13 +187,13 @@ impl Subscriptions {
     }
 
     /// Channels have other numbers: what is still on its way is lost, as everything is that is said meanwhile.
-    pub(super) fn forget_departures(&mut self) {
+    pub(crate) fn forget_departures(&mut self) {
         self.departing.clear();
         self.pending.iter_mut().for_each(|pending| pending.departures.clear());
     }
 
     /// Has the requests fail that have waited since before `due_us`. `error` says which node has kept one waiting.
-    pub(super) fn expire(
+    pub(crate) fn expire(
         &mut self,
         due_us: u64,
         error: impl Fn(NodeId) -> ErrorReply,
@@ -238,17 +238,17 @@ impl Subscriptions {
     }
 
     /// Whether what waits is no subscription, but a request to track.
-    pub(super) fn is_tracking_request(&mut self, pending: Handle) -> bool {
+    pub(crate) fn is_tracking_request(&mut self, pending: Handle) -> bool {
         self.pending.all.get_mut(pending).is_some_and(|w| w.tracking.is_some())
     }
 
     /// What waits to begin a subscription, or to give some up: which kind of channel it is about.
-    pub(super) fn change_of(&mut self, pending: Handle) -> Option<(Verb, Kind)> {
+    pub(crate) fn change_of(&mut self, pending: Handle) -> Option<(Verb, Kind)> {
         self.pending.all.get_mut(pending).map(|pending| (pending.verb, pending.kind))
     }
 
     /// The requests that wait for a channel to be subscribed to.
-    pub(super) fn pending_of_channel(&self, kind: Kind, id: u32, clients: &mut Clients) -> Vec<Handle> {
+    pub(crate) fn pending_of_channel(&self, kind: Kind, id: u32, clients: &mut Clients) -> Vec<Handle> {
         let mix = self.registries[kind as usize].mix();
         let mut found = Vec::new();
         for number in self.registries[kind as usize].subscribers(id) {

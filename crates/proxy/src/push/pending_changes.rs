@@ -2,7 +2,7 @@
 
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle};
-use crate::pubsub::subscriber::{Subscriber, count_of};
+use crate::push::subscriber::{Subscriber, count_of};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::slab::Slab;
 use crate::tracking::state::TrackingOptions;

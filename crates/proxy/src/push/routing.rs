@@ -14,12 +14,13 @@
 //! What nodes are asked for a pattern may match more than the pattern does, and one message may come by several. The first
 //! route that leads the client to the channel decides whether it is meant, what it is called, and by which it is taken.
 
-use super::delivery::Recipients;
-use super::{Subscriber, Subscriptions};
 use crate::config::Config;
 use crate::error_reply::ErrorReply;
 use crate::ids::{ClientId, Handle, NodeId, NodeRange};
+use crate::push::delivery::Recipients;
 use crate::push::places::{ChannelPlace, ChannelRoute, is_about_keys, is_everywhere, is_routed, user_text};
+use crate::push::subscriber::Subscriber;
+use crate::push::subscriptions::Subscriptions;
 use crate::session::Session;
 use crate::session::table::Clients;
 use respool_command::{Command, PubsubCommand, Row, glob, lookup};
@@ -35,7 +36,7 @@ use std::borrow::Cow;
 const DATABASE_BYTES: usize = size_of::<u32>();
 
 /// A client's scope.
-pub(super) fn scope_of(session: &Session) -> Scope {
+pub(crate) fn scope_of(session: &Session) -> Scope {
     scope(&[&session.database.to_be_bytes(), session.user_name()])
 }
 
@@ -47,7 +48,7 @@ fn subject<'a>(scoped: &'a [u8], row: &'static Row) -> Subject<'a> {
 }
 
 /// The command that subscribes: routes are asked about it.
-pub(super) fn row_of(kind: Kind) -> &'static Row {
+pub(crate) fn row_of(kind: Kind) -> &'static Row {
     lookup(kind.word(Verb::Subscribe)).expect("the table has a command for each kind")
 }
 
@@ -121,7 +122,7 @@ fn pool_of(told: &[u8]) -> usize {
 }
 
 /// The nodes of a channel as nodes call it.
-pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped: bool) -> NodeRange {
+pub(crate) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped: bool) -> NodeRange {
     if is_scoped {
         let way = ChannelRoute { route: 0, pool: pool_of(told) as u16, name: behind(told).to_vec() };
         return way.nodes(&config.routes, kind);
@@ -134,37 +135,37 @@ pub(super) fn nodes_of_told(config: &Config, kind: Kind, told: &[u8], is_scoped:
 
 /// A message of a node, and what it came by.
 #[derive(Clone, Copy)]
-pub(super) struct MessageSource<'a> {
-    pub(super) node: NodeId,
-    pub(super) kind: Kind,
+pub(crate) struct MessageSource<'a> {
+    pub(crate) node: NodeId,
+    pub(crate) kind: Kind,
     /// The name by which the node was told.
-    pub(super) name: &'a [u8],
+    pub(crate) name: &'a [u8],
 }
 
 impl Subscriptions {
     /// Whether routes say where channels are.
-    pub(super) fn has_ways(&self) -> bool {
+    pub(crate) fn has_ways(&self) -> bool {
         self.at_nodes.is_some()
     }
 
     /// Channels by the numbers by which nodes are told of them.
-    pub(super) fn told(&self) -> &Registries {
+    pub(crate) fn told(&self) -> &Registries {
         self.at_nodes.as_deref().unwrap_or(&self.registries)
     }
 
     /// What a node was told, with the channels by those numbers.
-    pub(super) fn book(&mut self, node: NodeId) -> (&mut NodeLedger<Handle>, &mut Registries) {
+    pub(crate) fn book(&mut self, node: NodeId) -> (&mut NodeLedger<Handle>, &mut Registries) {
         (&mut self.books[node], self.at_nodes.as_deref_mut().unwrap_or(&mut self.registries))
     }
 
     /// A node has refused what is due next of it.
-    pub(super) fn refuse(&mut self, node: NodeId) -> Result<Refusal, OutOfStep> {
+    pub(crate) fn refuse(&mut self, node: NodeId) -> Result<Refusal, OutOfStep> {
         let (book, registries) = self.book(node);
         book.refuse(registries)
     }
 
     /// The node gave a channel up on its own account.
-    pub(super) fn retract(&mut self, config: &Config, from: MessageSource<'_>) {
+    pub(crate) fn retract(&mut self, config: &Config, from: MessageSource<'_>) {
         let MessageSource { node, kind, name } = from;
         let pool = config.routes.pool_at(node.place()).filter(|_| self.has_ways());
         let told = pool.map(|pool| ChannelRoute { route: 0, pool: pool as u16, name: name.to_vec() }.told());
@@ -174,7 +175,7 @@ impl Subscriptions {
     }
 
     /// The number by which a node is told of a channel that it calls so.
-    pub(super) fn number_told(&self, config: &Config, from: MessageSource<'_>) -> Option<u32> {
+    pub(crate) fn number_told(&self, config: &Config, from: MessageSource<'_>) -> Option<u32> {
         let MessageSource { node, kind, name } = from;
         match &self.at_nodes {
             None => self.registries[kind as usize].find(name),
@@ -186,7 +187,7 @@ impl Subscriptions {
     }
 
     /// The channels of clients that a node is told of by this number.
-    pub(super) fn called(&self, kind: Kind, told: u32) -> Vec<u32> {
+    pub(crate) fn called(&self, kind: Kind, told: u32) -> Vec<u32> {
         match &self.at_nodes {
             Some(at_nodes) => at_nodes[kind as usize].subscribers(told).collect(),
             None => vec![told],
@@ -194,7 +195,7 @@ impl Subscriptions {
     }
 
     /// The number of a channel that a client names: that of its subscription, if it has one, by whatever way.
-    pub(super) fn number(&mut self, subscriber: &Subscriber, scope: &Scope, kind: Kind, name: &[u8]) -> u32 {
+    pub(crate) fn number(&mut self, subscriber: &Subscriber, scope: &Scope, kind: Kind, name: &[u8]) -> u32 {
         let registry = &mut self.registries[kind as usize];
         let held = |scope: &Scope| {
             let id = registry.find(&[scope, name].concat())?;
@@ -212,7 +213,7 @@ impl Subscriptions {
     }
 
     /// Where a channel of clients is: for each node, by which number that is told of it.
-    pub(super) fn each_spot(&self, config: &Config, kind: Kind, id: u32, mut visit: impl FnMut(NodeId, u32)) {
+    pub(crate) fn each_spot(&self, config: &Config, kind: Kind, id: u32, mut visit: impl FnMut(NodeId, u32)) {
         if self.books.is_empty() {
             return;
         }
@@ -228,7 +229,7 @@ impl Subscriptions {
     }
 
     /// The nodes that have to be told of a channel.
-    pub(super) fn nodes_of(&self, config: &Config, kind: Kind, told: u32) -> NodeRange {
+    pub(crate) fn nodes_of(&self, config: &Config, kind: Kind, told: u32) -> NodeRange {
         if self.books.is_empty() {
             return NodeRange::none();
         }
@@ -236,7 +237,7 @@ impl Subscriptions {
     }
 
     /// A channel of clients has got its first subscriber.
-    pub(super) fn begin(&mut self, config: &Config, kind: Kind, id: u32) {
+    pub(crate) fn begin(&mut self, config: &Config, kind: Kind, id: u32) {
         if self.at_nodes.is_none() {
             return self.note(config, kind, id);
         }
@@ -245,7 +246,7 @@ impl Subscriptions {
     }
 
     /// A channel of clients, which is held, has lost its last.
-    pub(super) fn end(&mut self, config: &Config, kind: Kind, id: u32) {
+    pub(crate) fn end(&mut self, config: &Config, kind: Kind, id: u32) {
         if self.at_nodes.is_none() {
             return self.note(config, kind, id);
         }
@@ -278,7 +279,7 @@ impl Subscriptions {
     }
 
     /// Channels are elsewhere than before, or nodes know of none: all nodes are told again, and none has been told.
-    pub(super) fn begin_all(&mut self, config: &Config, clients: &mut Clients) {
+    pub(crate) fn begin_all(&mut self, config: &Config, clients: &mut Clients) {
         let is_routed = is_routed(config);
         self.forget_departures();
         if is_routed != self.has_ways() {
@@ -343,7 +344,7 @@ impl Subscriptions {
 
     /// Other routes to the same pools hold: nodes are told what differs. A client that waits for a channel that is elsewhere now is
     /// told to ask again.
-    pub(super) fn take_routes(&mut self, old: &Config, new: &Config, error: &ErrorReply, clients: &mut Clients) {
+    pub(crate) fn take_routes(&mut self, old: &Config, new: &Config, error: &ErrorReply, clients: &mut Clients) {
         if self.at_nodes.is_none() || old.routes.routes() == new.routes.routes() {
             return;
         }
@@ -370,7 +371,7 @@ impl Subscriptions {
     }
 
     /// A message that a node has sent. Returns to how many clients it went.
-    pub(super) fn deliver_from(
+    pub(crate) fn deliver_from(
         &self,
         config: &Config,
         from: MessageSource<'_>,
@@ -458,14 +459,14 @@ impl Subscriptions {
     }
 
     /// How many clients of this worker get what a node sends for what it was told by this name.
-    pub(super) fn count_meant(&self, config: &Config, from: MessageSource<'_>, channel: &[u8]) -> usize {
+    pub(crate) fn count_meant(&self, config: &Config, from: MessageSource<'_>, channel: &[u8]) -> usize {
         let (registry, mut count) = (&self.registries[from.kind as usize], 0);
         self.each_meant(config, from, channel, |id, _| count += registry.count(id));
         count
     }
 
     /// The channels that have subscribers, by the names that a client of this scope has for them.
-    pub(super) fn names_for(
+    pub(crate) fn names_for(
         &self,
         config: &Config,
         scope: &[u8],
@@ -491,7 +492,7 @@ impl Subscriptions {
     }
 
     /// How many clients subscribe to what a client of this scope calls so.
-    pub(super) fn count_for(&self, config: &Config, scope: &[u8], kind: Kind, name: &[u8]) -> usize {
+    pub(crate) fn count_for(&self, config: &Config, scope: &[u8], kind: Kind, name: &[u8]) -> usize {
         let registry = &self.registries[kind as usize];
         let Some(at_nodes) = &self.at_nodes else {
             return registry.find(name).map_or(0, |id| registry.count(id));

@@ -41,8 +41,8 @@ const FEATURES: [&str; 12] = [
     "tracking",
     "transaction",
 ];
-/// Pairs of a folder, or of a file beside the folders, and a feature that is named in it. Wanted: none.
-const NAMED_FEATURES_MAX: usize = 2;
+/// Pairs of a folder, or of a file beside the folders, and a feature that is named in it.
+const NAMED_FEATURES_MAX: usize = 0;
 
 /// What is counted.
 #[derive(Debug, Default, PartialEq, Eq)]

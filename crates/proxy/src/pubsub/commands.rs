@@ -13,7 +13,7 @@ use crate::push::pending_changes::{Item, PendingChange};
 use crate::push::routing::scope_of;
 use crate::push::subscriber::PartialSubscribe;
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
 use crate::session::marks::SessionSubscriber;
@@ -40,7 +40,7 @@ struct Change {
     is_silent: bool,
 }
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// Deals with a request of the push lane, or one about it.
     pub(crate) fn handle_request(&mut self, env: &mut Env<impl Execute>, call: Call<'_>) -> PubsubStep {
         let Call { index, row, request } = call;

@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::pubsub::query::PubsubStep;
 use crate::push::routing::scope_of;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use respool_command::{Execute, PubsubCommand, Row, glob};
 use respool_connection::push::frame::Kind;
 use respool_connection::push::scope::Scope;
@@ -33,7 +33,7 @@ impl<E: Execute> Env<E> {
     }
 }
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// A script of the engine in this process publishes a message, or asks about channels.
     pub(crate) fn answer_for_script(
         &mut self,

@@ -5,11 +5,11 @@
 //! the reply to its command, and behind the whole reply to EXEC: nothing is written between the elements of an array.
 
 use crate::env::Env;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use respool_command::{EventClasses, Execute};
 use respool_connection::push::frame::Kind;
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// Whether a client subscribes to any channel or pattern.
     fn hears_channels(&self) -> bool {
         [Kind::Channel, Kind::Pattern].iter().any(|kind| !self.registries[*kind as usize].is_empty())

@@ -13,7 +13,7 @@ use crate::ids::{ClientId, NodeId};
 use crate::interfaces::call::Call;
 use crate::push::delivery::Recipients;
 use crate::push::routing::MessageSource;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::reply::progress::ReplyMode;
 use crate::session::Flow;
 use crate::session::table::Clients;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// What a message has besides its channel and its text: the heads of these, its first word and ends of lines.
 const MESSAGE_HEADS_BYTES: usize = 64;
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     pub(super) fn publish(&mut self, env: &mut Env<impl Execute>, call: Call<'_>, kind: Kind) -> PubsubStep {
         let args = call.request.args;
         match env.engine {

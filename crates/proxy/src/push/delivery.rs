@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::limits::PUSH_OUTBOX_BYTES;
 use crate::push::subscriber::{Message, Subscriber, write};
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
 use crate::session::table::Clients;
 use crate::workers::budget::ProcessBudget;
@@ -26,7 +26,7 @@ pub(crate) struct Recipients<'a> {
     pub(crate) settings: &'a SubscriptionTerms,
 }
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// A message has come, or was made here, in the form of either dialect. Returns to how many clients it went.
     pub(crate) fn deliver(&self, kind: Kind, name: &[u8], message: &[u8], to: &mut Recipients<'_>) -> usize {
         let Some(id) = self.registries[kind as usize].find(name) else { return 0 };

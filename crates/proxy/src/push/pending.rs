@@ -10,7 +10,7 @@ use crate::error_reply::ErrorReply;
 use crate::ids::{ClientHandle, Handle, NodeId};
 use crate::push::pending_changes::Item;
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::session::SessionFlags;
 use crate::session::marks::SessionSubscriber;
@@ -19,7 +19,7 @@ use respool_connection::push::frame::{Kind, Verb};
 use respool_wire::Protocol;
 use std::sync::Arc;
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// A node has done its part of what a request waits for.
     pub(crate) fn progress(&mut self, pending: Handle, clients: &mut Clients) {
         let Some(this) = self.pending.all.get_mut(pending) else { return };
@@ -113,11 +113,9 @@ impl Subscriptions {
                 subscriber.backlog.refill(&mut session.down, subscriber.after, pool, protocol, usize::MAX);
                 subscriber.pending_departures -= 1;
             }
-            if pending.tracking.is_some() && pending.failure.is_some() {
-                self.tracked.parting.push(of);
-            }
-            if let Some(noloop) = subscriber.noloop.as_mut().filter(|noloop| noloop.pending == Some(*front)) {
-                noloop.pending = None;
+            if pending.tracking.is_some() {
+                let (pending, has_failed) = (*front, pending.failure.is_some());
+                self.tracked.note_answered(of, subscriber, pending, has_failed);
             }
             if let Some(wanted) = pending.tracking.take().filter(|_| pending.failure.is_none()) {
                 answers.push((
@@ -128,7 +126,7 @@ impl Subscriptions {
                 if let Some(front) = subscriber.pop_pending() {
                     self.end_change(front);
                 }
-                self.track(subscriber, wanted);
+                T::begin(self, subscriber, wanted);
                 continue;
             }
             answers.push((pending.seq, pending.answer(&self.registries, subscriber, protocol)));

@@ -5,11 +5,11 @@ use crate::ids::{ClientHandle, Handle};
 use crate::push::subscriber::{Subscriber, count_of};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::slab::Slab;
-use crate::tracking::state::TrackingOptions;
 use respool_connection::Seq;
 use respool_connection::push::frame::{Kind, Verb, acknowledge};
 use respool_connection::push::node_ledger::Registries;
 use respool_wire::{Encoder, Protocol};
+use std::any::Any;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub(crate) struct PendingChange {
     pub(crate) asked_us: u64,
     /// The error reply that it gets instead.
     pub(crate) failure: Option<ErrorReply>,
-    /// It is no subscription: the client wants to hear of changed keys.
-    pub(crate) tracking: Option<TrackingOptions>,
+    /// It is no subscription: the client wants to hear of changed keys. How is known to the feature alone.
+    pub(crate) tracking: Option<Box<dyn Any + Send>>,
     /// The channels that it gives up, whose messages are passed on until it is answered.
     pub(crate) departures: Vec<PendingUnsubscribe>,
     /// The client is about to give everything up in another way, and is told nothing of this.
@@ -134,9 +134,10 @@ impl PendingChange {
     pub(crate) fn for_tracking(
         session: ClientHandle,
         seq: Seq,
-        wanted: TrackingOptions,
+        is_wanted: bool,
         nodes: usize,
         now_us: u64,
+        tracking: Box<dyn Any + Send>,
     ) -> Self {
         Self {
             session,
@@ -147,8 +148,8 @@ impl PendingChange {
             missing: nodes,
             asked_us: now_us,
             failure: None,
-            is_wanted: wanted.is_reply_wanted,
-            tracking: Some(wanted),
+            is_wanted,
+            tracking: Some(tracking),
             departures: Vec::new(),
             is_silent: false,
         }

@@ -25,7 +25,7 @@ use crate::pool::{Lane, LaneEnd, LaneUse};
 use crate::push::delivery::Recipients;
 use crate::push::lane::PushLane;
 use crate::push::routing::{MessageSource, nodes_of_told};
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use respool_command::Execute;
 use respool_connection::Now;
 use respool_connection::push::frame::{Frame, Kind, Verb};
@@ -35,7 +35,7 @@ use respool_connection::{Event, Fault, Phase, Pushes};
 use respool_wire::Protocol;
 use std::sync::Arc;
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// Sees to it that there is a push lane to a node, or will be. `Err`: there is no hope for now.
     pub(crate) fn prepare_push_lane(&mut self, env: &mut Env<impl Execute>, node: NodeId) -> Result<(), ErrorReply> {
         let lane = match self.lanes[node] {
@@ -137,9 +137,7 @@ impl Subscriptions {
                 }
                 self.lose_push_lane(env, node, (!was_ready && !is_given_up).then_some(&error));
             }
-            Ended::Listener { reader, node, is_listener, was_ready, refusal } => {
-                self.end_hearing(env, reader, node, is_listener, was_ready, refusal.as_ref());
-            }
+            ended @ Ended::Listener { .. } => T::handle_listener_ended(self, env, ended),
             Ended::Client { .. } | Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
         }
     }
@@ -206,11 +204,11 @@ impl Subscriptions {
                 Frame::Ok => self.books[node].acknowledge_tracking().map(|is_on| {
                     // Changes that were made meanwhile went untold.
                     if is_on {
-                        self.invalidate_node(config, node, clients);
+                        T::handle_told(self, config, node, clients);
                     }
                 }),
                 Frame::Invalid(keys) => {
-                    self.invalidate(config, node, keys, clients);
+                    T::handle_invalid(self, config, node, keys, clients);
                     Ok(())
                 }
                 Frame::SubscriberPing => self.books[node].acknowledge_ping(),
@@ -232,7 +230,7 @@ impl Subscriptions {
             shared.ledger.account(this.accounted, held);
             this.accounted = held;
         }
-        let has_redirected = !self.redirected.is_empty();
+        let has_redirected = self.tracked.has_redirected();
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             env.close_upstream(lane);
@@ -240,7 +238,7 @@ impl Subscriptions {
             self.hear_ended(env);
         }
         if has_redirected {
-            self.pass_on_redirected(env);
+            T::pass_on_redirected(self, env);
         }
     }
 
@@ -256,7 +254,7 @@ impl Subscriptions {
     /// Whether nodes are to be told something at the end of a turn, or clients are, or something is to be struck out.
     #[inline(always)]
     pub(crate) fn has_anything_to_tell(&self) -> bool {
-        self.has_news || self.is_striking_out() || self.has_to_tell()
+        self.has_news || self.is_striking_out() || self.tracked.has_to_tell()
     }
 
     /// Strikes out subscriptions, and answers requests that are to fail: a part of them at the end of each turn.
@@ -307,16 +305,16 @@ impl Subscriptions {
 
     /// Clients are told to forget what they have read, or others in their place.
     pub(crate) fn tell_clients(&mut self, env: &mut Env<impl Execute>) {
-        if self.has_to_tell() {
-            self.settle_doubts(env);
-            self.pass_on_redirected(env);
+        if self.tracked.has_to_tell() {
+            T::settle_doubts(self, env);
+            T::pass_on_redirected(self, env);
         }
     }
 
     /// When this has to run next, if anything is due by time alone.
     #[inline]
     pub(crate) fn subscriptions_due_us(&self, env: &Env<impl Execute>) -> Option<u64> {
-        if self.is_striking_out() || !self.refilling.is_empty() || self.has_tracked_too_many(env) {
+        if self.is_striking_out() || !self.refilling.is_empty() || self.tracked.is_too_large(env) {
             return Some(env.now.mono_us);
         }
         (self.check_at_us > 0).then_some(self.check_at_us)
@@ -333,7 +331,7 @@ impl Subscriptions {
     #[cold]
     pub(crate) fn check_push_lanes(&mut self, env: &mut Env<impl Execute>) {
         self.check_at_us = env.now.mono_us + PUSH_CHECK_US;
-        self.check_noloop(env);
+        T::check_lanes(self, env);
         let now_us = env.now.mono_us;
         let silence_due_us = env.lag.due_us(now_us, env.config.timeouts.silence_us);
         for node in self.lanes.ids() {

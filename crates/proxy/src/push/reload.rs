@@ -8,11 +8,11 @@ use crate::env::Env;
 use crate::error_text;
 use crate::ids::PerNode;
 use crate::pool::LaneUse;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use respool_command::Execute;
 use respool_connection::push::node_ledger::NodeLedger;
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// Ends all push lanes, because channels will be elsewhere. A client that waits for an acknowledgement is told to try again.
     pub(crate) fn end_push_lanes(&mut self, env: &mut Env<impl Execute>) {
         for node in self.lanes.ids() {

@@ -20,7 +20,7 @@ use crate::ids::{ClientId, Handle, NodeId, NodeRange};
 use crate::push::delivery::Recipients;
 use crate::push::places::{ChannelPlace, ChannelRoute, is_about_keys, is_everywhere, is_routed, user_text};
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::session::Session;
 use crate::session::table::Clients;
 use respool_command::{Command, PubsubCommand, Row, glob, lookup};
@@ -142,7 +142,7 @@ pub(crate) struct MessageSource<'a> {
     pub(crate) name: &'a [u8],
 }
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// Whether routes say where channels are.
     pub(crate) fn has_ways(&self) -> bool {
         self.at_nodes.is_some()

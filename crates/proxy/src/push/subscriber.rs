@@ -3,8 +3,6 @@
 use crate::ids::Handle;
 use crate::limits::SCOPES_PER_CLIENT_MAX;
 use crate::session::marks::SessionSubscriber;
-use crate::tracking::noloop_lanes::NoLoopLanes;
-use crate::tracking::state::{Mode, Tracking};
 use crate::workers::budget::ProcessBudget;
 use respool_connection::limits::ALLOCATION_BYTES;
 use respool_connection::push::frame::Kind;
@@ -49,10 +47,8 @@ pub(crate) struct Subscriber {
     pub(crate) backlog: Backlog,
     /// It is among those whose messages may be written a moment later.
     pub(crate) is_gathered: bool,
-    /// What it wants to hear of changed keys, if anything.
-    pub(crate) tracking: Option<Box<Tracking>>,
-    /// The connections that it has to itself so that it does not hear of its own changes.
-    pub(crate) noloop: Option<Box<NoLoopLanes>>,
+    /// What it wants to hear of changed keys, and what it has because of that. It is known to the feature alone.
+    pub(crate) tracking: Option<Box<dyn Any + Send>>,
 }
 
 impl SessionSubscriber for Subscriber {
@@ -113,12 +109,6 @@ impl Subscriber {
         }
         self.scopes.push(scope.clone());
         self.scopes.len() <= SCOPES_PER_CLIENT_MAX || self.scopes.pop().is_none()
-    }
-
-    /// Whether what it may have read since it tracks is remembered.
-    pub(crate) fn has_read(&self) -> bool {
-        let tracking = self.tracking.as_ref();
-        tracking.is_some_and(|tracking| tracking.after.is_some() && tracking.mode != Mode::Broadcast)
     }
 }
 

@@ -1,22 +1,26 @@
 //! The subscriptions of one worker's clients: who wants what, and the state of those who are told.
 
 use crate::config::Config;
-use crate::ids::{ClientHandle, ClientId, Handle, PerNode};
+use crate::ended::Ended;
+use crate::env::Env;
+use crate::ids::{ClientHandle, ClientId, Handle, NodeId, PerNode};
+use crate::observe::counters::Counters;
 use crate::push::lane::PushLane;
 use crate::push::pending_changes::{FailedRequests, PendingChanges};
 use crate::push::places::is_routed;
 use crate::push::subscriber::Subscriber;
 use crate::push::unsubscribing::PendingUnsubscribes;
 use crate::session::marks::SessionSubscriber;
+use crate::session::table::Clients;
 use crate::slab::Slab;
-use crate::tracking::state::{Changed, Redirected};
-use crate::tracking::table::TrackingTable;
 use crate::workers::budget::ProcessBudget;
+use respool_command::Execute;
 use respool_connection::push::frame::Kind;
 use respool_connection::push::node_ledger::{NodeLedger, Registries};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};
 use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 /// A client that has left, and what is still to be struck out of registries.
 #[derive(Debug)]
@@ -26,9 +30,75 @@ pub(crate) struct Leaving {
     pub(crate) pending: VecDeque<Handle>,
 }
 
+/// The keys that clients track: they are told of over the same connections. What push lanes ask of the feature.
+pub(crate) trait TrackedKeys: Debug + Sized {
+    /// None yet. `seed` is for the hashes of keys.
+    fn new(seed: u64) -> Self;
+
+    /// Whether any client tracks keys, of which push lanes tell.
+    fn is_any(&self) -> bool;
+
+    /// Shows how much is tracked.
+    fn show(&self, counters: &Counters);
+
+    /// Bytes held.
+    fn bytes(&self) -> usize;
+
+    /// Keys that are not forgotten, and clients that are still to be told something.
+    fn remains(&self) -> usize;
+
+    /// Whether keys that are forgotten are still to be struck out.
+    fn is_striking_out(&self) -> bool;
+
+    /// Strikes out keys that have been forgotten, `most` at most.
+    fn strike_out(&mut self, most: usize);
+
+    /// Whether clients are to be told to forget what they have read, or others in their place.
+    fn has_to_tell(&self) -> bool;
+
+    /// Whether clients that others named in their place are to be told something.
+    fn has_redirected(&self) -> bool;
+
+    /// The client is told of nothing any more. Returns whether it tracked anything.
+    fn end(&mut self, subscriber: &mut Subscriber) -> bool;
+
+    /// A request of a client is answered, with an error if it `has_failed`: it may have been one to track.
+    fn note_answered(&mut self, client: ClientHandle, subscriber: &mut Subscriber, pending: Handle, has_failed: bool);
+
+    /// A client tracks what it wanted, or what is wanted has changed.
+    fn begin(subscriptions: &mut Subscriptions<Self>, subscriber: &mut Subscriber, wanted: Box<dyn Any + Send>);
+
+    /// A node says that keys have changed; `None`: all.
+    fn handle_invalid(
+        subscriptions: &mut Subscriptions<Self>,
+        config: &Config,
+        node: NodeId,
+        keys: Option<&[u8]>,
+        clients: &mut Clients,
+    );
+
+    /// A node tells of changes from now on. Those before went untold.
+    fn handle_told(subscriptions: &mut Subscriptions<Self>, config: &Config, node: NodeId, clients: &mut Clients);
+
+    /// A connection on which a client is told of changed keys has ended.
+    fn handle_listener_ended(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>, ended: Ended);
+
+    /// Clients are told to forget what may have changed.
+    fn settle_doubts(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>);
+
+    /// Passes on what is for clients that were named in place of others.
+    fn pass_on_redirected(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>);
+
+    /// Whether keys have to be evicted.
+    fn is_too_large(&self, env: &Env<impl Execute>) -> bool;
+
+    /// Looks at the connections that clients have to themselves because of what they track.
+    fn check_lanes(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>);
+}
+
 /// The subscriptions of one worker's clients.
 #[derive(Debug)]
-pub(crate) struct Subscriptions {
+pub(crate) struct Subscriptions<T> {
     /// Channels as clients call them.
     pub(crate) registries: Registries,
     /// Channels as nodes call them, with the former's numbers for subscribers. `None`: nodes call them the same.
@@ -44,15 +114,11 @@ pub(crate) struct Subscriptions {
     /// Channels that were given up, while their last messages are on their way.
     pub(crate) departing: PendingUnsubscribes,
     pub(crate) leaving: Vec<Leaving>,
-    pub(crate) tracked: TrackingTable,
+    pub(crate) tracked: T,
     /// Nodes have to tell of changed keys.
     pub(crate) is_tracking_wanted: bool,
     /// Keys have other names at nodes, or are where the topology does not say.
     pub(crate) is_routed: bool,
-    /// Invalidations for clients that others named in their place.
-    pub(crate) redirected: Vec<Redirected>,
-    /// What the engine in this process has changed, and for which client.
-    pub(crate) changed: Vec<Changed>,
     /// Pairs of client and channel.
     pub(crate) pairs: usize,
     pub(crate) accounted: usize,
@@ -66,7 +132,7 @@ pub(crate) struct Subscriptions {
     pub(crate) check_at_us: u64,
 }
 
-impl Subscriptions {
+impl<T: TrackedKeys> Subscriptions<T> {
     /// What a session has subscribed to, with a number of its own from the first time on.
     pub(crate) fn subscriber<'s>(
         &mut self,
@@ -94,11 +160,9 @@ impl Subscriptions {
             failing: FailedRequests::default(),
             departing: PendingUnsubscribes::default(),
             leaving: Vec::new(),
-            tracked: TrackingTable::new(seed(4)),
+            tracked: T::new(seed(4)),
             is_tracking_wanted: false,
             is_routed: !config.routes.are_plain(),
-            redirected: Vec::new(),
-            changed: Vec::new(),
             pairs: 0,
             accounted: 0,
             has_news: false,
@@ -163,10 +227,7 @@ impl Subscriptions {
         let Some(subscriber) = subscriber else { return };
         let subscriber: Box<dyn Any> = subscriber;
         let Ok(mut subscriber) = subscriber.downcast::<Subscriber>() else { return };
-        if subscriber.tracking.is_some() {
-            self.tracked.end(&mut subscriber);
-            self.has_news = true;
-        }
+        self.has_news |= self.tracked.end(&mut subscriber);
         self.subscribers.retire(subscriber.id);
         let all = Kind::ALL.into_iter().zip(&subscriber.sets);
         let left = all.flat_map(|(kind, set)| set.ids().map(move |id| (kind, id))).collect();
@@ -213,25 +274,17 @@ impl Subscriptions {
         !self.refilling.is_empty()
     }
 
-    /// Whether clients are to be told to forget what they have read, or others in their place.
-    #[inline]
-    pub(crate) fn has_to_tell(&self) -> bool {
-        let tracked = &self.tracked;
-        !(tracked.doubtful.is_empty() && tracked.parting.is_empty() && self.redirected.is_empty())
-    }
-
     /// Whether a client that has left is still to be struck out, or keys are, or requests are to fail.
     #[inline]
     pub(crate) fn is_striking_out(&self) -> bool {
-        !self.leaving.is_empty() || !self.failing.is_empty() || self.tracked.forgotten() > 0
+        !self.leaving.is_empty() || !self.failing.is_empty() || self.tracked.is_striking_out()
     }
 
     /// Clients, channels and keys that are not forgotten.
     pub(crate) fn remains(&self) -> usize {
         let channels: usize = self.counts().iter().sum();
-        let asked = self.pending.len() + self.redirected.len();
-        let held_up = self.leaving.len() + self.departing.len() + self.failing.len() + self.tracked.forgotten();
-        self.subscribers.len() + held_up + self.pairs + channels + self.tracked.pairs + asked
+        let held_up = self.pending.len() + self.leaving.len() + self.departing.len() + self.failing.len();
+        self.subscribers.len() + held_up + self.pairs + channels + self.tracked.remains()
     }
 
     /// Tells the process's account what is held here.

@@ -59,7 +59,7 @@ impl JointReply {
 }
 
 /// What a feature does with the replies to what it asks.
-pub(crate) trait InternalTask: Any + Debug {
+pub(crate) trait InternalTask: Any + Debug + Send {
     /// Takes a reply.
     fn handle_reply(&mut self, reply: TaskReply<'_>, clients: &mut Clients) -> Progress;
 

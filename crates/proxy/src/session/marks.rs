@@ -29,7 +29,7 @@ pub(crate) struct Pins {
 }
 
 /// What a session's transaction is to others: its requests and replies are known to `transaction` alone.
-pub(crate) trait SessionTransaction: Any + Debug {
+pub(crate) trait SessionTransaction: Any + Debug + Send {
     /// Bytes held for it.
     fn held_bytes(&self) -> usize;
 
@@ -44,7 +44,7 @@ pub(crate) trait SessionTransaction: Any + Debug {
 }
 
 /// What the subscriptions of a session are to others: what they are to, and what is on its way, is known to the feature alone.
-pub(crate) trait SessionSubscriber: Any + Debug {
+pub(crate) trait SessionSubscriber: Any + Debug + Send {
     /// How many channels, patterns and sharded channels it subscribes to.
     fn counts(&self) -> [usize; 3];
 

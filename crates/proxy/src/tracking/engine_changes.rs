@@ -8,9 +8,10 @@ use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::TrackedKeys;
 use crate::session::Session;
 use crate::session::table::Clients;
+use crate::tracking::Subscriptions;
 use crate::tracking::state::Tracking;
 use crate::tracking::state::{Changed, Readers};
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
@@ -64,13 +65,13 @@ impl Subscriptions {
     #[cold]
     fn tell_collected(&mut self, env: &mut Env<impl Execute>) {
         let Env { clients, .. } = env;
-        let mut sessions = self.changed.iter().filter_map(|changed| clients.sessions.get(changed.by?));
+        let mut sessions = self.tracked.changed.iter().filter_map(|changed| clients.sessions.get(changed.by?));
         if sessions.any(Session::is_amid_exec_reply) {
             return;
         }
         let is_broadcast = self.tracked.has_prefixes();
         let mut broadcast = BTreeMap::new();
-        for Changed { by, keys, readers } in std::mem::take(&mut self.changed) {
+        for Changed { by, keys, readers } in std::mem::take(&mut self.tracked.changed) {
             let Some(keys) = keys else {
                 self.tell_broadcast(std::mem::take(&mut broadcast), clients);
                 self.invalidate_all(clients);
@@ -111,7 +112,7 @@ impl EngineChanges for Subscriptions {
         let mut note = |by, keys: Option<Vec<Box<[u8]>>>| {
             let is_told_later = keys.as_deref().filter(|_| is_in_transaction && !runs_script);
             let readers = is_told_later.map(|keys| self.take_readers(by, keys, &mut env.clients));
-            self.changed.push(Changed { by, keys, readers });
+            self.tracked.changed.push(Changed { by, keys, readers });
         };
         if !lost.is_empty() {
             // Keys that made room or have expired are no change of the client.
@@ -125,14 +126,13 @@ impl EngineChanges for Subscriptions {
     /// Tells clients what has changed, unless a transaction is under way whose reply comes first.
     #[inline]
     fn tell_changes(&mut self, env: &mut Env<impl Execute>) {
-        if !self.changed.is_empty() {
+        if !self.tracked.changed.is_empty() {
             self.tell_collected(env);
         }
     }
 
     fn keep_script_reads(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let subscriber = env.clients.sessions.at(index).and_then(|session| Subscriber::of(&session.subscriber));
-        let tracking = subscriber.and_then(|subscriber| subscriber.tracking.as_deref());
+        let tracking = env.clients.sessions.at(index).and_then(|session| Tracking::of(&session.subscriber));
         let is_wanted = tracking.is_some_and(|tracking| tracking.script_keys.is_some());
         if let Some(engine) = &mut env.engine {
             engine.keep_script_reads(is_wanted);
@@ -144,8 +144,7 @@ impl EngineChanges for Subscriptions {
     fn track_script(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let Some(handle) = env.clients.sessions.handle(index) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
-        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
-        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
         let Some(named) = tracking.script_keys.take() else { return };
         if env.slices.script.is_some() {
             // It was refused: what the engine keeps is read by the script that is late.
@@ -158,13 +157,13 @@ impl EngineChanges for Subscriptions {
         // Under routes a client knows keys by other names than the engine: those that it has said.
         let keys = if self.is_routed && !read.is_empty() { named } else { read };
         self.remember_all(env, index, handle, &keys);
-        let mut changed = std::mem::take(&mut self.changed);
+        let mut changed = std::mem::take(&mut self.tracked.changed);
         for Changed { by, keys, readers } in &mut changed {
             if let (Some(keys), None) = (keys, &readers) {
                 *readers = Some(self.take_readers(*by, keys, &mut env.clients));
             }
         }
-        self.changed = changed;
+        self.tracked.changed = changed;
     }
 
     fn pubsub_for_script(

@@ -7,8 +7,8 @@ use crate::env::Env;
 use crate::ids::{ClientHandle, NodeId};
 use crate::push::places::user_text;
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
 use crate::session::table::Clients;
+use crate::tracking::Subscriptions;
 use crate::tracking::state::Tracking;
 use respool_command::Execute;
 use respool_connection::WorkerId;
@@ -20,7 +20,7 @@ const CHANNEL: &[u8] = b"__redis__:invalidate";
 
 impl Subscriptions {
     /// A node tells of changed keys; `None`: of all.
-    pub(crate) fn invalidate(&mut self, config: &Config, node: NodeId, keys: Option<&[u8]>, clients: &mut Clients) {
+    pub(super) fn invalidate(&mut self, config: &Config, node: NodeId, keys: Option<&[u8]>, clients: &mut Clients) {
         let Some(keys) = keys else { return self.invalidate_node(config, node, clients) };
         let keys: Vec<&[u8]> = elements(keys).into_iter().flatten().filter_map(bulk).collect();
         if self.is_routed {
@@ -88,7 +88,7 @@ impl Subscriptions {
     }
 
     /// Everything that clients have read from a node may have changed.
-    pub(crate) fn invalidate_node(&mut self, config: &Config, node: NodeId, clients: &mut Clients) {
+    pub(super) fn invalidate_node(&mut self, config: &Config, node: NodeId, clients: &mut Clients) {
         for handle in self.tracking_clients() {
             let Some(session) = clients.sessions.get_mut(handle) else { continue };
             if !self.is_routed || config.routes.nodes_for(user_text(session.user_name())).contains(&node.place()) {
@@ -123,7 +123,7 @@ impl Subscriptions {
         clients.counters.invalidations.add(1);
         if let Some(to) = tracking.redirect {
             if !tracking.is_redirect_broken {
-                self.redirected.push(Redirected { to, from_worker: WorkerId::FIRST, from: handle, keys });
+                self.tracked.redirected.push(Redirected { to, from_worker: WorkerId::FIRST, from: handle, keys });
             }
             return;
         }
@@ -135,7 +135,7 @@ impl Subscriptions {
     }
 
     /// Tells clients to forget everything that have read something while no node told of changes.
-    pub(crate) fn settle_doubts(&mut self, env: &mut Env<impl Execute>) {
+    pub(super) fn settle_doubts(&mut self, env: &mut Env<impl Execute>) {
         self.part(env);
         for handle in std::mem::take(&mut self.tracked.doubtful) {
             self.invalidate_client(handle, &mut env.clients);
@@ -143,8 +143,8 @@ impl Subscriptions {
     }
 
     /// Passes on what is for clients that were named in place of others.
-    pub(crate) fn pass_on_redirected(&mut self, env: &mut Env<impl Execute>) {
-        for redirected in std::mem::take(&mut self.redirected) {
+    pub(super) fn pass_on_redirected(&mut self, env: &mut Env<impl Execute>) {
+        for redirected in std::mem::take(&mut self.tracked.redirected) {
             let redirected = Redirected { from_worker: env.number, ..redirected };
             let worker = redirected.to.worker;
             if worker == env.number {

@@ -29,14 +29,15 @@ mod table_limit;
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, NodeId};
 use crate::limits::TRACKED_TRANSACTION_KEYS_MAX;
+use crate::push;
 use crate::push::pending_changes::PendingChange;
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::TrackedKeys;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::tracking::state::Tracking;
-use crate::tracking::state::{Mode, RedirectSearch, TrackingOptions};
+use crate::tracking::state::{Mode, RedirectSearch, Tracking, TrackingClient, TrackingOptions};
+use crate::tracking::table::TrackingTable;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
 use respool_connection::push::frame::Kind;
@@ -58,6 +59,9 @@ pub(crate) enum TrackingStep {
         search: RedirectSearch,
     },
 }
+
+/// The subscriptions of one worker's clients, and the keys that they track.
+pub(crate) type Subscriptions = push::subscriptions::Subscriptions<TrackingTable>;
 
 impl Subscriptions {
     /// CLIENT TRACKING.
@@ -149,7 +153,14 @@ impl Subscriptions {
         self.is_tracking_wanted = true;
         let nodes = self.nodes_read(env, index);
         let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| !self.books[*node].is_tracking()).collect();
-        let pending = PendingChange::for_tracking(handle, seq, wanted, nodes.len(), env.now.mono_us);
+        let pending = PendingChange::for_tracking(
+            handle,
+            seq,
+            wanted.is_reply_wanted,
+            nodes.len(),
+            env.now.mono_us,
+            Box::new(wanted),
+        );
         let pending = self.pending.insert(pending);
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
@@ -180,7 +191,14 @@ impl Subscriptions {
         wanted: TrackingOptions,
     ) {
         let nodes = self.nodes_read(env, index).len();
-        let pending = PendingChange::for_tracking(handle, seq, wanted.clone(), nodes, env.now.mono_us);
+        let pending = PendingChange::for_tracking(
+            handle,
+            seq,
+            wanted.is_reply_wanted,
+            nodes,
+            env.now.mono_us,
+            Box::new(wanted.clone()),
+        );
         let pending = self.pending.insert(pending);
         let Some(subscriber) = env.clients.sessions.at_mut(index).and_then(|s| Subscriber::of_mut(&mut s.subscriber))
         else {
@@ -201,8 +219,7 @@ impl Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         session.flags.remove(SessionFlags::TRACKING);
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
-        if subscriber.tracking.is_some() {
-            self.tracked.end(subscriber);
+        if self.tracked.end(subscriber) {
             self.has_news = true;
             self.account_subscriptions(env);
         }
@@ -225,7 +242,7 @@ impl Subscriptions {
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
         let will_run = session.pins.as_ref().is_some_and(|pins| pins.may_run());
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
-        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
         if !is_queueing || row.command == Command::Transactions(TransactionsCommand::Discard) {
             // Keys of a transaction that has ended, in whatever way.
             tracking.forget_queued();
@@ -312,7 +329,7 @@ impl Subscriptions {
         let Some(handle) = env.clients.sessions.handle(index) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
-        let Some(tracking) = subscriber.tracking.as_deref_mut() else { return };
+        let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
         if !tracking.wants(tracking.is_marked || tracking.is_exec_marked) {
             return;
         }
@@ -356,10 +373,12 @@ impl Subscriptions {
     }
 
     /// A client tracks from now on, or differently.
-    pub(crate) fn track(&mut self, subscriber: &mut Subscriber, wanted: TrackingOptions) {
+    pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: TrackingOptions) {
         let TrackingOptions { mode, is_noloop, redirect, prefixes, .. } = wanted;
-        let has_read = subscriber.has_read();
-        let tracking = subscriber.tracking.get_or_insert_default();
+        let Some(TrackingClient { tracking, noloop }) = TrackingClient::begun(subscriber) else { return };
+        let has_read = tracking.as_ref().is_some_and(|tracking| tracking.has_read());
+        let has_noloop = is_noloop && noloop.is_some();
+        let tracking = tracking.get_or_insert_default();
         tracking.mode = mode.unwrap_or_default();
         tracking.is_noloop = is_noloop;
         tracking.redirect = redirect;
@@ -371,7 +390,6 @@ impl Subscriptions {
             tracking.prefixes.push(prefix);
         }
         let mix = self.tracked.keys.mix();
-        let has_noloop = is_noloop && subscriber.noloop.is_some();
         let had_noloop = self.tracked.noloop.contains(subscriber.id, mix);
         if let Some(handle) = self.subscribers.at(subscriber.id) {
             let is_other =

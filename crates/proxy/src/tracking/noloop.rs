@@ -24,6 +24,7 @@ use super::noloop_lanes::{Listener, ListenerId, NoLoopLanes, ProtocolSwitch};
 use super::routed_keys;
 use super::state::{Mode, TrackingOptions};
 use crate::config::Config;
+use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
@@ -35,14 +36,14 @@ use crate::pool::Lanes;
 use crate::pool::key_id::{KeyOwner, LaneKey};
 use crate::pool::{LaneEnd, LaneUse};
 use crate::push::subscriber::Subscriber;
-use crate::push::subscriptions::Subscriptions;
 use crate::reply::owner::Owner;
 use crate::reply::progress::Progress;
 use crate::reply::task::Tasks;
 use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
-use crate::tracking::state::Tracking;
+use crate::tracking::Subscriptions;
+use crate::tracking::state::{Tracking, TrackingClient};
 use respool_command::Execute;
 use respool_connection::push::frame::{Frame, bulk};
 use respool_connection::{Phase, Pushes};
@@ -50,11 +51,16 @@ use respool_wire::{Protocol, ReplyKind, elements, encode_request};
 use std::sync::Arc;
 
 fn noloop_of(session: &Session) -> Option<&NoLoopLanes> {
-    Subscriber::of(&session.subscriber)?.noloop.as_deref()
+    TrackingClient::of(Subscriber::of(&session.subscriber)?)?.noloop.as_deref()
+}
+
+/// Its connections are the client's no more.
+fn take_noloop(session: &mut Session) -> Option<Box<NoLoopLanes>> {
+    TrackingClient::of_mut(Subscriber::of_mut(&mut session.subscriber)?)?.noloop.take()
 }
 
 fn noloop_mut(session: &mut Session) -> Option<&mut NoLoopLanes> {
-    Subscriber::of_mut(&mut session.subscriber)?.noloop.as_deref_mut()
+    TrackingClient::of_mut(Subscriber::of_mut(&mut session.subscriber)?)?.noloop.as_deref_mut()
 }
 
 impl Subscriptions {
@@ -84,8 +90,8 @@ impl Subscriptions {
     fn pass_on_heard(&mut self, at: ChangeSource<'_>, keys: Option<&[u8]>, clients: &mut Clients) {
         let of = at.reader;
         let Some(session) = clients.sessions.get_mut(of) else { return };
-        let subscriber = Subscriber::of(&session.subscriber).filter(|s| s.noloop.is_some());
-        let Some(tracking) = subscriber.and_then(|s| s.tracking.as_ref()) else { return };
+        let client = Subscriber::of(&session.subscriber).and_then(TrackingClient::of);
+        let Some(TrackingClient { tracking: Some(tracking), noloop: Some(_) }) = client else { return };
         let Some(keys) = keys else { return self.invalidate_client(of, clients) };
         let keys = elements(keys).into_iter().flatten().filter_map(bulk);
         let keys: Vec<Box<[u8]>> = match self.is_routed {
@@ -126,7 +132,8 @@ impl Subscriptions {
             env.clients.has_noloop_lanes(index) && handle.is_some_and(|handle| env.clients.may_have_stored(handle));
         let Some(session) = env.clients.sessions.at_mut(index) else { return Ok(()) };
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return Ok(()) };
-        let noloop = subscriber.noloop.get_or_insert_default();
+        let Some(client) = TrackingClient::begun(subscriber) else { return Ok(()) };
+        let noloop = client.noloop.get_or_insert_default();
         if has_stored && (noloop.is_redirected != is_redirected || noloop.options != options) {
             // Other connections ask for it, and nodes forget what was read on those before.
             self.tracked.doubtful.extend(handle);
@@ -251,15 +258,8 @@ impl Subscriptions {
     }
 
     /// Such a connection is gone.
-    pub(crate) fn end_hearing(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        reader: ClientHandle,
-        node: NodeId,
-        is_listener: bool,
-        was_ready: bool,
-        refusal: Option<&ErrorReply>,
-    ) {
+    pub(super) fn end_hearing(&mut self, env: &mut Env<impl Execute>, ended: Ended) {
+        let Ended::Listener { reader, node, is_listener, was_ready, refusal } = ended else { return };
         let Some(session) = env.clients.sessions.get_mut(reader) else { return };
         let Some(noloop) = noloop_mut(session) else { return };
         if is_listener && let Some(listener) = noloop.listeners.get_mut(node) {
@@ -270,7 +270,7 @@ impl Subscriptions {
             self.invalidate_client(reader, &mut env.clients);
         }
         match refusal {
-            Some(error) => self.fail_noloop(env, reader, error),
+            Some(error) => self.fail_noloop(env, reader, &error),
             // It is not there: no client waits for it, and all stored keys are invalid when it is back.
             None => _ = self.note_told_of(env, reader.index, node),
         }
@@ -361,7 +361,7 @@ impl Subscriptions {
     }
 
     /// Dials what was lost, and asks those for a sign of life who have been silent.
-    pub(crate) fn check_noloop(&mut self, env: &mut Env<impl Execute>) {
+    pub(super) fn check_noloop(&mut self, env: &mut Env<impl Execute>) {
         let numbers: Vec<u32> = self.tracked.noloop.ids().collect();
         for number in numbers {
             let Some(handle) = self.subscribers.at(number).copied() else { continue };
@@ -405,7 +405,7 @@ impl<E: Execute> Env<E> {
         self.close_listeners(index);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
         let class = session.class;
-        if Subscriber::of_mut(&mut session.subscriber).and_then(|subscriber| subscriber.noloop.take()).is_none() {
+        if take_noloop(session).is_none() {
             return;
         }
         if let KeyOwner::Client(owner) = &mut self.lanes.owners[class] {
@@ -426,8 +426,7 @@ impl<E: Execute> Env<E> {
 
     /// A client has left.
     pub(crate) fn forget_noloop(&mut self, session: &mut Session) {
-        let noloop = Subscriber::of_mut(&mut session.subscriber).and_then(|subscriber| subscriber.noloop.take());
-        self.end_listeners(noloop.map(|noloop| noloop.listeners).unwrap_or_default());
+        self.end_listeners(take_noloop(session).map(|noloop| noloop.listeners).unwrap_or_default());
     }
 
     /// Sets the CLIENT TRACKING request of each node. A node whose listener has no id yet has none.
@@ -551,9 +550,8 @@ impl Clients {
 
     /// Whether a client may have read keys whose invalidations it receives.
     fn may_have_stored(&self, client: ClientHandle) -> bool {
-        let subscriber = self.sessions.get(client).and_then(|session| Subscriber::of(&session.subscriber));
-        let mode = subscriber.and_then(|s| s.tracking.as_ref()).map(|tracking| tracking.mode);
-        mode == Some(Mode::Broadcast) || subscriber.is_some_and(|s| s.has_read())
+        let tracking = self.sessions.get(client).and_then(|session| Tracking::of(&session.subscriber));
+        tracking.is_some_and(|tracking| tracking.mode == Mode::Broadcast || tracking.has_read())
     }
 }
 

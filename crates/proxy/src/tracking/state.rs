@@ -7,6 +7,7 @@ use crate::integer::integer;
 use crate::limits::TRACKING_PREFIXES_MAX;
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
+use crate::tracking::noloop_lanes::NoLoopLanes;
 use respool_command::text as texts;
 use respool_connection::push::id_map::IdTable;
 use respool_connection::{Seq, WorkerId};
@@ -58,15 +59,54 @@ pub(crate) struct Tracking {
     pub(crate) after: Option<Seq>,
 }
 
+/// What a subscriber has of tracking.
+#[derive(Debug, Default)]
+pub(crate) struct TrackingClient {
+    /// What it wants to hear of changed keys, if anything.
+    pub(super) tracking: Option<Box<Tracking>>,
+    /// The connections that it has to itself so that it does not hear of its own changes.
+    pub(super) noloop: Option<Box<NoLoopLanes>>,
+}
+
+impl TrackingClient {
+    pub(super) fn of(subscriber: &Subscriber) -> Option<&Self> {
+        subscriber.tracking.as_ref()?.downcast_ref()
+    }
+
+    pub(super) fn of_mut(subscriber: &mut Subscriber) -> Option<&mut Self> {
+        subscriber.tracking.as_mut()?.downcast_mut()
+    }
+
+    /// The same, made if there is nothing yet.
+    pub(super) fn begun(subscriber: &mut Subscriber) -> Option<&mut Self> {
+        subscriber.tracking.get_or_insert_with(|| Box::new(Self::default())).downcast_mut()
+    }
+}
+
 impl Tracking {
     /// How a session tracks, from the place where it keeps what it subscribes to.
     pub(super) fn of(subscriber: &Option<Box<dyn SessionSubscriber>>) -> Option<&Self> {
-        Subscriber::of(subscriber)?.tracking.as_deref()
+        Self::of_subscriber(Subscriber::of(subscriber)?)
     }
 
     /// The same, to be changed.
     pub(super) fn of_mut(subscriber: &mut Option<Box<dyn SessionSubscriber>>) -> Option<&mut Self> {
-        Subscriber::of_mut(subscriber)?.tracking.as_deref_mut()
+        Self::of_subscriber_mut(Subscriber::of_mut(subscriber)?)
+    }
+
+    /// How a subscriber tracks.
+    pub(super) fn of_subscriber(subscriber: &Subscriber) -> Option<&Self> {
+        TrackingClient::of(subscriber)?.tracking.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_subscriber_mut(subscriber: &mut Subscriber) -> Option<&mut Self> {
+        TrackingClient::of_mut(subscriber)?.tracking.as_deref_mut()
+    }
+
+    /// Whether what it may have read since it tracks is remembered.
+    pub(super) fn has_read(&self) -> bool {
+        self.after.is_some() && self.mode != Mode::Broadcast
     }
 
     /// Whether what is read now is remembered. `is_marked`: CLIENT CACHING was said for it.

@@ -1,11 +1,19 @@
 //! Which client has read which key.
 
-use crate::ids::ClientHandle;
+use crate::config::Config;
+use crate::ended::Ended;
+use crate::env::Env;
+use crate::ids::{ClientHandle, Handle, NodeId};
 use crate::observe::counters::Counters;
 use crate::push::subscriber::Subscriber;
+use crate::push::subscriptions::{Subscriptions, TrackedKeys};
+use crate::session::table::Clients;
 use crate::slab::Slab;
+use crate::tracking::state::{Changed, Redirected, Tracking, TrackingClient};
+use respool_command::Execute;
 use respool_connection::push::id_map::{IdTable, Ids};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};
+use std::any::Any;
 use std::collections::BTreeMap;
 
 /// Tracked keys of a client that no longer tracks them, still to be removed from the table: a client may have read a million.
@@ -37,10 +45,75 @@ pub(crate) struct TrackingTable {
     pub(crate) doubtful: Vec<ClientHandle>,
     /// Clients that may have connections of their own in vain: their request to track has failed, or they share again.
     pub(crate) parting: Vec<ClientHandle>,
+    /// Invalidations for clients that others named in their place.
+    pub(super) redirected: Vec<Redirected>,
+    /// What the engine in this process has changed, and for which client.
+    pub(super) changed: Vec<Changed>,
 }
 
 impl TrackingTable {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Whether some client wants all keys that begin in some way.
+    pub(crate) fn has_prefixes(&self) -> bool {
+        !self.prefixes.is_empty()
+    }
+
+    /// Strikes a key out of a client's.
+    pub(crate) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
+        let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
+        if let Some(reader) = tracking.reader
+            && tracking.keys.remove(key, self.keys.mix()).is_some()
+        {
+            self.strike(key, reader);
+        }
+    }
+
+    /// The client has read nothing. Its keys are struck out a part at a time.
+    pub(crate) fn forget_all(&mut self, subscriber: &mut Subscriber) {
+        let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
+        let keys = std::mem::take(&mut tracking.keys).into_ids();
+        if let Some(reader) = tracking.reader.take() {
+            self.readers.retire(reader);
+            self.forgotten.push(UntrackedKeys { reader, keys });
+        }
+    }
+
+    /// The client with this reader number; `None` if it has left, and its entries are removed.
+    pub(crate) fn reader(&self, number: u32) -> Option<ClientHandle> {
+        self.readers.at(number).copied()
+    }
+
+    /// Strikes out that a key has been read. It may have been done before.
+    pub(crate) fn strike(&mut self, key: u32, reader: u32) {
+        if self.keys.has(key, reader) {
+            self.pairs -= 1;
+            self.keys.leave(key, reader);
+        }
+    }
+
+    /// The client has read a key.
+    pub(crate) fn remember(&mut self, subscriber: &mut Subscriber, client: ClientHandle, key: &[u8]) {
+        let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
+        let reader = *tracking.reader.get_or_insert_with(|| self.readers.insert(client).index);
+        let id = self.keys.intern(key);
+        if tracking.keys.insert(id, (), self.keys.mix()) {
+            self.pairs += 1;
+            self.keys.join(id, reader);
+        }
+    }
+
+    /// A key that has to be forgotten, if there are too many or they take too much.
+    pub(crate) fn next_victim(&mut self, keys_max: usize) -> Option<u32> {
+        if !self.is_over_bounds(keys_max) {
+            return None;
+        }
+        let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
+        self.cursor = victim + 1;
+        Some(victim)
+    }
+}
+
+impl TrackedKeys for TrackingTable {
+    fn new(seed: u64) -> Self {
         Self {
             keys: Registry::new(seed),
             readers: Slab::default(),
@@ -52,48 +125,35 @@ impl TrackingTable {
             cursor: 0,
             doubtful: Vec::new(),
             parting: Vec::new(),
+            redirected: Vec::new(),
+            changed: Vec::new(),
         }
     }
 
-    pub(crate) fn is_any(&self) -> bool {
+    fn is_any(&self) -> bool {
         !self.clients.is_empty()
     }
 
-    /// Whether some client wants all keys that begin in some way.
-    pub(crate) fn has_prefixes(&self) -> bool {
-        !self.prefixes.is_empty()
-    }
-
-    /// Shows how much is tracked.
-    pub(crate) fn show(&self, counters: &Counters) {
+    fn show(&self, counters: &Counters) {
         counters.tracking_clients.set((self.clients.len() + self.noloop.len()) as u64);
         counters.tracked_keys.set(self.keys.len() as u64);
         counters.tracked_items.set(self.pairs as u64);
         counters.tracked_prefixes.set(self.prefixes.len() as u64);
     }
 
-    /// Strikes a key out of a client's.
-    pub(crate) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
-        let Some(tracking) = &mut subscriber.tracking else { return };
-        if let Some(reader) = tracking.reader
-            && tracking.keys.remove(key, self.keys.mix()).is_some()
-        {
-            self.strike(key, reader);
-        }
+    fn bytes(&self) -> usize {
+        self.keys.bytes() + self.pairs * PAIR_BYTES
     }
 
-    /// The client has read nothing. Its keys are struck out a part at a time.
-    pub(crate) fn forget_all(&mut self, subscriber: &mut Subscriber) {
-        let Some(tracking) = &mut subscriber.tracking else { return };
-        let keys = std::mem::take(&mut tracking.keys).into_ids();
-        if let Some(reader) = tracking.reader.take() {
-            self.readers.retire(reader);
-            self.forgotten.push(UntrackedKeys { reader, keys });
-        }
+    fn remains(&self) -> usize {
+        self.forgotten.len() + self.pairs + self.redirected.len()
     }
 
-    /// Strikes out keys that have been forgotten, `most` at most.
-    pub(crate) fn strike_out(&mut self, most: usize) {
+    fn is_striking_out(&self) -> bool {
+        !self.forgotten.is_empty()
+    }
+
+    fn strike_out(&mut self, most: usize) {
         let mut room = most;
         while room > 0
             && let Some(mut forgotten) = self.forgotten.pop()
@@ -111,28 +171,19 @@ impl TrackingTable {
         }
     }
 
-    /// How many have keys that are still to be struck out.
-    pub(crate) fn forgotten(&self) -> usize {
-        self.forgotten.len()
+    fn has_to_tell(&self) -> bool {
+        !(self.doubtful.is_empty() && self.parting.is_empty() && self.redirected.is_empty())
     }
 
-    /// The client with this reader number; `None` if it has left, and its entries are removed.
-    pub(crate) fn reader(&self, number: u32) -> Option<ClientHandle> {
-        self.readers.at(number).copied()
+    fn has_redirected(&self) -> bool {
+        !self.redirected.is_empty()
     }
 
-    /// Strikes out that a key has been read. It may have been done before.
-    pub(crate) fn strike(&mut self, key: u32, reader: u32) {
-        if self.keys.has(key, reader) {
-            self.pairs -= 1;
-            self.keys.leave(key, reader);
-        }
-    }
-
-    /// The client is told of nothing any more.
-    pub(crate) fn end(&mut self, subscriber: &mut Subscriber) {
+    fn end(&mut self, subscriber: &mut Subscriber) -> bool {
         self.forget_all(subscriber);
-        for prefix in subscriber.tracking.take().into_iter().flat_map(|tracking| tracking.prefixes) {
+        let tracking = TrackingClient::of_mut(subscriber).and_then(|client| client.tracking.take());
+        let Some(tracking) = tracking else { return false };
+        for prefix in tracking.prefixes {
             match self.prefixes.get_mut(&prefix) {
                 Some(wanted) if *wanted > 1 => *wanted -= 1,
                 _ => drop(self.prefixes.remove(&prefix)),
@@ -140,31 +191,56 @@ impl TrackingTable {
         }
         self.clients.remove(subscriber.id, self.keys.mix());
         self.noloop.remove(subscriber.id, self.keys.mix());
+        true
     }
 
-    /// The client has read a key.
-    pub(crate) fn remember(&mut self, subscriber: &mut Subscriber, client: ClientHandle, key: &[u8]) {
-        let Some(tracking) = subscriber.tracking.as_mut() else { return };
-        let reader = *tracking.reader.get_or_insert_with(|| self.readers.insert(client).index);
-        let id = self.keys.intern(key);
-        if tracking.keys.insert(id, (), self.keys.mix()) {
-            self.pairs += 1;
-            self.keys.join(id, reader);
+    fn note_answered(&mut self, client: ClientHandle, subscriber: &mut Subscriber, pending: Handle, has_failed: bool) {
+        if has_failed {
+            self.parting.push(client);
+        }
+        let noloop = TrackingClient::of_mut(subscriber).and_then(|client| client.noloop.as_mut());
+        if let Some(noloop) = noloop.filter(|noloop| noloop.pending == Some(pending)) {
+            noloop.pending = None;
         }
     }
 
-    /// Bytes held for keys and for who has read them.
-    pub(crate) fn bytes(&self) -> usize {
-        self.keys.bytes() + self.pairs * PAIR_BYTES
+    fn begin(subscriptions: &mut Subscriptions<Self>, subscriber: &mut Subscriber, wanted: Box<dyn Any + Send>) {
+        if let Ok(wanted) = wanted.downcast() {
+            subscriptions.track(subscriber, *wanted);
+        }
     }
 
-    /// A key that has to be forgotten, if there are too many or they take too much.
-    pub(crate) fn next_victim(&mut self, keys_max: usize) -> Option<u32> {
-        if !self.is_too_large(keys_max) {
-            return None;
-        }
-        let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
-        self.cursor = victim + 1;
-        Some(victim)
+    fn handle_invalid(
+        subscriptions: &mut Subscriptions<Self>,
+        config: &Config,
+        node: NodeId,
+        keys: Option<&[u8]>,
+        clients: &mut Clients,
+    ) {
+        subscriptions.invalidate(config, node, keys, clients);
+    }
+
+    fn handle_told(subscriptions: &mut Subscriptions<Self>, config: &Config, node: NodeId, clients: &mut Clients) {
+        subscriptions.invalidate_node(config, node, clients);
+    }
+
+    fn handle_listener_ended(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>, ended: Ended) {
+        subscriptions.end_hearing(env, ended);
+    }
+
+    fn settle_doubts(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>) {
+        subscriptions.settle_doubts(env);
+    }
+
+    fn pass_on_redirected(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>) {
+        subscriptions.pass_on_redirected(env);
+    }
+
+    fn is_too_large(&self, env: &Env<impl Execute>) -> bool {
+        !self.keys.is_empty() && self.is_over_bounds(env.shared.tracked_keys_max(&env.config))
+    }
+
+    fn check_lanes(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>) {
+        subscriptions.check_noloop(env);
     }
 }

@@ -8,8 +8,9 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::integer::integer;
 use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
-use crate::push::subscriptions::Subscriptions;
+use crate::push::subscriptions::TrackedKeys;
 use crate::session::table::Clients;
+use crate::tracking::Subscriptions;
 use crate::tracking::table::TrackingTable;
 use crate::workers::shared::Shared;
 use respool_command::Execute;
@@ -21,7 +22,7 @@ const NAME: &[u8] = b"tracking-table-max-keys";
 
 impl TrackingTable {
     /// Whether the table is over its bounds.
-    pub(super) fn is_too_large(&self, keys_max: usize) -> bool {
+    pub(super) fn is_over_bounds(&self, keys_max: usize) -> bool {
         self.keys.len() > keys_max || self.bytes() > TRACKED_BYTES_MAX
     }
 }
@@ -35,15 +36,10 @@ impl Subscriptions {
         }
     }
 
-    /// Whether keys have to be evicted.
-    pub(crate) fn has_tracked_too_many(&self, env: &Env<impl Execute>) -> bool {
-        !self.tracked.keys.is_empty() && self.tracked.is_too_large(env.shared.tracked_keys_max(&env.config))
-    }
-
     /// Evicts a slice of keys at the end of a turn if the table is over its bounds.
     #[inline]
     pub(crate) fn evict_tracked(&mut self, env: &mut Env<impl Execute>) {
-        if self.has_tracked_too_many(env) {
+        if self.tracked.is_too_large(env) {
             self.evict_some(env);
         }
     }

@@ -107,8 +107,8 @@ mod tests {
     use super::*;
     use crate::blocking::engine::EngineSide;
     use crate::blocking::queue::Blocking;
-    use crate::push::subscriptions::Subscriptions;
     use crate::testing::{EchoEngine, env_with_engine, request};
+    use crate::tracking::Subscriptions;
 
     /// What is asked of an engine in such a state.
     fn ask<R>(

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_change_only_the_users_that_they_say_something_else_of() {
+    fn settings_change_only_users_that_they_describe_otherwise() {
         let before = users("user a on nopass ~a:*\nuser b on nopass ~b:*\nuser c on nopass\nuser d on nopass\n");
         let after = users("user a on nopass ~A:*\nuser b on nopass ~b:*\nuser d on nopass ~d:*\nuser e off\n");
         let now = before.with_rules(b"b", &[b"~more:*"]).and_then(|now| now.with_rules(b"d", &[b"off"]));

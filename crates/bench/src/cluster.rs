@@ -83,7 +83,7 @@ mod tests {
     use respool_route::slot;
 
     #[test]
-    fn a_nodes_certificate_is_for_its_own_host_unless_a_name_was_given() {
+    fn a_nodes_certificate_is_for_its_host_unless_a_name_is_given() {
         let name_of = |seed_name: &str| {
             let (host, profile) = ("seed".to_owned(), "bench".to_owned());
             let seed = Endpoint::Tls { host, port: 1, server_name: seed_name.to_owned(), profile };

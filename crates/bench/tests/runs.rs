@@ -94,7 +94,7 @@ fn every_value_of_one_mset_proves_its_own_key() {
 
 /// Connections are spread over the masters, each asks for keys of its own slots, and a key is where it was set.
 #[test]
-fn the_keys_of_a_cluster_are_asked_of_their_masters_and_found_again() {
+fn a_clusters_keys_are_asked_of_their_primaries_and_found() {
     let cluster = RedisCluster::start(3, 0, &[]).unwrap();
     let mut target = target(&cluster.nodes[0].tcp());
     target.find_cluster().unwrap();

@@ -259,7 +259,7 @@ impl Counter {
 }
 
 #[test]
-fn a_killed_primary_counts_nothing_twice_and_loses_what_was_not_copied_alone() {
+fn a_killed_primary_counts_nothing_twice_loses_uncopied_only() {
     let mut cluster = start_to_kill(3, 1);
     let client = client(&cluster);
     let is_over = AtomicBool::new(false);

@@ -81,7 +81,7 @@ impl Observer for Ends {
 }
 
 #[test]
-fn an_observer_is_told_how_calls_on_connections_of_their_own_have_ended() {
+fn an_observer_is_told_how_calls_on_own_connections_ended() {
     let server = RedisServer::start().unwrap();
     let ends = Arc::new(Ends::default());
     let client = Client::with_config(config(&server).observer(Arc::clone(&ends) as Arc<dyn Observer>));

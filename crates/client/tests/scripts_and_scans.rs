@@ -19,7 +19,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn a_script_is_sent_whole_once_to_a_server_that_does_not_know_it() {
+fn a_script_is_sent_whole_once_to_a_server_without_it() {
     let server = RedisServer::start().unwrap();
     let client = Client::with_config(config(&server));
     let add = Script::new("return redis.call('INCRBY', KEYS[1], ARGV[1])");

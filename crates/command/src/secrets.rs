@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_with_passwords_and_replies_with_secrets_are_known_by_their_rows() {
+    fn requests_and_replies_with_secrets_are_known_by_their_rows() {
         for (said, brings, shows) in [
             ("AUTH p", true, false),
             ("HELLO 3 AUTH u p", true, false),

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_asked_says_what_it_is_and_is_used_whatever_it_says() {
+    fn a_node_is_used_whatever_it_says_that_it_is() {
         let identity = Identity { database: 9, is_asked: true, ..Identity::default() };
         let hello = b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
         let info = b"$19\r\nredis_version:4.0.0\r\n";

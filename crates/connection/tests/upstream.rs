@@ -201,7 +201,7 @@ fn a_large_value_leaves_in_segments_without_a_copy() {
 
 /// The rest of a batch, of which a segment has left, and what comes behind it.
 #[test]
-fn what_is_kept_of_requests_is_of_those_alone_that_left_together() {
+fn only_requests_that_left_together_are_kept() {
     let mut pool = BufferPool::new();
     let mut up: Upstream<Option<u32>, Copied> = Upstream::new(Identity::default(), FlushPolicy::EachTurn);
     up.keep_records();

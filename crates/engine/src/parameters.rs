@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_go_before_something_is_refused_that_does_not_fit_then_either() {
+    fn keys_are_evicted_before_what_still_does_not_fit_is_refused() {
         for (policy, left) in [("allkeys-lru", ":0"), ("volatile-ttl", ":20"), ("noeviction", ":40")] {
             // Both are less than an empty engine takes.
             for memory in ["1", "4000"] {

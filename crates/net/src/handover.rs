@@ -253,7 +253,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn sockets_go_over_with_what_waits_in_their_queues_and_unix_files_stay() {
+    fn sockets_go_over_with_their_queues_and_unix_files_stay() {
         let folder = tempfile::tempdir().unwrap();
         let door = folder.path().join("door").to_str().unwrap().to_owned();
         let endpoints =

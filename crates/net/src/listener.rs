@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_a_found_port_and_what_they_accept_inherits_the_options() {
+    fn accepted_sockets_inherit_the_options_of_a_shared_port() {
         let endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
         let listeners = bind(&endpoint, 2, 16, 0, &TransportOptions::default()).unwrap();
         let addresses: Vec<_> = listeners.iter().flatten().map(Listener::address).collect();

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_begins_with_the_time_and_without_what_was_known_before() {
+    fn a_turn_begins_with_the_time_and_without_old_knowledge() {
         let mut env = env_with_node();
         env.is_patient = Some(true);
         env.begin_turn(Now { mono_us: 2_000_000, unix_us: 7_000_000 });

@@ -712,7 +712,7 @@ fn every_reply_goes_to_its_request_whatever_happens() {
 }
 
 #[test]
-fn a_node_that_sends_what_it_must_not_loses_its_connection_and_shifts_no_reply() {
+fn a_node_that_sends_too_much_is_cut_off_and_shifts_no_reply() {
     let (mut rogues, mut faults) = (0, 0);
     for seed in seeds() {
         let world = live(seed, Fate::Rogue);
@@ -747,7 +747,7 @@ fn nothing_is_held_once_everybody_has_left() {
 }
 
 #[test]
-fn replies_find_their_requests_while_other_settings_come_between() {
+fn replies_find_their_requests_while_settings_change() {
     let (mut answered, mut failed, mut overtaken, mut reloads) = (0, 0, 0, 0);
     for seed in seeds() {
         let mut world = live(seed, Fate::Restless);
@@ -782,7 +782,7 @@ fn everybody_leaves(world: &mut World, seed: u64) {
 }
 
 #[test]
-fn a_place_is_not_given_away_before_the_loop_has_closed_its_connection() {
+fn a_place_is_not_reused_before_the_loop_has_closed_it() {
     let mut world = World::new(1, Fate::Rough);
     world.worker.begin_turn(Now { mono_us: 1, unix_us: 1 });
     let leaving = world.worker.handle_accept(Peer::default()).unwrap();

@@ -99,7 +99,7 @@ const TENANTS: &str = "[[routes]]\nusers = \"seven\"\nto = \"other\"\nadd = \"t7
                        [[routes]]\nusers = \"eight\"\nto = \"other\"\nadd = \"t8:\"\n";
 
 #[test]
-fn a_channel_is_where_its_prefix_leads_under_the_name_that_it_gets_there() {
+fn a_channel_is_where_its_prefix_leads_by_its_name_there() {
     let served = Served::with("2", PREFIXES);
     let (mut subscriber, mut publisher) = (served.client(), served.client());
     subscribe(&mut subscriber, "SUBSCRIBE news:1 news:2 plain");

@@ -225,7 +225,7 @@ fn a_node_that_is_frozen_is_suspect_and_keeps_its_connection() {
 }
 
 #[test]
-fn an_answer_that_is_none_to_a_ping_costs_the_connection_and_nobody_gets_it() {
+fn a_false_answer_to_ping_costs_the_connection_alone() {
     let is_out_of_step = std::sync::atomic::AtomicUsize::new(0);
     let node = FakeBackend::start(move |request| {
         // The first one ends the handshake; the second is answered as if it had been something else.
@@ -255,7 +255,7 @@ fn an_answer_that_is_none_to_a_ping_costs_the_connection_and_nobody_gets_it() {
 }
 
 #[test]
-fn a_node_that_comes_back_is_sent_little_at_first_and_everything_in_the_end() {
+fn a_node_that_comes_back_is_sent_little_first_all_in_the_end() {
     let node = FakeBackend::start(|request| match request.key() {
         b"die" => Act::Close,
         _ => Act::Bytes(usual_reply(request)),

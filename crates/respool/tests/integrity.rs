@@ -73,7 +73,7 @@ fn until_served(client: &mut Client) {
 }
 
 #[test]
-fn a_reply_too_few_or_too_many_costs_the_batch_and_the_connection() {
+fn one_reply_too_few_or_too_many_costs_batch_and_connection() {
     for (rule, run) in [("drop", "off"), ("twice", "off"), ("drop", "1"), ("twice", "2"), ("late", "1")] {
         let node = node();
         let proxy = proxy(&node, &["--integrity-check", "1", "--integrity-run", run]);
@@ -96,7 +96,7 @@ fn a_reply_too_few_or_too_many_costs_the_batch_and_the_connection() {
 }
 
 #[test]
-fn clients_of_a_node_that_errs_all_the_time_get_their_own_replies_or_errors() {
+fn clients_of_an_erring_node_get_their_own_replies_or_errors() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let node = FakeBackend::start(move |request| {
         let count = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -131,7 +131,7 @@ fn clients_of_a_node_that_errs_all_the_time_get_their_own_replies_or_errors() {
 }
 
 #[test]
-fn who_waits_for_a_proof_that_does_not_come_is_told_at_the_deadline() {
+fn a_proof_that_does_not_come_is_reported_at_the_deadline() {
     let node = FakeBackend::start(|request| if request.command() == "ECHO" { Act::Skip } else { Act::Usual });
     let node = node.expect("a port");
     let proxy = proxy(&node, &["--integrity-check", "1"]);
@@ -142,7 +142,7 @@ fn who_waits_for_a_proof_that_does_not_come_is_told_at_the_deadline() {
 }
 
 #[test]
-fn a_node_that_refuses_everything_says_so_and_keeps_its_connection() {
+fn a_node_that_refuses_everything_keeps_its_connection() {
     let node = node();
     let proxy = proxy(&node, &["--integrity-check", "1"]);
     let mut client = proxy.client(0);
@@ -157,7 +157,7 @@ fn a_node_that_refuses_everything_says_so_and_keeps_its_connection() {
 }
 
 #[test]
-fn what_is_too_large_to_be_held_is_an_error_and_its_neighbours_are_not() {
+fn a_reply_too_large_to_hold_is_an_error_its_neighbours_not() {
     let node = FakeBackend::start(|request| match request.key() {
         b"large" => Act::Bytes(format!("$200000\r\n{}\r\n", "x".repeat(200_000)).into_bytes()),
         _ => Act::Usual,

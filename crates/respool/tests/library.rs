@@ -96,7 +96,7 @@ fn a_panic_ends_the_whole_server() {
 }
 
 #[test]
-fn what_is_said_wrong_is_told_and_several_servers_live_side_by_side() {
+fn wrong_settings_are_told_and_servers_live_side_by_side() {
     let refused = Builder::new().set("conect_timeout", "1s").start().expect_err("there is no such setting");
     assert!(refused.to_string().contains("did you mean connect_timeout?"), "{refused}");
     let refused = Builder::new().set("backlog", 0).start().expect_err("that is no backlog");

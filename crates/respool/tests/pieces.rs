@@ -99,7 +99,7 @@ fn a_node_that_does_not_read_holds_up_its_client_and_no_memory() {
 }
 
 #[test]
-fn whoever_leaves_half_way_ends_one_connection_and_nothing_is_executed() {
+fn leaving_half_way_ends_one_connection_and_runs_nothing() {
     let node = RedisServer::start().expect("redis-server");
     let proxy = proxy(&node.tcp().to_string(), &[]);
     let mut other = proxy.client(0);
@@ -138,7 +138,7 @@ fn whoever_leaves_half_way_ends_one_connection_and_nothing_is_executed() {
 }
 
 #[test]
-fn a_node_that_answers_or_dies_half_way_is_reported_and_the_client_goes_on() {
+fn a_node_that_dies_half_way_is_reported_the_client_goes_on() {
     let node = FakeBackend::start(|request| Act::Bytes(usual_reply(request))).expect("a port");
     let proxy = proxy(&node.address().to_string(), &[]);
     let mut client = proxy.client(0);

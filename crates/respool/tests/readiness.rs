@@ -87,7 +87,7 @@ fn a_process_is_ready_once_a_node_is_and_says_which_is_missing() {
 }
 
 #[test]
-fn of_many_nodes_those_that_are_dead_at_the_start_are_named_and_no_other() {
+fn nodes_that_are_dead_at_the_start_are_named_and_no_other() {
     let backends: Vec<FakeBackend> = (0..54).map(|_| FakeBackend::start(|_| Act::Usual).expect("a port")).collect();
     let living = backends.iter().enumerate().map(|(at, node)| format!("{} name=n{at}.", node.address()));
     let closed: Vec<ClosedPort> = (54..64).map(|_| nowhere()).collect();
@@ -135,7 +135,7 @@ fn is_unfit_in_metrics(proxy: &Running, name: &str) -> bool {
 }
 
 #[test]
-fn a_replica_a_clusters_member_and_a_sentinel_are_named_at_the_start() {
+fn replicas_members_and_sentinels_are_named_at_the_start() {
     let primary = RedisServer::start().expect("a redis-server");
     let port = primary.port().to_string();
     let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).expect("a redis-server");
@@ -168,7 +168,7 @@ fn a_replica_a_clusters_member_and_a_sentinel_are_named_at_the_start() {
 }
 
 #[test]
-fn a_node_that_becomes_a_replica_is_named_when_it_refuses_a_write() {
+fn a_node_turned_replica_is_named_when_it_refuses_a_write() {
     let [primary, node] = [(); 2].map(|()| RedisServer::start().expect("a redis-server"));
     let proxy = before(&format!("{} name=n", node.tcp()));
     let mut client = proxy.client(0);

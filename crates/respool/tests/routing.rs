@@ -90,7 +90,7 @@ fn keys_go_where_their_prefix_says_under_the_name_it_gives() {
 }
 
 #[test]
-fn databases_and_commands_choose_a_pool_and_reads_go_to_replicas() {
+fn databases_and_commands_choose_pools_reads_go_to_replicas() {
     let (other, replica) = (server(), server());
     let mut replica_client = replica.client().expect("it accepts");
     assert_eq!(ask(&mut replica_client, &format!("REPLICAOF 127.0.0.1 {}", other.port())), "+OK\r\n");
@@ -171,7 +171,7 @@ fn count(client: &mut Client, keys: &[String]) -> usize {
 }
 
 #[test]
-fn a_reload_takes_other_nodes_and_routes_without_dropping_a_client() {
+fn a_reload_of_nodes_and_routes_drops_no_client() {
     let mut served = Served::with("");
     let file = served.directory.join("respool.toml");
     let mut clients: Vec<Client> = (0..4).map(|_| served.client()).collect();
@@ -219,7 +219,7 @@ fn a_reload_takes_other_nodes_and_routes_without_dropping_a_client() {
 
 /// The node that forgot the script is in another place by the time it says so.
 #[test]
-fn a_script_is_brought_back_to_the_node_that_forgot_it_wherever_that_is_configured_now() {
+fn a_forgotten_script_returns_wherever_its_node_is_now() {
     let gate = Gate::new();
     let held = gate.clone();
     let node = FakeBackend::start(move |request| match &*request.command() {
@@ -259,7 +259,7 @@ fn a_script_is_brought_back_to_the_node_that_forgot_it_wherever_that_is_configur
 }
 
 #[test]
-fn a_node_that_moves_is_followed_and_an_order_to_reconnect_loses_nothing() {
+fn a_moved_node_is_followed_and_reconnecting_loses_nothing() {
     let served = Served::with("workers = 2\n");
     let mut client = served.client();
     assert_eq!(ask(&mut client, "MSET a 1 b 2 c 3 d 4"), "+OK\r\n");
@@ -287,7 +287,7 @@ fn a_node_that_moves_is_followed_and_an_order_to_reconnect_loses_nothing() {
 }
 
 #[test]
-fn requests_wait_while_a_node_is_paused_and_go_elsewhere_while_it_is_drained() {
+fn requests_wait_at_a_paused_node_and_leave_a_drained_one() {
     let served = Served::with("workers = 2\ndead_node = \"next\"\n");
     let (mut client, mut operator) = (served.client(), served.client());
     assert_eq!(ask(&mut client, "SET k v"), "+OK\r\n");
@@ -608,7 +608,7 @@ fn pushed(client: &mut Client) -> String {
 
 /// A tracking client is told of keys by the names that it has for them, wherever routes lead it, and of no other keys.
 #[test]
-fn changed_keys_are_told_by_the_names_that_clients_have_for_them() {
+fn changed_keys_are_told_by_their_clients_names() {
     let (a, b) = (server(), server());
     let settings = "[users.seven]\nrules = \"on nopass ~* &* +@all\"\n\
                     [users.eight]\nrules = \"on nopass ~* &* +@all\"\n\
@@ -772,7 +772,7 @@ fn what_replicas_answer_is_told_of_when_they_know() {
 
 /// In pool mode `session` a client's own connection is to the replica that it reads from, whichever has its turn.
 #[test]
-fn a_replica_that_is_read_from_has_a_connection_for_each_client_in_session_mode() {
+fn in_session_mode_each_client_has_a_connection_to_the_replica() {
     let (other, copies) = (server(), [server(), server()]);
     let settings = format!(
         "[pools.p]\nnodes = [\"{} name=first\", \"{} name=one replica_of=first\", \"{} name=two replica_of=first\"]\n\

@@ -110,7 +110,7 @@ fn sighup_brings_back_what_config_set_changed() {
 }
 
 #[test]
-fn sighup_changes_the_users_of_whom_the_settings_say_something_else() {
+fn sighup_changes_only_users_that_the_settings_changed() {
     let directory = TempDir::new().expect("a directory");
     let file = directory.join("r.toml");
     let user = |name: &str, rules: &str, more: &str| format!("[users.{name}]\nrules = \"on nopass {rules}\"\n{more}");
@@ -288,7 +288,7 @@ fn a_client_of_one_pool_changes_nothing_for_the_others() {
 }
 
 #[test]
-fn it_serves_under_the_command_line_of_redis_sharding_and_hears_the_environment() {
+fn it_serves_under_redis_shardings_flags_and_the_environment() {
     let node = serve(&[]);
     let nodes = format!("--nodes={}", node.addresses()[0]);
     let mut command = respool(&["redis-sharding", &nodes, "--port=1", "--N=1"]);

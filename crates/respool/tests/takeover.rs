@@ -107,7 +107,7 @@ fn two_hundred_busy_clients_notice_nothing_but_a_close() {
 }
 
 #[test]
-fn a_successor_that_fails_changes_nothing_and_data_is_not_left_behind() {
+fn a_successor_that_fails_changes_nothing_and_loses_no_data() {
     let directory = TempDir::new().expect("a directory");
     let control = directory.join("takeover").display().to_string();
     let node = serve(&["--listen", "127.0.0.1:0"]);

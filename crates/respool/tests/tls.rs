@@ -73,7 +73,7 @@ fn clients_speak_tls_and_large_values_and_pipelines_come_whole() {
 
 /// `respool bench` over TLS, with an authority, a name and a certificate of its own.
 #[test]
-fn the_load_generator_speaks_tls_and_says_what_is_wrong_with_a_certificate() {
+fn the_load_generator_speaks_tls_and_names_certificate_faults() {
     let (authority, server) = server("clients=required", &["--nodes", "embedded:"]);
     authority.write("client", &authority.issue("client", "client"));
     let port = server.addresses()[0].port().to_string();
@@ -105,7 +105,7 @@ fn the_load_generator_speaks_tls_and_says_what_is_wrong_with_a_certificate() {
 
 /// A server that waits for the end of a line does not answer a ClientHello.
 #[test]
-fn the_load_generator_does_not_wait_long_for_a_server_without_tls() {
+fn the_load_generator_soon_gives_up_a_server_without_tls() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port().to_string();
     let began = Instant::now();
@@ -211,7 +211,7 @@ fn a_certificate_names_a_user_whom_no_password_lets_in() {
 }
 
 #[test]
-fn renewed_certificates_hold_for_new_connections_and_disturb_no_old_one() {
+fn renewed_certificates_hold_for_new_connections_alone() {
     let (authority, server) = server("", &["--nodes", "embedded:,embedded:"]);
     let settings = config(&authority, None);
     let mut old = connect(&server, &settings);
@@ -410,7 +410,7 @@ fn whoever_does_not_finish_the_handshake_is_gone_in_time() {
 
 /// Clients that do not read what they asked for are killed again and again by one of them.
 #[test]
-fn a_thousand_clients_with_undrained_replies_can_be_killed_by_one_of_them() {
+fn one_client_can_kill_a_thousand_with_undrained_replies() {
     const CLIENTS: usize = 1000;
     // `RESPOOL_TEST_SCALE=20` is about a minute of it.
     let rounds = std::env::var("RESPOOL_TEST_SCALE").map_or(3, |scale| 3 * scale.parse::<usize>().expect("a number"));

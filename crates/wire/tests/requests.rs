@@ -146,7 +146,7 @@ fn only_bulk_strings_are_arguments() {
 }
 
 #[test]
-fn the_bytes_behind_an_argument_are_only_looked_at_in_strict_mode() {
+fn bytes_behind_an_argument_are_checked_in_strict_mode_alone() {
     use RequestError::UnterminatedBulk;
     let ping: Option<&[&[u8]]> = Some(&[b"PING"]);
     check(b"*1\r\n$4\r\nPINGxx*1\r\n$4\r\nPING\r\n", &LENIENT, &[ping, ping], End::Idle);
@@ -163,7 +163,7 @@ fn the_bytes_behind_an_argument_are_only_looked_at_in_strict_mode() {
 }
 
 #[test]
-fn heads_end_in_cr_lf_in_strict_mode_and_in_cr_and_anything_in_lenient_mode() {
+fn heads_end_in_cr_lf_or_leniently_in_cr_and_any_byte() {
     use RequestError::*;
     let ping: Option<&[&[u8]]> = Some(&[b"PING"]);
     check(b"*1\rx$4\r.PING\r\n", &LENIENT, &[ping], End::Idle);

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_busy_processor_explains_that_nothing_was_slow_and_an_answer_late() {
+    fn only_a_busy_processor_explains_a_late_answer() {
         let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
         let gone = b"-ERR node node1 is not available: refused; the command was not sent\r\n";
         let (before, ms) = (Instant::now(), Duration::from_millis);

@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_without_replies_are_done_unless_their_node_is_in_trouble() {
+    fn writes_without_replies_run_unless_their_node_is_in_trouble() {
         let echo = conversation(State::Quiet).lines.last().map(|line| bulk(&line.words[1])).unwrap();
         let seen = format!("+OK\r\n{VALUE}{echo}");
         assert_eq!(check(State::Quiet, &seen, &troubled()).1.writes[0].fate, Fate::Done);

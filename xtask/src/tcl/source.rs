@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_read_a_replication_stream_or_an_append_only_file_are_tagged() {
+    fn tests_that_read_replication_or_append_only_files_are_tagged() {
         let test = |body: &str, end: &str| format!("  test {{a}} {{\n    if {{1}} {{\n{body}\n    }}\n{end}\n  other");
         let repl = "      set repl [attach_to_replication_stream]";
         for (body, end, expected) in [

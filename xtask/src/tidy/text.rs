@@ -9,6 +9,9 @@ use crate::command;
 const LINES_MAX: usize = 800;
 const EXCUSE: &str = "Long because";
 
+/// Names of functions, of tests above all, are no longer than this.
+const NAME_MAX: usize = 60;
+
 /// Where Rust sources are.
 const DIRECTORIES: [&str; 3] = ["crates", "xtask", "fuzz"];
 
@@ -45,8 +48,20 @@ fn complaints_about(name: &str, text: &str) -> Vec<String> {
         if let Some(leftover) = leftovers().iter().find(|leftover| line.contains(leftover.as_str())) {
             complaints.push(format!("line {}: {leftover}", number + 1));
         }
+        if let Some(name) = function_in(line).filter(|name| name.len() > NAME_MAX) {
+            complaints.push(format!("line {}: {name} has {} characters, more than {NAME_MAX}", number + 1, name.len()));
+        }
     }
     complaints
+}
+
+/// The name of the function that a line begins.
+fn function_in(line: &str) -> Option<&str> {
+    let (before, name) = line.split_once("fn ")?;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_function =
+        before.split_whitespace().all(|word| word.starts_with("pub") || ["async", "const"].contains(&word));
+    is_function.then(|| name.split(|c| !is_word(c)).next().unwrap_or_default())
 }
 
 /// Written in two parts, so that this file does not complain about itself.
@@ -94,6 +109,9 @@ mod tests {
         let long = good.to_owned() + &"\n".repeat(LINES_MAX);
         assert_eq!(complaints_about("crates/x/src/noun.rs", &long).len(), 1);
         assert_eq!(complaints_about("crates/x/src/table/noun.rs", &long).len(), 0);
+        let named = |length| format!("//! A noun.\n    pub(crate) fn {}() {{\n", "n".repeat(length));
+        assert_eq!(complaints_about("crates/x/src/noun.rs", &named(NAME_MAX)).len(), 0);
+        assert_eq!(complaints_about("crates/x/src/noun.rs", &named(NAME_MAX + 1)).len(), 1);
         for leftover in leftovers() {
             assert_eq!(complaints_about("crates/x/src/noun.rs", &format!("//! A noun.\n// {leftover}\n")).len(), 1);
         }

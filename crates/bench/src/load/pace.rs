@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spinning_thread_sleeps_only_while_it_is_far_from_the_next_request() {
+    fn a_spinning_thread_sleeps_only_far_from_the_next_request() {
         let (plan, _) = closed(None);
         let pace = Pace::Open { rate: 10.0, spacing: Spacing::Even };
         let mut pacer = Pacer::new(&Plan { pace, ..plan }, 0);

@@ -326,7 +326,7 @@ impl World {
 }
 
 #[test]
-fn a_slot_that_moves_leaves_no_value_behind_that_nothing_tells_of() {
+fn a_moved_slot_leaves_no_value_without_invalidation() {
     let only = std::env::var("RESPOOL_CACHE_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut hits = 0;
     for seed in only.map_or(0..60, |seed| seed..seed + 1) {

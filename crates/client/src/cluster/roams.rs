@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_has_let_wait_may_be_redirected_any_number_of_times() {
+    fn a_request_that_waited_may_be_redirected_any_number_of_times() {
         let config = Config::from_url("redis+cluster://127.0.0.1:1").unwrap();
         let cluster = Cluster::of(&config.deadline(None)).unwrap();
         let mut roams = Roams::new(&cluster, vec![cmd("BLPOP").key("k").arg(0)], None, Kind::Blocking);

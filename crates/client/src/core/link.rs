@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_of_many_slices_is_not_cut_while_the_kernel_takes_more() {
+    fn a_write_of_slices_is_not_cut_while_the_kernel_takes_more() {
         let (link, mut other) = pair();
         let words: Vec<String> = (0..1_000).map(|number| format!("{number};")).collect();
         let bytes = link.send(words.iter().map(String::as_bytes)).unwrap();

@@ -183,7 +183,7 @@ fn a_socket_is_watched_in_the_runtime_of_the_task_that_waits() {
 
 #[cfg(feature = "tokio")]
 #[test]
-fn the_first_half_of_many_callers_is_written_while_the_others_come() {
+fn half_of_many_callers_is_written_while_the_others_come() {
     use std::future::Future;
     let (server, core) = connected();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confirmed_subscription_stays_so_when_its_connection_is_lost() {
+    fn a_confirmed_subscription_survives_a_lost_connection() {
         let (hub, mailbox) = hub();
         ask(&hub, false);
         take(&hub, CONFIRMED).unwrap();

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn it_looks_at_so_many_whole_messages_at_once_and_at_none_where_channels_are_few() {
+    fn it_looks_ahead_at_a_few_messages_where_channels_are_many() {
         let (book, many) = of_channels(LOOK_AHEAD_CHANNELS_MIN);
         let message = ">3\r\n$7\r\nmessage\r\n$2\r\n17\r\n$1\r\nm\r\n";
         let begun = ">3\r\n$7\r\nmess";

@@ -627,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_that_come_and_go_while_the_node_is_told_nothing_take_no_more_room() {
+    fn channels_that_come_and_go_untold_take_no_more_room() {
         let (mut book, mut registries) = begun();
         for _ in 0..100_000 {
             for name in ["a", "b"] {

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn no_request_pays_for_the_index_of_a_large_sorted_set_or_the_chunks_of_a_large_list() {
+    fn no_request_pays_for_the_index_of_a_large_value() {
         let mut script = Script::new();
         for (fill, drop) in
             [("ZADD", "DEL large"), ("RPUSH", "UNLINK large"), ("ZADD", "SET large x"), ("RPUSH", "FLUSHDB")]

@@ -209,7 +209,7 @@ mod tests {
     use crate::transcript::Script;
 
     #[test]
-    fn what_expires_while_keys_are_kept_is_not_there_and_goes_afterwards() {
+    fn keys_that_expire_while_kept_are_not_there_and_go_later() {
         let mut script = Script::new();
         script.engine.keep_keys(true);
         let setup = "SET s 1 PX 5;RPUSH l a;PEXPIRE l 5;HSET h a 1 b 2;HPEXPIRE h 5 FIELDS 2 a b;HSET g a 1 b 2;HPEXPIRE g 5 FIELDS 1 a";
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_random_key_is_not_looked_for_without_end_while_keys_are_kept() {
+    fn the_search_for_a_random_key_ends_while_keys_are_kept() {
         let mut script = Script::new();
         for number in 0..5_000 {
             script.say(&format!("SET k{number} v PX 1"));

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn databases_that_are_emptied_or_exchanged_change_what_they_hold() {
+    fn emptied_or_exchanged_databases_change_what_they_hold() {
         let mut script = Script::new();
         assert!(!is_stopped(&mut script, &["SWAPDB 0 1", "SWAPDB 2 3", "FLUSHALL"]));
         script.say("SET k 1");

@@ -208,7 +208,7 @@ mod tests {
 
     /// What [`Ownership::check`] lets pass because no key can be found in it.
     #[test]
-    fn a_request_whose_keys_cannot_be_found_is_refused_by_its_command() {
+    fn a_request_without_findable_keys_is_refused_by_its_command() {
         let mut engine = Engine::new(crate::EngineConfig::default(), [1, 2]);
         let (mut positions, mut unfound) = (KeyPositions::default(), 0);
         for (row, request) in requests(7, 40_000) {

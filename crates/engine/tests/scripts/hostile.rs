@@ -526,7 +526,7 @@ fn libraries_that_do_not_fit_beside_each_other_change_nothing() {
 }
 
 #[test]
-fn restoring_libraries_beside_a_large_one_does_not_collect_for_each() {
+fn restoring_libraries_does_not_collect_garbage_for_each() {
     let (mut from, mut to) = (Hostile::new(), Hostile::new());
     for number in 0..100 {
         let text = format!("#!lua name=l{number}\nredis.register_function('f{number}', function() return 1 end)");

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_of_whom_nothing_is_heard_is_gone_after_the_patience_and_not_before() {
+    fn a_silent_peer_is_gone_after_the_patience_and_not_before() {
         let mut vigil = Vigil::new(Some(PATIENCE));
         // It had said nothing for long, because nothing was asked: that counts for nothing.
         for ms in (60_000..60_900).step_by(100) {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_silent_is_not_the_first_to_be_dialled_again() {
+    fn a_silent_address_is_not_the_first_to_be_dialled_again() {
         let addresses: Vec<SocketAddr> = (1..=3).map(|host| SocketAddr::from(([10, 0, 0, host], 7))).collect();
         let mut silences = Silences::default();
         let dial = |silences: &Silences, host: &str, count: usize| {

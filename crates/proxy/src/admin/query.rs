@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_in_the_order_of_their_numbers_or_the_largest_are_shown() {
+    fn clients_are_shown_in_the_order_of_numbers_or_of_size() {
         let table = || Table::of(vec![row(3, 5), row(1, 7), row(2, 5)]);
         let mut all = table();
         Show::Clients.arrange(&mut all, usize::MAX);

@@ -53,7 +53,7 @@ mod tests {
     use crate::testing::{EchoEngine, env_with_node};
 
     #[test]
-    fn clients_that_came_before_are_not_read_but_the_one_that_gave_the_order() {
+    fn earlier_clients_are_not_read_except_the_one_that_ordered_it() {
         let mut env = env_with_node();
         let [operator, old] = [(), ()].map(|()| env.test_client());
         let since_us = env.now.mono_us;

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_plain_while_none_is_parked_and_no_client_is_told() {
+    fn requests_are_plain_while_none_is_parked_or_told() {
         let mut parking = Parking::default();
         assert!(parking.is_empty() && !parking.publishes_events());
         parking.want(Wanted { keys: true, ..Wanted::default() });

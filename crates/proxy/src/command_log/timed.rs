@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_an_engine_are_counted_and_requests_that_wait_are_not() {
+    fn an_engines_calls_are_counted_and_waiting_requests_are_not() {
         let mut layers = Layers::new(env_with_engine());
         let client = layers.env.test_client();
         for (flow, count) in [(Flow::Next, 1), (Flow::Again, 1), (Flow::Next, 2)] {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_the_local_lane_are_answered_or_named_for_their_feature() {
+    fn local_requests_are_answered_or_named_for_their_feature() {
         let mut env = env_with_engine();
         let client = env.test_client();
         for (said, answer) in [

@@ -44,7 +44,7 @@ mod tests {
     use respool_wire::ReplyKind;
 
     #[test]
-    fn a_subscriber_is_answered_in_its_own_form_and_an_error_as_it_came() {
+    fn a_subscribers_ping_has_its_own_form_and_errors_as_they_came() {
         for (kind, reply, told) in [
             (ReplyKind::Simple, "+PONG\r\n", "*2\r\n$4\r\npong\r\n$2\r\nhi\r\n"),
             (ReplyKind::Error, "-LOADING x\r\n", "-LOADING x\r\n"),

@@ -149,7 +149,7 @@ mod tests {
     use crate::testing::env_with_node;
 
     #[test]
-    fn a_connection_that_is_closed_is_nothing_to_the_worker_any_more() {
+    fn a_closed_connection_is_nothing_to_the_worker_any_more() {
         let mut env = env_with_node();
         let client = env.test_client();
         let lane = env.lanes.lane(&env.config, NodeId::nth(0), LaneKeyId::PLAIN);

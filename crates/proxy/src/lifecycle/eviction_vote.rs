@@ -33,7 +33,7 @@ mod tests {
     use super::EvictionVote;
 
     #[test]
-    fn the_highest_bidder_of_an_interval_wins_and_old_bids_do_not_count() {
+    fn the_highest_bid_of_an_interval_wins_and_old_ones_lapse() {
         let auction = EvictionVote::default();
         auction.bid(7, 5_000_000);
         auction.bid(7, 9_000_000);

@@ -61,7 +61,7 @@ mod tests {
     use crate::testing::{env_of, roomy_config};
 
     #[test]
-    fn a_client_beyond_its_limit_has_so_much_time_to_take_its_replies() {
+    fn a_client_over_its_soft_limit_has_so_much_time_to_read() {
         let mut config = roomy_config();
         config.budgets.soft_limits.normal = SoftLimit { bytes: 10, us: 100 };
         let mut env = env_of(config, None);

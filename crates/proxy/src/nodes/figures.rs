@@ -71,7 +71,7 @@ mod tests {
     use crate::testing::{env_of, env_with_node, roomy_config};
 
     #[test]
-    fn nodes_are_dialled_ahead_by_the_first_worker_if_that_is_wanted() {
+    fn only_the_first_worker_dials_nodes_ahead() {
         for (dials_ahead, drains, is_dialled) in [(true, false, true), (false, false, false), (true, true, false)] {
             let mut env = env_of(Config { dials_ahead, ..roomy_config() }, None);
             env.drain_until_us = drains.then_some(u64::MAX);

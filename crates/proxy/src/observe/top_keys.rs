@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_all_keys_are_what_they_were_or_too_high_by_what_is_said() {
+    fn figures_of_keys_are_right_or_too_high_by_the_stated_error() {
         let mut often = FrequentKeys::default();
         let mut times = std::collections::HashMap::<u32, u64>::new();
         let mut drawn = 1u32;

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_go_with_their_nodes_and_end_with_those_that_are_dropped() {
+    fn queues_move_and_end_with_their_nodes() {
         let mut dials = DialQueue::default();
         for place in 0..3 {
             dials.enter(NodeId::nth(place), lane(place as u32));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_ends_gives_its_place_to_the_user_and_is_read_again() {
+    fn the_end_of_a_lease_returns_its_quota_and_reads_on() {
         let quota = UserQuota::with(UserLimits { private_connections: Some(1), ..UserLimits::default() }, None);
         let mut lease = Lease::within(Some(&quota)).expect("it is the first").read_by(Some(reader()));
         assert!(lease.leave_unread() && !lease.leave_unread(), "it is left alone once");

@@ -276,7 +276,7 @@ mod tests {
     use crate::testing::{EchoEngine, config, env_with_node};
 
     #[test]
-    fn a_warm_connection_is_lent_before_another_is_dialled_and_to_one_at_a_time() {
+    fn a_warm_connection_is_lent_first_and_to_one_at_a_time() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
         let first =
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_used_again_once_its_connection_is_closed_and_its_handle_is_void() {
+    fn a_place_is_reused_once_closed_and_its_handle_is_void() {
         let config = config();
         let mut lanes = Lanes::new(&config, 1);
         let shared = lanes.lane(&config, NodeId::nth(0), LaneKeyId::PLAIN);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_given_back_was_silent_because_it_was_not_read() {
+    fn a_returned_connection_was_silent_because_it_was_not_read() {
         let (mut env, client, lane) = env_with_own_lane();
         let this = &mut env.lanes[lane];
         this.lease.leave_unread();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_on_which_a_request_waits_is_read_on_once_its_client_has_left() {
+    fn a_waiting_connection_is_read_on_once_its_client_has_left() {
         let (mut env, client, lane) = env_with_own_lane();
         let this = &mut env.lanes[lane];
         this.is_waiting = true;

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_too_many_patterns_is_refused_and_one_for_help_asks_nothing() {
+    fn too_many_patterns_are_refused_and_help_asks_nothing() {
         assert!(read("PUBSUB CHANNELS a b").is_err());
         assert!(matches!(read("PUBSUB HELP"), Ok(None)));
         assert!(matches!(read("PUBSUB CHANNELS n*"), Ok(Some(PubsubQuery::Names { pattern: Some(_), .. }))));

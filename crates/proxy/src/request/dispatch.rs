@@ -495,7 +495,7 @@ mod tests {
     use crate::testing::{Layers, env_with_engine, env_with_node};
 
     #[test]
-    fn requests_in_one_read_are_done_in_their_order_and_the_rest_is_kept() {
+    fn requests_of_one_read_are_done_in_order_the_rest_is_kept() {
         let mut layers = Layers::new(env_with_node());
         let client = layers.env.test_client();
         assert_eq!(layers.receive(client, b"PING\r\nGET k\r\nNOSUCH\r\nGET\r\nEC"), {
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_asked_in_their_order_up_to_the_one_that_deals_with_it() {
+    fn states_are_asked_in_order_up_to_the_one_that_answers() {
         let mut layers = Layers::new(env_with_node());
         let client = layers.env.test_client();
         let states = [SessionFlags::LARGE, SessionFlags::HOOKED, SessionFlags::HELD];

@@ -116,7 +116,7 @@ mod tests {
     use crate::testing::{NotedWaits, env_of, env_with_node, roomy_config};
 
     #[test]
-    fn a_request_for_a_paused_node_waits_and_is_refused_when_its_time_is_over() {
+    fn a_request_for_a_paused_node_waits_until_its_timeout() {
         let mut config = roomy_config();
         config.timeouts.pause_us = 100;
         let mut env = env_of(config, None);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_goes_as_the_node_knows_its_keys_and_for_the_node_that_has_them() {
+    fn a_request_goes_to_the_node_of_its_keys_by_the_names_there() {
         let said: ArgsBuf = ["GET", "k"].iter().collect();
         let place = Place { route: 0, node: NodeId::nth(1).place() };
         let mut target = Target { node: NodeId::nth(1), renamed: None, place };

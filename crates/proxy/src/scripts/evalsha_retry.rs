@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_follows_its_node_by_name_and_its_keys_where_they_are_placed_anew() {
+    fn a_retried_script_follows_its_node_and_its_keys() {
         use EvalshaRetryPlace as P;
         let mut env = env_with_node();
         let client = env.test_client();

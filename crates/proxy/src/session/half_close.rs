@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_nothing_reaches_is_closed_if_it_would_have_to_wait() {
+    fn a_client_that_nothing_reaches_is_closed_instead_of_waiting() {
         let mut env = env_with_node();
         let [waits, reads] = [(), ()].map(|()| env.test_client());
         env.test_session(waits).pause.add(Pause::HELD);

@@ -119,7 +119,7 @@ mod tests {
     use crate::transaction::state::Transaction;
 
     #[test]
-    fn a_place_is_free_when_the_loop_has_closed_it_and_at_once_if_it_was_gone() {
+    fn a_place_is_free_once_closed_and_at_once_if_it_was_gone() {
         let mut env = env_with_node();
         let [closed, gone] = [(), ()].map(|()| env.test_client());
         env.close_client(closed);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_in_the_midst_of_its_late_transaction_stays_until_the_time_is_over() {
+    fn a_client_amid_a_late_transaction_stays_until_the_deadline() {
         let mut env = env_with_engine();
         let client = env.test_client();
         env.slices.script = Some(env.test_late_script(client, "EVAL s 0"));

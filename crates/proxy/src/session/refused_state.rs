@@ -85,7 +85,7 @@ mod tests {
     use crate::testing::{env_with_node, request};
 
     #[test]
-    fn a_client_that_is_not_what_it_asked_for_gets_nothing_that_depends_on_it() {
+    fn a_refused_state_fails_what_depends_on_it() {
         for (wish, refused, allowed) in [
             (WantedState::Database, "GET k", "PING"),
             (WantedState::Database, "SUBSCRIBE c", "UNSUBSCRIBE c"),

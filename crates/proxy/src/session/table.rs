@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_for_a_client_that_has_gone_reaches_no_other_in_its_place() {
+    fn a_reply_for_a_gone_client_reaches_no_other_in_its_place() {
         let mut env = env_with_node();
         let client = env.test_client();
         let asker = env.test_asker(client);

@@ -178,7 +178,7 @@ mod tests {
     use crate::ids::NodeId;
 
     #[test]
-    fn there_is_something_for_each_place_up_to_the_last_that_was_asked_for() {
+    fn every_place_up_to_the_last_asked_for_has_a_value() {
         let mut per_node: IdVec<NodeId, u8> = IdVec::default();
         *per_node.get_or_default(NodeId::nth(2)) = 7;
         assert_eq!(per_node.iter().copied().collect::<Vec<_>>(), [0, 0, 7]);

@@ -432,7 +432,7 @@ mod tests {
     use crate::testing::env_with_node;
 
     #[test]
-    fn a_transaction_is_refused_if_one_of_two_watching_connections_is_lost() {
+    fn a_transaction_is_refused_if_one_of_two_watches_is_lost() {
         let mut env = env_with_node();
         let client = env.test_client();
         let [first, second] = [0, 1].map(|database| {

@@ -253,7 +253,7 @@ mod tests {
     use super::{ErrorReply, aborted, is_error, is_exec_abort, is_null};
 
     #[test]
-    fn a_transaction_that_did_not_run_is_told_from_one_that_is_doubtful() {
+    fn an_unexecuted_transaction_is_told_from_a_doubtful_one() {
         assert!(is_exec_abort(b"-EXECABORT Transaction discarded\r\n"));
         assert!(!is_exec_abort(b"-ERR EXEC without MULTI\r\n"));
         for nothing in [&b"*-1\r\n"[..], b"$-1\r\n", b"_\r\n"] {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn another_worker_is_asked_by_letter_and_its_answer_finishes_the_query() {
+    fn another_worker_is_asked_by_mail_and_its_answer_finishes_it() {
         let [mut first, mut second] = [(), ()].map(|()| silent_worker(2));
         ask_workers_for(&mut first, None, None, show());
         assert_eq!((first.asked, first.finished.len()), (1, 0));

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_given_back_at_each_step_up_and_down_while_much_is_held() {
+    fn memory_is_given_back_at_each_step_while_much_is_held() {
         let at = |number: u64| number * GIVE_BACK_INTERVAL_US;
         let steps = [(400, false), (401, true), (501, false), (502, true), (402, false), (401, true), (300, true)];
         let looks: Vec<_> = (1..).zip(steps).map(|(number, (held, is_step))| (at(number), held, is_step)).collect();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_given_back_only_so_often_however_much_comes_and_goes() {
+    fn memory_is_given_back_only_so_often_whatever_the_churn() {
         let (first, next) = (GIVE_BACK_INTERVAL_US, 2 * GIVE_BACK_INTERVAL_US);
         assert_steps(&[(first, 500, true), (first + 1, 300, false), (next - 1, 700, false), (next, 700, true)]);
         // Nor while there is too little at all looks of all workers.

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_nodes_the_first_are_named_and_the_others_counted() {
+    fn of_many_nodes_the_first_are_named_and_the_rest_counted() {
         let names: Vec<String> = (0..error_text::LEFT_NODES_MAX + 3).map(|n| format!("n{n:04}")).collect();
         let nodes: Vec<(&str, usize, usize)> = names.iter().map(|name| (&**name, 1, 0)).collect();
         let all = Quiescence::new(1);

@@ -100,7 +100,7 @@ fn name_number(name: &str) -> usize {
 /// A node that comes back is told of channels as fast as it takes them. A client that subscribes meanwhile to one of them, because
 /// another does already, is told so behind the node's word about that one.
 #[test]
-fn no_subscription_is_acknowledged_before_a_node_that_is_back_has_it() {
+fn a_returned_node_has_a_subscription_before_it_is_acknowledged() {
     let mut roomy = config(1, 1);
     roomy.budgets.client_output_soft = 64 << 20;
     roomy.budgets.client_output_hard = 256 << 20;

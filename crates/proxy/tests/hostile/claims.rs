@@ -141,7 +141,7 @@ fn who_waits_behind_a_client_that_does_not_read_is_told_in_time() {
 }
 
 #[test]
-fn a_late_transaction_is_watched_where_another_client_reads_slowly() {
+fn a_late_transaction_is_followed_beside_a_slow_reader() {
     for (end, stays) in [("*1\r\n+OK\r\n", true), ("-BUSY still\r\n", false)] {
         let mut pair = Pair::new();
         let block = [request(&["MULTI"]), request(&["SET", "k", "1"]), request(&["EXEC"])].concat();
@@ -241,7 +241,7 @@ fn replies_that_wait_behind_a_clients_own_are_not_late() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_owed_no_more_than_it_may_leave() {
+fn a_client_that_does_not_read_is_owed_no_more_than_its_limit() {
     let mut pair = Pair::new();
     pair.bench.send(pair.slow, &request(&["GET", "k"]).repeat(1_000));
     let asked = requests(&pair.bench.heard(pair.shared)).len();
@@ -353,7 +353,7 @@ fn replies_that_turn_out_large_are_left_at_the_node() {
 }
 
 #[test]
-fn nothing_overtakes_on_another_connection_when_a_drain_is_taken_back() {
+fn nothing_is_overtaken_when_a_drain_is_taken_back() {
     let mut pair = Pair::new();
     pair.bench.read_on(pair.slow, usize::MAX);
     pair.bench.ask(pair.slow, &["GET", "large"]);
@@ -397,7 +397,7 @@ fn a_script_that_is_brought_back_is_not_overtaken() {
 
 /// Until then it had been little enough, so that its client was read as ever.
 #[test]
-fn what_is_too_much_by_other_settings_is_read_on_once_the_client_has_taken_it() {
+fn a_lowered_limit_reads_on_once_the_client_has_read() {
     let mut pair = Pair::new();
     pair.bench.ask(pair.slow, &["GET", "large"]);
     let large = value(3 << 20);

@@ -6,7 +6,7 @@ use respool_connection::{Credentials, Machine};
 use respool_proxy::{Config, PoolMode, Timeouts, UserLimits, limits};
 
 #[test]
-fn what_is_left_to_do_for_a_client_that_has_gone_does_not_reach_the_next_ones_connections() {
+fn leftover_work_of_a_gone_client_does_not_reach_the_next_one() {
     let limits = UserLimits { pool_mode: Some(PoolMode::Session), ..UserLimits::default() };
     let mut bench = Bench::of_many(config(1, 1), 1, users(&[("alone", limits)]));
     let leaving = bench.accept();

@@ -34,7 +34,7 @@ fn after(words: &[&[&str]], replies: &[u8]) -> (String, String) {
 }
 
 #[test]
-fn a_transaction_whose_answers_are_shifted_is_not_followed_by_somebody_elses() {
+fn shifted_answers_of_a_transaction_reach_no_other_client() {
     let transaction: &[&[&str]] = &[&["MULTI"], &["GET", "secret"], &["EXEC"]];
     for replies in [
         // One too many before it, within it, or instead of its end; one too few.

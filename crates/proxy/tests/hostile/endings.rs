@@ -57,7 +57,7 @@ fn a_drain_does_not_cut_a_transaction_whose_own_parts_wait() {
 }
 
 #[test]
-fn what_was_read_behind_a_transaction_is_not_answered_within_it_when_a_drain_begins() {
+fn a_drain_answers_nothing_behind_a_transaction_within_it() {
     const MANY: usize = 30;
     let mut bench = Bench::proxy(config(2, 1));
     let client = bench.accept();
@@ -76,7 +76,7 @@ fn what_was_read_behind_a_transaction_is_not_answered_within_it_when_a_drain_beg
 }
 
 #[test]
-fn a_client_that_has_closed_its_side_gets_the_whole_reply_to_its_transaction() {
+fn a_half_closed_client_gets_its_whole_transactions_reply() {
     let mut bench = Bench::proxy(config(2, 1));
     let client = begins(&mut bench);
     bench.turn(|worker| worker.handle_ended(client));
@@ -85,7 +85,7 @@ fn a_client_that_has_closed_its_side_gets_the_whole_reply_to_its_transaction() {
 }
 
 #[test]
-fn nothing_is_done_behind_the_part_of_a_transaction_that_closes_its_client() {
+fn nothing_runs_behind_the_part_that_closes_its_client() {
     let mut bench = Bench::proxy(config(2, 1));
     let client = bench.accept();
     let block: [&[&str]; 4] =
@@ -98,7 +98,7 @@ fn nothing_is_done_behind_the_part_of_a_transaction_that_closes_its_client() {
 
 /// The loop reads a client only where the worker says so: what a client has sent is looked at before its end is.
 #[test]
-fn what_was_held_back_is_done_before_the_end_of_its_client_is_seen() {
+fn held_requests_run_before_their_clients_end_is_seen() {
     let mut bench = Bench::proxy(config(1, 1));
     let (client, operator) = (bench.accept(), bench.accept());
     assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");

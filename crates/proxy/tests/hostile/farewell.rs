@@ -83,7 +83,7 @@ fn a_channel_that_others_keep_is_given_up_behind_its_messages() {
 }
 
 #[test]
-fn a_client_that_leaves_or_resets_hears_what_was_published_before() {
+fn a_leaving_client_hears_what_was_published_before() {
     for (word, farewell) in [("RESET", "+RESET\r\n"), ("QUIT", "+OK\r\n")] {
         let mut bench = Bench::proxy(config(2, 1));
         let (clients, lane) = subscribed(&mut bench, 2, "news");

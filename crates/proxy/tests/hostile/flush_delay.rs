@@ -279,7 +279,7 @@ fn a_request_that_goes_on_behind_a_write_leaves_with_it() {
 }
 
 #[test]
-fn held_replies_wait_no_longer_than_their_bound_beside_prompt_nodes() {
+fn held_replies_keep_their_bound_beside_prompt_nodes() {
     let mut bench = Bench::proxy(Config { flush: FlushPolicy::Immediate, ..with_an_own_connection() });
     let (client, other) = (bench.accept(), bench.accept());
     bench.ask(other, &["GET", "a"]);

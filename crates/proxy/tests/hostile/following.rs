@@ -26,7 +26,7 @@ fn a_late_reply_to_replconf_is_not_taken_for_the_snapshot() {
 }
 
 #[test]
-fn who_closes_its_side_behind_monitor_is_answered_what_it_has_asked() {
+fn a_client_that_closes_behind_monitor_gets_its_answers() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     bench.ask(client, &["MONITOR"]);

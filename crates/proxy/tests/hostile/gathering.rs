@@ -37,7 +37,7 @@ fn look_in_vain(bench: &mut Bench<NoEngine>) {
 }
 
 #[test]
-fn messages_that_come_one_upon_the_other_leave_in_one_write_and_in_order() {
+fn successive_messages_leave_in_one_write_and_in_order() {
     let (mut bench, clients, lane) = subscribers();
     assert!(bench.worker.measures_waits(), "the loop says whether it slept");
     for text in ["one", "two", "three"] {
@@ -59,7 +59,7 @@ fn look_again(bench: &mut Bench<NoEngine>, clients: [ConnId; 2]) {
 }
 
 #[test]
-fn a_worker_that_slept_writes_a_message_in_the_turn_in_which_it_comes() {
+fn after_sleep_a_message_is_written_in_the_turn_it_comes() {
     let (mut bench, clients, lane) = subscribers();
     bench.worker.handle_waited(300);
     bench.send(lane, message('>', "m").as_bytes());
@@ -120,7 +120,7 @@ fn a_client_that_does_not_read_holds_up_no_other() {
 }
 
 #[test]
-fn a_client_that_leaves_before_its_messages_are_written_takes_its_place_along() {
+fn a_client_that_leaves_takes_its_place_in_the_gathering_along() {
     let (mut bench, [leaver, other], lane) = subscribers();
     come_at_once(&mut bench, lane, "m");
     bench.turn(|worker| worker.handle_broken(leaver, "connection reset by peer"));
@@ -155,7 +155,7 @@ fn look(bench: &mut Bench<NoEngine>, clients: [ConnId; 2]) -> ([String; 2], Wait
 }
 
 #[test]
-fn where_messages_come_often_others_run_once_before_they_are_written() {
+fn where_messages_come_often_the_core_is_yielded_once() {
     let (mut bench, clients, lane) = subscribers();
     come_often(&mut bench, clients, lane);
     bench.worker.handle_waited(300);
@@ -195,7 +195,7 @@ fn where_messages_come_often_they_wait_for_replies_that_are_due() {
 }
 
 #[test]
-fn a_message_that_comes_alone_after_a_busy_time_leaves_in_its_turn() {
+fn a_lone_message_after_a_busy_time_leaves_in_its_turn() {
     let (mut bench, clients, lane) = subscribers();
     come_often(&mut bench, clients, lane);
     bench.wait(50_000);

@@ -13,7 +13,7 @@ fn generous(nodes: usize) -> Config {
 }
 
 #[test]
-fn a_script_that_is_run_by_its_hash_is_not_copied_and_what_is_kept_of_the_request_is_counted() {
+fn an_evalsha_does_not_copy_its_script_and_is_accounted() {
     let mut bench = Bench::proxy(generous(1));
     let client = bench.accept();
     let script = format!("return 1 --{}", "x".repeat(900_000));
@@ -50,7 +50,7 @@ fn keys_of_two_nodes(bench: &mut Bench<crate::NoEngine>, client: ConnId) -> (Str
 }
 
 #[test]
-fn parts_of_replies_count_for_the_client_that_waits_for_the_others() {
+fn parts_of_a_reply_count_for_the_client_that_waits_for_it() {
     let mut bench = Bench::proxy(generous(2));
     let (client, bystander) = (bench.accept(), bench.accept());
     let (first, second) = keys_of_two_nodes(&mut bench, client);
@@ -207,7 +207,7 @@ fn a_command_is_asked_for_again_soon_if_its_node_did_not_answer() {
 }
 
 #[test]
-fn what_waits_for_a_node_counts_whoever_has_the_connection_until_it_is_written_or_given_up() {
+fn queued_requests_count_until_they_are_written_or_given_up() {
     let value = "v".repeat(200_000);
     let modes = [(PoolMode::Multiplex, 0), (PoolMode::Session, 0), (PoolMode::Transaction, 2)];
     for ((mode, more), is_reached) in modes.into_iter().flat_map(|mode| [(mode, true), (mode, false)]) {
@@ -241,7 +241,7 @@ fn what_waits_for_a_node_counts_whoever_has_the_connection_until_it_is_written_o
 }
 
 #[test]
-fn the_client_whose_own_queue_is_largest_goes_first_when_there_is_too_much() {
+fn the_client_with_the_largest_queue_goes_first() {
     let plain = config(1, 1);
     let lanes = LaneLimits { mode: PoolMode::Session, ..plain.lanes };
     let budgets = Budgets { process: 300_000, ..plain.budgets };
@@ -259,7 +259,7 @@ fn the_client_whose_own_queue_is_largest_goes_first_when_there_is_too_much() {
 }
 
 #[test]
-fn a_subscriber_that_does_not_read_goes_before_clients_that_hold_less_than_waits_for_it() {
+fn a_subscriber_that_does_not_read_goes_before_smaller_clients() {
     let plain = config(1, 1);
     let mut bench = Bench::proxy(Config { budgets: Budgets { process: 800_000, ..plain.budgets }, ..plain });
     let (stalled, other) = (bench.accept(), bench.accept());

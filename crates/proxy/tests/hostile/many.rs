@@ -79,7 +79,7 @@ fn subscriptions_that_rely_on_each_other_fail_once() {
 }
 
 #[test]
-fn a_client_with_many_subscriptions_that_wait_is_forgotten_in_slices() {
+fn a_client_with_many_pending_channels_is_forgotten_in_slices() {
     let mut bench = Bench::proxy(roomy(1));
     let (client, lane) = waiting(&mut bench);
     bench.turn(|worker| worker.handle_broken(client, "gone"));

@@ -90,7 +90,7 @@ fn the_second_transaction_on_a_connection_takes_one_round_trip() {
 }
 
 #[test]
-fn an_exec_that_does_not_end_its_transaction_costs_the_connection() {
+fn an_exec_that_ends_no_transaction_costs_the_connection() {
     for refusal in
         ["BUSY Redis is busy running a script", "NOPERM no", "LOADING Redis is loading", "OOM no", "ERR what"]
     {
@@ -166,7 +166,7 @@ fn a_trial_that_is_too_late_is_still_watched() {
 }
 
 #[test]
-fn a_node_that_ceases_to_take_multi_is_asked_before_the_next_block() {
+fn a_node_that_stops_taking_multi_is_asked_before_a_block() {
     let (mut bench, node) = in_mode(PoolMode::Multiplex);
     let client = with_block(&mut bench, node);
     bench.send(node, format!("{NOPERM}{NOPERM}{NOPERM}-ERR EXEC without MULTI\r\n").as_bytes());
@@ -181,7 +181,7 @@ fn a_node_that_ceases_to_take_multi_is_asked_before_the_next_block() {
 }
 
 #[test]
-fn a_connection_that_ends_during_a_trial_says_that_nothing_was_executed() {
+fn a_connection_lost_during_a_trial_means_nothing_was_executed() {
     let (mut bench, node) = in_mode(PoolMode::Multiplex);
     let client = bench.accept();
     ask_all(&mut bench, client, &[BLOCK, &[&["CLIENT", "GETNAME"]]].concat());
@@ -211,7 +211,7 @@ fn multi_is_tried_with_watch_and_not_while_keys_are_watched() {
 }
 
 #[test]
-fn a_transaction_that_would_wait_runs_on_a_connection_of_its_own() {
+fn a_transaction_that_would_wait_runs_on_its_own_connection() {
     let (mut bench, shared) = in_mode(PoolMode::Multiplex);
     let client = bench.accept();
     ask_all(&mut bench, client, &[&["MULTI"], &["BLPOP", "q", "0"], &["EXEC"]]);
@@ -272,7 +272,7 @@ fn what_a_node_takes_out_although_it_refuses_multi_is_not_lost() {
 }
 
 #[test]
-fn the_connection_to_look_on_is_given_back_with_the_end_of_the_queue() {
+fn the_polling_connection_is_given_back_with_the_queues_end() {
     let (mut bench, _) = in_mode(PoolMode::Multiplex);
     let (client, looking) = queued(&mut bench);
     bench.send(looking, b"+OK\r\n*0\r\n");
@@ -287,7 +287,7 @@ fn the_connection_to_look_on_is_given_back_with_the_end_of_the_queue() {
 
 /// It has been asked for as a whole, like any other request that has been read.
 #[test]
-fn a_transaction_runs_although_its_client_has_gone_while_multi_was_tried() {
+fn a_transaction_runs_though_its_client_left_during_the_trial() {
     for mode in [PoolMode::Multiplex, PoolMode::Transaction] {
         let (mut bench, _) = in_mode(mode);
         let client = bench.accept();

@@ -142,7 +142,7 @@ fn nothing_is_left_where_the_name_leads_back() {
 }
 
 #[test]
-fn a_dial_that_was_resolved_before_is_no_sign_that_it_leads_back() {
+fn a_dial_resolved_before_is_no_sign_that_the_name_leads_back() {
     let (mut bench, client, old) = watch(PoolMode::Multiplex);
     let late = bench.accept();
     bench.ask(late, &["WATCH", "other"]);
@@ -393,7 +393,7 @@ fn who_tracks_without_its_own_changes_forgets_what_it_has_read() {
 }
 
 #[test]
-fn a_large_reply_is_read_to_its_end_and_the_next_request_is_sent_elsewhere() {
+fn a_large_reply_is_read_out_and_the_next_goes_elsewhere() {
     let mut bench = named_in(PoolMode::Multiplex);
     let client = bench.accept();
     bench.ask(client, &["GET", "large"]);
@@ -466,7 +466,7 @@ fn a_name_that_moves_for_ever_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_node_that_a_reload_moves_while_its_name_does_is_where_the_reload_says() {
+fn a_node_moved_by_name_and_reload_is_where_the_reload_says() {
     for mode in PoolMode::ALL.map(|(mode, _)| mode) {
         let mut bench = named_in(mode);
         let clients = [bench.accept(), bench.accept()];

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
-fn questions_that_other_workers_do_not_answer_are_not_put_without_end() {
+fn unanswered_queries_of_workers_are_bounded() {
     for words in [&["CLIENT", "KILL", "ID", "99"][..], &["PROXY", "RECONNECT"], &["CLIENT", "UNBLOCK", "99"]] {
         let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
         let client = bench.accept();
@@ -105,7 +105,7 @@ fn node_of(bench: &mut Bench<NoEngine>, operator: ConnId, key: &str) -> String {
 }
 
 #[test]
-fn what_one_node_is_asked_for_is_judged_like_what_is_asked_of_all() {
+fn a_request_to_one_node_is_judged_as_one_to_all() {
     let judge = |_: &_, row: &'static respool_command::Row, _: respool_wire::Args<'_>| match row.name {
         "GET" => Err("ERR not that one".to_owned()),
         _ => Ok(()),
@@ -122,7 +122,7 @@ fn what_one_node_is_asked_for_is_judged_like_what_is_asked_of_all() {
 }
 
 #[test]
-fn a_limit_that_is_taken_away_and_given_back_at_once_is_counted_on() {
+fn a_limit_removed_and_set_again_goes_on_counting() {
     let limits = UserLimits { connections: Some(1), ..UserLimits::default() };
     let access = users(&[("ann", limits.clone())]);
     let mut bench = Bench::of_many(config(1, 1), 1, Arc::clone(&access));

@@ -45,7 +45,7 @@ fn a_node_that_takes_a_part_gets_the_rest_when_it_has_room() {
 }
 
 #[test]
-fn what_waits_for_a_node_that_is_not_there_yet_leaves_when_it_is() {
+fn requests_for_a_node_that_is_not_there_leave_when_it_is() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     let sets = sets();

@@ -40,7 +40,7 @@ fn all_asked(bench: &mut Bench<crate::NoEngine>) -> Vec<String> {
 }
 
 #[test]
-fn a_request_does_not_overtake_another_that_is_under_way_to_a_node_that_has_another_name_now() {
+fn nothing_is_overtaken_on_the_way_to_a_renamed_node() {
     set_and_get(|| config(1, 1), &[]);
 }
 
@@ -119,7 +119,7 @@ fn in_mode(mode: PoolMode) -> Config {
 }
 
 #[test]
-fn a_connection_that_was_a_clients_own_is_lent_to_one_client_at_a_time() {
+fn a_former_own_connection_is_lent_to_one_client_at_a_time() {
     let mut bench = Bench::proxy(in_mode(PoolMode::Session));
     let [first, second, third] = [bench.accept(), bench.accept(), bench.accept()];
     bench.ask(first, &["WATCH", "key"]);
@@ -142,7 +142,7 @@ fn a_connection_that_was_a_clients_own_is_lent_to_one_client_at_a_time() {
 }
 
 #[test]
-fn a_large_reply_that_waits_for_its_reader_is_read_on_although_its_node_has_another_name_now() {
+fn a_large_reply_of_a_renamed_node_is_read_on() {
     let settings = || Config {
         budgets: respool_proxy::Budgets { client_output_soft: 1_000, ..config(1, 1).budgets },
         ..in_mode(PoolMode::Session)
@@ -436,7 +436,7 @@ fn connections_are_used_until_other_credentials_are_let_in() {
 }
 
 #[test]
-fn a_lane_that_is_not_connected_is_entered_with_what_is_told_last() {
+fn an_unconnected_lane_is_entered_with_the_latest_credentials() {
     let mut bench = Bench::proxy(entered(config(1, 1), "one"));
     let client = bench.accept();
     bench.ask(client, &["GET", "key"]);
@@ -525,7 +525,7 @@ fn subscribed() -> (Bench<crate::NoEngine>, ConnId, ConnId) {
 const MESSAGE: &[u8] = b">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nx\r\n";
 
 #[test]
-fn messages_come_until_a_connection_with_other_credentials_is_ready() {
+fn messages_come_until_the_renewed_connection_is_ready() {
     let (mut bench, client, push) = subscribed();
     assert!(!bench.closed.contains(&push), "nothing else brings them");
     bench.send(push, MESSAGE);
@@ -659,7 +659,7 @@ fn former_credentials_that_are_refused_are_not_tried_again() {
 }
 
 #[test]
-fn a_successor_that_is_refused_is_no_evidence_though_all_is_lost() {
+fn a_refused_successor_is_no_evidence_though_all_is_lost() {
     let (mut bench, client) = refuse_new_credentials();
     let shared = login(&mut bench, "one", true);
     bench.send(shared, b"$-1\r\n");

@@ -30,7 +30,7 @@ fn who_waits_is_in_no_queue_of_a_node_that_has_gone() {
 }
 
 #[test]
-fn connections_that_broke_while_somebody_waited_on_them_are_not_remembered() {
+fn broken_connections_with_waiters_are_not_remembered() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     bench.ask(client, &["BLPOP", "key", "0"]);
@@ -45,7 +45,7 @@ fn connections_that_broke_while_somebody_waited_on_them_are_not_remembered() {
 }
 
 #[test]
-fn channels_that_a_node_was_told_of_and_that_went_with_it_are_not_counted() {
+fn channels_that_went_with_their_node_are_not_counted() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     bench.ask(client, &["SSUBSCRIBE", "channel"]);

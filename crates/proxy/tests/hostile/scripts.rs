@@ -111,7 +111,7 @@ fn a_pipeline_with_scripts_waits_once_and_no_more() {
 }
 
 #[test]
-fn nothing_overtakes_what_has_timed_out_on_the_way_to_scripts_or_back() {
+fn nothing_overtakes_timed_out_requests_around_script_lanes() {
     let config = config(1, 1);
     let timeouts = Timeouts { response_us: 500_000, silence_us: 3_600_000_000, ..config.timeouts };
     let mut bench = Bench::proxy(Config { timeouts, ..config });
@@ -315,7 +315,7 @@ fn orders_to_stop_count_among_the_connections_of_a_user() {
 }
 
 #[test]
-fn with_connections_to_itself_a_client_needs_no_others_for_scripts() {
+fn a_client_with_own_connections_needs_none_for_scripts() {
     let mut bench =
         Bench::proxy(Config { lanes: LaneLimits { mode: PoolMode::Session, ..LaneLimits::default() }, ..config(1, 1) });
     let client = bench.accept();
@@ -388,7 +388,7 @@ fn functions(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn in_a_pause_of_writes_a_function_is_held_to_what_its_node_says_of_it() {
+fn a_pause_of_writes_asks_the_node_whether_a_function_writes() {
     let (mut bench, shared) = warm(LaneLimits::default());
     let (operator, client, other) = (bench.accept(), bench.accept(), bench.accept());
     assert_eq!(bench.answer(operator, &["CLIENT", "PAUSE", "60000", "WRITE"]), "+OK\r\n");

@@ -222,7 +222,7 @@ fn crowded() -> (Bench<NoEngine>, Vec<ConnId>) {
 }
 
 #[test]
-fn where_there_is_no_room_for_a_database_nothing_runs_in_another() {
+fn without_room_for_a_database_nothing_runs_in_another() {
     let (mut bench, clients) = crowded();
     let refusal = "-ERR too many databases and protocols are in use at once; try again later\r\n";
     let heard = pipeline(&mut bench, clients[0], &[&["SELECT", "999"], &["SET", "k", "v"]]);

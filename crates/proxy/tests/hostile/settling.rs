@@ -127,7 +127,7 @@ fn who_waits_is_told_when_the_process_ends() {
 }
 
 #[test]
-fn a_suspension_is_answered_when_all_is_flushed_and_reads_no_client() {
+fn a_suspension_is_answered_once_flushed_and_reads_no_client() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.ask(operator, &["PROXY", "SUSPEND"]);
     assert!(!bench.is_read(client) && bench.is_read(operator));
@@ -154,7 +154,7 @@ fn a_suspension_is_answered_when_all_is_flushed_and_reads_no_client() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_named_when_clients_are_suspended() {
+fn a_suspension_names_a_client_that_does_not_read() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.read_on(client, 3);
     bench.send(node, b"$-1\r\n");
@@ -165,7 +165,7 @@ fn a_client_that_does_not_read_is_named_when_clients_are_suspended() {
 }
 
 #[test]
-fn a_suspended_client_that_leaves_is_gone_and_so_is_what_it_had_sent() {
+fn a_suspended_client_that_leaves_takes_its_requests_along() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.send(node, b"$-1\r\n");
     bench.ask(operator, &["PROXY", "SUSPEND"]);

@@ -82,7 +82,7 @@ fn a_connection_that_leaves_is_not_waited_for_without_end() {
 }
 
 #[test]
-fn a_reply_that_arrives_slowly_is_answered_once_where_replies_are_proved() {
+fn a_slow_reply_is_passed_on_once_where_replies_are_proved() {
     let integrity = IntegrityTerms { every: 1, run: 0, held_bytes: 1 << 20 };
     let mut bench = Bench::proxy(Config { integrity, ..config(1, 1) });
     let client = bench.accept();

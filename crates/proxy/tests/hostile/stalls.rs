@@ -253,7 +253,7 @@ fn what_queues_to_wait_is_asked_behind_a_stall() {
 
 /// Its request was read in the turn before the stall, and could not be answered earlier.
 #[test]
-fn a_client_that_closes_its_side_before_a_stall_gets_its_element() {
+fn a_half_closed_client_gets_its_element_before_a_stall() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     bench.ask(client, &["BLPOP", "q", "0"]);
@@ -277,7 +277,7 @@ fn a_client_that_closes_its_side_before_a_stall_gets_its_element() {
 /// Replies that are made here are large and their requests small. A client that takes each reply as soon as it is written could be
 /// answered on and on, and others would wait for all of it.
 #[test]
-fn a_client_that_takes_everything_at_once_is_answered_in_several_turns() {
+fn a_greedy_client_is_answered_in_several_turns() {
     const ASKED: usize = 400;
     let mut bench = Bench::proxy(config(2, 1));
     let (greedy, other) = (bench.accept(), bench.accept());

@@ -37,7 +37,7 @@ fn tracking_begins_without_a_reply_where_none_is_wanted() {
 }
 
 #[test]
-fn a_subscription_that_fails_is_told_of_where_replies_are_wanted() {
+fn a_failed_subscription_is_told_where_replies_are_wanted() {
     for (is_wanted, error) in [(true, "-ERR node node-0 is not available"), (false, "+OK\r\n")] {
         let mut bench = Bench::proxy(config(1, 1));
         let client = bench.accept();
@@ -173,7 +173,7 @@ fn who_has_read_keys_beyond_the_bound_is_told_of_them() {
 }
 
 #[test]
-fn a_bound_that_is_lowered_by_very_many_keys_is_reached_in_slices() {
+fn a_bound_lowered_by_many_keys_is_reached_in_slices() {
     let (mut bench, all) = tracker(config(1, 1));
     let [client, operator, lane] = all;
     bound(&mut bench, all, "0");

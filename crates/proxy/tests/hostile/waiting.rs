@@ -331,7 +331,7 @@ fn what_was_sent_back_and_not_answered_is_not_sent_again() {
 }
 
 #[test]
-fn there_is_no_way_back_to_a_key_of_another_type_and_not_for_ever() {
+fn putting_back_to_a_key_of_another_type_is_given_up() {
     let mut scene = Scene::new(&["BLPOP", "q", "0"]);
     puts_back(&mut scene);
     scene.answer("LPUSH", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");

@@ -168,7 +168,7 @@ fn a_watch_that_fails_does_not_hide_an_earlier_one() {
 
 /// A client has its own connection to one node, by a route, and watches a key of another node on a private one.
 #[test]
-fn what_is_watched_in_one_database_does_not_run_a_transaction_in_another() {
+fn a_watch_in_one_database_runs_no_transaction_in_another() {
     for words in [&["SELECT", "3"][..], &["HELLO", "3"]] {
         let mut bench = Bench::proxy(with_an_own_connection());
         let client = bench.accept();

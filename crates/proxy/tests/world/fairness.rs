@@ -157,7 +157,7 @@ fn the_first_connection_that_is_ready_is_for_whoever_came_first() {
 }
 
 #[test]
-fn whoever_comes_later_does_not_overtake_on_a_connection_that_is_there() {
+fn later_requests_do_not_overtake_on_a_ready_connection() {
     let mut bench = Bench::new(2);
     bench.waits_for("first");
     let there = bench.dialled[0];
@@ -294,7 +294,7 @@ fn a_waiter_whose_time_ends_is_tried_behind_older_ones() {
 const CROWD: usize = 400;
 
 #[test]
-fn of_a_crowd_whose_time_is_over_some_are_told_in_each_turn_and_others_are_served_in_between() {
+fn many_timeouts_are_told_in_slices_and_others_served_between() {
     let mut bench = Bench::new(1);
     bench.crowd(CROWD, "60");
     let other = bench.accept();
@@ -346,7 +346,7 @@ fn a_crowd_is_tried_a_few_at_a_time_and_each_comes_round() {
 }
 
 #[test]
-fn who_is_being_tried_when_its_time_is_over_is_told_what_came_of_it() {
+fn a_request_tried_at_its_timeout_is_told_the_outcome() {
     for (reply, heard) in
         [("*1\r\n*-1\r\n", "*-1\r\n"), ("*1\r\n*2\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$1\r\nk\r\n$1\r\nv\r\n")]
     {

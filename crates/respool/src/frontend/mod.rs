@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_recognised_by_name_by_subcommand_and_by_their_own_flags() {
+    fn programs_are_known_by_name_by_subcommand_and_by_flags() {
         for (line, program) in [
             ("/usr/bin/rmux", Some(Program::Rmux)),
             ("rmux -port 7", Some(Program::Rmux)),

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_overrule_the_environment_which_overrules_the_pool_and_the_file() {
+    fn flags_overrule_the_environment_and_that_the_file() {
         let line = |text| Statement::line(Setting::Backlog, text, Origin::Default);
         let mut said = RawSettings { top: vec![line("1")], ..RawSettings::default() };
         assert_eq!(heard(Setting::Backlog, &said), ["1"]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_in_the_environment_are_told_and_other_programs_variables_are_not() {
+    fn slips_in_the_environment_are_told_others_variables_are_not() {
         let vars =
             ["RESPOOL_CONECT_TIMEOUT", "RESPOOL_SERVICE_HOST", "RESPOOL_PORT_6379_TCP", "HOME", "RESPOOL_CONFIG"];
         let warnings = RawSettings::default().hear_env(vars.map(|name| (name.to_owned(), "x".to_owned())));

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn saying_nothing_is_an_embedded_server_with_the_documented_defaults() {
+    fn without_settings_it_is_an_embedded_server_with_defaults() {
         let process = understood("").unwrap().process;
         let [instance] = &process.instances[..] else { panic!("one instance") };
         assert!(instance.is_embedded());
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_takes_other_nodes_but_neither_makes_nor_ends_an_engine() {
+    fn a_reload_takes_nodes_but_neither_makes_nor_ends_an_engine() {
         let takes = |old: &str, new: &str| {
             let (old, new) = (understood(old).unwrap().process, understood(new).unwrap().process);
             old.with_live_part_of(&new) == new

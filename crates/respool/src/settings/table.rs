@@ -654,7 +654,7 @@ mod tests {
     use crate::settings::row::Value;
 
     #[test]
-    fn every_default_is_a_value_of_its_row_and_written_as_it_is_shown() {
+    fn every_default_is_a_value_of_its_row_as_it_is_shown() {
         for row in ROWS.iter().filter(|row| !row.default.is_empty()) {
             let value = row.parse(&[row.default]).unwrap_or_else(|why| panic!("{}: {}", row.name, why.reason));
             assert_eq!(value.show(row), row.default, "{}", row.name);

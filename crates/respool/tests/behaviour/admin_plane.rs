@@ -156,7 +156,7 @@ fn a_pause_holds_back_writes_or_everything() -> io::Result<()> {
 }
 
 #[test]
-fn a_pause_of_writes_holds_for_every_worker_when_it_is_answered_and_for_transactions() -> io::Result<()> {
+fn a_pause_of_writes_holds_for_all_workers_and_transactions() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[server.tcp()], &["--workers", "2"])?;
     let mut boss = proxy.client()?;

@@ -92,7 +92,7 @@ fn what_somebody_who_waits_is_given_counts_as_written() -> io::Result<()> {
 }
 
 #[test]
-fn what_is_watched_in_an_embedded_server_is_in_its_clients_account() -> io::Result<()> {
+fn embedded_watches_are_in_the_clients_account() -> io::Result<()> {
     let server = proxy(&[], &[])?;
     let mut client = server.client()?;
     let memory = |client: &mut Client| -> io::Result<usize> {

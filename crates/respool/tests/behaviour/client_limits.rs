@@ -67,7 +67,7 @@ fn those_that_hold_most_go_when_all_hold_too_much() -> io::Result<()> {
 }
 
 #[test]
-fn every_worker_tells_how_many_clients_were_disconnected_for_memory() -> io::Result<()> {
+fn every_worker_counts_clients_disconnected_for_memory() -> io::Result<()> {
     let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
     let server = Respool::start(binary, &[], &["--workers", "2", "--admin-commands", "allow"])?;
     let mut client = server.client()?;

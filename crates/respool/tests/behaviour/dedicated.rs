@@ -198,7 +198,7 @@ fn monitor_shows_what_all_nodes_are_asked_until_reset() -> io::Result<()> {
 }
 
 #[test]
-fn whoever_monitors_a_node_that_ends_is_disconnected_and_nobody_else() -> io::Result<()> {
+fn the_end_of_a_monitored_node_disconnects_its_monitors_alone() -> io::Result<()> {
     let mut four = Four::start(&["--admin-commands", "allow"])?;
     let mut client = four.proxy.client()?;
     let mut monitor = four.proxy.client()?;

@@ -155,7 +155,7 @@ fn clients_in_lock_step_are_told_the_same() -> io::Result<()> {
 }
 
 #[test]
-fn clients_of_the_embedded_server_in_lock_step_are_told_the_same() -> io::Result<()> {
+fn embedded_clients_in_lock_step_are_told_the_same() -> io::Result<()> {
     let (direct, embedded) = (RedisServer::start()?, proxy(&[], &[])?);
     for theme in Theme::ALL {
         for seed in 0..scripts() {

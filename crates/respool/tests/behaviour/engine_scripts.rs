@@ -155,7 +155,7 @@ fn a_script_may_do_what_its_user_may() -> io::Result<()> {
 }
 
 #[test]
-fn what_a_script_writes_serves_those_who_wait_and_stops_transactions() -> io::Result<()> {
+fn what_a_script_writes_serves_waiters_and_stops_transactions() -> io::Result<()> {
     let server = proxy(&[], &[])?;
     let (mut waiter, mut watcher, mut other) =
         (patient(&server.tcp())?, patient(&server.tcp())?, patient(&server.tcp())?);

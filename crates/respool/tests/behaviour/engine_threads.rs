@@ -161,7 +161,7 @@ fn fill_databases(client: &mut Client, keys: &[String]) -> io::Result<()> {
 }
 
 #[test]
-fn what_changes_all_engines_is_refused_as_a_whole_beside_a_late_script() -> io::Result<()> {
+fn a_change_of_all_engines_is_refused_beside_a_late_script() -> io::Result<()> {
     let server = server_with_threshold("100ms")?;
     let (mut client, mut stalled, mut other) = (server.client()?, server.client()?, server.client()?);
     let (keys, _) = keys_of_engines(&mut client)?;
@@ -190,7 +190,7 @@ fn what_changes_all_engines_is_refused_as_a_whole_beside_a_late_script() -> io::
 }
 
 #[test]
-fn what_changes_all_engines_waits_for_a_script_that_becomes_late_meanwhile() -> io::Result<()> {
+fn a_change_of_all_engines_waits_for_a_script_that_turns_late() -> io::Result<()> {
     let server = server_with_threshold("2s")?;
     let [mut client, mut stalled, mut setter, mut reader] =
         [server.client()?, server.client()?, server.client()?, server.client()?];

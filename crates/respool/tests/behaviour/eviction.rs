@@ -137,7 +137,7 @@ fn a_script_in_a_transaction_goes_by_the_room_at_its_beginning() -> io::Result<(
 }
 
 #[test]
-fn keys_that_a_new_limit_has_no_room_for_go_without_another_request() -> io::Result<()> {
+fn keys_beyond_a_new_limit_go_without_another_request() -> io::Result<()> {
     let redis = RedisServer::start()?;
     let engines = |count| proxy(&[], &["--engine-threads", count]);
     let (one, four) = (engines("1")?, engines("4")?);
@@ -239,7 +239,7 @@ fn a_limit_that_is_set_in_a_transaction_cuts_it_nowhere() -> io::Result<()> {
 }
 
 #[test]
-fn a_server_whose_limit_is_below_all_that_it_takes_evicts_as_redis_does() -> io::Result<()> {
+fn a_limit_below_all_memory_evicts_as_redis_does() -> io::Result<()> {
     for (policy, left) in [("allkeys-lru", 0), ("volatile-ttl", 20), ("noeviction", 40)] {
         let (redis, server) = (RedisServer::start()?, proxy(&[], &[])?);
         for mut client in [redis.client()?, server.client()?] {

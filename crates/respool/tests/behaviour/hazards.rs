@@ -127,7 +127,7 @@ fn nothing_is_done_twice_while_connections_break() -> io::Result<()> {
 
 /// T-BLK: a crowd waits for one key while it becomes something else and comes back, clients are killed, and others push.
 #[test]
-fn a_crowd_that_waits_is_served_or_told_whatever_happens_to_its_key() -> io::Result<()> {
+fn many_waiters_are_served_or_told_whatever_becomes_of_the_key() -> io::Result<()> {
     const WAITING: usize = 200;
     let node = RedisServer::start()?;
     let arguments = ["--workers", "2", "--blocking-connections-max", "16"];

@@ -36,7 +36,7 @@ impl Stage {
 }
 
 #[test]
-fn malformed_requests_end_the_connection_and_nothing_after_them_runs() -> io::Result<()> {
+fn malformed_requests_end_the_connection_and_nothing_runs_after() -> io::Result<()> {
     let stage = Stage::set()?;
     let set = "*3\r\n$3\r\nSET\r\n$6\r\ncanary\r\n$1\r\n1\r\n";
     for bad in [
@@ -156,7 +156,7 @@ fn shout(client: &mut Client, bytes: &[u8]) {
 
 /// T-AMP: a request of twenty bytes may have a reply of a megabyte, and many of them come at once.
 #[test]
-fn replies_made_here_are_not_made_for_clients_that_do_not_take_them() -> io::Result<()> {
+fn no_replies_are_made_for_clients_that_do_not_take_them() -> io::Result<()> {
     let server = Respool::start(
         Path::new(env!("CARGO_BIN_EXE_respool")),
         &[],

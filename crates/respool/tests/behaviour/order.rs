@@ -89,7 +89,7 @@ fn one_clients_commands_on_one_key_run_in_order() -> io::Result<()> {
 
 /// T-ORDER: what is asked on a new connection may not overtake what the old one has not answered yet.
 #[test]
-fn a_request_does_not_overtake_another_on_a_connection_that_is_replaced() -> io::Result<()> {
+fn nothing_is_overtaken_on_a_connection_that_is_replaced() -> io::Result<()> {
     let gate = Gate::new();
     let held = gate.clone();
     let node = FakeBackend::start(move |request| match request.command().as_str() {

@@ -82,7 +82,7 @@ fn sessions_have_connections_to_themselves_and_leave_them_clean() -> io::Result<
 
 /// The docs say why it is kept here until EXEC in this mode, too.
 #[test]
-fn a_transaction_of_a_session_is_one_piece_on_its_own_connection() -> io::Result<()> {
+fn a_sessions_transaction_is_one_piece_on_its_own_connection() -> io::Result<()> {
     let node = RedisServer::start()?;
     let proxy = proxy(&[node.tcp()], &["--pool-mode", "session"])?;
     let mut watcher = Watcher::of(&node)?;

@@ -350,7 +350,7 @@ fn message(channel: &str, text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_message_of_a_transaction_reaches_who_subscribes_wherever_its_keys_are() -> io::Result<()> {
+fn a_transactions_message_reaches_subscribers_wherever_keys_are() -> io::Result<()> {
     let four = Four::start(&[])?;
     let (mut listener, mut client) = (four.proxy.client()?, four.proxy.client()?);
     // Channels are placed as keys are, so these are at all nodes.

@@ -52,7 +52,7 @@ fn mset_reaches_every_node_and_flushall_empties_them() -> io::Result<()> {
 }
 
 #[test]
-fn wrong_numbers_of_arguments_are_refused_before_anything_is_sent() -> io::Result<()> {
+fn wrong_numbers_of_arguments_are_refused_before_sending() -> io::Result<()> {
     let four = Four::start(&[])?;
     let mut client = four.proxy.client()?;
     let [a, b] = [0, 1].map(|node| four.keys[node].as_str());

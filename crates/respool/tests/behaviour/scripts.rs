@@ -88,7 +88,7 @@ fn healing_never_changes_the_order_of_a_pipeline() -> io::Result<()> {
 }
 
 #[test]
-fn a_script_that_does_not_end_is_stopped_past_the_shared_connection() -> io::Result<()> {
+fn an_endless_script_is_stopped_past_the_shared_connection() -> io::Result<()> {
     let servers = [
         RedisServer::start_with(&["--busy-reply-threshold", "50"])?,
         RedisServer::start_with(&["--busy-reply-threshold", "50"])?,

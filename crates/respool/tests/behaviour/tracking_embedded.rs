@@ -219,7 +219,7 @@ fn an_embedded_server_tells_of_changes() -> io::Result<()> {
 }
 
 #[test]
-fn a_script_of_the_embedded_server_tracks_what_its_commands_read() -> io::Result<()> {
+fn an_embedded_servers_script_tracks_what_its_commands_read() -> io::Result<()> {
     let own = proxy(&[], &[])?;
     let told = tell(&own.tcp(), "3", SCRIPTS)?;
     let pushes: Vec<&str> =

@@ -118,7 +118,7 @@ fn every_transaction_looks_as_it_does_at_a_server() -> io::Result<()> {
 }
 
 #[test]
-fn every_transaction_looks_as_it_does_at_a_server_without_a_node_behind() -> io::Result<()> {
+fn transactions_look_the_same_without_a_node_behind() -> io::Result<()> {
     let direct = RedisServer::start()?;
     let embedded = proxy(&[], &[])?;
     for script in SCRIPTS {
@@ -354,7 +354,7 @@ fn keys_of_a_transaction_share_a_node_or_are_named() -> io::Result<()> {
 }
 
 #[test]
-fn a_client_that_vanishes_leaves_nothing_on_the_connection_of_the_next() -> io::Result<()> {
+fn a_vanished_client_leaves_nothing_on_the_next_ones_connection() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &["--health-interval", "off"])?;
     let states: [&[u8]; 5] = [
@@ -393,7 +393,7 @@ fn a_client_that_vanishes_leaves_nothing_on_the_connection_of_the_next() -> io::
 }
 
 #[test]
-fn a_node_that_dies_under_a_watch_fails_the_transaction_and_no_other() -> io::Result<()> {
+fn a_node_that_dies_under_a_watch_fails_that_transaction_alone() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &[])?;
     let mut client = proxy.client()?;
@@ -429,7 +429,7 @@ fn what_a_node_refuses_to_queue_fails_the_transaction() -> io::Result<()> {
 }
 
 #[test]
-fn a_block_that_was_not_queued_because_its_keys_moved_runs_where_they_are() -> io::Result<()> {
+fn a_block_whose_keys_moved_runs_where_they_are() -> io::Result<()> {
     let there = RedisServer::start()?;
     let address = there.tcp().to_string();
     let line = format!("-MOVED 42 {address}\r\n").into_bytes();

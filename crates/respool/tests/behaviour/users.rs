@@ -110,7 +110,7 @@ fn strangers_may_send_little_and_leave_little_unread() -> io::Result<()> {
 }
 
 #[test]
-fn users_may_do_what_their_rules_say_and_are_told_as_redis_tells() -> io::Result<()> {
+fn users_may_do_what_their_rules_say_in_the_words_of_redis() -> io::Result<()> {
     let node = RedisServer::start()?;
     let model = RedisServer::start()?;
     let proxy = proxy(&[node.tcp()], &[])?;

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_a_node_tells_it_is_joined_in_the_time_that_reading_it_takes() {
+    fn joining_takes_time_in_proportion_to_what_is_read() {
         // With the square of the number of names this would take minutes.
         let buckets = |from: usize| {
             let pairs: String = (0..50_000).map(|at| format!(":{}\r\n:{at}\r\n", 2 * at + from)).collect();

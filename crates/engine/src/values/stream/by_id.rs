@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_in_the_order_of_their_ids_wherever_they_come_and_go() {
+    fn values_stay_in_the_order_of_their_ids() {
         let id = |ms| Id { ms, seq: 0 };
         let mut values = ById::new();
         for ms in [5, 1, 9, 3, 7] {

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::ended::Ended;
 use crate::lifecycle::client_limits::ClientLimits;
 use crate::lifecycle::loop_lag::LoopLag;
+use crate::lifecycle::node_reads::NodeReads;
 use crate::limits::READ_BYTES;
 use crate::mail::Mail;
 use crate::observe::counters::Counters;
@@ -97,6 +98,7 @@ pub(crate) struct Env<E> {
     pub(crate) is_busy: bool,
     pub(crate) cron_at_us: u64,
     pub(crate) lag: LoopLag,
+    pub(crate) node_reads: NodeReads,
     /// The timers run later than they would if anything were outstanding.
     pub(crate) is_cron_slow: bool,
     pub(crate) engine_at_us: u64,
@@ -153,6 +155,7 @@ impl<E> Env<E> {
             is_busy: false,
             cron_at_us: 0,
             lag: LoopLag::default(),
+            node_reads: NodeReads::default(),
             is_cron_slow: true,
             engine_at_us: 0,
             cut_off_lines: DisconnectLog::default(),

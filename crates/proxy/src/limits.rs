@@ -216,6 +216,29 @@ pub const PRESSURE_PATIENCE_US: u64 = 1_000_000;
 /// the next one is chosen.
 pub const PRESSURE_INTERVAL_US: u64 = 250_000;
 
+/// While there is too little memory it is looked at most so often who takes nothing, in microseconds. What nodes send in this time may be held
+/// beyond the budget.
+pub const SHORT_TURN_US: u64 = 1_000;
+
+/// The timers run so often then, in microseconds.
+pub const SHORT_LOOK_US: u64 = 5_000;
+
+/// In so long an interval workers tell each other then how much is held for the largest client whose connection is full, in microseconds: two
+/// runs of the timers.
+pub const SHORT_INTERVAL_US: u64 = 2 * SHORT_LOOK_US;
+
+/// A client whose connection is full and that takes nothing for so long then, in microseconds, is disconnected if it is among the largest.
+/// Until that is known nodes are not read, and others wait as well; one that reads takes some in a few milliseconds, even if it has to
+/// share its processor.
+pub const TAKES_NOTHING_US: u64 = 100_000;
+
+/// Once nodes have been left unread for [`PRESSURE_PATIENCE_US`], the same goes for a client that has not taken within so long what waited for
+/// it at its beginning, in microseconds.
+pub const TAKES_ALL_US: u64 = 1_000_000;
+
+/// What they were left unread is forgotten in so many times the time.
+pub const UNREAD_SHARE_DIVISOR: u64 = 8;
+
 /// Bytes of commands that wait on one push lane before no more are made.
 pub const PUSH_QUEUE_BYTES_MAX: usize = 256 * 1024;
 

@@ -74,6 +74,8 @@ mod scripts;
 mod selects;
 #[path = "hostile/settling.rs"]
 mod settling;
+#[path = "hostile/shortage.rs"]
+mod shortage;
 #[path = "hostile/silences.rs"]
 mod silences;
 #[path = "hostile/stalls.rs"]

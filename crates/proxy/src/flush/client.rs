@@ -78,6 +78,9 @@ impl<E: Execute> Env<E> {
         session.down.advance(bytes, &mut self.clients.pool);
         session.is_blocked = !session.down.output().is_empty();
         session.credit.note_written(bytes);
+        if session.is_blocked {
+            session.note_full(self.now.mono_us);
+        }
         if bytes >= REVIEWED_WRITE_BYTES {
             session.credit.review(&session.down, self.config.budgets.client_output_soft);
         }

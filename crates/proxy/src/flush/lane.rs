@@ -9,8 +9,14 @@ impl<E: Execute> Env<E> {
     /// Room for what a node sends. `None`: it is not read.
     #[inline(always)]
     pub(super) fn room_of_lane(&mut self, lane: LaneId) -> Option<&mut [u8]> {
-        let lane = &self.lanes[lane];
-        (!lane.lease.is_unread() && !lane.is_closing).then_some(&mut self.read_buffer)
+        let this = &mut self.lanes[lane];
+        if this.lease.is_unread()
+            || this.is_closing
+            || self.node_reads.are_stopped() && self.node_reads.leave(lane, this)
+        {
+            return None;
+        }
+        Some(&mut self.read_buffer)
     }
 
     /// A node has sent so many bytes.

@@ -21,6 +21,14 @@ impl EvictionVote {
     pub(crate) fn is_highest(&self, interval: u64, bytes: usize) -> bool {
         self.bids[interval as usize % 2].load(Ordering::Relaxed) == pack(interval, bytes)
     }
+
+    /// The highest bid of an interval and of the one before, in bytes, less what is no whole kibibyte.
+    pub(crate) fn highest(&self, interval: u64) -> usize {
+        let bids = self.bids.each_ref().map(|bid| bid.load(Ordering::Relaxed));
+        let counts = |bid: &u64| interval.wrapping_sub(bid >> SIZE_BITS) <= 1;
+        let kib = bids.into_iter().filter(counts).map(|bid| bid & ((1 << SIZE_BITS) - 1)).max();
+        kib.unwrap_or(0) as usize * 1024
+    }
 }
 
 fn pack(interval: u64, bytes: usize) -> u64 {

@@ -4,6 +4,21 @@
 //! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,
 //! and in the next one the highest bidder disconnects it.
 //!
+//! What was asked before still comes, in milliseconds, and that cannot wait for such intervals. So clients whose connections are full are looked
+//! at in every turn. While some may yet be reading, nodes are left unread ([`crate::lifecycle::node_reads`]). Who has taken nothing
+//! for a while is disconnected in that turn, the largest first, until there is room.
+//!
+//! ```text
+//!                      too much is held, and                 one has taken nothing for long:
+//!                      connections of clients are full       it is disconnected
+//!   [nodes are read] ---------------------------> [unread] ------------------------------.
+//!         ^                                          |                                   |
+//!         '------------------------------------------'-----------------------------------'
+//!           there is room, none may be reading, or that has lasted for long
+//! ```
+//!
+//! Workers tell each other in short intervals how large the largest of these clients are, and none disconnects one that is less than half as large.
+//!
 //! What is free is not held, and yet the process occupies it until the allocator gives it back. On the way up, where every buffer that
 //! grows leaves its predecessor behind, and on the way down, where others fill what a client that was disconnected has left, that is as
 //! much again. So it is given back in steps, as [`crate::limits::GIVE_BACK_DIVISOR`] says,
@@ -12,10 +27,15 @@
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
-use crate::limits::{PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+use crate::limits::{
+    PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US, SHORT_INTERVAL_US, SHORT_TURN_US,
+    TAKES_ALL_US, TAKES_NOTHING_US, UNREAD_SHARE_DIVISOR,
+};
 use crate::session::disconnect_log::DisconnectReason;
+use crate::session::reply_window::Taking;
 use crate::session::{Pause, Session};
 use respool_command::Execute;
+use respool_connection::Action;
 
 /// What one worker knows of the pressure.
 #[derive(Debug, Default)]
@@ -26,15 +46,58 @@ pub(crate) struct MemoryPressure {
     last: Option<(u64, usize)>,
     /// With more than this it is looked at again what all clients hold and what is free.
     noted_bytes: usize,
+    /// Who takes nothing is not looked at again before then.
+    look_at_us: u64,
+    /// When that was last to be done, and for how long nodes were left unread of late.
+    looked_us: u64,
+    waited_us: u64,
 }
 
 impl MemoryPressure {
     /// To be called in every turn: looks at the memory of clients, and at what is free, where more is held than before.
     #[inline]
     pub(crate) fn note_growth(&mut self, env: &mut Env<impl Execute>) {
-        if env.shared.ledger.held_bytes() > self.noted_bytes.min(env.config.budgets.clients) {
+        let budgets = &env.config.budgets;
+        let looked_at = self.noted_bytes.min(budgets.clients).min(budgets.process);
+        if env.shared.ledger.held_bytes() > looked_at || env.node_reads.are_stopped() {
             env.check_client_memory();
             self.take_step(env);
+            self.mind_unread(env);
+        }
+    }
+
+    /// Disconnects clients that take nothing while too much is held, or leaves nodes unread while that is not known of all.
+    #[cold]
+    fn mind_unread(&mut self, env: &mut Env<impl Execute>) {
+        let (now_us, budget) = (env.now.mono_us, env.config.budgets.process);
+        let is_short = |env: &Env<_>| env.shared.ledger.held_bytes() > budget;
+        let passed_us = now_us - std::mem::replace(&mut self.looked_us, now_us);
+        self.waited_us = match env.node_reads.are_stopped() {
+            true => self.waited_us + passed_us,
+            false => self.waited_us.saturating_sub(passed_us / UNREAD_SHARE_DIVISOR),
+        };
+        if !is_short(env) {
+            return read_nodes_on(env);
+        }
+        if now_us < self.look_at_us {
+            return;
+        }
+        self.look_at_us = now_us + SHORT_TURN_US;
+        let all_us = if self.waited_us < PRESSURE_PATIENCE_US { u64::MAX } else { TAKES_ALL_US };
+        let mut full = full_clients(env);
+        let interval = now_us / SHORT_INTERVAL_US % (1 << (64 - SIZE_BITS));
+        env.shared.ledger.full.bid(interval, full.first().map_or(0, |(bytes, ..)| *bytes));
+        let least = env.shared.ledger.full.highest(interval) / 2;
+        full.retain(|(bytes, taking, index)| {
+            let goes = *bytes >= least && taking.is_slow(now_us, TAKES_NOTHING_US, all_us) && is_short(env);
+            if goes {
+                env.cut_off(*index, DisconnectReason::Memory);
+            }
+            !goes
+        });
+        match is_short(env) && !full.is_empty() {
+            true => env.node_reads.stop(now_us),
+            false => read_nodes_on(env),
         }
     }
 
@@ -81,9 +144,6 @@ impl MemoryPressure {
         let queues = env.lanes.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (ClientId, &Session)| (s.eviction_bytes() + queue_of(index).unwrap_or(0), index);
-        // As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it. One that has left goes by itself.
-        let may_go =
-            |(_, session): &(ClientId, &Session)| !session.details.is_no_evict && session.departure().is_none();
         let largest = env.clients.sessions.iter().filter(may_go).map(held_by).max();
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         if self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes) {
@@ -106,6 +166,34 @@ impl MemoryPressure {
             self.last = Some((interval, bytes));
         }
         false
+    }
+}
+
+/// As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it. One that has left goes by itself.
+fn may_go((_, session): &(ClientId, &Session)) -> bool {
+    !session.details.is_no_evict && session.departure().is_none()
+}
+
+/// Clients whose connections are full: what is held for each, how it takes it, and which it is. The largest comes first.
+fn full_clients<E>(env: &Env<E>) -> Vec<(usize, Taking, ClientId)> {
+    let clients = env.clients.sessions.iter().filter(|(_, session)| session.is_blocked).filter(may_go);
+    let mut full: Vec<_> =
+        clients.map(|(index, session)| (session.eviction_bytes(), session.details.taking, index)).collect();
+    full.sort_unstable_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
+    full
+}
+
+/// Reads nodes again that had been left unread.
+fn read_nodes_on(env: &mut Env<impl Execute>) {
+    let now_us = env.now.mono_us;
+    let Some((since_us, unread)) = env.node_reads.go_on() else { return };
+    env.lag.note_unread(since_us, now_us, env.config.busy_interval_us());
+    for lane in unread {
+        if let Some(lane) = env.lanes.find(lane) {
+            env.lanes[lane].is_left = false;
+            env.lanes[lane].up.note_heard(now_us);
+            env.actions.push_back(Action::Resume { conn: lane.conn() });
+        }
     }
 }
 

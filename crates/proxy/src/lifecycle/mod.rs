@@ -6,6 +6,7 @@ pub(crate) mod drain;
 pub(crate) mod eviction_vote;
 pub(crate) mod loop_lag;
 pub(crate) mod memory;
+pub(crate) mod node_reads;
 mod queue_memory;
 pub(crate) mod reload;
 mod soft_limits;

@@ -5,7 +5,7 @@
 
 use crate::config::Config;
 use crate::env::Env;
-use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US};
+use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US, SHORT_LOOK_US};
 use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::session::Session;
@@ -72,8 +72,8 @@ impl<E: Execute> Env<E> {
                         self.end_lane(lane, LaneEnd::Dial(DialFailure::TimedOut));
                     }
                 }
-                // Its reader takes its time.
-                Phase::Ready if this.lease.is_unread() => is_busy = true,
+                // Its reader takes its time, or there is no room for what it brings.
+                Phase::Ready if this.lease.is_unread() || this.is_left => is_busy = true,
                 // Its deadline begins with the request's last byte.
                 Phase::Ready if this.sending.is_some() => {
                     is_busy = true;
@@ -139,6 +139,9 @@ impl<E: Execute> Env<E> {
         if let Some(at) = self.scatters.words_due_us() {
             due_us = due_us.min(at);
         }
+        if self.node_reads.are_stopped() && self.shared.ledger.held_bytes() <= self.config.budgets.process {
+            due_us = self.now.mono_us;
+        }
         self.flush_due_us(due_us)
     }
 
@@ -154,6 +157,9 @@ impl<E: Execute> Env<E> {
         }
         if let Some(try_us) = self.lanes.next_try_us(self.now) {
             interval = interval.min(try_us - self.now.mono_us).max(CRON_US_MIN);
+        }
+        if self.shared.ledger.held_bytes() > self.config.budgets.process {
+            interval = interval.min(SHORT_LOOK_US);
         }
         self.cron_at_us = self.now.mono_us + interval;
         self.is_cron_slow = interval > self.config.busy_interval_us();

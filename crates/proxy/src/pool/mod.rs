@@ -159,6 +159,8 @@ pub(crate) struct Lane {
     pub(crate) lease: Lease,
     /// When a read last took as much as one may: more has come.
     pub(crate) filled_us: u64,
+    /// Something has come over it and is not read for now, see [`crate::lifecycle::node_reads`].
+    pub(crate) is_left: bool,
     /// It is a client's own, and a request of its waits on the node.
     pub(crate) is_waiting: bool,
     /// The node's number for it, if it was asked.
@@ -477,6 +479,7 @@ impl Lanes {
             number: None,
             is_for_clients: false,
             is_blocked: false,
+            is_left: false,
             wants_dial: false,
             waits_since_us: 0,
             is_dialled: false,

@@ -11,7 +11,7 @@ pub(crate) mod large_request;
 mod leaving;
 pub(crate) mod marks;
 pub(crate) mod refused_state;
-mod reply_window;
+pub(crate) mod reply_window;
 pub(crate) mod selecting;
 mod states;
 pub(crate) mod table;
@@ -22,7 +22,7 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::held_time::HeldTime;
 use crate::session::marks::{DedicatedRole, Pins, SessionSubscriber, UnmetStates};
-use crate::session::reply_window::Credit;
+use crate::session::reply_window::{Credit, Taking};
 use crate::users::quota::UserQuota;
 use crate::workers::budget::ProcessBudget;
 use crate::workers::learnt::LearningBudget;
@@ -206,6 +206,8 @@ pub(crate) struct SessionDetails {
     /// Bytes that waited for it once the embedded server had made one large reply, until it has taken them: what can be
     /// stored can be read, however little of it may pile up.
     pub(crate) owed_at_once: usize,
+    /// How it takes what waits for it.
+    pub(crate) taking: Taking,
     /// It has closed its side: it waits for nothing any more.
     pub(crate) has_hung_up: bool,
     /// All that it has sent has been read, as far as it may be now.

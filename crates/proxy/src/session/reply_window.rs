@@ -109,7 +109,33 @@ impl Credit {
     }
 }
 
+/// How a client takes what waits for it, once its connection has been full.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taking {
+    /// When it last took some and left the rest.
+    some_us: u64,
+    /// Since when it has not taken all that waited for it then, and what will have been written once it has.
+    all_us: u64,
+    all_bytes: u64,
+}
+
+impl Taking {
+    /// Whether it has taken nothing for so long, or not all that waited for it then for so long.
+    pub(crate) fn is_slow(&self, now_us: u64, nothing_us: u64, all_us: u64) -> bool {
+        now_us - self.some_us >= nothing_us || now_us - self.all_us >= all_us
+    }
+}
+
 impl Session {
+    /// A write to the client was cut short.
+    pub(crate) fn note_full(&mut self, now_us: u64) {
+        let (taking, written) = (&mut self.details.taking, self.credit.written_bytes);
+        taking.some_us = now_us;
+        if taking.all_bytes.wrapping_sub(written) as i64 <= 0 {
+            (taking.all_us, taking.all_bytes) = (now_us, written.wrapping_add(self.down.output().len() as u64));
+        }
+    }
+
     /// Whether a client has asked for as much as it may be owed. Writes to which it wants no replies are only bounded in
     /// number: what they are answered with is small and not kept, and what is not read here before a drain is not done.
     pub(crate) fn has_asked_much(&self) -> bool {

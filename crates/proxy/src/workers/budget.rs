@@ -17,6 +17,8 @@ pub struct ProcessBudget {
     given_back_us: AtomicU64,
     dedicated: AtomicUsize,
     pub(crate) auction: EvictionVote,
+    /// How large the largest clients are whose connections are full.
+    pub(crate) full: EvictionVote,
     /// Another process takes over, or has done so: it would not hear of what is changed here.
     has_successor: AtomicBool,
     /// How often nodes that could not be connected to are tried again.

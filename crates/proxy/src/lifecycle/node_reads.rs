@@ -1,0 +1,45 @@
+//! Whether connections to nodes are left unread for a while, because memory is short and clients may be about to take what waits for them.
+//!
+//! What had been asked before memory was short still comes, as fast as nodes send it, and how large it is was not known. A client that reads
+//! makes room for it soon; of one that does not, that is known only after a while. Meanwhile nodes are not read, and that time counts for no
+//! deadline: replies may have come.
+//!
+//! Only what answers requests waits. Messages are bounded by what a subscriber may leave unread, and a node gives up who does not take them.
+
+use crate::ids::{LaneHandle, LaneId};
+use crate::pool::{Lane, LaneUse};
+
+/// What one worker leaves unread.
+#[derive(Debug, Default)]
+pub(crate) struct NodeReads {
+    stopped_us: Option<u64>,
+    unread: Vec<LaneHandle>,
+}
+
+impl NodeReads {
+    #[inline(always)]
+    pub(crate) fn are_stopped(&self) -> bool {
+        self.stopped_us.is_some()
+    }
+
+    /// Connections are left unread from now on, if they were not before.
+    pub(crate) fn stop(&mut self, now_us: u64) {
+        self.stopped_us.get_or_insert(now_us);
+    }
+
+    /// They are read again. Returns since when they were not, and those on which something has come.
+    pub(crate) fn go_on(&mut self) -> Option<(u64, Vec<LaneHandle>)> {
+        Some((self.stopped_us.take()?, std::mem::take(&mut self.unread)))
+    }
+
+    /// Something has come over a connection. Whether it is left there.
+    #[cold]
+    pub(crate) fn leave(&mut self, lane: LaneId, this: &mut Lane) -> bool {
+        let answers = matches!(this.purpose, LaneUse::Shared | LaneUse::Private | LaneUse::Own | LaneUse::Leaving);
+        let is_left = answers && this.up.is_ready();
+        if is_left && !std::mem::replace(&mut this.is_left, true) {
+            self.unread.push(LaneHandle { index: lane, generation: this.generation });
+        }
+        is_left
+    }
+}

@@ -77,6 +77,8 @@ impl MemoryPressure {
             false => self.waited_us.saturating_sub(passed_us / UNREAD_SHARE_DIVISOR),
         };
         if !is_short(env) {
+            // Who takes has made room: the patience with the largest begins anew.
+            self.since_us = None;
             return read_nodes_on(env);
         }
         if now_us < self.look_at_us {
@@ -95,9 +97,10 @@ impl MemoryPressure {
             }
             !goes
         });
-        match is_short(env) && !full.is_empty() {
-            true => env.node_reads.stop(now_us),
-            false => read_nodes_on(env),
+        if full.is_empty() || !is_short(env) {
+            read_nodes_on(env);
+        } else if env.node_reads.stop(now_us) {
+            env.counters.nodes_left_unread.add(1);
         }
     }
 

@@ -22,9 +22,11 @@ impl NodeReads {
         self.stopped_us.is_some()
     }
 
-    /// Connections are left unread from now on, if they were not before.
-    pub(crate) fn stop(&mut self, now_us: u64) {
+    /// Connections are left unread from now on. Returns whether they were read before.
+    pub(crate) fn stop(&mut self, now_us: u64) -> bool {
+        let were_read = !self.are_stopped();
         self.stopped_us.get_or_insert(now_us);
+        were_read
     }
 
     /// They are read again. Returns since when they were not, and those on which something has come.

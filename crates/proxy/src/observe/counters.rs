@@ -76,6 +76,8 @@ counters! {
     clients_large: Total,
     /// Shared connections to nodes that were taken out of sharing because they brought one client more than it read.
     lanes_claimed: Total,
+    /// Times that a worker left its nodes unread because the process held too much and clients might have been about to take some.
+    nodes_left_unread: Total,
     /// Clients that were cut off because they sent half of a large request and then nothing.
     clients_stalled: Total,
     /// Clients that were disconnected because a node failed in the middle of their reply.

@@ -1,7 +1,11 @@
 //! What the process says it holds is what it holds, and it gives back what it does not hold any more.
 
 use std::io;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::thread;
 use std::time::Duration;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::time::Instant;
 
 use respool_testkit::{Client, PATIENCE, RedisServer, Respool, proc_stats, request, wait_until};
 
@@ -98,6 +102,135 @@ fn messages_that_are_not_read_are_counted() -> io::Result<()> {
             Ok(clients)
         })?;
     }
+    Ok(())
+}
+
+/// What the program touches of itself once clients ask, and the kernel's pages of what is being copied to a larger place, in bytes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const OF_ITS_OWN: u64 = 4 << 20;
+
+/// For so long more has to be occupied to count. Where the process has to share its processors, what it gives back may take so long to go.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const SUSTAINED: Duration = Duration::from_millis(500);
+
+/// Bytes that a process occupies, looked at again and again.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+struct Occupied {
+    pid: u32,
+    before: u64,
+    looks: Vec<(Instant, u64)>,
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+impl Occupied {
+    fn new(pid: u32) -> io::Result<Self> {
+        Ok(Self { pid, before: proc_stats::resident_bytes(pid)?, looks: Vec::new() })
+    }
+
+    fn look(&mut self) -> io::Result<()> {
+        let more = proc_stats::resident_bytes(self.pid)?.saturating_sub(self.before);
+        self.looks.push((Instant::now(), more));
+        Ok(())
+    }
+
+    /// What was occupied more than before, at every look for that long.
+    fn sustained(&self) -> u64 {
+        let last = self.looks.last().map_or_else(Instant::now, |look| look.0);
+        let is_whole = |(_, (since, _)): &(usize, &(Instant, u64))| last - *since >= SUSTAINED;
+        let least = |(first, (since, _)): (usize, &(Instant, u64))| {
+            let during = self.looks[first..].iter().take_while(|(at, _)| *at - *since < SUSTAINED);
+            during.map(|(_, bytes)| *bytes).min()
+        };
+        self.looks.iter().enumerate().filter(is_whole).filter_map(least).max().unwrap_or_default()
+    }
+
+    fn assert_within(&self, bound: u64, what: &str) {
+        let (sustained, peak) = (self.sustained(), self.looks.iter().map(|look| look.1).max());
+        let allowed = bound * 5 / 4 + OF_ITS_OWN;
+        assert!(
+            sustained <= allowed,
+            "{what}: {sustained} bytes are occupied for long, {peak:?} at most, {allowed} are allowed"
+        );
+    }
+}
+
+/// Has a crowd ask for as long as it is read, while its node does not answer, with a bound of so many bytes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn assert_bounded(bound: u64, what: &str, asked: &[u8]) -> io::Result<()> {
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[&PATIENT[..], &["--process-bytes", &bound.to_string()]].concat())?;
+    let mut observer = proxy.client()?;
+    let mut clients = (0..60).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client.ask("GET k")?;
+    }
+    let mut occupied = Occupied::new(proxy.pid())?;
+    server.pause()?;
+    thread::scope(|scope| -> io::Result<()> {
+        for client in &mut clients {
+            client.set_timeout(Duration::from_secs(2))?;
+            client.send(&request(&["GET", "k"]))?;
+            // One that is not read any more sends no more, and one that is cut off cannot.
+            scope.spawn(move || (0..10).try_for_each(|_| client.send(asked)));
+        }
+        let (mut held, mut felt) = (0, None);
+        wait_until("the bound is felt", PATIENCE, || {
+            occupied.look()?;
+            held = held.max(observer.figure("proxy", "held_bytes")?);
+            let is_felt = observer.figure("proxy", "clients_cut_off_for_memory")? > 2 || held * 10 > bound * 9;
+            // What it comes to is seen a while later.
+            Ok(is_felt && felt.get_or_insert_with(Instant::now).elapsed() > 2 * SUSTAINED)
+        })
+        .map_err(|error| io::Error::other(format!("{error}: {held} bytes are held at most")))
+    })?;
+    occupied.assert_within(bound, what);
+    server.resume()
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_process_stays_near_its_bound_whatever_small_replies_it_holds() -> io::Result<()> {
+    for (bound, bytes) in [(16 << 20, 4), (32 << 20, 4), (64 << 20, 100)] {
+        let echoes = request(&["ECHO", &"x".repeat(bytes)]).repeat(20_000);
+        assert_bounded(bound, &format!("replies of {bytes} bytes"), &echoes)?;
+    }
+    Ok(())
+}
+
+/// Large replies that nobody reads, of which it is known how large they are only once they come; and a client that reads.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_process_stays_near_its_bound_whatever_large_replies_come_for_it() -> io::Result<()> {
+    const BOUND: u64 = 32 << 20;
+    const BYTES: usize = 200_000;
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[&PATIENT[..], &["--process-bytes", &BOUND.to_string()]].concat())?;
+    let mut observer = proxy.client()?;
+    observer.command(&["SETRANGE", "large", &(BYTES - 1).to_string(), "x"])?;
+    let mut clients = (0..60).map(|_| proxy.client()).collect::<io::Result<Vec<_>>>()?;
+    let mut reader = proxy.client()?;
+    let mut occupied = Occupied::new(proxy.pid())?;
+    for client in &mut clients {
+        client.send(&request(&["GET", "large"]).repeat(100))?;
+    }
+    let mut come = (Instant::now(), 0);
+    wait_until("nothing comes any more", PATIENCE, || {
+        occupied.look()?;
+        reader.send(&request(&["STRLEN", "large"]).repeat(2))?;
+        for reply in reader.replies(2)? {
+            assert_eq!(reply, format!(":{BYTES}\r\n").as_bytes(), "who reads is answered");
+        }
+        let bytes = observer.figure("proxy", "upstream_bytes_in")?;
+        let cut_off = observer.figure("proxy", "clients_cut_off_for_memory")?;
+        if bytes > come.1 + BYTES as u64 {
+            come = (Instant::now(), bytes);
+        }
+        Ok(cut_off > 0 && come.0.elapsed() > 2 * SUSTAINED)
+    })?;
+    occupied.assert_within(BOUND, "large replies");
+    let held = observer.figure("proxy", "held_bytes")?;
+    assert!(held <= BOUND, "{held} bytes are held of {BOUND}");
+    assert!(occupied.sustained() > BOUND / 2, "{} bytes are too few to tell", occupied.sustained());
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use respool_testkit::{Client, Rng, Stream, reply_length, request};
 
 use super::conversation::{Meanwhile, is_aside};
+use super::faults::Whereabouts;
 use super::model::{Model, Span, Step, Verdict};
 use super::states::{OWNER, PHASE, State};
 use super::tally::Tally;
@@ -41,8 +42,7 @@ struct Connection<'a> {
     /// It is in pool mode `session` from the beginning.
     is_owner: bool,
     stream: Option<Stream>,
-    /// When that was opened.
-    opened: Instant,
+    whereabouts: Whereabouts,
     /// How many connections it has closed before.
     connections: u32,
     /// Bytes received, and how many of them belong to replies that were taken.
@@ -100,7 +100,7 @@ pub(super) fn run(world: &World, number: u64, requests: u64, behaviour: Behaviou
         number,
         is_owner,
         stream: None,
-        opened: Instant::now(),
+        whereabouts: Whereabouts::new(),
         connections: 0,
         received: Vec::new(),
         taken: 0,
@@ -208,6 +208,7 @@ impl Connection<'_> {
                 let meanwhile =
                     Meanwhile { faults: &world.faults, since, has_moved: moves.0 != moves.1 || moves.1 % 2 == 1 };
                 answered += 1;
+                self.whereabouts.note_answer(since);
                 has_waited_in_vain = step.has_waited_in_vain(&reply);
                 tally.replies += step.replies() as u64;
                 if let Step::State { state, .. } = step {
@@ -247,8 +248,8 @@ impl Connection<'_> {
             matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) && self.unread().is_empty();
         let is_waiting = matches!(unanswered.first(), Some(Step::State { state, .. }) if state.waits());
         // The process may have gone instead, with requests that it had begun: nothing is known of those then.
-        let is_handed_over = !self.is_last && world.faults.may_be_left(self.opened);
-        let is_leaving = self.is_leaving() || is_handed_over;
+        let handover = world.faults.may_be_left(&self.whereabouts).filter(|_| !self.is_last);
+        let is_leaving = self.is_leaving() || handover.is_some();
         let state = unanswered.first().and_then(Step::state);
         if is_end
             && matches!(reading, Reading::HalfClosed)
@@ -316,7 +317,10 @@ impl Connection<'_> {
                 self.close();
             }
             Err(error) if is_leaving && !is_silence(&error) && self.may_end_here() => {
-                *(if is_handed_over { &mut tally.handed_over } else { &mut tally.succeeded }) += 1;
+                // One that has closed its side may have ended for that: the next may be with the former process still.
+                let leaves = !matches!(reading, Reading::HalfClosed);
+                handover.iter().filter(|_| leaves).for_each(|handover| self.whereabouts.leave(*handover));
+                *(if handover.is_some() { &mut tally.handed_over } else { &mut tally.succeeded }) += 1;
                 self.close();
             }
             Err(error) => {
@@ -394,7 +398,7 @@ impl Connection<'_> {
 
     fn stream(&mut self) -> io::Result<&mut Stream> {
         if self.stream.is_none() {
-            self.opened = Instant::now();
+            self.whereabouts.open();
             let connected = self.world.addresses[self.number as usize % 2].connect();
             self.is_refused = connected.is_err();
             let mut stream = connected?;

@@ -35,6 +35,37 @@ impl Handover {
     }
 }
 
+/// What is known of the process that a client's connection is with.
+#[derive(Debug)]
+pub(super) struct Whereabouts {
+    /// When the connection was opened, or when the request was sent that it was last answered.
+    heard: Instant,
+    /// So many handovers may end no connection of this client any more: each ends one, and the next is with the successor.
+    left: usize,
+}
+
+impl Whereabouts {
+    /// Of a client that opens its first connection now.
+    pub(super) fn new() -> Whereabouts {
+        Whereabouts { heard: Instant::now(), left: 0 }
+    }
+
+    /// Another connection is opened now.
+    pub(super) fn open(&mut self) {
+        self.heard = Instant::now();
+    }
+
+    /// A request was answered that had been sent then or later.
+    pub(super) fn note_answer(&mut self, sent: Instant) {
+        self.heard = self.heard.max(sent);
+    }
+
+    /// A handover has ended the connection.
+    pub(super) fn leave(&mut self, handover: usize) {
+        self.left = handover;
+    }
+}
+
 /// All faults of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
@@ -128,11 +159,12 @@ impl Faults {
         handover
     }
 
-    /// Whether a connection that was opened then may have been with a process that has ended or will: that closes it, but between
-    /// two replies.
-    pub(super) fn may_be_left(&self, opened: Instant) -> bool {
+    /// The first handover that may end a connection, between two replies, because it may be with a process that has ended or will. One
+    /// that was opened or has answered a request after that end is with the successor.
+    pub(super) fn may_be_left(&self, connection: &Whereabouts) -> Option<usize> {
         let handovers = self.handovers.read().expect("no client panics");
-        handovers.last().is_some_and(|last| last.0.get().is_none_or(|ended| opened <= *ended))
+        let may_end = |handover: &Handover| handover.0.get().is_none_or(|ended| connection.heard <= *ended);
+        (1..).zip(&*handovers).skip(connection.left).find(|(_, handover)| may_end(handover)).map(|(number, _)| number)
     }
 
     /// Whether one of the nodes was in trouble at some time since then.
@@ -352,14 +384,40 @@ mod tests {
     #[test]
     fn connections_to_a_former_process_are_left_and_no_others() {
         let faults = Faults::default();
-        let before = Instant::now();
-        assert!(!faults.may_be_left(before));
+        let (idle, mut busy, mut later) = (Whereabouts::new(), Whereabouts::new(), Whereabouts::new());
+        assert_eq!(faults.may_be_left(&idle), None);
         let handover = faults.begin_handover();
-        assert!(faults.may_be_left(before) && faults.may_be_left(Instant::now()));
+        later.open();
+        assert_eq!([&idle, &later].map(|connection| faults.may_be_left(connection)), [Some(1); 2]);
+        busy.note_answer(Instant::now());
         handover.end();
-        assert!(faults.may_be_left(before), "however late that is seen");
+        assert_eq!([&idle, &busy].map(|connection| faults.may_be_left(connection)), [Some(1); 2], "however late");
         std::thread::sleep(Duration::from_millis(1));
-        assert!(!faults.may_be_left(Instant::now()), "it is with the successor");
+        busy.note_answer(Instant::now());
+        later.open();
+        assert_eq!([&busy, &later].map(|connection| faults.may_be_left(connection)), [None; 2], "the successor's");
+        let before = idle.heard;
+        busy.note_answer(before);
+        assert_eq!(faults.may_be_left(&busy), None, "an older request of the batch says nothing else");
+    }
+
+    #[test]
+    fn a_handover_ends_one_connection_of_each_client() {
+        let (faults, mut connection) = (Faults::default(), Whereabouts::new());
+        let first = faults.begin_handover();
+        assert_eq!(faults.may_be_left(&connection), Some(1));
+        connection.leave(1);
+        connection.open();
+        assert_eq!(
+            faults.may_be_left(&connection),
+            None,
+            "that is with the successor although the other has not ended"
+        );
+        first.end();
+        assert_eq!(faults.may_be_left(&connection), None);
+        let _second = faults.begin_handover();
+        assert_eq!(faults.may_be_left(&connection), Some(2));
+        assert_eq!(faults.may_be_left(&Whereabouts { heard: connection.heard, left: 0 }), Some(1), "seen late");
     }
 
     #[test]

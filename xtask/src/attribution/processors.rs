@@ -34,6 +34,8 @@ struct Thread {
 #[derive(Debug)]
 struct Sample {
     at: Instant,
+    /// How long before that the sample before was taken.
+    length: Duration,
     /// By thread; threads that were not there yet are not in it.
     waited: Vec<Duration>,
 }
@@ -73,30 +75,49 @@ impl Processors {
             Some(waited.saturating_sub(thread.waited.replace(waited)?))
         };
         let waited = threads.iter_mut().map(|thread| more(thread).unwrap_or_default()).collect();
-        samples.push_back(Sample { at: Instant::now(), waited });
+        let at = Instant::now();
+        let length = samples.back().map_or(Duration::ZERO, |before| at - before.at);
+        samples.push_back(Sample { at, length, waited });
         if samples.len() > SAMPLES_MAX {
             samples.pop_front();
         }
     }
 
-    /// The most that a server of these nodes and the proxy together waited within a span of that length since then.
+    /// The most that a thread of a server of these nodes and one of the proxy together waited within a span of that length since then.
+    /// What both waited at once counts once, as far as samples tell. The span may lie anywhere until now: when an error was written is
+    /// not known.
     pub(super) fn longest(&self, nodes: Nodes, since: Instant, span: Duration) -> Duration {
         let waits = self.0.lock().expect("no client panics");
         let samples: Vec<&Sample> = waits.samples.iter().filter(|sample| sample.at >= since).collect();
         let within = |last: usize| {
             let end = samples[last].at;
-            let span = samples[..=last].iter().rev().take_while(|sample| end.duration_since(sample.at) < span);
-            let mut sums = vec![Duration::ZERO; waits.threads.len()];
-            for sample in span {
-                sums.iter_mut().zip(&sample.waited).for_each(|(sum, waited)| *sum += *waited);
-            }
-            let most = |is: &dyn Fn(Of) -> bool| {
-                let each = waits.threads.iter().zip(&sums).filter(|(thread, _)| is(thread.of));
-                each.map(|(_, waited)| *waited).max().unwrap_or_default()
+            let span = || samples[..=last].iter().rev().take_while(|sample| end.duration_since(sample.at) < span);
+            let those_of = |is: &dyn Fn(Of) -> bool| {
+                let numbers = waits.threads.iter().enumerate().filter(|(_, thread)| is(thread.of));
+                let waiting = |number: &usize| span().any(|sample| !sample.waited_by(Some(*number)).is_zero());
+                let waiting = numbers.map(|(number, _)| number).filter(waiting).map(Some);
+                waiting.chain([None]).collect::<Vec<_>>()
             };
-            most(&|of| of == Of::Proxy) + most(&|of| matches!(of, Of::Server(of) if of.meets(nodes)))
+            let servers = those_of(&|of| matches!(of, Of::Server(of) if of.meets(nodes)));
+            let pairs = those_of(&|of| of == Of::Proxy);
+            let pairs = pairs.iter().flat_map(|proxy| servers.iter().map(move |server| (*proxy, *server)));
+            let sum = |(proxy, server)| span().map(|sample| sample.waited_by_either(proxy, server)).sum();
+            pairs.map(sum).max().unwrap_or_default()
         };
         (0..samples.len()).map(within).max().unwrap_or_default()
+    }
+}
+
+impl Sample {
+    fn waited_by(&self, thread: Option<usize>) -> Duration {
+        thread.and_then(|number| self.waited.get(number)).copied().unwrap_or_default()
+    }
+
+    /// The most of the time that may have gone by while one or the other waited. The kernel counts a wait when it ends, so both have
+    /// ended in this sample: from when the longer may have begun.
+    fn waited_by_either(&self, one: Option<usize>, other: Option<usize>) -> Duration {
+        let (one, other) = (self.waited_by(one), self.waited_by(other));
+        (one + other).min(one.max(other) + self.length)
     }
 }
 
@@ -106,7 +127,7 @@ impl Processors {
     pub(super) fn of(nodes: Nodes, server: Duration, proxy: Duration, at: Instant) -> Processors {
         let thread = |of| Thread { of, pid: 0, id: 0, waited: None };
         let threads = vec![thread(Of::Server(nodes)), thread(Of::Proxy)];
-        let samples = [Sample { at, waited: vec![server, proxy] }].into();
+        let samples = [Sample { at, length: server + proxy, waited: vec![server, proxy] }].into();
         Processors(Mutex::new(Waits { threads, samples }))
     }
 }
@@ -122,7 +143,7 @@ mod tests {
         let (begin, ms) = (Instant::now(), Duration::from_millis);
         let processors = Processors::of(Nodes::one(1), ms(60), ms(20), begin + ms(100));
         for (at, server, proxy) in [(300, 70, 30), (420, 5, 1)] {
-            let sample = Sample { at: begin + ms(at), waited: vec![ms(server), ms(proxy)] };
+            let sample = Sample { at: begin + ms(at), length: ms(100), waited: vec![ms(server), ms(proxy)] };
             processors.0.lock().expect("no panic").samples.push_back(sample);
         }
         let longest = |nodes, since| processors.longest(nodes, begin + ms(since), SPAN);
@@ -130,6 +151,22 @@ mod tests {
         assert_eq!(longest(Nodes::one(1), 200), ms(70 + 30 + 5 + 1), "the first is over");
         assert_eq!(longest(Nodes::one(0), 0), ms(20 + 30), "no server of that node waited");
         assert_eq!(longest(Nodes::ALL, 500), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_two_threads_waited_at_once_delays_a_reply_once() {
+        let (begin, ms) = (Instant::now(), Duration::from_millis);
+        let threads = [Of::Server(Nodes::one(1)), Of::Proxy, Of::Proxy];
+        let threads = threads.map(|of| Thread { of, pid: 0, id: 0, waited: None });
+        let sample = |(at, waited): (u64, [u64; 3])| Sample {
+            at: begin + ms(at),
+            length: ms(20),
+            waited: waited.map(ms).into(),
+        };
+        let samples = [(200, [100, 90, 0]), (220, [0, 5, 20]), (240, [10, 8, 0])].map(sample);
+        let processors = Processors(Mutex::new(Waits { threads: threads.into(), samples: samples.into() }));
+        assert_eq!(processors.longest(Nodes::one(1), begin, SPAN), ms(120 + 5 + 18), "with one thread, not with both");
+        assert_eq!(processors.longest(Nodes::one(0), begin, SPAN), ms(90 + 5 + 8), "no server of that node waited");
     }
 
     #[test]

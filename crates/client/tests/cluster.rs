@@ -92,9 +92,28 @@ fn check_reply(worker: usize, command: &str, reply: Result<Reply, Error>, expect
     }
 }
 
-fn work_in_thread(client: &Client, number: usize, is_over: &AtomicBool) -> u64 {
+/// When workers end, and how many rounds each has done.
+struct Rounds {
+    is_over: AtomicBool,
+    done: [AtomicU64; 6],
+}
+
+impl Rounds {
+    /// Waits until each worker has done one more.
+    fn await_more(&self) {
+        let before = self.done.each_ref().map(|done| done.load(Ordering::Relaxed));
+        let has_more = || Ok(self.done.iter().zip(before).all(|(done, before)| done.load(Ordering::Relaxed) > before));
+        respool_testkit::wait_until("all workers go on", DEADLINE, || {
+            // One that has failed says why.
+            if self.is_over.load(Ordering::Relaxed) { Ok(true) } else { has_more() }
+        })
+        .unwrap();
+    }
+}
+
+fn work_in_thread(client: &Client, number: usize, rounds: &Rounds) -> u64 {
     let mut worker = Worker { number, written: 0, counted: 0 };
-    while !is_over.load(Ordering::Relaxed) {
+    while !rounds.is_over.load(Ordering::Relaxed) {
         for (command, expected) in worker.commands() {
             let shown = format!("{command:?}");
             let reply: Result<Reply, Error> = client.call(command).wait();
@@ -104,13 +123,14 @@ fn work_in_thread(client: &Client, number: usize, is_over: &AtomicBool) -> u64 {
         assert!(results.len() == 2 && results.iter().all(Result::is_ok), "{results:?}");
         let pair: Vec<Option<u64>> = client.call(worker.read_pair()).wait().unwrap();
         worker.check_pair(&pair);
+        rounds.done[number].fetch_add(1, Ordering::Relaxed);
     }
     worker.counted
 }
 
-async fn work_in_task(client: Client, number: usize, is_over: &AtomicBool) -> u64 {
+async fn work_in_task(client: Client, number: usize, rounds: &Rounds) -> u64 {
     let mut worker = Worker { number, written: 0, counted: 0 };
-    while !is_over.load(Ordering::Relaxed) {
+    while !rounds.is_over.load(Ordering::Relaxed) {
         for (command, expected) in worker.commands() {
             let shown = format!("{command:?}");
             let reply: Result<Reply, Error> = client.call(command).await;
@@ -120,6 +140,7 @@ async fn work_in_task(client: Client, number: usize, is_over: &AtomicBool) -> u6
         assert!(results.len() == 2 && results.iter().all(Result::is_ok), "{results:?}");
         let pair: Vec<Option<u64>> = client.call(worker.read_pair()).await.unwrap();
         worker.check_pair(&pair);
+        rounds.done[number].fetch_add(1, Ordering::Relaxed);
     }
     worker.counted
 }
@@ -133,28 +154,33 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Works in threads and tasks on different keys while `happens`. Returns the client.
-fn under_load(cluster: &RedisCluster, happens: impl FnOnce(&Client)) -> Client {
+/// Works in threads and tasks on different keys while `happens`, which begins when all of them work. Returns the client.
+fn under_load(cluster: &RedisCluster, happens: impl FnOnce(&Rounds)) -> Client {
     let client = client(cluster);
-    let is_over = AtomicBool::new(false);
+    let rounds = Rounds { is_over: AtomicBool::new(false), done: Default::default() };
     let runtime = runtime();
     let counted: Vec<u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..3)
             .map(|number| {
-                let (client, is_over) = (&client, &is_over);
-                scope.spawn(move || work_in_thread(client, number, is_over))
+                let (client, rounds) = (&client, &rounds);
+                scope.spawn(move || {
+                    let _ending = Ending(&rounds.is_over);
+                    work_in_thread(client, number, rounds)
+                })
             })
             .collect();
-        let (tasks_client, tasks_over, runtime) = (client.clone(), &is_over, &runtime);
+        let (tasks_client, tasks_rounds, runtime) = (client.clone(), &rounds, &runtime);
         let tasks = scope.spawn(move || {
+            let _ending = Ending(&tasks_rounds.is_over);
             runtime.block_on(async {
-                let works = |number| work_in_task(tasks_client.clone(), number, tasks_over);
+                let works = |number| work_in_task(tasks_client.clone(), number, tasks_rounds);
                 let (third, fourth, fifth) = tokio::join!(works(3), works(4), works(5));
                 [third, fourth, fifth]
             })
         });
-        let ending = Ending(&is_over);
-        happens(&client);
+        let ending = Ending(&rounds.is_over);
+        rounds.await_more();
+        happens(&rounds);
         drop(ending);
         let counted = threads.into_iter().map(|thread| thread.join().unwrap());
         counted.collect::<Vec<_>>().into_iter().chain(tasks.join().unwrap()).collect()
@@ -170,13 +196,14 @@ fn under_load(cluster: &RedisCluster, happens: impl FnOnce(&Client)) -> Client {
 #[test]
 fn no_call_fails_while_slots_move() {
     let cluster = start(2, 0);
-    let client = under_load(&cluster, |_| {
+    let client = under_load(&cluster, |rounds| {
         for round in 0..2 {
             for number in 0..6 {
                 let slot = slot_of(key(number).as_bytes());
                 let home = owner(slot, 2);
                 let (from, to) = if round % 2 == 0 { (home, 1 - home) } else { (1 - home, home) };
-                cluster.move_slot(slot, from, to, || {}).unwrap();
+                // A slot that has moved before anything is asked shows nothing.
+                cluster.move_slot(slot, from, to, || rounds.await_more()).unwrap();
             }
         }
     });

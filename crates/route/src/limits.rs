@@ -72,8 +72,8 @@ pub const REDIRECT_BYTES_MAX: usize = 512;
 /// send it in a circle, so it waits after that many.
 pub const HOPS_MAX: u8 = 5;
 
-/// How often one request waits before it is tried again. With [`RETRY_PAUSE_MAX_US`] this is about half a minute: longer than a
-/// failover takes with the default time limit of nodes. A call with a deadline ends at its deadline.
+/// How often one request that has no deadline waits before it is tried again. With [`RETRY_PAUSE_MAX_US`] this is 14 to 29 seconds:
+/// longer than a failover takes with the default time limit of nodes. A request with a deadline waits until that, however often.
 pub const PAUSES_MAX: u8 = 64;
 
 /// The first pause of a request that is tried again, in microseconds. Each further one is twice as long.

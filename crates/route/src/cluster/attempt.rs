@@ -30,7 +30,7 @@ pub enum Next {
     },
     /// It is sent to where the map says at this time, in microseconds.
     Wait(u64),
-    /// Its time is over, or it was tried often enough: the error is the caller's.
+    /// Its time is over, or without a deadline it has waited [`PAUSES_MAX`] times: the error is the caller's.
     GiveUp,
 }
 
@@ -60,14 +60,14 @@ impl Attempt {
         self.pause(now_us, deadline_us, chance)
     }
 
-    /// Between half of what the pauses amount to and all of it.
+    /// Between half of what the pauses amount to and all of it. A deadline alone bounds their number, if there is one.
     fn pause(&mut self, now_us: u64, deadline_us: Option<u64>, chance: u64) -> Next {
         let pause = RETRY_PAUSE_MIN_US.saturating_mul(1 << self.pauses.min(20)).min(RETRY_PAUSE_MAX_US);
         let until = now_us.saturating_add(pause / 2).saturating_add(chance % (pause / 2 + 1));
-        if self.pauses >= PAUSES_MAX || deadline_us.is_some_and(|deadline| until >= deadline) {
+        if deadline_us.map_or(self.pauses >= PAUSES_MAX, |deadline| until >= deadline) {
             return Next::GiveUp;
         }
-        self.pauses += 1;
+        self.pauses = self.pauses.saturating_add(1);
         Next::Wait(until)
     }
 }
@@ -101,6 +101,18 @@ mod tests {
         let to = Address::new("a", 1).unwrap();
         let ask = Redirect::Ask { slot: 1, to: to.clone() };
         assert_eq!(Attempt::new().on_redirect(&ask, 0, None, 0), Next::Send { to, is_asking: true });
+    }
+
+    #[test]
+    fn a_deadline_alone_ends_a_request_that_has_one() {
+        // Ten minutes, of which the longest pauses make 1,200 at least.
+        let (mut attempt, mut now, mut pauses) = (Attempt::new(), 0, 0);
+        let deadline = 600 * 1_000_000;
+        while let Next::Wait(until) = attempt.on_redirect(&Redirect::ClusterDown, now, Some(deadline), u64::MAX) {
+            assert!(until > now && until < deadline, "{now} {until}");
+            (now, pauses) = (until, pauses + 1);
+        }
+        assert!(pauses > u32::from(u8::MAX) && deadline - now <= RETRY_PAUSE_MAX_US, "{pauses} pauses until {now}");
     }
 
     #[test]

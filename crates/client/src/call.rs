@@ -1,7 +1,7 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
 use crate::core::Ended;
-use crate::fitness::{Fitness, fitness, unfit, unfit_apart};
+use crate::fitness::{Fitness, fitness, names_keys, unfit, unfit_apart};
 use crate::lanes::{Apart, Kind as LaneKind, Lane};
 use crate::parts::Kind;
 use crate::run::Run;
@@ -192,6 +192,7 @@ impl<'c> Batch<'c> {
     pub(crate) fn each_shard(via: Via<'c>, command: Command) -> Self {
         let mut batch = Self::new(via, vec![command]);
         batch.run.kind = Kind::EachShard;
+        batch.refusal = batch.refusal.or_else(|| unfit_for_each(&batch.commands));
         batch
     }
 
@@ -212,21 +213,30 @@ impl<'c> Batch<'c> {
     /// ```
     ///
     /// Unless it is set, its time is that of a call, and that for which its requests wait on the server.
+    ///
+    /// What [`Client::each_shard`](crate::Client::each_shard) gives is refused with [`ErrorKind::Unfit`] unless there is one server. A
+    /// connection of its own is to one server, and a request without keys has nothing there to wait for or to count: for each of several, make
+    /// a batch that is apart with the writes that it is to count, whose keys are at that server.
     pub fn apart(self) -> Apart {
         let unfit = self.commands.iter().find_map(|command| Some((command, unfit_apart(command)?)));
         let refusal =
             unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
-        let refusal = refusal.or_else(|| too_many(&self.commands)).or_else(|| self.unfit_for_each());
+        let refusal = refusal.or_else(|| too_many(&self.commands)).or_else(|| self.unfit_apart_for_each());
         let limit = self.run.progress.limit.filter(|_| self.is_limited);
         Apart::new(Lane::new(self.run.via(), self.commands, limit, LaneKind::Plain), refusal)
     }
 
-    /// Why a request to each of several servers cannot have a connection of its own: it would be one, to one of them.
-    fn unfit_for_each(&self) -> Option<Error> {
-        let is_for_several =
-            self.run.kind == Kind::EachShard && matches!(self.run.via(), Via::Cluster(_) | Via::Shards(_));
-        let why = "is for each of several servers: a connection of its own is to one of them";
-        is_for_several.then(|| Error::new(ErrorKind::Unfit(why), Outcome::NotSent))
+    /// Why a request to each shard cannot have a connection of its own: it would be one, to one of several servers.
+    fn unfit_apart_for_each(&self) -> Option<Error> {
+        if self.run.kind != Kind::EachShard {
+            return None;
+        }
+        let is_for_several = matches!(self.run.via(), Via::Cluster(_) | Via::Shards(_));
+        let why = "is for each of several servers, and a connection of its own is to one of them: make a batch that is apart for each, with keys \
+                   that are there";
+        let name = self.commands.first().map_or(&b""[..], Command::name);
+        let refusal = is_for_several.then(|| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(name));
+        refusal.or_else(|| unfit_for_each(&self.commands))
     }
 
     /// How long the call may take, instead of what the client's settings say.
@@ -298,6 +308,13 @@ pub(crate) fn unfit_error(commands: &[Command]) -> Option<Error> {
     let unfit = commands.iter().find_map(|command| Some((command, unfit(command)?)));
     let unfit = unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
     unfit.or_else(|| too_many(commands))
+}
+
+/// Why a request is not sent to each shard.
+fn unfit_for_each(commands: &[Command]) -> Option<Error> {
+    let why = "names keys, which are at one of the servers: call it by itself";
+    let named = commands.iter().find(|command| names_keys(command))?;
+    Some(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(named.name()))
 }
 
 fn too_many(commands: &[Command]) -> Option<Error> {

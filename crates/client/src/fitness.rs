@@ -1,11 +1,12 @@
 //! What may be sent on a connection that others use, and what may be sent twice.
 
 use crate::Command;
+use respool_command::KeyPositions;
 use respool_command::{
     Command as TableCommand, ConnectionCommand, GenericCommand, Lane, Row, ServerCommand, lookup, timeout_us,
 };
 #[cfg(feature = "cache")]
-use respool_command::{Flags, KeyAccess, KeyPosition, KeyPositions};
+use respool_command::{Flags, KeyAccess, KeyPosition};
 use respool_wire::{Args, ArgsBuf, Head, Request, RequestDecoder, RequestLimits, Step, Strictness};
 use std::time::Duration;
 
@@ -93,6 +94,17 @@ pub(crate) fn deletes_all(command: &Command) -> bool {
         _ => None,
     });
     matches!(of_server, Some(ServerCommand::Flushall | ServerCommand::Flushdb))
+}
+
+/// Whether a request names keys, by its row or by what its caller has marked.
+pub(crate) fn names_keys(command: &Command) -> bool {
+    let Some(row) = lookup(command.name()).map(|row| row_of(row, command)) else {
+        return command.marked_key().is_some();
+    };
+    with_args(command, |args| {
+        let mut positions = KeyPositions::default();
+        row.keys.positions(args, &mut positions).is_ok() && positions.iter().any(|position| position.access.is_key())
+    })
 }
 
 /// How long a request may wait on the server: `None` if it never does, `Some(None)` if without end.

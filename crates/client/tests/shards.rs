@@ -318,6 +318,20 @@ fn a_client_of_several_servers_is_a_client() {
     assert_eq!((sizes.len(), sizes.iter().sum()), (3, client.dbsize().wait().unwrap()));
     let refused = client.each_shard(cmd("PING")).apart().wait().unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent, "{refused}");
+    assert!(refused.to_string().contains("make a batch that is apart for each"), "{refused}");
+    // A key is at one of them: at the others it would be written where it is not looked for.
+    for command in [cmd("SET").key("once").arg(1), cmd("SET").arg("once").arg(1), cmd("NEW.ONE").key("once")] {
+        for one in [&client, &client.server_of(&a)] {
+            let refused = one.each_shard(command.clone()).wait().unwrap_err();
+            assert!(
+                matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent,
+                "{refused}"
+            );
+            assert!(one.each_shard(command.clone()).apart().wait().is_err());
+        }
+    }
+    assert_eq!(client.each_shard(cmd("EXISTS")).wait().unwrap().len(), 3, "without a key it is the servers' to refuse");
+    assert!(client.scan_keys().pattern("once").next().is_none());
     // What several servers have read of one is forgotten by its cache, and by that of all, when they write it.
     let (cache, all) = (client.server_of(&a).cache(Caching::new()).unwrap(), client.cache(Caching::new()).unwrap());
     for round in 0..20 {

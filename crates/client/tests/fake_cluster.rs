@@ -404,3 +404,28 @@ fn an_error_says_where_its_request_was() {
     let error = Client::with_config(gone).call::<String>(cmd("GET").key("k")).wait().unwrap_err();
     assert_eq!((error.address(), error.outcome()), (Some("127.0.0.1:1"), Outcome::NotSent));
 }
+
+#[test]
+fn a_transaction_whose_keys_move_between_its_requests_is_sent_again_whole() {
+    let map = Map::default();
+    // The first key moves behind the request for it, so that EXEC is redirected as the second request was.
+    let new = map.node(|request| match &*request.command() {
+        "MULTI" => ok(),
+        "SET" => Act::Bytes(b"+QUEUED\r\n".to_vec()),
+        "EXEC" => Act::Bytes(b"*2\r\n+OK\r\n+OK\r\n".to_vec()),
+        _ => Act::Usual,
+    });
+    let ask =
+        Act::Bytes(format!("-ASK {} 127.0.0.1:{}\r\n", respool_route::cluster::slot_of(b"t"), port(&new)).into_bytes());
+    let old = map.node(move |request| match &*request.command() {
+        "MULTI" => ok(),
+        "SET" if request.key() == b"{t}x" => Act::Bytes(b"+QUEUED\r\n".to_vec()),
+        "SET" | "EXEC" => ask.clone(),
+        _ => Act::Usual,
+    });
+    map.is(vec![(0, 16_383, vec![port(&old)])]);
+    let client = Client::with_config(config(&old));
+    let pair = [cmd("SET").key("{t}x").arg(1), cmd("SET").key("{t}y").arg(1)];
+    assert_eq!(texts(client.transaction(pair).wait().unwrap()), ["OK", "OK"]);
+    assert_eq!(executed(&new), ["MULTI ", "SET {t}x", "SET {t}y", "EXEC "]);
+}

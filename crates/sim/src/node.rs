@@ -134,8 +134,9 @@ impl Node {
             }
             (_, Some(_)) => {
                 let refused = self.refuse(&[args], is_asking, session.is_readonly, now_us);
+                // As in a server: what is refused is not queued, so EXEC is judged by the others.
                 session.is_refused |= refused.is_some();
-                if let Some(queued) = &mut session.queued {
+                if let Some(queued) = session.queued.as_mut().filter(|_| refused.is_none()) {
                     queued.push(args.iter().collect());
                 }
                 refused.unwrap_or_else(|| b"+QUEUED\r\n".to_vec())
@@ -149,13 +150,12 @@ impl Node {
     }
 
     fn exec(&mut self, queued: &[ArgsBuf], is_asking: bool, session: &Session, now_us: u64) -> (Vec<u8>, Effects) {
-        if session.is_refused {
-            let abort = b"-EXECABORT Transaction discarded because of previous errors.\r\n";
-            return (abort.to_vec(), Effects::new());
-        }
+        let abort = b"-EXECABORT Transaction discarded because of previous errors.\r\n";
         let requests: Vec<Args<'_>> = queued.iter().map(ArgsBuf::as_args).collect();
+        // A server looks first where the keys are of what is queued, and then whether a request was refused.
         let refused = self.refuse(&requests, is_asking, session.is_readonly, now_us);
-        if let Some(refused) = refused {
+        let refused = refused.filter(|_| !(session.is_refused && self.is_loading));
+        if let Some(refused) = refused.or_else(|| session.is_refused.then(|| abort.to_vec())) {
             return (refused, Effects::new());
         }
         let mut reply = format!("*{}\r\n", queued.len()).into_bytes();

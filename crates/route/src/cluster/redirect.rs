@@ -93,12 +93,23 @@ pub fn of_transaction<'e>(errors: impl IntoIterator<Item = Option<&'e [u8]>>, as
         exec = error;
     }
     // Without an error of EXEC it was executed.
-    match (first, exec?) {
-        (Some(first), exec) if exec.starts_with(b"EXECABORT") => Redirect::parse(first, asked),
-        (Some(_), _) => None,
-        (None, exec) => Redirect::parse(exec, asked),
+    let exec = exec?;
+    // A server looks first where the keys are of what it has queued, and only then whether it has refused a request: if keys have moved since
+    // it refused one, EXEC is redirected itself.
+    let at_exec = Redirect::parse(exec.strip_prefix(ABORTED_BY).unwrap_or(exec), asked);
+    match first {
+        None => at_exec,
+        Some(first) if at_exec.is_some() || exec.starts_with(b"EXECABORT") => {
+            // An error that is no redirect would come again.
+            let at_first = Redirect::parse(first, asked)?;
+            Some(at_exec.unwrap_or(at_first))
+        }
+        Some(_) => None,
     }
 }
+
+/// How the error of an EXEC begins that is refused for its own sake: the state of the node has changed since the requests were queued.
+const ABORTED_BY: &[u8] = b"EXECABORT Transaction discarded because of: ";
 
 #[cfg(test)]
 mod tests {
@@ -179,6 +190,13 @@ mod tests {
         assert_eq!(of(&["", "LOADING x", "LOADING x", abort]), Some(Redirect::Loading));
         assert_eq!(of(&["", "ERR wrong", moved, abort]), None, "the first error stays");
         assert_eq!(of(&["", moved, "", "NOPERM x"]), None, "EXEC was refused");
+        let ask = "ASK 7 b:1";
+        let asking = Some(Redirect::Ask { slot: 7, to: Address::new("b", 1).unwrap() });
+        assert_eq!(of(&["", "", moved, ask]), asking, "what was queued has moved since the other was refused");
+        assert_eq!(of(&["", "ERR wrong", "", ask]), None, "it would be wrong there as well");
+        let late = "EXECABORT Transaction discarded because of: ";
+        assert_eq!(of(&["", "", "", &format!("{late}READONLY x")]), Some(Redirect::ReadOnly));
+        assert_eq!(of(&["", "", "", &format!("{late}OOM x")]), None);
         assert_eq!(of(&["", "", "", ""]), None, "it was executed");
         assert_eq!(of(&["", moved, "", ""]), None, "it was executed");
         assert_eq!(of(&["NOPERM x", moved, moved, "ERR EXEC without MULTI"]), None, "MULTI was refused");

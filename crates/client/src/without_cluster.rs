@@ -71,6 +71,11 @@ impl Shared {
         match *self {}
     }
 
+    #[cfg(feature = "cache")]
+    pub(crate) fn rely_on_table(&self, _: Duration) {
+        match *self {}
+    }
+
     pub(crate) fn note_moved(&self, _: u16, _: &Address) {
         match *self {}
     }

@@ -249,6 +249,52 @@ fn a_node_that_refuses_for_want_of_rights_is_not_believed() {
 }
 
 #[test]
+fn what_is_read_of_a_slot_that_was_taken_by_hand_is_not_given_for_long() {
+    let (shards, is_taken) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+    let new = node(&shards, |request| answer(request, "new"));
+    let (taken, new_port) = (Arc::clone(&is_taken), port(&new));
+    // It answers for its other slots as before, and tells of nothing.
+    let old = node(&shards, move |request| match taken.load(Ordering::Relaxed) && request.key() == b"k" {
+        true => moved(new_port),
+        false => answer(request, "old"),
+    });
+    *shards.lock().unwrap() = vec![(0, 16_382, port(&old)), (16_383, 16_383, new_port)];
+    let config = Config::from_url(&format!("redis+cluster://127.0.0.1:{}", port(&old))).unwrap();
+    let client = Client::with_config(config.deadline(Some(DEADLINE)));
+    let cache = client.cache(Caching::new().silence(Duration::from_millis(800)).ttl(DEADLINE)).unwrap();
+    let read = |key: &str| cache.call::<String>(commands::get(key)).wait().unwrap();
+    wait_until("both are kept", DEADLINE, || {
+        let hits = cache.stats().hits;
+        assert_eq!((read("k"), read("other")), ("old".to_owned(), "old".to_owned()));
+        Ok(cache.stats().hits == hits + 2)
+    })
+    .unwrap();
+    // The first report is confirmed by another soon.
+    wait_until("the table is confirmed", DEADLINE, || {
+        let asked =
+            |node: &FakeBackend| node.received().iter().filter(|request| *request.command() == *"CLUSTER").count();
+        Ok(asked(&old) + asked(&new) >= 2)
+    })
+    .unwrap();
+    let slot = slot_of(b"k");
+    *shards.lock().unwrap() = vec![
+        (0, slot - 1, port(&old)),
+        (slot, slot, new_port),
+        (slot + 1, 16_382, port(&old)),
+        (16_383, 16_383, new_port),
+    ];
+    is_taken.store(true, Ordering::Relaxed);
+    // The other key is the one that was used last, so the node shows that it lives by that. The cluster is asked without such a reason after 54
+    // seconds at the earliest.
+    wait_until("the other node is read", DEADLINE / 2, || {
+        let found = read("k");
+        assert_eq!(read("other"), "old");
+        Ok(found == "new")
+    })
+    .unwrap();
+}
+
+#[test]
 fn what_may_not_be_asked_how_long_it_lives_is_not_kept() {
     let shards = Arc::new(Mutex::new(Vec::new()));
     let node = node(&shards, |request| match &*request.command() {

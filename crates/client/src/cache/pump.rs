@@ -169,12 +169,18 @@ impl Pump {
     fn serve(&mut self, weak: &Weak<Shared>, link: &Link, bell: &UnixStream) -> String {
         let mut buffer = vec![0; READ_BYTES];
         let (mut heard, mut has_pinged) = (Instant::now(), false);
+        let mut looked = heard;
         loop {
             let Some(shared) = weak.upgrade() else { return "the cache is gone".to_owned() };
             if shared.is_closed() {
                 return "the client is closed".to_owned();
             }
             let silence = shared.caching.silence;
+            // Also while there is always something to read.
+            if looked.elapsed() >= shared.look() {
+                looked = Instant::now();
+                shared.rely_on_table();
+            }
             self.ask(&shared);
             if let Err(error) = self.write(link) {
                 return error.to_string();

@@ -359,6 +359,17 @@ impl Shared {
         self.lock().book.resize(bytes_max);
     }
 
+    /// What is kept of a node of a cluster is right for as long as the node has its slots: the others are asked often enough whether it has.
+    pub(super) fn rely_on_table(&self) {
+        let Some(membership) = &self.membership else { return };
+        if self.lock().book.size().0 == 0 {
+            return;
+        }
+        if let Some(cluster) = membership.cluster.upgrade() {
+            cluster.rely_on_table(self.caching.silence);
+        }
+    }
+
     /// A key of a value that is kept, if the server may have lost it without a word.
     pub(super) fn key_in_doubt(&self) -> Option<Bytes> {
         let state = self.lock();

@@ -220,6 +220,17 @@ impl Shared {
         self.wake_keeper(state);
     }
 
+    /// Values are given from memory for as long as the table says that their node has them: nodes are asked again at the latest so long after
+    /// they were asked last.
+    #[cfg(feature = "cache")]
+    pub(crate) fn rely_on_table(self: &Arc<Self>, age: Duration) {
+        let (now_us, age_us) = (self.now_us(), u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
+        let mut state = self.lock();
+        if state.refresh.on_reliance(age_us, now_us, self.chance()) {
+            self.wake_keeper(state);
+        }
+    }
+
     /// A node has said that a slot is elsewhere.
     pub(crate) fn note_moved(self: &Arc<Self>, slot: u16, to: &Address) {
         let now_us = self.now_us();

@@ -151,6 +151,19 @@ impl Refresh {
         self.next_us = self.next_us.min(wanted_us);
     }
 
+    /// The map is relied on beyond what redirects show: a round begins at the latest so long after the one before began, in microseconds, but not
+    /// before the pace allows. That holds for the next round. Whether it begins sooner by that.
+    pub fn on_reliance(&mut self, age_us: u64, now_us: u64, chance: u64) -> bool {
+        if self.round.is_some() {
+            return false;
+        }
+        let due_us = self.began_us.map_or(now_us, |began_us| began_us.saturating_add(age_us).max(now_us));
+        let wanted_us = due_us.max(self.allowed_us(chance));
+        let is_sooner = wanted_us < self.next_us;
+        self.next_us = self.next_us.min(wanted_us);
+        is_sooner
+    }
+
     /// When a round may begin: not before the pace allows, and after rounds that have failed not before a pause that doubles.
     fn allowed_us(&self, chance: u64) -> u64 {
         let Some(began_us) = self.began_us else { return 0 };
@@ -450,6 +463,34 @@ mod tests {
         }
         assert!(began.windows(2).all(|pair| pair[1] - pair[0] >= SECOND), "{began:?}");
         assert!(began.len() > 10, "{began:?}");
+    }
+
+    #[test]
+    fn a_map_that_is_relied_on_is_asked_for_again_before_its_period_is_over() {
+        let mut refresh = Refresh::new(RefreshTerms::default(), [at("seed")]);
+        let mut now_us = 0;
+        let known = report(&["a", "b"]);
+        // The first round, and the one that confirms it.
+        for _ in 0..2 {
+            let (number, _) = ask(&mut refresh, now_us);
+            assert!(!refresh.on_reliance(0, now_us, 0), "one is under way");
+            refresh.on_answer(number, Some(known.clone()));
+            now_us = wait(&mut refresh, now_us).max(now_us);
+        }
+        let began_us = refresh.began_us.unwrap();
+        now_us = began_us + SECOND / 2;
+        assert!(refresh.on_reliance(5 * SECOND, now_us, 0));
+        assert_eq!(wait(&mut refresh, now_us), began_us + 5 * SECOND);
+        assert!(!refresh.on_reliance(7 * SECOND, now_us, 0), "what is due sooner stays so");
+        // No sooner than the pace allows, and at once if it is overdue.
+        assert!(refresh.on_reliance(1, now_us, 0));
+        assert_eq!(wait(&mut refresh, now_us), began_us + SECOND);
+        let (number, _) = ask(&mut refresh, began_us + SECOND);
+        refresh.on_answer(number, Some(known));
+        let period_us = wait(&mut refresh, began_us + SECOND);
+        assert!(period_us > began_us + 50 * SECOND, "it holds for one round");
+        assert!(refresh.on_reliance(5 * SECOND, began_us + 20 * SECOND, 0));
+        assert_eq!(wait(&mut refresh, began_us + 19 * SECOND), began_us + 20 * SECOND);
     }
 
     #[test]

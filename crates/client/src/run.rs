@@ -220,6 +220,19 @@ impl Progress {
         wakes.run_on(core);
     }
 
+    /// Ends the connection on which it was queued, unless it is another by now, or something has come on it since then or since this was called
+    /// before. Whether it has done so.
+    #[cold]
+    #[cfg(feature = "cluster")]
+    pub(crate) fn forsake(&mut self, core: &Arc<Core>) -> bool {
+        let mut wakes = Wakes::default();
+        let mut state = core.lock();
+        let is_silent = self.is_sent() && state.lose_unheard(&mut self.asked, core.now_us(), &mut wakes);
+        drop(state);
+        wakes.run_on(core);
+        is_silent
+    }
+
     /// Queues the requests.
     fn submit(
         &mut self,

@@ -49,9 +49,10 @@ impl HarmWindows {
         slots_of: impl Fn(NodeIndex) -> BTreeSet<u16>,
     ) {
         let (slots, for_us, does) = match fault {
-            Fault::Crash(node, for_us) | Fault::Unreachable(node, for_us) | Fault::Isolated(node, for_us) => {
-                (slots_of(node), for_us, Harm::Fails)
-            }
+            Fault::Crash(node, for_us)
+            | Fault::Unreachable(node, for_us)
+            | Fault::Isolated(node, for_us)
+            | Fault::Stalled(node, for_us) => (slots_of(node), for_us, Harm::Fails),
             Fault::HalfOpen(node) => (slots_of(node), half_open_us, Harm::Fails),
             Fault::Disconnect(node) | Fault::RestartEmpty(node) | Fault::Leave(node) => {
                 (slots_of(node), 0, Harm::Fails)

@@ -60,6 +60,9 @@ pub enum Fault {
     HalfOpen(NodeIndex),
     /// Messages to and from it take this much longer, for this time.
     Slow(NodeIndex, u64, u64),
+    /// What clients send over the connections that they have arrives when this time is over: the network was cut, and their kernels have sent
+    /// it again. New connections go another way.
+    Stalled(NodeIndex, u64),
     /// It hears of no change for this time.
     Stale(NodeIndex, u64),
     /// It comes back without data.
@@ -296,6 +299,10 @@ impl World {
             Fault::HalfOpen(node) => {
                 let own = self.connections.iter_mut().filter(|connection| connection.node == node);
                 own.for_each(|connection| connection.is_silent = true);
+            }
+            Fault::Stalled(node, for_us) => {
+                let own = self.connections.iter_mut().filter(|connection| connection.node == node);
+                own.for_each(|connection| connection.to_node_us = connection.to_node_us.max(now_us + for_us));
             }
             Fault::Slow(node, by_us, for_us) => drop(self.slow.insert(node, (by_us, now_us + for_us))),
             Fault::Stale(node, for_us) => drop(self.stale_us.insert(node, now_us + for_us)),

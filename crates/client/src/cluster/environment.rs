@@ -50,6 +50,11 @@ pub(crate) trait Exchange: Send + Sync {
     /// It may take so long from now on, and is polled again.
     fn extend(&mut self, limit: Duration);
 
+    /// Its requests are about to be sent elsewhere, and must not arrive here behind that: the connection ends with all that is on its way. Not if
+    /// something has come on it since they were queued, or since this was called before: it lives, and they may be executed at any time. Whether it
+    /// has ended.
+    fn forsake(&mut self) -> bool;
+
     /// How each of the requests has ended, in order, when it is over.
     fn take_ended(&mut self) -> Vec<Ended>;
 
@@ -133,6 +138,10 @@ impl Exchange for OnConnection {
 
     fn extend(&mut self, limit: Duration) {
         self.progress.extend(&self.core, limit);
+    }
+
+    fn forsake(&mut self) -> bool {
+        self.progress.forsake(&self.core)
     }
 
     fn take_ended(&mut self) -> Vec<Ended> {

@@ -457,6 +457,12 @@ impl Unit {
         primary.is_some_and(|primary| !Arc::ptr_eq(primary, &sent.node))
     }
 
+    /// Whether it does no harm that what was sent may still be executed there. A write would be, behind others that its caller has made since at
+    /// the other node, if the slot is there again when it arrives: so its connection ends first, or it is waited for on.
+    fn leaves_nothing(&self, sent: &mut Sent) -> bool {
+        sent.which.iter().all(|at| only_reads(&self.commands[*at])) || sent.exchange.forsake()
+    }
+
     /// The call on the connection has ended early. `None`: it is waited for on.
     fn take_error(&mut self, sent: &mut Sent, error: &Error) -> Option<Step> {
         let left = left_us(self.until_us, self.cluster.now_us());
@@ -468,7 +474,8 @@ impl Unit {
                     return Some(self.end_round(sent, error.kind(), Outcome::MaybeExecuted));
                 }
                 let is_safe = sent.which.iter().all(|at| is_retry_safe(&self.commands[*at]));
-                if is_safe && self.repeats < REPEATS_MAX && !sent.is_asking && self.is_elsewhere(sent) {
+                let may_repeat = is_safe && self.repeats < REPEATS_MAX && !sent.is_asking;
+                if may_repeat && self.is_elsewhere(sent) && self.leaves_nothing(sent) {
                     // What a replica does not answer its primary does, also if the cluster holds the replica for up.
                     sent.which.iter().for_each(|at| self.targets[*at].use_primary());
                     self.repeats += 1;

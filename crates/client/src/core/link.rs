@@ -385,6 +385,13 @@ impl Link {
         self.socket.shut();
     }
 
+    /// When the socket is closed, what the peer has not confirmed is not sent any more. The peer of a local socket has it already.
+    pub(crate) fn reset_when_closed(&self) {
+        if let Socket::Tcp(socket) = &*self.socket {
+            let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+    }
+
     /// Whether the peer has ended the connection, or the kernel has. What has come before may not have been read.
     pub(crate) fn has_ended(&self) -> bool {
         #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -527,6 +534,30 @@ mod tests {
         assert!(bytes <= SEND_TURN_BYTES + SLICES_MAX * value.len(), "{bytes}");
         link.shut();
         assert_eq!(reader.join().unwrap(), bytes as u64);
+    }
+
+    #[test]
+    fn what_has_not_arrived_when_a_silent_connection_ends_does_not_arrive_later() {
+        let read_after = |ends: fn(&Link)| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let config = Config::from_url(&listener.local_addr().unwrap().to_string()).unwrap();
+            let until = Instant::now() + Duration::from_secs(60);
+            let Ok(link) = Link::connect(&config, &Lookup::default(), until) else { panic!("not connected") };
+            let (mut other, _) = listener.accept().unwrap();
+            let (part, mut sent) = ([b'v'; 64 * 1024], 0);
+            while let Ok(bytes) = link.send(std::iter::once(&part[..])) {
+                sent += bytes;
+            }
+            ends(&link);
+            link.shut();
+            drop(link);
+            let mut read = Vec::new();
+            (other.read_to_end(&mut read).map(|_| read.len() == sent).map_err(|error| error.kind()), sent)
+        };
+        // All of it arrives otherwise, also behind the end.
+        assert_eq!(read_after(|_| {}).0, Ok(true));
+        let (read, sent) = read_after(Link::reset_when_closed);
+        assert_eq!(read, Err(io::ErrorKind::ConnectionReset), "of {sent} bytes");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! There is no timer for it. A call whose time is over without its reply knows since when it has waited, and whether anything has come
 //! for any call meanwhile, or was taken by a server that takes a large request. What such calls have found one after the other adds up to how long the connection has been silent with a request on it.
 //!
-//! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is not read.
+//! A connection that is replaced is lost like any other: its requests end with it, and what its socket still holds is not read. It is reset, too:
+//! of its requests some are sent again on another, and what the kernel has not sent yet, or not been told that it arrived, must not arrive
+//! later, behind requests that were made since.
 
 use super::{Core, State, Wakes};
 use crate::Waited;
@@ -61,17 +63,41 @@ impl State {
     /// The time of a call is over, now, that waits for its reply. The connection is lost if it has been silent for too long.
     pub(crate) fn note_unanswered(&mut self, core: &Core, asked: Asked, now_us: u64, wakes: &mut Wakes) {
         let Some(limit) = core.config.silence else { return };
-        let is_same = |other: Asked| (other.epoch, other.heard) == (self.epoch, self.heard());
-        if self.link.is_none() || !is_same(asked) {
+        if !self.is_unheard(asked) {
             return;
         }
-        let known = self.silent.filter(|known| is_same(*known) && known.at_us < asked.at_us);
+        let known = self.silent.filter(|known| self.is_unheard(*known) && known.at_us < asked.at_us);
         let since = known.unwrap_or(asked);
         self.silent = Some(since);
         if u128::from(now_us.saturating_sub(since.at_us)) >= limit.as_micros() {
-            self.lose_link(&"the server is silent", now_us, wakes);
-            self.open_lobby(wakes);
+            self.lose_silent(now_us, wakes);
         }
+    }
+
+    /// Whether there was no sign of the server since then, on the connection that there is.
+    fn is_unheard(&self, asked: Asked) -> bool {
+        self.link.is_some() && (asked.epoch, asked.heard) == (self.epoch, self.heard())
+    }
+
+    fn lose_silent(&mut self, now_us: u64, wakes: &mut Wakes) {
+        if let Some(link) = &self.link {
+            link.reset_when_closed();
+        }
+        self.lose_link(&"the server is silent", now_us, wakes);
+        self.open_lobby(wakes);
+    }
+
+    /// The connection is lost, if there was no sign of the server since then. Whether it is. If there was one, it is looked from now on whether
+    /// there is another.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn lose_unheard(&mut self, asked: &mut Asked, now_us: u64, wakes: &mut Wakes) -> bool {
+        let is_unheard = self.is_unheard(*asked);
+        if is_unheard {
+            self.lose_silent(now_us, wakes);
+        } else if asked.epoch == self.epoch {
+            (asked.at_us, asked.heard) = (now_us, self.heard());
+        }
+        is_unheard
     }
 }
 
@@ -129,6 +155,21 @@ mod tests {
         assert!(!outlives_calls(4, |_| {}));
         // A read that finds nothing is no sign of the server.
         assert!(!outlives_calls(4, |core| read(core, b"")));
+    }
+
+    #[test]
+    #[cfg(feature = "cluster")]
+    fn a_connection_on_which_something_comes_is_not_ended_for_a_call_that_goes_elsewhere() {
+        let server = FakeBackend::start(|_| Act::Usual).unwrap();
+        let core = connected(&server);
+        let mut asked = core.lock().asked();
+        let mut is_lost = || core.lock().lose_unheard(&mut asked, 0, &mut Wakes::default());
+        read(&core, b">1\r\n+pong\r\n");
+        assert!(!is_lost(), "something has come");
+        assert!(is_lost() && core.lock().link.is_none(), "nothing has come since it was looked");
+        assert!(!is_lost(), "there is none");
+        Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+        assert!(!is_lost() && core.lock().link.is_some(), "it is another");
     }
 
     #[test]

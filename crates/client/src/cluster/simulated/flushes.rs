@@ -7,7 +7,7 @@ const KEYS: usize = 24;
 
 impl Run {
     /// A call by a caller that does nothing else.
-    fn call(&mut self, command: Command) -> Result<Vec<Ended>, Error> {
+    pub(super) fn call(&mut self, command: Command) -> Result<Vec<Ended>, Error> {
         let limit = Some(Duration::from_micros(DEADLINE));
         let mut routed = Routed::new(&self.cluster, &[command], Kind::Each, limit);
         let (woken, until_us) = (Flag::new(), self.now() + DEADLINE + MS);
@@ -23,7 +23,7 @@ impl Run {
         }
     }
 
-    fn pass(&mut self, for_us: u64) {
+    pub(super) fn pass(&mut self, for_us: u64) {
         let until_us = self.now() + for_us;
         while self.now() < until_us {
             self.step(until_us, false);

@@ -32,6 +32,10 @@ struct Desk {
     entries: BTreeMap<u64, Entry>,
     /// Those that wait to be taken to their connection.
     orders: VecDeque<u64>,
+    /// How often something has come on a connection.
+    heard: BTreeMap<LineName, u64>,
+    /// Connections that are to end.
+    forsaken: Vec<LineName>,
 }
 
 /// An exchange under way.
@@ -45,6 +49,8 @@ struct Entry {
     is_begun: bool,
     /// It does not wait outside any longer.
     is_queued: bool,
+    /// How often something had come on its connection by then.
+    heard: u64,
     /// Why it was not sent.
     failed: Option<Arc<str>>,
     waker: Option<Waker>,
@@ -114,6 +120,7 @@ impl Simulated {
             until_us: desk.now_us + limit.as_micros() as u64,
             is_begun: false,
             is_queued: false,
+            heard: 0,
             failed: None,
             waker: None,
         };
@@ -173,6 +180,19 @@ impl Exchange for Simulation {
         let mut desk = self.around.lock();
         let until_us = desk.now_us + limit.as_micros() as u64;
         desk.entries.get_mut(&self.number).expect("it lives as long as this").until_us = until_us;
+    }
+
+    fn forsake(&mut self) -> bool {
+        let mut desk = self.around.lock();
+        let Desk { entries, heard, forsaken, .. } = &mut *desk;
+        let entry = entries.get_mut(&self.number).expect("it lives as long as this");
+        let heard = heard.get(&entry.line).copied().unwrap_or(0);
+        let is_unheard = std::mem::replace(&mut entry.heard, heard) == heard;
+        if is_unheard && entry.ended.iter().all(Option::is_none) {
+            forsaken.push(entry.line.clone());
+            return true;
+        }
+        false
     }
 
     fn take_ended(&mut self) -> Vec<Ended> {
@@ -276,6 +296,8 @@ impl Links {
             numbers: 0,
             entries: BTreeMap::new(),
             orders: VecDeque::new(),
+            heard: BTreeMap::new(),
+            forsaken: Vec::new(),
         };
         Self {
             world,
@@ -318,6 +340,14 @@ impl Links {
 
     /// Does what is due. Returns when the next thing is.
     pub(super) fn drive(&mut self) -> u64 {
+        let forsaken = std::mem::take(&mut self.desk().forsaken);
+        for name in forsaken {
+            if let Some(Line { state: State::Up(connection), .. }) = self.lines.get(&name) {
+                let connection = *connection;
+                self.world.close(connection);
+                self.lose(connection);
+            }
+        }
         loop {
             let next = self.desk().orders.pop_front();
             let Some(number) = next else { break };
@@ -341,7 +371,8 @@ impl Links {
 
     fn take(&mut self, number: u64) {
         let mut desk = self.around.lock();
-        let Some(entry) = desk.entries.get_mut(&number) else { return };
+        let Desk { entries, heard, .. } = &mut *desk;
+        let Some(entry) = entries.get_mut(&number) else { return };
         let new = || Line {
             reconnect: Reconnect::new(ReconnectTerms::default()),
             state: State::Down,
@@ -353,7 +384,7 @@ impl Links {
         };
         let line = self.lines.entry(entry.line.clone()).or_insert_with(new);
         match line.state {
-            State::Up(_) => line.push(number, entry),
+            State::Up(_) => line.push(number, entry, heard),
             State::Down | State::Dialling(..) => line.outside.push(number),
         }
     }
@@ -443,13 +474,17 @@ impl Links {
         let Some(line) = self.names.get(&connection).and_then(|name| self.lines.get_mut(name)) else { return };
         line.heard_us = self.world.now_us();
         let mut desk = self.around.lock();
+        if let Some(name) = self.names.get(&connection) {
+            *desk.heard.entry(name.clone()).or_default() += 1;
+        }
         match line.state {
             State::Dialling(of, handshake, _) if of == connection && handshake == tag => {
                 line.state = State::Up(connection);
                 line.reconnect.note_ready();
                 for number in std::mem::take(&mut line.outside) {
-                    if let Some(entry) = desk.entries.get_mut(&number) {
-                        line.push(number, entry);
+                    let Desk { entries, heard, .. } = &mut *desk;
+                    if let Some(entry) = entries.get_mut(&number) {
+                        line.push(number, entry, heard);
                     }
                 }
             }
@@ -506,8 +541,8 @@ impl Links {
 }
 
 impl Line {
-    fn push(&mut self, number: u64, entry: &mut Entry) {
-        entry.is_queued = true;
+    fn push(&mut self, number: u64, entry: &mut Entry, heard: &BTreeMap<LineName, u64>) {
+        (entry.is_queued, entry.heard) = (true, heard.get(&entry.line).copied().unwrap_or(0));
         let requests = std::mem::take(&mut entry.requests).into_iter().enumerate();
         self.queue.extend(requests.map(|(place, request)| (number, place, request)));
     }

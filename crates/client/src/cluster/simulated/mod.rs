@@ -13,6 +13,7 @@
 mod callers;
 mod flushes;
 mod links;
+mod stalls;
 
 use super::direct::Place;
 use super::environment::Exchange;

@@ -20,8 +20,8 @@ pub(super) enum Order {
     ForgetAll,
     /// Run the text of a library, which registers its functions.
     Load(Vec<u8>),
-    /// What was registered last may be called from now on.
-    Adopt,
+    /// What was registered last may be called from now on, and these functions no more. There are so many `names` then.
+    Adopt { gone: Vec<Vec<u8>>, names: usize },
     /// These functions may be called no more.
     Drop(Vec<Vec<u8>>),
     /// Call the function of this name in small letters.

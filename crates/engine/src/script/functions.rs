@@ -71,11 +71,10 @@ fn make(scripts: &mut Scripts, text: &[u8], start: usize) -> Result<Library, Fau
 
 /// What was made last may be called, and these functions no more.
 fn adopt(scripts: &mut Scripts, gone: Option<Library>) -> Result<(), Fault> {
-    let host = scripts.host()?;
-    if let Some(gone) = gone {
-        host.resume(Order::Drop(names_of(&gone)));
-    }
-    match host.resume(Order::Adopt) {
+    let gone = gone.as_ref().map(names_of).unwrap_or_default();
+    let added = scripts.host()?.exchange.registered.borrow().len();
+    let names = scripts.libraries.functions().saturating_sub(gone.len()) + added;
+    match scripts.host()?.resume(Order::Adopt { gone, names }) {
         Some(Report::Compiled(Ok(()))) => Ok(()),
         _ => Err(text::NO_MEMORY.into()),
     }
@@ -100,8 +99,9 @@ fn load(scripts: &mut Scripts, args: Args<'_>) -> Result<Vec<u8>, Fault> {
         return Err(exists(&name));
     }
     let library = make(scripts, text, start)?;
-    scripts.libraries.insert(&name, library).map_err(Fault::Written)?;
+    scripts.libraries.admit(&name, &library).map_err(Fault::Written)?;
     adopt(scripts, before)?;
+    scripts.libraries.insert(&name, library).map_err(Fault::Written)?;
     Ok(name)
 }
 

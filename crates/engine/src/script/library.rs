@@ -78,13 +78,19 @@ impl Libraries {
         library.functions.iter().find(|function| function.name.eq_ignore_ascii_case(name))
     }
 
-    /// Adds a library, in the place of one of that name. Nothing has changed if one of its functions belongs to another.
-    pub(super) fn insert(&mut self, name: &[u8], library: Library) -> Result<(), Vec<u8>> {
+    /// Whether a library may be added, in the place of one of that name: not if one of its functions belongs to another.
+    pub(super) fn admit(&self, name: &[u8], library: &Library) -> Result<(), Vec<u8>> {
         for function in &library.functions {
             if self.owners.get(&function.name.to_ascii_lowercase()).is_some_and(|owner| owner != name) {
                 return Err([b"ERR Function ", &function.name[..], b" already exists"].concat());
             }
         }
+        Ok(())
+    }
+
+    /// Adds a library, in the place of one of that name. Nothing has changed if it is not admitted.
+    pub(super) fn insert(&mut self, name: &[u8], library: Library) -> Result<(), Vec<u8>> {
+        self.admit(name, &library)?;
         self.remove(name);
         for function in &library.functions {
             self.owners.insert(function.name.to_ascii_lowercase(), name.to_vec());

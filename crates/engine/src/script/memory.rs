@@ -24,7 +24,12 @@ impl<'l> Unlimited<'l> {
     pub(super) fn for_bytes(lua: &'l Lua, bytes: usize) -> Self {
         let most = bytes.saturating_mul(BYTES_PER_BYTE).saturating_add(BYTES_AT_LEAST);
         let fits = lua.used_memory().saturating_add(most) <= SCRIPT_MEMORY_BYTES_MAX;
-        let is_lifted = fits && lua.set_memory_limit(0).is_ok();
+        if fits { Self::in_any_case(lua) } else { Self { lua: None } }
+    }
+
+    /// Lifts the limit for what is known to fit.
+    pub(super) fn in_any_case(lua: &'l Lua) -> Self {
+        let is_lifted = lua.set_memory_limit(0).is_ok();
         Self { lua: is_lifted.then_some(lua) }
     }
 }

@@ -32,6 +32,10 @@ const STACKED_ARGUMENTS_MAX: usize = 100;
 /// Compiled scripts, and functions, that are found without a look into Lua's table.
 const AT_HAND_MAX: usize = 128;
 
+/// What the table of functions takes for each at most: its places, half of which are free behind its growth, and those of the table
+/// before, which is there meanwhile.
+const NAME_BYTES: usize = 128;
+
 /// How scripts are called in errors.
 const SCRIPT_NAME: &[u8] = b"@user_script";
 /// And libraries of functions.
@@ -201,11 +205,7 @@ impl<'l> World<'l> {
                     Report::Done(self.run(exchange, WayIn::Function, function, keys, protocol))
                 }
                 Order::Load(text) => Report::Compiled(self.load(exchange, &text)),
-                Order::Adopt => {
-                    self.functions_at_hand.borrow_mut().clear();
-                    let adopt = |name: Value, function: Value| self.functions.raw_set(name, function);
-                    Report::Compiled(self.registered.for_each(adopt).map_err(|error| why(&error)))
-                }
+                Order::Adopt { gone, names } => Report::Compiled(self.adopt(gone, names).map_err(|error| why(&error))),
                 Order::Drop(names) => {
                     self.functions_at_hand.borrow_mut().clear();
                     for name in names {
@@ -349,6 +349,26 @@ impl<'l> World<'l> {
         };
         let (is_done, value) = called;
         Ok(if is_done { Ok(value) } else { Err(self.raised(value)?) })
+    }
+
+    /// What was registered last may be called from now on, and these functions no more. Nothing has changed if there is no room for that
+    /// among so many names: half of a change would lose the library whose place another takes.
+    fn adopt(&self, gone: Vec<Vec<u8>>, names: usize) -> Result<()> {
+        let fits =
+            || self.lua.used_memory().saturating_add(names.saturating_mul(NAME_BYTES)) <= SCRIPT_MEMORY_BYTES_MAX;
+        if !fits() {
+            self.lua.gc_collect()?;
+        }
+        if !fits() {
+            self.registered.clear()?;
+            return Err(mlua::Error::MemoryError(String::new()));
+        }
+        let _unlimited = Unlimited::in_any_case(self.lua);
+        self.functions_at_hand.borrow_mut().clear();
+        for name in gone {
+            self.functions.raw_set(self.lua.create_string(name)?, Value::Nil)?;
+        }
+        self.registered.for_each(|name: Value, function: Value| self.functions.raw_set(name, function))
     }
 
     /// Runs the text of a library, and once more behind a full collection if there is no memory for it: what libraries held that are

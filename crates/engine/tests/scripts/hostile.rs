@@ -154,6 +154,44 @@ fn an_engine_is_given_up_amid_a_script() {
     hostile.begin("while true do pcall(function() while true do end end) end");
 }
 
+/// Libraries that leave less and less room in the interpreter: the table of names has to grow as well, by more than what some of them
+/// leave. Whatever a reply says, one of the two libraries is there, and whole.
+#[test]
+fn a_library_is_replaced_or_stays_when_memory_is_used_up() {
+    let old = b"#!lua name=l\nredis.register_function('old', function() return 'old' end)";
+    let (large, small) = ("x".repeat(64 * 1024), "x".repeat(1024));
+    let (mut fits, mut too_much, mut refused) = (0, 8 * 1024, String::new());
+    while too_much - fits > 512 {
+        // A table of names that was once large stays so.
+        let mut hostile = Hostile::new();
+        let mut ask = |words: &[&[u8]]| hostile.send(1, false, words).1;
+        assert_eq!(ask(&[b"FUNCTION", b"LOAD", old]), "$1\r\nl\r\n");
+        let count = (fits + too_much) / 2;
+        let new = format!(
+            "#!lua name=l\nlocal held = {{}}\nfor i = 1, 9000 do\n\
+             redis.register_function('f' .. i, function() return #held end)\nend\n\
+             for i = 1, 4000 do held[i] = '{large}' .. i end\nfor i = 1, {count} do held[4000 + i] = '{small}' .. i end"
+        );
+        let said = ask(&[b"FUNCTION", b"LOAD", b"REPLACE", new.as_bytes()]);
+        let (is_old, is_new) = (ask(&[b"FCALL", b"old", b"0"]), ask(&[b"FCALL", b"f9000", b"0"]));
+        let listed = ask(&[b"FUNCTION", b"LIST"]);
+        if said == "$1\r\nl\r\n" {
+            assert!(is_old.starts_with("-ERR Function not found"), "{is_old}");
+            assert!(is_new == format!(":{}\r\n", 4000 + count));
+            assert!(listed.contains("f9000") && !listed.contains("old"), "{count}");
+            assert_eq!(ask(&[b"FUNCTION", b"LOAD", b"REPLACE", old]), "$1\r\nl\r\n");
+            fits = count;
+        } else {
+            assert!(said.starts_with("-ERR") && said.contains("not enough memory"), "{said}");
+            assert!(is_new.starts_with("-ERR Function not found") && is_old == "$3\r\nold\r\n", "{count}: {said}");
+            assert!(listed.contains("old") && !listed.contains("f9000"), "{count}");
+            (too_much, refused) = (count, said);
+        }
+    }
+    assert!(fits > 0, "the least of them fits");
+    assert_eq!(refused, "-ERR not enough memory for scripts\r\n", "the names of one that has run");
+}
+
 #[test]
 fn memory_is_bounded() {
     let mut hostile = Hostile::new();

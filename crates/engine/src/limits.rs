@@ -208,9 +208,9 @@ pub(crate) const SCRIPT_COST_BYTES: usize = 1024;
 #[cfg(feature = "scripting")]
 pub(crate) const PATTERN_DEPTH_MAX: usize = 1_000;
 
-/// Steps of matching between two looks at whether the script may go on: some milliseconds.
+/// Steps of the host's functions between two looks at whether the script may go on: some milliseconds.
 #[cfg(feature = "scripting")]
-pub(crate) const PATTERN_SLICE_STEPS: u32 = 200_000;
+pub(crate) const SCRIPT_SLICE_STEPS: usize = 200_000;
 
 /// Looks at a library while it is loaded, before it is given up: about as long as Redis waits.
 #[cfg(feature = "scripting")]

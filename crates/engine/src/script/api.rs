@@ -9,6 +9,7 @@ use sha1::{Digest, Sha1};
 use super::arguments::{Given, as_number, to_integer};
 use super::cache::{Hash, written};
 use super::convert::{Reading, number_argument};
+use super::effort::Effort;
 use super::exchange::{Exchange, Order, Report};
 use super::library::Draft;
 use super::log::{self, ScriptLogLevel};
@@ -30,6 +31,7 @@ pub(super) fn table<'s, 'e>(
     scope: &'s Scope<'s, 'e>,
     way: &'e Way,
     exchange: &'e Rc<Exchange>,
+    effort: &Rc<Effort>,
 ) -> Result<Table> {
     let redis = lua.create_table()?;
     let call = scope.create_function(|lua, values: MultiValue| match command(lua, way, exchange, &values)? {
@@ -67,7 +69,7 @@ pub(super) fn table<'s, 'e>(
     redis.raw_set("setresp", setresp)?;
     redis.raw_set("log", log_function(scope, way)?)?;
     constants(&redis)?;
-    plain_functions(lua, &redis)?;
+    plain_functions(lua, &redis, effort)?;
     Ok(redis)
 }
 
@@ -229,17 +231,18 @@ fn constants(redis: &Table) -> Result<()> {
     redis.raw_set("REDIS_VERSION", VERSION)
 }
 
-fn plain_functions(lua: &Lua, redis: &Table) -> Result<()> {
+fn plain_functions(lua: &Lua, redis: &Table, effort: &Rc<Effort>) -> Result<()> {
     let raise_text = |lua: &Lua, text: &str| -> Result<mlua::Error> { Ok(throw(error_table(lua, text, false)?)) };
+    let of_call = Rc::clone(effort);
     let sha1hex = lua.create_function(move |lua, values: MultiValue| {
         if values.len() != 1 {
             return Err(raise_text(lua, "ERR wrong number of arguments")?);
         }
         let text = lua.coerce_string(values[0].clone())?;
-        let hash: Hash = match text {
-            Some(text) => Sha1::digest(&*text.as_bytes()).into(),
-            None => Sha1::digest(b"").into(),
-        };
+        let text = text.as_ref().map(LuaString::as_bytes);
+        let text = text.as_deref().unwrap_or_default();
+        of_call.read(text.len())?;
+        let hash: Hash = Sha1::digest(text).into();
         lua.create_string(written(&hash))
     })?;
     redis.raw_set("sha1hex", sha1hex)?;

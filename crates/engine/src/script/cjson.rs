@@ -8,6 +8,7 @@ use mlua::{Either, Lua, MultiValue, Result, Table, Value};
 
 use super::arguments::{Given, as_number};
 use super::convert::{Item, UntilError, item, whole};
+use super::effort::Effort;
 use super::memory::Unlimited;
 use super::raise;
 use crate::limits::{JSON_DEPTH_MAX, SCRIPT_STRING_BYTES_MAX};
@@ -54,21 +55,21 @@ type Shared = Rc<RefCell<Settings>>;
 type Depth = fn(&mut Settings) -> &mut i64;
 
 /// Makes the library.
-pub(super) fn library(lua: &Lua) -> Result<Table> {
+pub(super) fn library(lua: &Lua, effort: &Rc<Effort>) -> Result<Table> {
     let settings = Shared::default();
     let library = lua.create_table()?;
-    let shared = Rc::clone(&settings);
+    let (shared, of_call) = (Rc::clone(&settings), Rc::clone(effort));
     let encode = lua.create_function(move |lua, values: MultiValue| {
         if values.len() != 1 {
             return Err(raise::bad_argument(lua, 1, "expected 1 argument"));
         }
-        let mut writing = Writing { lua, settings: *shared.borrow(), out: Vec::new() };
+        let mut writing = Writing { lua, effort: &of_call, settings: *shared.borrow(), out: Vec::new() };
         writing.value(&values[0], 0)?;
         let _unlimited = Unlimited::for_bytes(lua, writing.out.len());
         lua.create_string(writing.out)
     })?;
     library.raw_set("encode", encode)?;
-    let shared = Rc::clone(&settings);
+    let (shared, of_call) = (Rc::clone(&settings), Rc::clone(effort));
     let decode = lua.create_function(move |lua, values: MultiValue| {
         let given = Given::new(lua, &values);
         if given.len() != 1 {
@@ -80,7 +81,8 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
             return Err(raise::fail(lua, "JSON parser does not support UTF-16 or UTF-32"));
         }
         let _unlimited = Unlimited::for_bytes(lua, text.len());
-        let mut reading = Reading { lua, settings: *shared.borrow(), text: &text, at: 0, depth: 0 };
+        let settings = *shared.borrow();
+        let mut reading = Reading { lua, effort: &of_call, settings, text: &text, at: 0, depth: 0 };
         let token = reading.next();
         let value = reading.value(token)?;
         let token = reading.next();
@@ -91,7 +93,8 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
     })?;
     library.raw_set("decode", decode)?;
     settings_functions(lua, &library, &settings)?;
-    library.raw_set("new", lua.create_function(|lua, ()| self::library(lua))?)?;
+    let of_call = Rc::clone(effort);
+    library.raw_set("new", lua.create_function(move |lua, ()| self::library(lua, &of_call))?)?;
     library.raw_set("null", Value::NULL)?;
     library.raw_set("_NAME", "cjson")?;
     library.raw_set("_VERSION", "2.1.0")?;
@@ -202,6 +205,7 @@ fn settings_functions(lua: &Lua, library: &Table, settings: &Shared) -> Result<(
 
 struct Writing<'a> {
     lua: &'a Lua,
+    effort: &'a Effort,
     settings: Settings,
     out: Vec<u8>,
 }
@@ -212,6 +216,7 @@ impl Writing<'_> {
     }
 
     fn value(&mut self, value: &Value, depth: i64) -> Result<()> {
+        self.effort.step()?;
         // A table may be in itself many times over.
         if self.out.len() > SCRIPT_STRING_BYTES_MAX {
             return Err(mlua::Error::MemoryError(String::new()));
@@ -259,6 +264,7 @@ impl Writing<'_> {
     }
 
     fn string(&mut self, mut text: &[u8]) {
+        self.effort.note_read(text.len());
         self.out.push(b'"');
         loop {
             let plain = text.iter().position(|byte| is_escaped(*byte)).unwrap_or(text.len());
@@ -454,6 +460,7 @@ impl Kind<'_> {
 
 struct Reading<'a> {
     lua: &'a Lua,
+    effort: &'a Effort,
     settings: Settings,
     text: &'a [u8],
     at: usize,
@@ -594,6 +601,7 @@ impl<'a> Reading<'a> {
     }
 
     fn value(&mut self, token: Token<'a>) -> Result<Value> {
+        self.effort.step()?;
         match token.kind {
             Kind::String(text) => self.lua.create_string(text).map(Value::String),
             Kind::Number(number) => Ok(Value::Number(number)),
@@ -608,7 +616,10 @@ impl<'a> Reading<'a> {
     /// The value that begins with a token, to be put into a table. A text with escapes is not in the document.
     fn item(&mut self, token: Token<'a>) -> Result<Item<'a>> {
         match token.kind {
-            Kind::String(Cow::Borrowed(text)) => item(self.lua, text),
+            Kind::String(Cow::Borrowed(text)) => {
+                self.effort.read(text.len())?;
+                item(self.lua, text)
+            }
             _ => self.value(token).map(Either::Right),
         }
     }

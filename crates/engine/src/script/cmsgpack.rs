@@ -1,8 +1,11 @@
 //! The library `cmsgpack`: MessagePack as lua-cmsgpack 0.4 writes and reads it.
 
+use std::rc::Rc;
+
 use mlua::{Lua, MultiValue, Result, Table, Value};
 
-use super::arguments::Given;
+use super::arguments::{Given, to_integer};
+use super::effort::Effort;
 use super::raise;
 use crate::limits::SCRIPT_STRING_BYTES_MAX;
 
@@ -13,29 +16,31 @@ const DEPTH_MAX: usize = 16;
 const READ_DEPTH_MAX: usize = 1_000;
 
 /// Makes the library.
-pub(super) fn library(lua: &Lua) -> Result<Table> {
+pub(super) fn library(lua: &Lua, effort: &Rc<Effort>) -> Result<Table> {
     let library = lua.create_table()?;
-    let pack = lua.create_function(|lua, values: MultiValue| {
+    let of_call = Rc::clone(effort);
+    let pack = lua.create_function(move |lua, values: MultiValue| {
         if values.is_empty() {
             return Err(raise::bad_argument(lua, 0, "MessagePack pack needs input."));
         }
-        let mut out = Vec::new();
-        values.iter().try_for_each(|value| write(value, 0, &mut out))?;
-        lua.create_string(out)
+        let mut writing = Writing { effort: &of_call, out: Vec::new() };
+        values.iter().try_for_each(|value| writing.value(value, 0))?;
+        lua.create_string(writing.out)
     })?;
     library.raw_set("pack", pack)?;
-    let unpack = |lua: &Lua, values: MultiValue| unpack(&Given::new(lua, &values), None);
+    let of_call = Rc::clone(effort);
+    let unpack = move |lua: &Lua, values: MultiValue| unpack(&Given::new(lua, &values), &of_call, Part::All);
     library.raw_set("unpack", lua.create_function(unpack)?)?;
-    let unpack_one = |lua: &Lua, values: MultiValue| {
+    let of_call = Rc::clone(effort);
+    let unpack_one = move |lua: &Lua, values: MultiValue| {
         let given = Given::new(lua, &values);
-        let offset = given.integer_or(2, 0)?;
-        self::unpack(&given, Some((1, offset)))
+        self::unpack(&given, &of_call, Part::new(1, given.integer_or(2, 0)?))
     };
     library.raw_set("unpack_one", lua.create_function(unpack_one)?)?;
-    let unpack_limit = |lua: &Lua, values: MultiValue| {
+    let of_call = Rc::clone(effort);
+    let unpack_limit = move |lua: &Lua, values: MultiValue| {
         let given = Given::new(lua, &values);
-        let (limit, offset) = (given.integer(2)?, given.integer_or(3, 0)?);
-        self::unpack(&given, Some((limit, offset)))
+        self::unpack(&given, &of_call, Part::new(given.integer(2)?, given.integer_or(3, 0)?))
     };
     library.raw_set("unpack_limit", lua.create_function(unpack_limit)?)?;
     library.raw_set("_NAME", "cmsgpack")?;
@@ -45,34 +50,74 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
     Ok(library)
 }
 
-fn write(value: &Value, depth: usize, out: &mut Vec<u8>) -> Result<()> {
-    // A table may be in itself many times over.
-    if out.len() > SCRIPT_STRING_BYTES_MAX {
-        return Err(mlua::Error::MemoryError(String::new()));
-    }
-    match value {
-        Value::String(text) => {
-            let text = text.as_bytes();
-            match text.len() {
-                length @ 0..=31 => out.push(0xa0 | length as u8),
-                length @ 32..=0xff => out.extend([0xd9, length as u8]),
-                length @ 0x100..=0xffff => head(out, 0xda, &(length as u16).to_be_bytes()),
-                length => head(out, 0xdb, &(length as u32).to_be_bytes()),
+struct Writing<'a> {
+    effort: &'a Effort,
+    out: Vec<u8>,
+}
+
+impl Writing<'_> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<()> {
+        self.effort.step()?;
+        let out = &mut self.out;
+        // A table may be in itself many times over.
+        if out.len() > SCRIPT_STRING_BYTES_MAX {
+            return Err(mlua::Error::MemoryError(String::new()));
+        }
+        match value {
+            Value::String(text) => {
+                let text = text.as_bytes();
+                match text.len() {
+                    length @ 0..=31 => out.push(0xa0 | length as u8),
+                    length @ 32..=0xff => out.extend([0xd9, length as u8]),
+                    length @ 0x100..=0xffff => head(out, 0xda, &(length as u16).to_be_bytes()),
+                    length => head(out, 0xdb, &(length as u32).to_be_bytes()),
+                }
+                out.extend_from_slice(&text);
+                self.effort.note_copied(text.len());
             }
-            out.extend_from_slice(&text);
+            Value::Boolean(value) => out.push(0xc2 | u8::from(*value)),
+            Value::Integer(number) => write_integer(*number, out),
+            Value::Number(number) if to_integer(*number) as f64 == *number => write_integer(to_integer(*number), out),
+            Value::Number(number) if f64::from(*number as f32) == *number => {
+                head(out, 0xca, &(*number as f32).to_be_bytes())
+            }
+            Value::Number(number) => head(out, 0xcb, &number.to_be_bytes()),
+            Value::Table(_) if depth >= DEPTH_MAX => out.push(0xc0),
+            Value::Table(table) => self.table(table, depth)?,
+            _ => out.push(0xc0),
         }
-        Value::Boolean(value) => out.push(0xc2 | u8::from(*value)),
-        Value::Integer(number) => write_integer(*number, out),
-        Value::Number(number) if (*number as i64) as f64 == *number => write_integer(*number as i64, out),
-        Value::Number(number) if f64::from(*number as f32) == *number => {
-            head(out, 0xca, &(*number as f32).to_be_bytes())
-        }
-        Value::Number(number) => head(out, 0xcb, &number.to_be_bytes()),
-        Value::Table(_) if depth >= DEPTH_MAX => out.push(0xc0),
-        Value::Table(table) => write_table(table, depth, out)?,
-        _ => out.push(0xc0),
+        Ok(())
     }
-    Ok(())
+
+    fn table(&mut self, table: &Table, depth: usize) -> Result<()> {
+        let (mut count, mut most, mut is_array) = (0_usize, 0_usize, true);
+        table.for_each::<Value, Value>(|key, _| {
+            count += 1;
+            match key {
+                Value::Integer(place) if place > 0 => most = most.max(usize::try_from(place).unwrap_or(usize::MAX)),
+                _ => is_array = false,
+            }
+            Ok(())
+        })?;
+        let out = &mut self.out;
+        if is_array && most == count {
+            match count {
+                0..=15 => out.push(0x90 | count as u8),
+                16..=0xffff => head(out, 0xdc, &(count as u16).to_be_bytes()),
+                _ => head(out, 0xdd, &(count as u32).to_be_bytes()),
+            }
+            return (1..=count).try_for_each(|place| self.value(&table.raw_get::<Value>(place)?, depth + 1));
+        }
+        match count {
+            0..=15 => out.push(0x80 | count as u8),
+            16..=0xffff => head(out, 0xde, &(count as u16).to_be_bytes()),
+            _ => head(out, 0xdf, &(count as u32).to_be_bytes()),
+        }
+        table.for_each::<Value, Value>(|key, value| {
+            self.value(&key, depth + 1)?;
+            self.value(&value, depth + 1)
+        })
+    }
 }
 
 fn head(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
@@ -95,35 +140,6 @@ fn write_integer(number: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn write_table(table: &Table, depth: usize, out: &mut Vec<u8>) -> Result<()> {
-    let (mut count, mut most, mut is_array) = (0_usize, 0_usize, true);
-    table.for_each::<Value, Value>(|key, _| {
-        count += 1;
-        match key {
-            Value::Integer(place) if place > 0 => most = most.max(usize::try_from(place).unwrap_or(usize::MAX)),
-            _ => is_array = false,
-        }
-        Ok(())
-    })?;
-    if is_array && most == count {
-        match count {
-            0..=15 => out.push(0x90 | count as u8),
-            16..=0xffff => head(out, 0xdc, &(count as u16).to_be_bytes()),
-            _ => head(out, 0xdd, &(count as u32).to_be_bytes()),
-        }
-        return (1..=count).try_for_each(|place| write(&table.raw_get::<Value>(place)?, depth + 1, out));
-    }
-    match count {
-        0..=15 => out.push(0x80 | count as u8),
-        16..=0xffff => head(out, 0xde, &(count as u16).to_be_bytes()),
-        _ => head(out, 0xdf, &(count as u32).to_be_bytes()),
-    }
-    table.for_each::<Value, Value>(|key, value| {
-        write(&key, depth + 1, out)?;
-        write(&value, depth + 1, out)
-    })
-}
-
 /// Why a text is no MessagePack.
 enum Flaw {
     Short,
@@ -139,29 +155,49 @@ impl From<mlua::Error> for Flaw {
 
 struct Reading<'a> {
     lua: &'a Lua,
+    effort: &'a Effort,
     rest: &'a [u8],
 }
 
-/// Reads all values of a text, or so many from a place on; then the place behind them comes first, or -1 at the end.
-fn unpack(given: &Given<'_>, part: Option<(i64, i64)>) -> Result<MultiValue> {
+/// What is read of a text.
+enum Part {
+    All,
+    /// So many values from a place on.
+    Some {
+        limit: i64,
+        offset: i64,
+    },
+}
+
+impl Part {
+    fn new(limit: i64, offset: i64) -> Self {
+        if (limit, offset) == (0, 0) { Self::All } else { Self::Some { limit, offset } }
+    }
+}
+
+/// Reads values of a text; unless it is all of them, the place behind them comes first, or -1 at the end.
+fn unpack(given: &Given<'_>, effort: &Effort, part: Part) -> Result<MultiValue> {
     let lua = given.lua;
     let text = given.string(1)?;
     let text = text.as_bytes();
-    let (limit, offset) = part.unwrap_or((0, 0));
-    if limit < 0 || offset < 0 {
-        // Redis names the length there.
+    let (limit, offset) = match part {
+        Part::All => (i64::MAX, 0),
+        Part::Some { limit, offset } => (limit, offset),
+    };
+    let (Ok(most), Ok(start)) = (usize::try_from(limit), usize::try_from(offset)) else {
+        // Redis names the length there, and prints C's int.
+        let offset = offset as i32;
         let text = format!("Invalid request to unpack with offset of {offset} and limit of {}.", text.len());
         return Err(raise::fail(lua, text));
-    }
-    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-    if offset > text.len() {
+    };
+    let Some(rest) = text.get(start..) else {
+        let offset = offset as i32;
         let text = format!("Start offset {offset} greater than input length {}.", text.len());
         return Err(raise::fail(lua, text));
-    }
-    let limit = if part.is_none_or(|(limit, _)| limit == 0) { usize::MAX } else { limit as usize };
-    let mut reading = Reading { lua, rest: &text[offset..] };
+    };
+    let mut reading = Reading { lua, effort, rest };
     let mut values = MultiValue::new();
-    while !reading.rest.is_empty() && values.len() < limit {
+    while !reading.rest.is_empty() && values.len() < most {
         if values.len() as i64 >= crate::limits::UNPACKED_VALUES_MAX {
             return Err(raise::fail(lua, "too many return values at once; use unpack_one or unpack_limit instead."));
         }
@@ -172,7 +208,7 @@ fn unpack(given: &Given<'_>, part: Option<(i64, i64)>) -> Result<MultiValue> {
             Err(Flaw::Lua(error)) => return Err(error),
         }
     }
-    if part.is_some() {
+    if let Part::Some { .. } = part {
         let next = if reading.rest.is_empty() { -1 } else { (text.len() - reading.rest.len()) as i64 };
         values.push_front(Value::Integer(next));
     }
@@ -198,6 +234,7 @@ impl<'a> Reading<'a> {
         if depth > READ_DEPTH_MAX {
             return Err(Flaw::Bad);
         }
+        self.effort.step()?;
         let [kind] = self.bytes()?;
         let number = |value: f64| Ok(Value::Number(value));
         match kind {
@@ -240,6 +277,7 @@ impl<'a> Reading<'a> {
     }
 
     fn string(&mut self, length: usize) -> std::result::Result<Value, Flaw> {
+        self.effort.note_copied(length.min(self.rest.len()));
         Ok(Value::String(self.lua.create_string(self.take(length)?)?))
     }
 

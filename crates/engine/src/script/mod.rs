@@ -25,6 +25,7 @@ mod cache;
 mod cjson;
 mod cmsgpack;
 mod convert;
+mod effort;
 mod exchange;
 mod functions;
 mod help;

@@ -3,38 +3,37 @@
 //! In Lua's own library a pattern of twenty letters can take years, where nothing can interrupt it, and a long one ends the
 //! process at the end of its stack. Here every step counts as the script's, and depth has a limit.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use mlua::{Function, Lua, LuaString, MultiValue, Result, Scope, Table, Value};
+use mlua::{Function, Lua, LuaString, MultiValue, Result, Table, Value};
 
 use super::arguments::{Given, to_integer};
+use super::effort::Effort;
 use super::raise;
-use crate::limits::{PATTERN_DEPTH_MAX, PATTERN_SLICE_STEPS, SCRIPT_STRING_BYTES_MAX};
+use crate::limits::{PATTERN_DEPTH_MAX, SCRIPT_STRING_BYTES_MAX};
 
 /// Captures of one pattern, as in Lua.
 const CAPTURES_MAX: usize = 32;
 
-/// Asks whether the script may go on.
-pub(super) type Look<'l> = dyn Fn(&Lua) -> Result<()> + 'l;
-
 /// Puts the functions into the library of strings.
-pub(super) fn register<'s, 'e>(lua: &Lua, scope: &'s Scope<'s, 'e>, strings: &Table, look: &'e Look<'e>) -> Result<()> {
-    strings.raw_set(
-        "find",
-        scope.create_function(|lua, values: MultiValue| find(&Given::new(lua, &values), look, true))?,
-    )?;
-    strings.raw_set(
-        "match",
-        scope.create_function(|lua, values: MultiValue| find(&Given::new(lua, &values), look, false))?,
-    )?;
+pub(super) fn register(lua: &Lua, strings: &Table, effort: &Rc<Effort>) -> Result<()> {
+    let of_call = Rc::clone(effort);
+    let function = move |lua: &Lua, values: MultiValue| find(&Given::new(lua, &values), &of_call, true);
+    strings.raw_set("find", lua.create_function(function)?)?;
+    let of_call = Rc::clone(effort);
+    let function = move |lua: &Lua, values: MultiValue| find(&Given::new(lua, &values), &of_call, false);
+    strings.raw_set("match", lua.create_function(function)?)?;
+    let of_call = Rc::clone(effort);
     let protected: Function = lua.globals().raw_get("pcall")?;
-    let substitute = move |lua: &Lua, values: MultiValue| gsub(&Given::new(lua, &values), look, &protected);
-    strings.raw_set("gsub", scope.create_function(substitute)?)?;
+    let function = move |lua: &Lua, values: MultiValue| gsub(&Given::new(lua, &values), &of_call, &protected);
+    strings.raw_set("gsub", lua.create_function(function)?)?;
+    let of_call = Rc::clone(effort);
+    strings.raw_set("rep", lua.create_function(move |lua, values: MultiValue| repeat(lua, values, &of_call))?)?;
     // What an iterator calls: text, pattern, where to go on; gives the next place and the captures.
-    let step = scope.create_function(|lua, (text, pattern, at): (LuaString, LuaString, usize)| {
+    let of_call = Rc::clone(effort);
+    let step = lua.create_function(move |lua, (text, pattern, at): (LuaString, LuaString, usize)| {
         let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
-        let mut matching = Matching::new(lua, look, &text, &pattern);
+        let mut matching = Matching::new(lua, &of_call, &text, &pattern);
         for start in at..=text.len() {
             if let Some(end) = matching.run(start, 0)? {
                 let next = if end == start { end + 1 } else { end };
@@ -79,19 +78,18 @@ enum Length {
 
 struct Matching<'m> {
     lua: &'m Lua,
-    look: &'m Look<'m>,
+    effort: &'m Effort,
     text: &'m [u8],
     pattern: &'m [u8],
     captures: [Capture; CAPTURES_MAX],
     level: usize,
     depth: usize,
-    steps: Rc<Cell<u32>>,
 }
 
 impl<'m> Matching<'m> {
-    fn new(lua: &'m Lua, look: &'m Look<'m>, text: &'m [u8], pattern: &'m [u8]) -> Self {
+    fn new(lua: &'m Lua, effort: &'m Effort, text: &'m [u8], pattern: &'m [u8]) -> Self {
         let captures = [Capture { start: 0, length: Length::Unfinished }; CAPTURES_MAX];
-        Self { lua, look, text, pattern, captures, level: 0, depth: 0, steps: Rc::default() }
+        Self { lua, effort, text, pattern, captures, level: 0, depth: 0 }
     }
 
     fn fail<T>(&self, text: &str) -> Result<T> {
@@ -103,16 +101,6 @@ impl<'m> Matching<'m> {
         self.level = 0;
         self.depth = 0;
         self.match_at(start, pattern)
-    }
-
-    fn step(&self) -> Result<()> {
-        let steps = self.steps.get() + 1;
-        if steps < PATTERN_SLICE_STEPS {
-            self.steps.set(steps);
-            return Ok(());
-        }
-        self.steps.set(0);
-        (self.look)(self.lua)
     }
 
     fn match_at(&mut self, text: usize, pattern: usize) -> Result<Option<usize>> {
@@ -127,7 +115,7 @@ impl<'m> Matching<'m> {
 
     fn match_on(&mut self, mut text: usize, mut pattern: usize) -> Result<Option<usize>> {
         loop {
-            self.step()?;
+            self.effort.step()?;
             let Some(&first) = self.pattern.get(pattern) else { return Ok(Some(text)) };
             let second = self.pattern.get(pattern + 1).copied();
             match (first, second) {
@@ -191,7 +179,7 @@ impl<'m> Matching<'m> {
     fn expand_most(&mut self, text: usize, pattern: usize, end: usize) -> Result<Option<usize>> {
         let mut count = 0;
         while self.is_single(text + count, pattern, end) {
-            self.step()?;
+            self.effort.step()?;
             count += 1;
         }
         loop {
@@ -249,17 +237,18 @@ impl<'m> Matching<'m> {
             return Ok(None);
         }
         let mut depth = 1;
-        for (at, &byte) in self.text.iter().enumerate().skip(text + 1) {
+        let mut rest = self.text[text + 1..].iter();
+        let is_last = |&byte: &u8| {
             if byte == close {
                 depth -= 1;
-                if depth == 0 {
-                    return Ok(Some(at + 1));
-                }
             } else if byte == open {
                 depth += 1;
             }
-        }
-        Ok(None)
+            depth == 0
+        };
+        let end = rest.position(is_last).map(|at| text + at + 2);
+        self.effort.note_read(end.unwrap_or(self.text.len()) - text);
+        Ok(end)
     }
 
     fn repeat(&self, text: usize, digit: u8) -> Result<Option<usize>> {
@@ -270,6 +259,7 @@ impl<'m> Matching<'m> {
             return if is_position { Ok(None) } else { self.fail("invalid capture index") };
         };
         let captured = &self.text[start..start + length];
+        self.effort.note_copied(length);
         Ok(self.text[text..].starts_with(captured).then_some(text + length))
     }
 
@@ -313,6 +303,7 @@ impl<'m> Matching<'m> {
 
     /// Whether a character is in the set between two brackets.
     fn is_in_set(&self, byte: u8, open: usize, close: usize) -> bool {
+        self.effort.note_read(close - open);
         let is_negated = self.pattern.get(open + 1) == Some(&b'^');
         let mut at = open + 1 + usize::from(is_negated);
         while at < close {
@@ -381,20 +372,20 @@ fn start_of(given: i64, length: usize) -> usize {
     start.clamp(0, length) as usize
 }
 
-fn find(given: &Given<'_>, look: &Look<'_>, is_find: bool) -> Result<MultiValue> {
+fn find(given: &Given<'_>, effort: &Effort, is_find: bool) -> Result<MultiValue> {
     let (text, pattern) = (given.string(1)?, given.string(2)?);
     let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
     let start = start_of(given.integer_or(3, 1)?, text.len());
     let is_plain = !pattern.iter().any(|byte| b"^$*+?.([%-".contains(byte));
     if is_find && (given.is_true(4) || is_plain) {
-        let found = position(&text[start..], &pattern);
+        let found = position(&text[start..], &pattern, effort)?;
         return Ok(found.map_or_else(nothing, |at| {
             let first = (start + at) as i64;
             MultiValue::from_iter([Value::Integer(first + 1), Value::Integer(first + pattern.len() as i64)])
         }));
     }
     let is_anchored = pattern.first() == Some(&b'^');
-    let mut matching = Matching::new(given.lua, look, &text, &pattern);
+    let mut matching = Matching::new(given.lua, effort, &text, &pattern);
     for at in start..=text.len() {
         if let Some(end) = matching.run(at, usize::from(is_anchored))? {
             if !is_find {
@@ -416,20 +407,23 @@ fn nothing() -> MultiValue {
     MultiValue::from_iter([Value::Nil])
 }
 
-/// Where a text stands in another, in linear time for all but texts made to be slow, which memory bounds.
-fn position(text: &[u8], part: &[u8]) -> Option<usize> {
-    let Some((&first, rest)) = part.split_first() else { return Some(0) };
+/// Where a text stands in another. Texts that are made to be slow take the product of their lengths, as in Lua, but can be interrupted.
+fn position(text: &[u8], part: &[u8], effort: &Effort) -> Result<Option<usize>> {
+    let Some((&first, rest)) = part.split_first() else { return Ok(Some(0)) };
     let mut at = 0;
-    while let Some(found) = text.get(at..)?.iter().position(|&byte| byte == first) {
+    loop {
+        let searched = text.get(at..).unwrap_or_default();
+        let found = searched.iter().position(|&byte| byte == first);
+        effort.copy(found.unwrap_or(searched.len()).saturating_add(rest.len()))?;
+        let Some(found) = found else { return Ok(None) };
         if text[at + found + 1..].starts_with(rest) {
-            return Some(at + found);
+            return Ok(Some(at + found));
         }
         at += found + 1;
     }
-    None
 }
 
-fn gsub(given: &Given<'_>, look: &Look<'_>, protected: &Function) -> Result<(LuaString, usize)> {
+fn gsub(given: &Given<'_>, effort: &Effort, protected: &Function) -> Result<(LuaString, usize)> {
     let lua = given.lua;
     let (text, pattern) = (given.string(1)?, given.string(2)?);
     let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
@@ -443,7 +437,7 @@ fn gsub(given: &Given<'_>, look: &Look<'_>, protected: &Function) -> Result<(Lua
     };
     let most = given.integer_or(4, text.len() as i64 + 1)?;
     let is_anchored = pattern.first() == Some(&b'^');
-    let mut matching = Matching::new(lua, look, &text, &pattern);
+    let mut matching = Matching::new(lua, effort, &text, &pattern);
     let (mut made, mut at, mut count) = (Vec::with_capacity(text.len()), 0, 0);
     while (count as i64) < most {
         let found = matching.run(at, usize::from(is_anchored))?;
@@ -531,7 +525,7 @@ fn append(lua: &Lua, value: Value, made: &mut Vec<u8>) -> Result<()> {
 }
 
 /// `string.rep`, which in Lua's own library can neither be interrupted nor bounded.
-pub(super) fn repeat(lua: &Lua, values: MultiValue) -> Result<LuaString> {
+fn repeat(lua: &Lua, values: MultiValue, effort: &Effort) -> Result<LuaString> {
     let given = Given::new(lua, &values);
     let (text, count) = (given.string(1)?, to_integer(given.number(2)?));
     let text = text.as_bytes();
@@ -539,7 +533,10 @@ pub(super) fn repeat(lua: &Lua, values: MultiValue) -> Result<LuaString> {
     let length = text.len().checked_mul(count).filter(|length| *length <= SCRIPT_STRING_BYTES_MAX);
     match length {
         Some(_) if text.is_empty() => lua.create_string(""),
-        Some(_) => lua.create_string(text.repeat(count)),
+        Some(length) => {
+            effort.copy(length)?;
+            lua.create_string(text.repeat(count))
+        }
         None => Err(raise::throw_text(lua, "not enough memory")),
     }
 }

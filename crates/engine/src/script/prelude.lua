@@ -158,6 +158,25 @@ for _, name in ipairs({ 'string', 'table', 'math' }) do
     for key, value in raw_pairs(engine[name] or {}) do library[key] = value end
     base[name] = library
 end
+
+-- Lua's own moves elements in C as far as the place says, which may be far below any of a table.
+local MOVED_MAX = 10000
+local raw_insert, insert_place = table.insert, engine.insert_place
+
+function base.table.insert(...)
+    local count = raw_select('#', ...)
+    if count ~= 3 then
+        if raw_type((...)) ~= 'table' then bad(1, 'table', ...) end
+        if count ~= 2 then engine.fail("wrong number of arguments to 'insert'") end
+        return raw_insert(...)
+    end
+    local place, last = insert_place(...)
+    if last - place <= MOVED_MAX then return raw_insert(...) end
+    local table, _, value = ...
+    for i = last, place + 1, -1 do raw_rawset(table, i, raw_rawget(table, i - 1)) end
+    raw_rawset(table, place, value)
+end
+
 -- Methods of strings are found in the protected library.
 local strings = raw_getmetatable('')
 strings.__index = base.string

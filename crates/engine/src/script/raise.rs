@@ -65,22 +65,23 @@ fn place(lua: &Lua) -> String {
 }
 
 /// Raises that an argument is bad, as `luaL_argerror` does.
-pub(super) fn bad_argument(lua: &Lua, number: usize, why: &str) -> Error {
+pub(super) fn bad_argument(lua: &Lua, number: usize, why: impl AsRef<[u8]>) -> Error {
     let names = lua.inspect_stack(caller(lua) - 1, |frame| {
         let names = frame.names();
         (names.name.map(std::borrow::Cow::into_owned), names.name_what == Some("method"))
     });
     let (name, is_method) = names.unwrap_or_default();
     let name = name.unwrap_or_else(|| "?".to_owned());
-    match number - usize::from(is_method && number > 0) {
-        0 if is_method => fail(lua, format!("calling '{name}' on bad self ({why})")),
-        number => fail(lua, format!("bad argument #{number} to '{name}' ({why})")),
-    }
+    let what = match number - usize::from(is_method && number > 0) {
+        0 if is_method => format!("calling '{name}' on bad self ("),
+        number => format!("bad argument #{number} to '{name}' ("),
+    };
+    fail(lua, [what.as_bytes(), why.as_ref(), b")"].concat())
 }
 
 /// Raises that an argument has the wrong type, as `luaL_typerror` does.
 pub(super) fn bad_type(lua: &Lua, number: usize, expected: &str, given: Option<&Value>) -> Error {
-    bad_argument(lua, number, &format!("{expected} expected, got {}", given.map_or("no value", type_name)))
+    bad_argument(lua, number, format!("{expected} expected, got {}", given.map_or("no value", type_name)))
 }
 
 /// What Lua calls the type of a value.

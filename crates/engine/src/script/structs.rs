@@ -1,8 +1,12 @@
 //! The library `struct`: values as the bytes of C's structures.
 
-use mlua::{Lua, LuaString, MultiValue, Result, Table, Value};
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Result, Table, Value};
+use respool_command::words::until_nul;
 
 use super::arguments::{Given, to_integer};
+use super::effort::Effort;
 use super::raise;
 use crate::limits::SCRIPT_STRING_BYTES_MAX;
 
@@ -10,31 +14,38 @@ use crate::limits::SCRIPT_STRING_BYTES_MAX;
 const INTEGER_BYTES_MAX: usize = 32;
 
 /// Makes the library.
-pub(super) fn library(lua: &Lua) -> Result<Table> {
+pub(super) fn library(lua: &Lua, effort: &Rc<Effort>) -> Result<Table> {
+    type Verb = fn(&Given<'_>, &Effort) -> Result<MultiValue>;
+    let verbs: [(&str, Verb); 3] = [("pack", pack), ("unpack", unpack), ("size", size)];
     let library = lua.create_table()?;
-    library.raw_set("pack", lua.create_function(|lua, values: MultiValue| pack(&Given::new(lua, &values)))?)?;
-    library.raw_set("unpack", lua.create_function(|lua, values: MultiValue| unpack(&Given::new(lua, &values)))?)?;
-    library.raw_set("size", lua.create_function(|lua, values: MultiValue| size(&Given::new(lua, &values)))?)?;
+    for (name, verb) in verbs {
+        let effort = Rc::clone(effort);
+        let function = move |lua: &Lua, values: MultiValue| verb(&Given::new(lua, &values), &effort);
+        library.raw_set(name, lua.create_function(function)?)?;
+    }
     Ok(library)
 }
 
 /// A format on its way, and how its numbers lie.
 struct Format<'a> {
     lua: &'a Lua,
+    effort: &'a Effort,
     rest: &'a [u8],
     is_little: bool,
     align: usize,
 }
 
 impl<'a> Format<'a> {
-    fn new(lua: &'a Lua, format: &'a [u8]) -> Self {
-        Self { lua, rest: format, is_little: true, align: 1 }
+    /// A format is a text of C's.
+    fn new(lua: &'a Lua, format: &'a [u8], effort: &'a Effort) -> Self {
+        Self { lua, effort, rest: until_nul(format), is_little: true, align: 1 }
     }
 
-    fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
+    fn next(&mut self) -> Result<Option<u8>> {
+        let Some((first, rest)) = self.rest.split_first() else { return Ok(None) };
+        self.effort.step()?;
         self.rest = rest;
-        Some(*first)
+        Ok(Some(*first))
     }
 
     fn count(&mut self, default: usize) -> Result<usize> {
@@ -93,22 +104,25 @@ impl<'a> Format<'a> {
                 self.align = align;
             }
             other => {
-                let text = format!("invalid format option '{}'", char::from(other));
-                return Err(raise::bad_argument(self.lua, 1, &text));
+                return Err(raise::bad_argument(
+                    self.lua,
+                    1,
+                    [b"invalid format option '", &[other][..], b"'"].concat(),
+                ));
             }
         }
         Ok(())
     }
 }
 
-fn pack(given: &Given<'_>) -> Result<LuaString> {
+fn pack(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {
     let lua = given.lua;
     let text = given.string(1)?;
     let text = text.as_bytes();
-    let mut format = Format::new(lua, &text);
+    let mut format = Format::new(lua, &text, effort);
     let mut out: Vec<u8> = Vec::new();
     let mut number = 1;
-    while let Some(option) = format.next() {
+    while let Some(option) = format.next()? {
         let size = format.size(option)?;
         if out.len().saturating_add(size) > SCRIPT_STRING_BYTES_MAX {
             return Err(raise::throw_text(lua, "not enough memory"));
@@ -121,7 +135,7 @@ fn pack(given: &Given<'_>) -> Result<LuaString> {
         match option {
             b'b' | b'B' | b'h' | b'H' | b'l' | b'L' | b'T' | b'i' | b'I' => {
                 let value = number_at(given, next())?;
-                let bits = if value < 0.0 { to_integer(value) as u64 } else { value as u64 };
+                let bits = to_bits(value);
                 let bytes = (0..size).map(|place| if place < 8 { (bits >> (8 * place)) as u8 } else { 0 });
                 if format.is_little { out.extend(bytes) } else { out.extend(bytes.rev()) }
             }
@@ -144,6 +158,7 @@ fn pack(given: &Given<'_>) -> Result<LuaString> {
                     return Err(raise::bad_argument(lua, number + 1, "string too short"));
                 }
                 out.extend_from_slice(&value[..size]);
+                effort.note_copied(size);
                 if option == b's' {
                     out.push(0);
                 }
@@ -151,7 +166,13 @@ fn pack(given: &Given<'_>) -> Result<LuaString> {
             other => format.control(other)?,
         }
     }
-    lua.create_string(out)
+    Ok(MultiValue::from_iter([Value::String(lua.create_string(out)?)]))
+}
+
+/// A double as C makes the bits of an integer of it on the processors that Redis runs on.
+fn to_bits(number: f64) -> u64 {
+    const HALF: f64 = 9_223_372_036_854_775_808.0;
+    if number >= HALF { to_integer(number - HALF) as u64 ^ 1 << 63 } else { to_integer(number) as u64 }
 }
 
 /// A number to be packed. One that is missing is nil to Redis, which has put a mark behind the arguments.
@@ -162,11 +183,11 @@ fn number_at(given: &Given<'_>, number: usize) -> Result<f64> {
     }
 }
 
-fn unpack(given: &Given<'_>) -> Result<MultiValue> {
+fn unpack(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {
     let lua = given.lua;
     let (text, data) = (given.string(1)?, given.string(2)?);
     let (text, data) = (text.as_bytes(), data.as_bytes());
-    let mut format = Format::new(lua, &text);
+    let mut format = Format::new(lua, &text, effort);
     let place = given.integer_or(3, 1)?;
     if place == 0 {
         return Err(raise::bad_argument(lua, 3, "offset must be 1 or greater"));
@@ -174,7 +195,7 @@ fn unpack(given: &Given<'_>) -> Result<MultiValue> {
     // A negative place is beyond the end of everything.
     let mut at = usize::try_from(place - 1).unwrap_or(usize::MAX / 2);
     let mut values = MultiValue::new();
-    while let Some(option) = format.next() {
+    while let Some(option) = format.next()? {
         let size = format.size(option)?;
         at = at.saturating_add(format.padding(at, option, size));
         let bytes = at.checked_add(size).and_then(|end| data.get(at..end));
@@ -208,6 +229,7 @@ fn unpack(given: &Given<'_>) -> Result<MultiValue> {
                 }
                 let bytes = at.checked_add(used).and_then(|end| data.get(at..end));
                 let Some(bytes) = bytes else { return Err(raise::bad_argument(lua, 2, "data string too short")) };
+                effort.note_copied(used);
                 values.push_back(Value::String(lua.create_string(bytes)?));
             }
             b's' => {
@@ -216,6 +238,7 @@ fn unpack(given: &Given<'_>) -> Result<MultiValue> {
                     return Err(raise::fail(lua, "unfinished string in data"));
                 };
                 used = end + 1;
+                effort.note_read(used);
                 values.push_back(Value::String(lua.create_string(&rest[..end])?));
             }
             other => format.control(other)?,
@@ -237,13 +260,13 @@ fn read_integer(bytes: &[u8], is_little: bool, is_signed: bool) -> f64 {
     if unused >= 64 { 0.0 } else { (((bits << unused) as i64) >> unused) as f64 }
 }
 
-fn size(given: &Given<'_>) -> Result<usize> {
+fn size(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {
     let lua = given.lua;
     let text = given.string(1)?;
     let text = text.as_bytes();
-    let mut format = Format::new(lua, &text);
+    let mut format = Format::new(lua, &text, effort);
     let mut total = 0_usize;
-    while let Some(option) = format.next() {
+    while let Some(option) = format.next()? {
         let size = format.size(option)?;
         let padding = format.padding(total, option, size);
         if option == b's' {
@@ -257,5 +280,5 @@ fn size(given: &Given<'_>) -> Result<usize> {
         }
         total = total.saturating_add(padding + size);
     }
-    Ok(total)
+    Ok(MultiValue::from_iter([Value::Integer(i64::try_from(total).unwrap_or(i64::MAX))]))
 }

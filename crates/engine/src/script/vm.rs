@@ -13,6 +13,7 @@ use respool_wire::{Encoder, Protocol};
 use super::api;
 use super::arguments::Given;
 use super::cache::Hash;
+use super::effort::Effort;
 use super::exchange::{Exchange, Order, Raised, Report};
 use super::memory::Unlimited;
 use super::raise::{self, PRELUDE};
@@ -51,13 +52,12 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
     // Lua's own `pcall` and `xpcall`: the binding's would put frames of theirs between an error and its handler.
     let Ok(lua) = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(true)) else { return };
-    let look = |lua: &Lua| look(lua, way, exchange);
-    let look: &pattern::Look<'_> = &look;
     // What goes wrong here goes wrong before the first script: there is no memory.
     let _: Result<()> = lua.scope(|scope| {
-        let world = World::new(&lua, scope, way, exchange, look)?;
+        let pause = scope.create_function(|lua, ()| look(lua, way, exchange))?;
+        let effort = Rc::new(Effort::new(pause.clone()));
+        let world = World::new(&lua, scope, way, exchange, &effort)?;
         lua.set_memory_limit(SCRIPT_MEMORY_BYTES_MAX)?;
-        let pause = scope.create_function(|lua, ()| look(lua))?;
         let triggers = HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS);
         lua.set_global_hook(triggers, move |_, _| pause.call::<()>(()).map(|()| VmState::Continue))?;
         world.work(way, exchange);
@@ -116,10 +116,10 @@ impl<'l> World<'l> {
         scope: &'s Scope<'s, 'e>,
         way: &'e Way,
         exchange: &'e Rc<Exchange>,
-        look: &'e pattern::Look<'e>,
+        effort: &Rc<Effort>,
     ) -> Result<Self> {
         let host = lua.create_table()?;
-        let redis = api::table(lua, scope, way, exchange)?;
+        let redis = api::table(lua, scope, way, exchange, effort)?;
         host.raw_set("redis", &redis)?;
         host.raw_set("os", api::os_table(lua, scope, way, exchange)?)?;
         let unwrap = scope.create_function(|lua, error: Value| {
@@ -138,28 +138,28 @@ impl<'l> World<'l> {
             }
             let made = exchange.coroutines.get() + 1;
             exchange.coroutines.set(made % SCRIPT_SLICE_COROUTINES);
-            if made == SCRIPT_SLICE_COROUTINES { look(lua) } else { Ok(()) }
+            if made == SCRIPT_SLICE_COROUTINES { look(lua, way, exchange) } else { Ok(()) }
         })?;
         host.raw_set("note_coroutine", note_coroutine)?;
         errors(lua, &host)?;
+        insert_place(lua, &host)?;
         let registered = lua.create_table()?;
         host.raw_set("library", api::library_table(lua, &redis, exchange, &registered)?)?;
         let globals = lua.create_table()?;
         for (name, library) in [
             ("bit", bits::library(lua)?),
-            ("cjson", cjson::library(lua)?),
-            ("cmsgpack", cmsgpack::library(lua)?),
-            ("struct", structs::library(lua)?),
+            ("cjson", cjson::library(lua, effort)?),
+            ("cmsgpack", cmsgpack::library(lua, effort)?),
+            ("struct", structs::library(lua, effort)?),
         ] {
             globals.raw_set(name, library)?;
         }
-        basics(lua, &globals)?;
+        basics(lua, &globals, effort)?;
         let slot = WorldSlot::default();
-        loaders(lua, &globals, &slot)?;
+        loaders(lua, &globals, &slot, effort)?;
         host.raw_set("globals", &globals)?;
         let strings = lua.create_table()?;
-        pattern::register(lua, scope, &strings, look)?;
-        strings.raw_set("rep", lua.create_function(pattern::repeat)?)?;
+        pattern::register(lua, &strings, effort)?;
         host.raw_set("string", strings)?;
         let math = lua.create_table()?;
         Random::new().register(lua, &math)?;
@@ -538,7 +538,7 @@ fn errors(lua: &Lua, host: &Table) -> Result<()> {
 }
 
 /// Functions of Lua's that have a bound here, or a flaw there.
-fn basics(lua: &Lua, globals: &Table) -> Result<()> {
+fn basics(lua: &Lua, globals: &Table, effort: &Rc<Effort>) -> Result<()> {
     // In Lua's own the count of values overflows.
     let range = lua.create_function(|lua, values: MultiValue| {
         let given = Given::new(lua, &values);
@@ -557,8 +557,11 @@ fn basics(lua: &Lua, globals: &Table) -> Result<()> {
     })?;
     globals.raw_set("unpack", range)?;
     // A script may have its garbage collected, and may not stop that of others from being.
-    let collect = lua.create_function(|lua, values: MultiValue| {
+    let of_call = Rc::clone(effort);
+    let collect = lua.create_function(move |lua, values: MultiValue| {
         let given = Given::new(lua, &values);
+        // A collection looks at all there is.
+        of_call.read(lua.used_memory())?;
         let option = if given.is_none(1) { b"collect".to_vec() } else { given.string(1)?.as_bytes().to_vec() };
         match &option[..] {
             b"count" => Ok(Value::Number(lua.used_memory() as f64 / 1024.0)),
@@ -576,20 +579,33 @@ fn basics(lua: &Lua, globals: &Table) -> Result<()> {
     Ok(())
 }
 
+/// What is asked before Lua's own `table.insert` moves elements, which nothing interrupts: the place, and the last one behind it.
+fn insert_place(lua: &Lua, host: &Table) -> Result<()> {
+    let place = lua.create_function(|lua, values: MultiValue| {
+        let given = Given::new(lua, &values);
+        let last = i32::try_from(given.table(1)?.raw_len()).unwrap_or(i32::MAX).saturating_add(1);
+        // As C's int, which is what Lua reads.
+        let place = given.integer(2)? as i32;
+        Ok((place, last.max(place)))
+    })?;
+    host.raw_set("insert_place", place)
+}
+
 /// The world that texts are compiled for, once there is one.
 type WorldSlot = Rc<RefCell<Option<Table>>>;
 
 /// `load` and `loadstring`: text alone, and all of it before it is compiled.
-fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot) -> Result<()> {
-    let slot = Rc::clone(world);
+fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot, effort: &Rc<Effort>) -> Result<()> {
+    let (slot, of_call) = (Rc::clone(world), Rc::clone(effort));
     let loadstring = lua.create_function(move |lua, values: MultiValue| {
         let given = Given::new(lua, &values);
         let text = given.string(1)?;
         let name = if given.is_none(2) { text.clone() } else { given.string(2)? };
+        of_call.read(text.as_bytes().len())?;
         loaded(lua, &text.as_bytes(), &name.as_bytes(), &slot)
     })?;
     globals.raw_set("loadstring", loadstring)?;
-    let slot = Rc::clone(world);
+    let (slot, of_call) = (Rc::clone(world), Rc::clone(effort));
     let protected: Function = lua.globals().raw_get("pcall")?;
     let load = lua.create_function(move |lua, values: MultiValue| {
         let given = Given::new(lua, &values);
@@ -621,6 +637,7 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot) -> Result<()> {
                 return Err(raise::throw_text(lua, "not enough memory"));
             }
         }
+        of_call.read(text.len())?;
         loaded(lua, &text, &name, &slot)
     })?;
     globals.raw_set("load", load)

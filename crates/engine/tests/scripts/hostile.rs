@@ -87,6 +87,24 @@ fn scripts_without_end_are_killed_wherever_they_are() {
         "string.find(string.rep('a', 40), string.rep('a?', 40) .. string.rep('a', 40) .. 'b')",
         "while true do loadstring('return 1')() end",
         "while true do pcall(string.rep, 'x', 1e9) end",
+        // One call takes as long as it likes, or many that take long each are few instructions.
+        "table.insert({}, -2^31, 1)",
+        "table.insert({}, 1e15, 1)",
+        "string.find(string.rep('(', 1e6), '%b()')",
+        "string.find(string.rep('a', 1e6), '[' .. string.rep('b', 1e6) .. ']')",
+        "string.find(string.rep('a', 1e7), string.rep('a', 5e6) .. 'b', 1, true)",
+        "string.find(string.rep('a', 1e6), '(' .. string.rep('a', 9e5) .. ')%1')",
+        "local s = string.rep('a', 1e5) while true do s:find('b') end",
+        "local s = string.rep('a', 1e5) while true do s:gsub('b', '') end",
+        "while true do string.rep('x', 1e7) end",
+        "local t = {} for i = 1, 16 do t = {t, t, t, t, t, t, t, t} end while true do pcall(cmsgpack.pack, t) end",
+        "local t = {} for i = 1, 100 do t = {t, t, t} end while true do pcall(cjson.encode, t) end",
+        "local s = '[' .. string.rep('1,', 1e5) .. '1]' while true do cjson.decode(s) end",
+        "local s = string.rep('\\1', 7000) while true do cmsgpack.unpack(s) end",
+        "local f, s = string.rep('x', 1e6), string.rep('a', 1e6) while true do struct.unpack(f, s) end",
+        "local s = string.rep('a', 1e7) while true do redis.sha1hex(s) end",
+        "local s = 'return 1' .. string.rep(' ', 1e6) while true do loadstring(s) end",
+        "local t, s = {}, string.rep('a', 1e5) for i = 1, 1e4 do t[i] = {} end while true do collectgarbage() end",
     ] {
         let mut hostile = Hostile::new();
         hostile.begin(script);

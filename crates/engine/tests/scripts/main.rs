@@ -33,6 +33,10 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("return coroutine.resume(1)", TAIL_CALL),
     ("return coroutine.create(1)", TAIL_CALL),
     ("return unpack(nil)", TAIL_CALL),
+    ("return table.insert()", TAIL_CALL),
+    ("return table.insert(nil,1)", TAIL_CALL),
+    ("return table.insert({1},1,2,3)", TAIL_CALL),
+    ("return table.insert({}, 'x', 1)", TAIL_CALL),
     ("return os", "scripts have the clock, as in Valkey and in Redis since 7.4"),
 ];
 

@@ -107,13 +107,16 @@ fn settings_functions(lua: &Lua, library: &Table, settings: &Shared) -> Result<(
         _ => Ok(()),
     };
     let within = |given: &Given<'_>, number: usize, low: i64, high: i64| {
-        let value = given.integer(number)?;
+        // As C's int, which is what the library reads.
+        let value = i64::from(given.integer(number)? as i32);
         let text = format!("expected integer between {low} and {high}");
         if (low..=high).contains(&value) { Ok(value) } else { Err(raise::bad_argument(given.lua, number, &text)) }
     };
-    let flag = |given: &Given<'_>, number: usize| match given.get(number) {
-        Some(Value::Boolean(value)) => Ok(Some(*value)),
-        Some(Value::String(text)) => match &*text.as_bytes() {
+    let flag = |given: &Given<'_>, number: usize| {
+        if let Some(Value::Boolean(value)) = given.get(number) {
+            return Ok(Some(*value));
+        }
+        match &*given.string(number)?.as_bytes() {
             b"on" => Ok(Some(true)),
             b"off" => Ok(Some(false)),
             b"null" => Ok(None),
@@ -121,8 +124,7 @@ fn settings_functions(lua: &Lua, library: &Table, settings: &Shared) -> Result<(
                 let why = format!("invalid option '{}'", String::from_utf8_lossy(other));
                 Err(raise::bad_argument(given.lua, number, &why))
             }
-        },
-        value => Err(raise::bad_type(given.lua, number, "string", value)),
+        }
     };
     let shown = |value: Option<bool>| value.map_or(Value::Nil, Value::Boolean);
     let s = Rc::clone(settings);

@@ -189,6 +189,9 @@ pub(super) fn number_argument(number: f64, out: &mut Vec<u8>) {
     let whole = number as i64;
     if whole as f64 == number && number.abs() < 1e17 && (whole != 0 || number.is_sign_positive()) {
         out.extend_from_slice(IntegerText::new(whole).as_bytes());
+    } else if number.is_nan() && number.is_sign_negative() {
+        // What Lua makes of 0/0 is printed with a sign by C.
+        out.extend_from_slice(b"-nan");
     } else {
         out.extend_from_slice(DoubleText::new(number).as_bytes());
     }

@@ -630,3 +630,34 @@ redis.setresp(3) return {verbatim_string = {format = 'a\0b', string = 'c'}}
 redis.call('sadd','letters','f','g','a','aa','b','10','9') return redis.call('sort','letters','by','_')
 redis.call('sadd','letters','f','g','a','aa','b','10','9') return {redis.call('sort','letters','by','_','desc','limit',1,3), redis.call('sort_ro','letters','by','_','get','#')}
 redis.call('sadd','numbers',10,9,1) redis.call('rpush','order','b','a','c') return {redis.call('sort','numbers','by','_'), redis.call('sort','order','by','_')}
+return {pcall(cjson.encode_keep_buffer, 0)}
+return {pcall(cjson.encode_invalid_numbers, 1.5)}
+return {pcall(cjson.encode_max_depth, 2^32), pcall(cjson.encode_max_depth, -2147483649), cjson.encode_max_depth(1000)}
+return {pcall(cjson.decode_max_depth, 1e14), cjson.decode_max_depth(1000)}
+return {redis.pcall('echo', 0/0), redis.pcall('echo', -(0/0)), redis.pcall('echo', 1/0)}
+return {cmsgpack.pack(2^63), cmsgpack.pack(-2^63), cmsgpack.pack(2^64), cmsgpack.pack(0/0), cmsgpack.pack(1/0)}
+return {cmsgpack.unpack_limit('\1\2\3', 0)}
+return {cmsgpack.unpack_limit('\1\2\3', 0, 1)}
+return {cmsgpack.unpack_limit('\1\2\3', 2^32, 0)}
+return {pcall(cmsgpack.unpack_limit, '\1\2\3', 1, 123456789012345678)}
+return {pcall(cmsgpack.unpack_one, '\1\2\3', 2^63), pcall(cmsgpack.unpack_one, '\1\2\3', -2147483649)}
+return {pcall(struct.size, '\0x'), pcall(struct.size, 'b\255'), pcall(struct.pack, 'b\0x', 1, 2)}
+return {struct.pack('<i8', 0/0), struct.pack('<i8', 1/0), struct.pack('<i8', -1/0), struct.pack('<I8', 2^63), struct.pack('<I8', 2^64)}
+return {struct.pack('<I8', 1e300), struct.pack('<i4', 2^63 + 2048), struct.pack('b', 1/0), struct.pack('<I16', -1)}
+return table.insert()
+return table.insert({}, 'x', 1)
+table.insert({1}, {}, 1)
+local t={1,2,3} table.insert(t,'2',9) return t
+local t={1,2,3} table.insert(t,2.9,9) return t
+local t={1,2,3} table.insert(t,0,9) return {t[0],t[1],t[2],t[3],t[4]}
+local t={1,2,3} table.insert(t,-20000,9) return {t[-20000],t[0],t[1],t[2],t[3],t[4] or 'none'}
+local t={} for i=1,30000 do t[i]=i end table.insert(t,1,'x') return {#t,t[1],t[2],t[15000],t[30001]}
+local t={1} table.insert(t,5,9) return {t[1],t[5],#t}
+local t={1} table.insert(t,nil) return #t
+local t={1} table.insert(t,1,nil) return {#t,t[2]}
+table.insert()
+table.insert(nil, 1)
+table.insert({1}, 1, 2, 3)
+table.insert({}, 'x', 1)
+return {pcall(table.insert)}
+return {pcall(table.insert, 1, 2)}

@@ -39,6 +39,9 @@ pub(crate) trait EngineCalls {
         self.execute_as(call, &mut Encoder::new(reply, protocol))
     }
 
+    /// As in Redis, room is made before a request that is no part of a transaction, and clients hear of it before that has its reply.
+    fn make_room_before(&mut self, index: ClientId);
+
     /// A script has been run, for this client if it is there.
     fn note_script_run(&mut self, index: Option<ClientId>);
 

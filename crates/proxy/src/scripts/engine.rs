@@ -70,7 +70,7 @@ fn is_of_worker(row: &Row) -> bool {
 /// A request that runs a script here. If that becomes late, its reply comes in a later turn.
 pub(crate) fn run_in_engine(side: &mut impl EngineCalls, call: Call<'_>) -> Flow {
     let Call { index, row, request } = call;
-    let (env, changes) = side.parts();
+    let env = side.env();
     let Some(client) = env.clients.sessions.handle(index) else { return Flow::Stop };
     let Some(session) = env.clients.sessions.at(index) else { return Flow::Stop };
     let (id, database) = (session.id, session.database);
@@ -79,6 +79,8 @@ pub(crate) fn run_in_engine(side: &mut impl EngineCalls, call: Call<'_>) -> Flow
     // Without a user it has no rights, and does not run.
     let Some(user) = env.clients.user_in_force(&env.users, index) else { return Flow::Stop };
     env.show_script(index, row, request.args);
+    side.make_room_before(index);
+    let (env, changes) = side.parts();
     // A script that the engine has left keeps its own: this one is answered BUSY.
     if env.slices.script.is_none() {
         let rights = env.script_rights(index, user);
@@ -95,6 +97,8 @@ pub(crate) fn run_in_engine(side: &mut impl EngineCalls, call: Call<'_>) -> Flow
         let args = request.args.iter().collect();
         let mark = env.shared.late_scripts.begin(row);
         env.slices.script = Some(LateScript { asker, id, row, database, args, us: 0, mark });
+        // What it has changed so far others may not read, and hear of at once.
+        changes.tell_changes(env);
         return Flow::Pause;
     }
     env.note_script_calls(&reply);
@@ -127,6 +131,7 @@ pub(crate) fn go_on_with_script(side: &mut impl EngineCalls) -> Option<ClientHan
         if let Some(late) = &mut env.slices.script {
             late.us += us;
         }
+        changes.tell_changes(env);
         return None;
     }
     let late = env.slices.script.take()?;

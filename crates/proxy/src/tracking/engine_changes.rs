@@ -72,6 +72,7 @@ impl Subscriptions {
         let is_broadcast = self.tracked.has_prefixes();
         let mut broadcast = BTreeMap::new();
         for Changed { by, keys, readers } in std::mem::take(&mut self.tracked.changed) {
+            note_for_script(by, keys.as_deref(), clients);
             let Some(keys) = keys else {
                 self.tell_broadcast(std::mem::take(&mut broadcast), clients);
                 self.invalidate_all(clients);
@@ -88,6 +89,15 @@ impl Subscriptions {
         }
         self.tell_broadcast(broadcast, clients);
         self.tracked.show(&env.counters);
+    }
+}
+
+/// Others are told of what a late script has changed while it goes on: its client has to hear of it as well, but later.
+fn note_for_script(by: Option<ClientHandle>, keys: Option<&[Box<[u8]>]>, clients: &mut Clients) {
+    let session = by.and_then(|by| clients.sessions.get_mut(by));
+    let tracking = session.and_then(|session| Tracking::of_mut(&mut session.subscriber));
+    if let Some(tracking) = tracking.filter(|tracking| tracking.script_keys.is_some()) {
+        tracking.script_changes.add(keys);
     }
 }
 
@@ -146,6 +156,7 @@ impl EngineChanges for Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
         let Some(named) = tracking.script_keys.take() else { return };
+        let told = tracking.script_changes.take();
         if env.slices.script.is_some() {
             // It was refused: what the engine keeps is read by the script that is late.
             return;
@@ -157,6 +168,15 @@ impl EngineChanges for Subscriptions {
         // Under routes a client knows keys by other names than the engine: those that it has said.
         let keys = if self.is_routed && !read.is_empty() { named } else { read };
         self.remember_all(env, index, handle, &keys);
+        match told {
+            None => self.tracked.doubtful.push(handle),
+            Some(told) if told.is_empty() => {}
+            Some(told) => {
+                let readers = self.take_readers(Some(handle), &told, &mut env.clients);
+                // Who wants to hear of keys that begin in some way has heard of these.
+                self.tracked.changed.push(Changed { by: Some(handle), keys: Some(Vec::new()), readers: Some(readers) });
+            }
+        }
         let mut changed = std::mem::take(&mut self.tracked.changed);
         for Changed { by, keys, readers } in &mut changed {
             if let (Some(keys), None) = (keys, &readers) {

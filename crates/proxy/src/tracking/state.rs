@@ -4,7 +4,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientNumber};
 use crate::integer::integer;
-use crate::limits::TRACKING_PREFIXES_MAX;
+use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
 use crate::tracking::noloop_lanes::NoLoopLanes;
@@ -13,6 +13,31 @@ use respool_connection::push::id_map::IdTable;
 use respool_connection::{Seq, WorkerId};
 use respool_wire::Args;
 use std::collections::VecDeque;
+
+/// What a script under way has changed. Its client hears of it behind the reply: what it has read is known only then.
+#[derive(Debug, Default)]
+pub(super) struct ScriptChanges {
+    keys: Vec<Box<[u8]>>,
+    /// All keys, or more than are kept.
+    is_everything: bool,
+}
+
+impl ScriptChanges {
+    /// More has changed; `None`: everything.
+    pub(super) fn add(&mut self, keys: Option<&[Box<[u8]>]>) {
+        let fitting = keys.filter(|keys| self.keys.len() + keys.len() <= TRACKED_TRANSACTION_KEYS_MAX);
+        match fitting {
+            Some(keys) => self.keys.extend_from_slice(keys),
+            None => *self = Self { keys: Vec::new(), is_everything: true },
+        }
+    }
+
+    /// The keys; `None`: everything.
+    pub(super) fn take(&mut self) -> Option<Vec<Box<[u8]>>> {
+        let Self { keys, is_everything } = std::mem::take(self);
+        (!is_everything).then_some(keys)
+    }
+}
 
 /// What a client has asked to be told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +76,8 @@ pub(crate) struct Tracking {
     /// A request whose script is run by the engine in this process, and has not ended, with the keys that it names: what it reads is
     /// tracked.
     pub(super) script_keys: Option<Vec<Box<[u8]>>>,
+    /// What that script has changed, of which others have been told already, since it is late.
+    pub(super) script_changes: ScriptChanges,
     /// Keys of its transaction, which will be read at EXEC, in the order in which they will be.
     pub(crate) queued_keys: VecDeque<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.

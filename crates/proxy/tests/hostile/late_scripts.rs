@@ -3,7 +3,7 @@
 
 use crate::bench::{Bench, request};
 use crate::support::config;
-use respool_command::{Categories, Execute, Millis, Outcome, Row, SessionView};
+use respool_command::{Categories, Change, Execute, Millis, Outcome, Row, SessionView, Wanted};
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::hooks::{Hooks, ProcessUsage};
 use respool_proxy::limits::MONITOR_OUTPUT_BYTES_MAX;
@@ -21,6 +21,8 @@ struct Slow {
     slices: Arc<AtomicUsize>,
     /// What SET has written, in its order.
     written: Arc<Mutex<Vec<String>>>,
+    /// The late script reads `k`, and changes it in its first slice: whether that has been told.
+    is_change_due: bool,
     /// Whether calls of scripts are kept, and those that are.
     is_watched: bool,
     calls: Arc<Mutex<Vec<ArgsBuf>>>,
@@ -39,7 +41,9 @@ impl Execute for Slow {
                 reply.error(b"BUSY one runs");
                 return Outcome::Done;
             }
-            let slice = self.slices.fetch_add(1, Ordering::Relaxed).to_string();
+            let slice = self.slices.fetch_add(1, Ordering::Relaxed);
+            self.is_change_due |= slice == 0;
+            let slice = slice.to_string();
             if self.is_watched {
                 self.calls.lock().unwrap().push([b"GET".as_slice(), slice.as_bytes()].into_iter().collect());
             }
@@ -70,6 +74,16 @@ impl Execute for Slow {
 
     fn tick(&mut self, _: Millis) -> Option<Millis> {
         None
+    }
+
+    fn changes(&mut self, _: Wanted, see: &mut dyn FnMut(Change<'_>)) {
+        if std::mem::take(&mut self.is_change_due) {
+            see(Change::Key(b"k"));
+        }
+    }
+
+    fn script_reads(&mut self) -> Option<Vec<Box<[u8]>>> {
+        Some(vec![Box::from(&b"k"[..])])
     }
 
     fn watch_scripts(&mut self, is_watched: bool) {
@@ -149,6 +163,34 @@ fn settings() -> Config {
     settings.nodes = Vec::new();
     settings.timeouts.pause_us = 50_000;
     settings
+}
+
+/// Others are told while it goes on, and may not read the old value for as long as it likes.
+#[test]
+fn a_late_script_tells_its_own_client_behind_its_reply() {
+    const INVALID: &str = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
+    for (options, told) in [(&["ON"][..], INVALID), (&["ON", "NOLOOP"], "")] {
+        let engine = Slow::default();
+        let is_let_go = Arc::clone(&engine.is_let_go);
+        let mut bench = Bench::server(settings(), engine);
+        let [runner, other] = [bench.accept(), bench.accept()];
+        for client in [runner, other] {
+            bench.ask(client, &["HELLO", "3"]);
+            bench.ask(client, &[&["CLIENT", "TRACKING"], options].concat());
+            bench.ask(client, &["GET", "k"]);
+            bench.heard(client);
+        }
+        bench.ask(runner, FIRST);
+        bench.turn(|_| ());
+        bench.turn(|_| ());
+        assert_eq!(bench.heard(other), INVALID);
+        // What it had read itself before.
+        assert_eq!(bench.heard(runner), told);
+        is_let_go.store(true, Ordering::Relaxed);
+        bench.turn(|_| ());
+        assert_eq!(bench.heard(runner), format!("$1\r\n1\r\n{told}"), "what the script has read");
+        assert_eq!(bench.heard(other), "");
+    }
 }
 
 #[test]

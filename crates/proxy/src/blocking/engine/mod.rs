@@ -37,6 +37,7 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     pub(crate) fn park(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
         let Some(()) = self.env.clients.settle_before(index) else { return Flow::Again };
+        self.make_room_before(index);
         let mut reply = Vec::new();
         let outcome = self.run_engine(index, row, request.args, &mut reply);
         let Some(Outcome::Parked(wait)) = outcome else {
@@ -71,10 +72,10 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
     #[cold]
     pub(crate) fn execute_watched(&mut self, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;
-        self.make_room_before(index);
         let flow = if !self.blocking.parking.waits.is_empty() && row.flags.has(Flags::WRITE) {
             self.park(call)
         } else {
+            self.make_room_before(index);
             let mut reply = Vec::new();
             // Only what may wait is parked.
             let _: Option<Outcome> = self.run_engine(index, row, request.args, &mut reply);
@@ -84,16 +85,6 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
         };
         self.changes.tell_changes(self.env);
         self.env.keep_room(index, flow)
-    }
-
-    /// As in Redis, room is made before a request that is no part of a transaction, and clients hear of it before that has its reply.
-    fn make_room_before(&mut self, index: ClientId) {
-        let session = self.env.clients.sessions.at(index);
-        if self.blocking.parking.is_told && !session.is_some_and(Session::is_amid_exec_reply) {
-            self.env.make_engine_room();
-            self.collect_expired();
-            self.changes.tell_changes(self.env);
-        }
     }
 
     /// Runs a request of a session. `None`: one of them is not there.
@@ -226,6 +217,15 @@ impl<E: Execute, C: EngineChanges> EngineCalls for EngineSide<'_, E, C> {
             }
             answer_script(self.env, self.changes);
             view.has_waited = true;
+        }
+    }
+
+    fn make_room_before(&mut self, index: ClientId) {
+        let session = self.env.clients.sessions.at(index);
+        if self.blocking.parking.is_told && !session.is_some_and(Session::is_amid_exec_reply) {
+            self.env.make_engine_room();
+            self.collect_expired();
+            self.changes.tell_changes(self.env);
         }
     }
 

@@ -249,7 +249,7 @@ fn a_node_that_refuses_for_want_of_rights_is_not_believed() {
 }
 
 #[test]
-fn what_is_read_of_a_slot_that_was_taken_by_hand_is_not_given_for_long() {
+fn cached_values_of_a_slot_that_was_taken_by_hand_expire_soon() {
     let (shards, is_taken) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
     let new = node(&shards, |request| answer(request, "new"));
     let (taken, new_port) = (Arc::clone(&is_taken), port(&new));

@@ -406,7 +406,7 @@ fn an_error_says_where_its_request_was() {
 }
 
 #[test]
-fn a_transaction_whose_keys_move_between_its_requests_is_sent_again_whole() {
+fn a_transaction_whose_keys_move_amid_it_is_sent_again_whole() {
     let map = Map::default();
     // The first key moves behind the request for it, so that EXEC is redirected as the second request was.
     let new = map.node(|request| match &*request.command() {

@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_arrived_when_a_silent_connection_ends_does_not_arrive_later() {
+    fn nothing_arrives_of_a_silent_connection_that_was_ended() {
         let read_after = |ends: fn(&Link)| {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let config = Config::from_url(&listener.local_addr().unwrap().to_string()).unwrap();

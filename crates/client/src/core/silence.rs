@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "cluster")]
-    fn a_connection_on_which_something_comes_is_not_ended_for_a_call_that_goes_elsewhere() {
+    fn a_connection_that_is_heard_is_not_ended_for_a_call() {
         let server = FakeBackend::start(|_| Act::Usual).unwrap();
         let core = connected(&server);
         let mut asked = core.lock().asked();

@@ -77,7 +77,7 @@ impl Crowd {
 }
 
 #[test]
-fn who_takes_nothing_goes_before_much_more_is_held_and_who_reads_gets_all() {
+fn a_client_that_takes_nothing_goes_one_that_reads_gets_all() {
     let mut crowd = Crowd::new(12, 500_000);
     for _ in 0..3_000 {
         crowd.step(&[3, 7], 150_000, 1_000);
@@ -128,7 +128,7 @@ fn what_waits_at_a_node_that_is_left_unread_is_not_late() {
 }
 
 #[test]
-fn who_takes_a_little_now_and_then_does_not_keep_others_from_their_node_for_ever() {
+fn a_client_that_takes_little_keeps_nodes_unread_for_a_time() {
     let mut crowd = Crowd::new(12, 10_000_000);
     let all: Vec<usize> = (0..12).collect();
     let (mut unread_us, mut passed_us) = (0, 0);

@@ -189,7 +189,7 @@ fn assert_bounded(bound: u64, what: &str, asked: &[u8]) -> io::Result<()> {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn the_process_stays_near_its_bound_whatever_small_replies_it_holds() -> io::Result<()> {
+fn the_process_stays_near_its_bound_with_small_replies() -> io::Result<()> {
     for (bound, bytes) in [(16 << 20, 4), (32 << 20, 4), (64 << 20, 100)] {
         let echoes = request(&["ECHO", &"x".repeat(bytes)]).repeat(20_000);
         assert_bounded(bound, &format!("replies of {bytes} bytes"), &echoes)?;
@@ -200,7 +200,7 @@ fn the_process_stays_near_its_bound_whatever_small_replies_it_holds() -> io::Res
 /// Large replies that nobody reads, of which it is known how large they are only once they come; and a client that reads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn the_process_stays_near_its_bound_whatever_large_replies_come_for_it() -> io::Result<()> {
+fn the_process_stays_near_its_bound_with_large_replies() -> io::Result<()> {
     const BOUND: u64 = 32 << 20;
     const BYTES: usize = 200_000;
     let server = RedisServer::start()?;

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_is_relied_on_is_asked_for_again_before_its_period_is_over() {
+    fn a_map_that_is_relied_on_is_renewed_within_its_period() {
         let mut refresh = Refresh::new(RefreshTerms::default(), [at("seed")]);
         let mut now_us = 0;
         let known = report(&["a", "b"]);

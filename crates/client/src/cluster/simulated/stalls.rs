@@ -27,8 +27,8 @@ impl Run {
 }
 
 #[test]
-fn a_write_that_was_sent_elsewhere_is_not_executed_where_it_was_first() {
-    let mut total = Total::new("a_write_that_was_sent_elsewhere_is_not_executed_where_it_was_first");
+fn a_write_sent_elsewhere_is_not_executed_where_it_was_first() {
+    let mut total = Total::new("a_write_sent_elsewhere_is_not_executed_where_it_was_first");
     for seed in total.seeds.clone() {
         let mut run = Run::new(seed, Reads::Primary);
         let began_us = run.now();

@@ -66,14 +66,12 @@ impl LoopLag {
         self.is_put_off = !self.was_put_off;
     }
 
-    /// Nodes have not been read between these times. It is a stall if it was as long as one.
+    /// Nodes have not been read between these times.
     #[cold]
-    pub(crate) fn note_unread(&mut self, since_us: u64, now_us: u64, shortest_us: u64) {
-        if now_us.saturating_sub(since_us) >= shortest_us {
-            let late_at_us = std::mem::replace(&mut self.late_at_us, since_us);
-            self.note(since_us, now_us);
-            self.late_at_us = late_at_us;
-        }
+    pub(crate) fn note_unread(&mut self, since_us: u64, now_us: u64) {
+        let late_at_us = std::mem::replace(&mut self.late_at_us, since_us);
+        self.note(since_us, now_us);
+        self.late_at_us = late_at_us;
     }
 
     /// Whether deadlines are left to the next turn. It is late if it does not begin by `late_at_us`.

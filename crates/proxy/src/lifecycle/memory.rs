@@ -70,6 +70,7 @@ impl MemoryPressure {
     #[cold]
     fn mind_unread(&mut self, env: &mut Env<impl Execute>) {
         let (now_us, budget) = (env.now.mono_us, env.config.budgets.process);
+        note_unread_time(env);
         let is_short = |env: &Env<_>| env.shared.ledger.held_bytes() > budget;
         let passed_us = now_us - std::mem::replace(&mut self.looked_us, now_us);
         self.waited_us = match env.node_reads.are_stopped() {
@@ -186,12 +187,17 @@ fn full_clients<E>(env: &Env<E>) -> Vec<(usize, Taking, ClientId)> {
     full
 }
 
+/// What nodes may have said since they are left unread is not late. Less than an interval of the timers makes no difference.
+fn note_unread_time(env: &mut Env<impl Execute>) {
+    if let Some(since_us) = env.node_reads.unread_since(env.now.mono_us, env.config.busy_interval_us()) {
+        env.lag.note_unread(since_us, env.now.mono_us);
+    }
+}
+
 /// Reads nodes again that had been left unread.
 fn read_nodes_on(env: &mut Env<impl Execute>) {
     let now_us = env.now.mono_us;
-    let Some((since_us, unread)) = env.node_reads.go_on() else { return };
-    env.lag.note_unread(since_us, now_us, env.config.busy_interval_us());
-    for lane in unread {
+    for lane in env.node_reads.go_on() {
         if let Some(lane) = env.lanes.find(lane) {
             env.lanes[lane].is_left = false;
             env.lanes[lane].up.note_heard(now_us);

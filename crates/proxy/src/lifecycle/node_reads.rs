@@ -29,9 +29,16 @@ impl NodeReads {
         were_read
     }
 
-    /// They are read again. Returns since when they were not, and those on which something has come.
-    pub(crate) fn go_on(&mut self) -> Option<(u64, Vec<LaneHandle>)> {
-        Some((self.stopped_us.take()?, std::mem::take(&mut self.unread)))
+    /// Since when they are left unread, if that is so long; it is counted anew from now on.
+    pub(crate) fn unread_since(&mut self, now_us: u64, at_least_us: u64) -> Option<u64> {
+        let since_us = self.stopped_us.filter(|since_us| now_us.saturating_sub(*since_us) >= at_least_us)?;
+        self.stopped_us.replace(now_us).map(|_| since_us)
+    }
+
+    /// They are read again. Returns those on which something has come.
+    pub(crate) fn go_on(&mut self) -> Vec<LaneHandle> {
+        self.stopped_us = None;
+        std::mem::take(&mut self.unread)
     }
 
     /// Something has come over a connection. Whether it is left there.

@@ -23,6 +23,9 @@ struct Slow {
     written: Arc<Mutex<Vec<String>>>,
     /// The late script reads `k`, and changes it in its first slice: whether that has been told.
     is_change_due: bool,
+    /// The next request finds no room, and `k` goes.
+    is_full: Arc<AtomicBool>,
+    is_loss_due: bool,
     /// Whether calls of scripts are kept, and those that are.
     is_watched: bool,
     calls: Arc<Mutex<Vec<ArgsBuf>>>,
@@ -61,6 +64,7 @@ impl Execute for Slow {
             }
             "EVAL" => reply.bulk(args.at(3)),
             "GET" => reply.bulk(b"v"),
+            "BLPOP" => reply.null_array(),
             // The sections that an engine writes itself.
             "INFO" => reply.bulk(b""),
             "SET" => {
@@ -80,6 +84,14 @@ impl Execute for Slow {
         if std::mem::take(&mut self.is_change_due) {
             see(Change::Key(b"k"));
         }
+        if std::mem::take(&mut self.is_loss_due) {
+            see(Change::Lost(b"k"));
+        }
+    }
+
+    fn make_room(&mut self, _: Millis) -> bool {
+        self.is_loss_due |= self.is_full.swap(false, Ordering::Relaxed);
+        true
     }
 
     fn script_reads(&mut self) -> Option<Vec<Box<[u8]>>> {
@@ -190,6 +202,26 @@ fn a_late_script_tells_its_own_client_behind_its_reply() {
         bench.turn(|_| ());
         assert_eq!(bench.heard(runner), format!("$1\r\n1\r\n{told}"), "what the script has read");
         assert_eq!(bench.heard(other), "");
+    }
+}
+
+#[test]
+fn keys_that_make_room_are_told_of_before_the_reply_whatever_is_asked() {
+    for (words, answer) in
+        [(SECOND, "$1\r\n2\r\n"), (&["BLPOP", "l", "0"], "_\r\n"), (&["GET", "other"], "$1\r\nv\r\n")]
+    {
+        let engine = Slow::default();
+        let is_full = Arc::clone(&engine.is_full);
+        let mut bench = Bench::server(settings(), engine);
+        let client = bench.accept();
+        for words in [&["HELLO", "3"][..], &["CLIENT", "TRACKING", "ON", "NOLOOP"], &["GET", "k"]] {
+            bench.ask(client, words);
+        }
+        bench.heard(client);
+        is_full.store(true, Ordering::Relaxed);
+        bench.ask(client, words);
+        let told = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
+        assert_eq!(bench.heard(client), format!("{told}{answer}"), "{words:?}");
     }
 }
 

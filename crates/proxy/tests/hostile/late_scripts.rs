@@ -206,7 +206,7 @@ fn a_late_script_tells_its_own_client_behind_its_reply() {
 }
 
 #[test]
-fn keys_that_make_room_are_told_of_before_the_reply_whatever_is_asked() {
+fn keys_that_make_room_are_told_of_before_any_reply() {
     for (words, answer) in
         [(SECOND, "$1\r\n2\r\n"), (&["BLPOP", "l", "0"], "_\r\n"), (&["GET", "other"], "$1\r\nv\r\n")]
     {

@@ -451,3 +451,34 @@ impl Drop for Driver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_task_that_goes_on_reading_lets_the_runtime_look_at_its_sockets() {
+        // Fewer than those behind which a runtime looks in any case.
+        const TURNS: usize = 40;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        runtime.block_on(async {
+            let (near, far) = UnixStream::pair().unwrap();
+            let turns = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&turns);
+            let reads = tokio::spawn(std::future::poll_fn(move |cx| {
+                if counted.fetch_add(1, Ordering::Relaxed) >= TURNS {
+                    return Poll::Ready(());
+                }
+                let_others_run(cx);
+                Poll::Pending
+            }));
+            near.writable().await.unwrap();
+            near.try_write(b"!").unwrap();
+            far.readable().await.unwrap();
+            let turns = turns.load(Ordering::Relaxed);
+            assert!(turns < TURNS, "{turns}");
+            reads.await.unwrap();
+        });
+    }
+}

@@ -347,6 +347,11 @@ impl Link {
         self.wait(PollFlags::IN, limit)
     }
 
+    /// Whether something has come that was not read, or the end has.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.wait_readable(Duration::ZERO).unwrap_or(false)
+    }
+
     /// Waits until something can be written. Whether it can.
     pub(crate) fn wait_writable(&self, limit: Duration) -> io::Result<bool> {
         self.wait(PollFlags::OUT, limit)

@@ -9,6 +9,8 @@
 
 use super::{Core, State, Wakes};
 use crate::Waited;
+#[cfg(feature = "cluster")]
+use crate::limits::CLUSTER_SILENCE;
 
 /// The connection as it was when a request was queued.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,31 +81,35 @@ impl State {
         self.link.is_some() && (asked.epoch, asked.heard) == (self.epoch, self.heard())
     }
 
-    fn lose_silent(&mut self, now_us: u64, wakes: &mut Wakes) {
-        if let Some(link) = &self.link {
-            link.reset_when_closed();
-        }
+    /// The connection is lost, unless something has come that was not read yet: it was this program that stood still then, and the replies of
+    /// all who wait may be there. Whether it is.
+    fn lose_silent(&mut self, now_us: u64, wakes: &mut Wakes) -> bool {
+        let Some(link) = self.link.as_ref().filter(|link| !link.has_unread()) else { return false };
+        link.reset_when_closed();
         self.lose_link(&"the server is silent", now_us, wakes);
         self.open_lobby(wakes);
+        true
     }
 
-    /// The connection is lost, if there was no sign of the server since then. Whether it is. If there was one, it is looked from now on whether
-    /// there is another.
+    /// The connection is lost, if there was no sign of the server since then, for as long as nodes of a cluster are waited for. Whether it is. If
+    /// there was one, it is looked from now on whether there is another.
     #[cfg(feature = "cluster")]
     pub(crate) fn lose_unheard(&mut self, asked: &mut Asked, now_us: u64, wakes: &mut Wakes) -> bool {
-        let is_unheard = self.is_unheard(*asked);
-        if is_unheard {
-            self.lose_silent(now_us, wakes);
-        } else if asked.epoch == self.epoch {
+        if self.is_unheard(*asked) {
+            // The time of a call begins before it has a connection.
+            let waited_us = now_us.saturating_sub(asked.at_us);
+            return u128::from(waited_us) >= CLUSTER_SILENCE.as_micros() && self.lose_silent(now_us, wakes);
+        }
+        if asked.epoch == self.epoch {
             (asked.at_us, asked.heard) = (now_us, self.heard());
         }
-        is_unheard
+        false
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Leader, Wakes};
+    use super::super::{Ended, Face, Leader, Wait, Wakes};
     use super::*;
     use crate::run::Progress;
     use crate::{Config, cmd};
@@ -163,13 +169,46 @@ mod tests {
         let server = FakeBackend::start(|_| Act::Usual).unwrap();
         let core = connected(&server);
         let mut asked = core.lock().asked();
-        let mut is_lost = || core.lock().lose_unheard(&mut asked, 0, &mut Wakes::default());
+        let (began_us, silence_us) = (asked.at_us, CLUSTER_SILENCE.as_micros() as u64);
+        let mut is_lost = |after_us| core.lock().lose_unheard(&mut asked, began_us + after_us, &mut Wakes::default());
+        assert!(!is_lost(silence_us - 1), "its time was spent on the way to the connection");
         read(&core, b">1\r\n+pong\r\n");
-        assert!(!is_lost(), "something has come");
-        assert!(is_lost() && core.lock().link.is_none(), "nothing has come since it was looked");
-        assert!(!is_lost(), "there is none");
+        assert!(!is_lost(silence_us), "something has come");
+        assert!(!is_lost(2 * silence_us - 1), "it is not silent for long");
+        assert!(is_lost(2 * silence_us) && core.lock().link.is_none(), "nothing has come since it was looked");
+        assert!(!is_lost(3 * silence_us), "there is none");
         Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
-        assert!(!is_lost() && core.lock().link.is_some(), "it is another");
+        assert!(!is_lost(4 * silence_us) && core.lock().link.is_some(), "it is another");
+    }
+
+    #[test]
+    fn a_reply_that_was_not_read_yet_is_a_sign_of_its_server() {
+        let server = FakeBackend::start(|_| Act::Usual).unwrap();
+        let core = connected(&server);
+        let mut wakes = Wakes::default();
+        // Nothing reads: a program that was stopped, or whose runtime stands still, looks at the clock first.
+        let (id, asked) = {
+            let mut state = core.lock();
+            let mut place = None;
+            let _ = state.submit(
+                &core,
+                [cmd("PING")].iter(),
+                (0, u64::MAX),
+                |id| place = Some(id),
+                Face::Thread,
+                &mut wakes,
+            );
+            (place.unwrap(), state.asked())
+        };
+        drop(core.write(core.lock()));
+        let link = core.link().unwrap();
+        wait_until("the reply is there", Duration::from_secs(60), || Ok(link.has_unread())).unwrap();
+        core.lock().note_unanswered(&core, asked, asked.at_us + 3_600_000 * MS, &mut wakes);
+        #[cfg(feature = "cluster")]
+        assert!(!core.lock().lose_unheard(&mut { asked }, asked.at_us + 3_600_000 * MS, &mut wakes));
+        let half = core.lock().read_half.take().expect("the connection is there");
+        drop(half.read(&core, Wait::Not, Leader::None));
+        assert!(matches!(core.lock().slots.take_ended(id), Some(Ended::Reply(_))));
     }
 
     #[test]

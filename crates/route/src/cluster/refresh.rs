@@ -87,6 +87,8 @@ pub struct Refresh {
     /// When the next round begins.
     next_us: u64,
     began_us: Option<u64>,
+    /// A random number, drawn when that round began.
+    drawn: u64,
     failures: u32,
     /// The node that is likely to know best: the one that `MOVED` has named last.
     hint: Option<Address>,
@@ -113,6 +115,7 @@ impl Refresh {
             round: None,
             next_us: 0,
             began_us: None,
+            drawn: 0,
             failures: 0,
             hint: None,
             failed: Vec::new(),
@@ -153,10 +156,14 @@ impl Refresh {
 
     /// The map is relied on beyond what redirects show: a round begins at the latest so long after the one before began, in microseconds, but not
     /// before the pace allows. That holds for the next round. Whether it begins sooner by that.
+    ///
+    /// It is due up to a tenth earlier, so that clients that asked together, as after a failover, do not keep step. How much earlier is drawn once
+    /// for each round: of what each call draws the earliest would hold, and that is the same for all.
     pub fn on_reliance(&mut self, age_us: u64, now_us: u64, chance: u64) -> bool {
         if self.round.is_some() {
             return false;
         }
+        let age_us = age_us - self.drawn % (age_us / 10 + 1);
         let due_us = self.began_us.map_or(now_us, |began_us| began_us.saturating_add(age_us).max(now_us));
         let wanted_us = due_us.max(self.allowed_us(chance));
         let is_sooner = wanted_us < self.next_us;
@@ -239,7 +246,7 @@ impl Refresh {
         let members = members.into_iter().take(REFRESH_ASKED_MAX / 2);
         let candidates = hint.into_iter().chain(members).chain(seeds.cloned()).chain(last);
         self.round = Some(Round::new(candidates, &self.seeds, now_us));
-        self.began_us = Some(now_us);
+        (self.began_us, self.drawn) = (Some(now_us), chance);
         self.next_us = u64::MAX;
     }
 
@@ -491,6 +498,22 @@ mod tests {
         assert!(period_us > began_us + 50 * SECOND, "it holds for one round");
         assert!(refresh.on_reliance(5 * SECOND, began_us + 20 * SECOND, 0));
         assert_eq!(wait(&mut refresh, began_us + 19 * SECOND), began_us + 20 * SECOND);
+    }
+
+    #[test]
+    fn clients_that_rely_on_a_map_do_not_keep_step() {
+        let due_us = |chance: u64| {
+            let mut refresh = settled();
+            refresh.on_trigger(Trigger::Stuck, 5 * SECOND, chance);
+            let RefreshStep::Ask { number, .. } = refresh.poll(5 * SECOND, chance).step else { panic!("it is asked") };
+            refresh.on_answer(number, Some(report(&["a a1", "b", "c"])));
+            wait(&mut refresh, 5 * SECOND);
+            // However often it is said, and whatever is drawn then.
+            (0..100).for_each(|draw| _ = refresh.on_reliance(5 * SECOND, 6 * SECOND, draw * 100_003));
+            wait(&mut refresh, 6 * SECOND)
+        };
+        let due: std::collections::BTreeSet<u64> = (0..10).map(|client| due_us(client * 50_000)).collect();
+        assert!(due.len() == 10 && due.iter().all(|due_us| (9_500_000..=10 * SECOND).contains(due_us)), "{due:?}");
     }
 
     #[test]

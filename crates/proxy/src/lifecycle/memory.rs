@@ -198,9 +198,11 @@ fn note_unread_time(env: &mut Env<impl Execute>) {
 fn read_nodes_on(env: &mut Env<impl Execute>) {
     let now_us = env.now.mono_us;
     for lane in env.node_reads.go_on() {
-        if let Some(lane) = env.lanes.find(lane) {
-            env.lanes[lane].is_left = false;
-            env.lanes[lane].up.note_heard(now_us);
+        // Another may be in its place by now, which has not been left.
+        if let Some(this) = env.lanes.all.get_mut(lane)
+            && std::mem::take(&mut this.is_left)
+        {
+            this.up.note_heard(now_us);
             env.actions.push_back(Action::Resume { conn: lane.conn() });
         }
     }

@@ -6,14 +6,14 @@
 //!
 //! Only what answers requests waits. Messages are bounded by what a subscriber may leave unread, and a node gives up who does not take them.
 
-use crate::ids::{LaneHandle, LaneId};
+use crate::ids::LaneId;
 use crate::pool::{Lane, LaneUse};
 
 /// What one worker leaves unread.
 #[derive(Debug, Default)]
 pub(crate) struct NodeReads {
     stopped_us: Option<u64>,
-    unread: Vec<LaneHandle>,
+    unread: Vec<LaneId>,
 }
 
 impl NodeReads {
@@ -35,8 +35,9 @@ impl NodeReads {
         self.stopped_us.replace(now_us).map(|_| since_us)
     }
 
-    /// They are read again. Returns those on which something has come.
-    pub(crate) fn go_on(&mut self) -> Vec<LaneHandle> {
+    /// They are read again. Returns the places of those on which something has come: a connection keeps its place with its next client,
+    /// whose handle is another.
+    pub(crate) fn go_on(&mut self) -> Vec<LaneId> {
         self.stopped_us = None;
         std::mem::take(&mut self.unread)
     }
@@ -47,7 +48,7 @@ impl NodeReads {
         let answers = matches!(this.purpose, LaneUse::Shared | LaneUse::Private | LaneUse::Own | LaneUse::Leaving);
         let is_left = answers && this.up.is_ready();
         if is_left && !std::mem::replace(&mut this.is_left, true) {
-            self.unread.push(LaneHandle { index: lane, generation: this.generation });
+            self.unread.push(lane);
         }
         is_left
     }

@@ -54,8 +54,8 @@ impl Lanes {
         let class = self.base(class);
         let fits = |lane: &LaneId| {
             let this = &self.all[*lane];
-            // What waits for the answer to a PING may have lost its peer.
-            this.node == node && this.class == class && this.probed_us == 0
+            // What waits for the answer to a PING may have lost its peer; and what comes over one that is owed nothing may be its end.
+            this.node == node && this.class == class && this.probed_us == 0 && !this.is_left
         };
         // The one that was used last is the likeliest to be alive.
         let at = self.warm.iter().rposition(fits)?;
@@ -273,6 +273,7 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lifecycle::memory::MemoryPressure;
     use crate::testing::{EchoEngine, config, env_with_node};
 
     #[test]
@@ -333,6 +334,26 @@ mod tests {
         let this = &env.lanes[lane];
         assert!(env.lanes.warm.contains(&lane) && !this.lease.is_unread(), "it waits for the next client, and is read");
         assert_eq!(this.up.last_heard_us(), env.now.mono_us);
+    }
+
+    #[test]
+    fn a_connection_left_unread_is_read_on_once_it_is_returned() {
+        let (mut env, client, lane) = env_with_own_lane();
+        env.node_reads.stop(env.now.mono_us);
+        // Its end has come, as it may be on any connection that is owed nothing.
+        let Env { node_reads, lanes, .. } = &mut env;
+        assert!(node_reads.leave(lane, &mut lanes[lane]));
+        env.stop_owning(client);
+        let (node, class) = (env.lanes[lane].node, env.lanes[lane].class);
+        assert!(
+            env.lanes.warm.contains(&lane) && env.lanes.take_warm(node, class).is_none(),
+            "none is lent it meanwhile"
+        );
+        env.actions.clear();
+        MemoryPressure::default().note_growth(&mut env);
+        assert!(!env.lanes[lane].is_left, "its deadlines count again");
+        assert!(matches!(env.actions.back(), Some(Action::Resume { conn }) if *conn == lane.conn()));
+        assert_eq!(env.lanes.take_warm(node, class), Some(lane));
     }
 
     #[test]

@@ -10,13 +10,8 @@ impl<E: Execute> Env<E> {
     #[inline(always)]
     pub(super) fn room_of_lane(&mut self, lane: LaneId) -> Option<&mut [u8]> {
         let this = &mut self.lanes[lane];
-        if this.lease.is_unread()
-            || this.is_closing
-            || self.node_reads.are_stopped() && self.node_reads.leave(lane, this)
-        {
-            return None;
-        }
-        Some(&mut self.read_buffer)
+        let is_unread = this.lease.is_unread() || this.is_closing || self.node_reads.leaves(lane, this);
+        (!is_unread).then_some(&mut self.read_buffer)
     }
 
     /// A node has sent so many bytes.

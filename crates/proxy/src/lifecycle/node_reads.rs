@@ -43,8 +43,13 @@ impl NodeReads {
     }
 
     /// Something has come over a connection. Whether it is left there.
+    #[inline(always)]
+    pub(crate) fn leaves(&mut self, lane: LaneId, this: &mut Lane) -> bool {
+        self.are_stopped() && self.leave(lane, this)
+    }
+
     #[cold]
-    pub(crate) fn leave(&mut self, lane: LaneId, this: &mut Lane) -> bool {
+    fn leave(&mut self, lane: LaneId, this: &mut Lane) -> bool {
         let answers = matches!(this.purpose, LaneUse::Shared | LaneUse::Private | LaneUse::Own | LaneUse::Leaving);
         let is_left = answers && this.up.is_ready();
         if is_left && !std::mem::replace(&mut this.is_left, true) {

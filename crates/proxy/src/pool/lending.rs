@@ -342,7 +342,7 @@ mod tests {
         env.node_reads.stop(env.now.mono_us);
         // Its end has come, as it may be on any connection that is owed nothing.
         let Env { node_reads, lanes, .. } = &mut env;
-        assert!(node_reads.leave(lane, &mut lanes[lane]));
+        assert!(node_reads.leaves(lane, &mut lanes[lane]));
         env.stop_owning(client);
         let (node, class) = (env.lanes[lane].node, env.lanes[lane].class);
         assert!(

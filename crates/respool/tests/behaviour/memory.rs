@@ -197,7 +197,7 @@ fn the_process_stays_near_its_bound_with_small_replies() -> io::Result<()> {
     Ok(())
 }
 
-/// Large replies that nobody reads, of which it is known how large they are only once they come; and a client that reads.
+/// Large replies that no client reads, of which it is known how large they are only once they come; and a client that reads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn the_process_stays_near_its_bound_with_large_replies() -> io::Result<()> {

@@ -67,6 +67,11 @@ pub struct ListenerHandle {
 }
 
 impl ListenerHandle {
+    /// Another hand on the same socket.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { socket: self.socket.try_clone()?, file: self.file.clone() })
+    }
+
     /// From now on the socket is another process': its file stays when we stop listening.
     pub fn give_away(&self) {
         if let Some(file) = self.file.as_ref().and_then(Weak::upgrade) {

@@ -3,8 +3,10 @@
 mod support;
 
 use std::io;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use respool_testkit::{Address, Client, TempDir, wait_until};
 use rustix::process::Signal;
@@ -329,6 +331,137 @@ fn a_successor_that_stands_still_holds_up_no_other() {
     before.process.signal(Signal::TERM).expect("it is there");
     before.await_end();
     next.end();
+}
+
+/// A crowd that counts up, also while it has to connect again, until `meanwhile` has ended. Fails if a request was lost or done twice, or a
+/// connection was refused, but for the words with which it may be.
+fn assert_nothing_is_lost(address: &Address, words: &str, meanwhile: impl FnOnce(&Seen)) {
+    let (seen, is_over) = (Seen::default(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let crowd: Vec<_> = (0..40)
+            .map(|name| {
+                let (seen, is_over) = (&seen, &is_over);
+                scope.spawn(move || {
+                    let mut due = 0;
+                    loop {
+                        match count_up(Client::connect(address)?, name, &mut due, seen, is_over) {
+                            Err(error) if words.is_empty() || !error.to_string().contains(words) => return Err(error),
+                            // It stands in the place of a number.
+                            Err(_) => due -= 1,
+                            Ok(false) => return Ok(()),
+                            Ok(true) => {}
+                        }
+                    }
+                })
+            })
+            .collect();
+        let is_served = || Ok(seen.requests.load(Ordering::SeqCst) > 2_000);
+        let served = wait_until("they are served", LIMIT, is_served);
+        if served.is_ok() {
+            meanwhile(&seen);
+        }
+        is_over.store(true, Ordering::SeqCst);
+        for client in crowd {
+            client.join().expect("it ends").expect("nothing is lost");
+        }
+        served.expect("they are");
+    });
+}
+
+#[test]
+fn a_process_that_ends_before_its_successor_is_ready_leaves_it_the_listeners() {
+    let directory = TempDir::new().expect("a directory");
+    let path = |name: &str| directory.join(name).display().to_string();
+    let node = serve(&["--listen", "127.0.0.1:0", "--listen", &path("node")]);
+    let node_address = node.addresses()[0].to_string();
+    let args = |node: &str| {
+        let listen = ["serve", "--listen", "127.0.0.1:0", "--listen", &path("door"), "--node", node].map(str::to_owned);
+        let rest = ["--takeover-socket", &path("takeover"), "--drain-timeout", "300ms"].map(str::to_owned);
+        [listen.to_vec(), rest.to_vec()].concat()
+    };
+    for is_by_door in [false, true] {
+        assert_eq!(node.client(0).ask("FLUSHALL").expect("a reply"), "+OK\r\n");
+        let mut before = Running::start(respool(&[]).args(args(&node_address)));
+        let tcp = Address::Tcp(before.addresses()[0]);
+        let address = if is_by_door { Address::Unix(directory.join("door")) } else { tcp };
+        let mut successor = None;
+        // Who is accepted in the moment in which it begins to end hears so.
+        assert_nothing_is_lost(&address, "-ERR the server is shutting down", |seen| {
+            // Its node is not there before the process before has ended.
+            let later = args(&path("later"));
+            let starts = thread::spawn({
+                let takeover = path("takeover");
+                move || Running::start(respool(&[]).args(later).args(["--take-over", &takeover]))
+            });
+            let mut client = before.client(0);
+            let has_asked =
+                || Ok(client.ask("ACL SETUSER new on nopass ~* +@all")?.starts_with("-ERR another process"));
+            wait_until("it has the sockets", LIMIT, has_asked).expect("it has");
+            before.process.signal(Signal::TERM).expect("it is there");
+            before.await_end();
+            assert!(directory.join("door").exists() && directory.join("takeover").exists(), "they are the successor's");
+            let mut waiting = Client::connect(&address).expect("the kernel takes it");
+            waiting.send(b"PING\r\n").expect("and what it sends");
+            let answered = seen.requests.load(Ordering::SeqCst);
+            std::os::unix::fs::symlink(path("node"), path("later")).expect("the node comes");
+            successor = Some(starts.join().expect("it starts"));
+            assert_eq!(waiting.reply().expect("it was not refused"), b"+PONG\r\n");
+            let go_on = || Ok(seen.requests.load(Ordering::SeqCst) > answered + 2_000);
+            wait_until("the successor serves", LIMIT, go_on).expect("it does");
+        });
+        successor.expect("it has started").end();
+        assert!(!directory.join("door").exists(), "the last one leaves nothing behind");
+        std::fs::remove_file(path("later")).expect("it is there");
+    }
+}
+
+#[test]
+fn a_process_that_ends_while_it_serves_its_last_clients_loses_nothing() {
+    let directory = TempDir::new().expect("a directory");
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let arguments = steered(&directory, &node);
+    let mut before = Running::start(respool(&[]).args(&arguments));
+    let address = Address::Tcp(before.addresses()[0]);
+    let mut successor = None;
+    assert_nothing_is_lost(&address, "", |seen| {
+        // Its clients would have half a minute.
+        let next = takes_over(&directory, &arguments);
+        before.process.signal(Signal::TERM).expect("it is there");
+        before.await_end();
+        let answered = seen.requests.load(Ordering::SeqCst);
+        let go_on = || Ok(seen.requests.load(Ordering::SeqCst) > answered + 2_000);
+        wait_until("the successor serves", LIMIT, go_on).expect("it does");
+        successor = Some(next);
+    });
+    successor.expect("it has started").end();
+}
+
+#[test]
+fn a_successor_that_dies_at_any_moment_before_it_is_ready_costs_nothing() {
+    let directory = TempDir::new().expect("a directory");
+    let node = serve(&["--listen", "127.0.0.1:0"]);
+    let arguments = steered(&directory, &node);
+    let before = Running::start(respool(&[]).args(&arguments));
+    assert_nothing_is_lost(&Address::Tcp(before.addresses()[0]), "", |seen| {
+        let takeover = directory.join("takeover");
+        for micros in (0..20).map(|number| number * 2_000) {
+            // A node that never answers keeps it from being ready.
+            let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+            let silent = silent.local_addr().expect("it has an address").to_string();
+            let mut next = respool(&["serve", "--listen", "127.0.0.1:0", "--node", &silent, "--take-over"]);
+            let mut next = next.arg(&takeover).stderr(Stdio::null()).spawn().expect("it starts");
+            thread::sleep(Duration::from_micros(micros));
+            next.kill().expect("it is there");
+            next.wait().expect("it ends");
+        }
+        let answered = seen.requests.load(Ordering::SeqCst);
+        let go_on = || Ok(seen.requests.load(Ordering::SeqCst) > answered + 2_000);
+        wait_until("it serves on", LIMIT, go_on).expect("it does");
+        let is_back = || Ok(before.client(0).ask("ACL SETUSER new on nopass ~* +@all")? == "+OK\r\n");
+        wait_until("changes are taken again", LIMIT, is_back).expect("they are");
+        assert_eq!(before.client(0).ask("PING").expect("who comes is served"), "+PONG\r\n");
+    });
+    before.end();
 }
 
 #[test]

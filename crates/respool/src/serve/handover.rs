@@ -294,6 +294,7 @@ pub(super) fn offer(
         present: AtomicUsize::new(0),
         turn: Mutex::new(()),
         unready: Mutex::new(None),
+        given: Mutex::new(Vec::new()),
     });
     // A second hand keeps a socket listening, so all of them go when this process stops accepting.
     let (weak, known) = (Arc::downgrade(control), Arc::downgrade(&desk));
@@ -303,9 +304,7 @@ pub(super) fn offer(
             offered.take();
         }
         let Some(desk) = known.upgrade().filter(|_| phase > Phase::Retiring) else { return };
-        if let Some((_, overruling)) = lock(&desk.unready).take() {
-            overruling.overrule("it is ending");
-        }
+        desk.leave_given();
         if phase == Phase::Stopping {
             lock(&desk.end).take();
         }
@@ -329,6 +328,8 @@ struct Desk {
     turn: Mutex<()>,
     /// The one that has them and is not ready yet. Taking it out decides: the asker is ready, or it is overruled.
     unready: Mutex<Option<(u64, Overruling)>>,
+    /// What it has been given.
+    given: Mutex<Vec<ListenerHandle>>,
 }
 
 /// A counted asker.
@@ -417,11 +418,13 @@ impl Desk {
     fn give(&self, successor: &mut Predecessor) -> std::io::Result<bool> {
         self.estate.ledger.note_successor(true);
         let mut sockets = self.estate.offered.take();
-        let given = self.send(successor, &mut sockets);
+        let given = self.note_given(&sockets).and_then(|()| self.send(successor, &mut sockets));
+        let noted = std::mem::take(&mut *lock(&self.given));
         if let Err(error) = given {
             self.estate.ledger.note_successor(false);
             *lock(&self.unready) = None;
-            // As if nothing had happened, unless the process began to end meanwhile: then no process may keep the sockets.
+            noted.iter().for_each(ListenerHandle::keep);
+            // As if nothing had happened, unless the process began to end meanwhile: then no process listens any more.
             if self.control.phase() == Phase::Serving {
                 lock(&self.estate.offered.0).extend(sockets);
             }
@@ -436,6 +439,25 @@ impl Desk {
         // It has the sockets whether it hears this or not.
         let _ = successor.say_bye();
         Ok(is_ours)
+    }
+
+    /// Remembers what a process is about to be given.
+    fn note_given(&self, sockets: &[(String, ListenerHandle)]) -> std::io::Result<()> {
+        *lock(&self.given) = sockets.iter().map(|(_, handle)| handle.try_clone()).collect::<Result<_, _>>()?;
+        if self.control.phase() > Phase::Retiring {
+            self.leave_given();
+        }
+        Ok(())
+    }
+
+    /// This process ends. One that has been given the sockets goes on with them although it is not ready yet: clients wait in the
+    /// kernel's queues until it is.
+    fn leave_given(&self) {
+        let given = lock(&self.given);
+        if !given.is_empty() {
+            info!("this process ends before its successor is ready, which goes on with the listeners");
+        }
+        given.iter().for_each(ListenerHandle::give_away);
     }
 
     fn send(&self, successor: &mut Predecessor, sockets: &mut Vec<(String, ListenerHandle)>) -> std::io::Result<()> {

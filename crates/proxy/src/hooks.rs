@@ -236,48 +236,49 @@ pub struct ProcessorTime {
     pub user_us: u64,
 }
 
-type OnUsage = Box<dyn Fn() -> ProcessUsage + Send + Sync>;
-type OnConfig = Box<dyn Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync>;
-type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
-type OnEvent = Box<dyn Fn(&Event) + Send + Sync>;
-type OnDemand = Box<dyn Fn(ProcessAction) + Send + Sync>;
-type OnAccept = Box<dyn Fn(&Peer) -> bool + Send + Sync>;
 type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync>;
 
-/// Where all of it goes. Called from workers in the middle of a turn, so they must not wait, and a panic ends the proxy. The exception is
-/// what an operator asks for seldom: `CONFIG REWRITE` waits until the file is on the disk, and `CONFIG SET` reads the files of TLS. The
-/// worker's other clients wait meanwhile.
-#[derive(Default)]
-pub struct Hooks {
-    on_event: Option<OnEvent>,
-    on_demand: Option<OnDemand>,
-    on_accept: Option<OnAccept>,
-    on_request: Option<(Categories, OnRequest)>,
-    on_config: Option<OnConfig>,
-    clock: Option<Clock>,
-    on_usage: Option<OnUsage>,
-    give_back: Option<Box<dyn Fn() + Send + Sync>>,
+/// The hooks, each with the method that sets it.
+macro_rules! hooks {
+    ($($(#[$about:meta])* $set:ident sets $hook:ident: ($($asked:ty)?) $(-> $answer:ty)?;)+) => {
+        /// Where all of it goes. Called from workers in the middle of a turn, so they must not wait, and a panic ends the proxy. The
+        /// exception is what an operator asks for seldom: `CONFIG REWRITE` waits until the file is on the disk, and `CONFIG SET` reads
+        /// the files of TLS. The worker's other clients wait meanwhile.
+        #[derive(Default)]
+        pub struct Hooks {
+            on_request: Option<(Categories, OnRequest)>,
+            $($hook: Option<Box<dyn Fn($($asked)?) $(-> $answer)? + Send + Sync>>,)+
+        }
+
+        impl Hooks {
+            $($(#[$about])*
+            #[must_use]
+            pub fn $set(self, hook: impl Fn($($asked)?) $(-> $answer)? + Send + Sync + 'static) -> Self {
+                Self { $hook: Some(Box::new(hook)), ..self }
+            })+
+        }
+    };
+}
+
+hooks! {
+    /// Has the hook told of events.
+    on_event sets on_event: (&Event);
+    /// Has the hook asked for what operators demand.
+    on_demand sets on_demand: (ProcessAction);
+    /// Has the hook asked whether a client that connected is accepted.
+    on_accept sets on_accept: (&Peer) -> bool;
+    /// Has the hook asked about parameters. `Err` is the error that the client is told, without its dash.
+    on_config sets on_config: (ConfigVerb<'_>) -> Result<ConfigAnswer, String>;
+    /// Has the hook asked how late it is, in microseconds of the loop's monotonic clock, where a request takes time that the turn's own
+    /// time does not show.
+    with_clock sets clock: () -> u64;
+    /// Has the hook asked what the process has taken of the machine, for `INFO`.
+    on_usage sets on_usage: () -> ProcessUsage;
+    /// Has the hook give free memory that the allocator keeps back to the system at once, where much of `process_bytes` is held.
+    with_allocator sets give_back: ();
 }
 
 impl Hooks {
-    /// Has `on_event` told of events.
-    #[must_use]
-    pub fn on_event(self, on_event: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self { on_event: Some(Box::new(on_event)), ..self }
-    }
-
-    /// Has `on_demand` asked for what operators demand.
-    #[must_use]
-    pub fn on_demand(self, on_demand: impl Fn(ProcessAction) + Send + Sync + 'static) -> Self {
-        Self { on_demand: Some(Box::new(on_demand)), ..self }
-    }
-
-    /// Has `on_accept` asked whether a client that connected is accepted.
-    #[must_use]
-    pub fn on_accept(self, on_accept: impl Fn(&Peer) -> bool + Send + Sync + 'static) -> Self {
-        Self { on_accept: Some(Box::new(on_accept)), ..self }
-    }
-
     /// Has `on_request` asked about every request of one of these categories, after the user's own rules have let it pass.
     /// `Err` is what the client is told instead. Requests of other categories cost a look at their row.
     #[must_use]
@@ -287,34 +288,6 @@ impl Hooks {
         on_request: impl Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         Self { on_request: Some((categories, Box::new(on_request))), ..self }
-    }
-
-    /// Has `on_config` asked about parameters. `Err` is the error that the client is told, without its dash.
-    #[must_use]
-    pub fn on_config(
-        self,
-        on_config: impl Fn(ConfigVerb<'_>) -> Result<ConfigAnswer, String> + Send + Sync + 'static,
-    ) -> Self {
-        Self { on_config: Some(Box::new(on_config)), ..self }
-    }
-
-    /// Has `clock` asked how late it is, in microseconds of the loop's monotonic clock, where a request takes time that the turn's own
-    /// time does not show.
-    #[must_use]
-    pub fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        Self { clock: Some(Box::new(clock)), ..self }
-    }
-
-    /// Has `on_usage` asked what the process has taken of the machine, for `INFO`.
-    #[must_use]
-    pub fn on_usage(self, on_usage: impl Fn() -> ProcessUsage + Send + Sync + 'static) -> Self {
-        Self { on_usage: Some(Box::new(on_usage)), ..self }
-    }
-
-    /// Has `give_back` give free memory that the allocator keeps back to the system at once, where much of `process_bytes` is held.
-    #[must_use]
-    pub fn with_allocator(self, give_back: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { give_back: Some(Box::new(give_back)), ..self }
     }
 
     pub(crate) fn give_back(&self) {

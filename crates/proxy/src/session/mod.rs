@@ -79,24 +79,6 @@ impl Pause {
         (Self::ORDER, "order"),
         (Self::SUSPENDED, "suspended"),
     ];
-
-    #[inline]
-    pub(crate) fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    #[inline]
-    pub(crate) fn has(self, reason: Self) -> bool {
-        self.0 & reason.0 != 0
-    }
-
-    pub(crate) fn add(&mut self, reason: Self) {
-        self.0 |= reason.0;
-    }
-
-    pub(crate) fn remove(&mut self, reason: Self) {
-        self.0 &= !reason.0;
-    }
 }
 
 /// The rare states of a session. While it is in none of them a request costs one test; in any, `request::filters` is asked.
@@ -162,25 +144,34 @@ impl SessionFlags {
         Self::ROUTED,
         Self::NO_TOUCH,
     ];
-
-    #[inline]
-    pub(crate) const fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    #[inline]
-    pub(crate) const fn has(self, state: Self) -> bool {
-        self.0 & state.0 != 0
-    }
-
-    pub(crate) fn add(&mut self, state: Self) {
-        self.0 |= state.0;
-    }
-
-    pub(crate) fn remove(&mut self, state: Self) {
-        self.0 &= !state.0;
-    }
 }
+
+/// What sets of bits have in common.
+macro_rules! bit_sets {
+    ($($set:ty),+) => {
+        $(impl $set {
+            #[inline]
+            pub(crate) const fn is_none(self) -> bool {
+                self.0 == 0
+            }
+
+            #[inline]
+            pub(crate) const fn has(self, one: Self) -> bool {
+                self.0 & one.0 != 0
+            }
+
+            pub(crate) fn add(&mut self, one: Self) {
+                self.0 |= one.0;
+            }
+
+            pub(crate) fn remove(&mut self, one: Self) {
+                self.0 &= !one.0;
+            }
+        })+
+    };
+}
+
+bit_sets!(Pause, SessionFlags);
 
 /// What is looked at rarely, kept out of the way of what every request touches.
 #[derive(Debug, Default)]

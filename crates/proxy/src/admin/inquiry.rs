@@ -13,6 +13,7 @@
 use crate::admin::query::{AdminAnswer, AdminQuery, NodeAction, Show, SlowlogOrder};
 use crate::admin::table::{Cell, Line, Table};
 use crate::mail::Mail;
+use crate::workers::query::WorkerQuery;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

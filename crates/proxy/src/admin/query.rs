@@ -2,6 +2,7 @@
 
 use crate::admin::table::{Cell, Line, Table};
 use crate::limits::RANKED_KEYS_MAX;
+use crate::workers::query::WorkerQuery;
 use crate::workers::quiescence::Until;
 use respool_wire::Encoder;
 use std::cmp::Reverse;
@@ -153,13 +154,18 @@ pub(crate) struct AdminAnswer {
     count: u64,
 }
 
-impl AdminQuery {
-    /// Whether the reply may be large, so that a client's next request waits for it.
-    pub(crate) fn is_large(&self) -> bool {
+impl WorkerQuery for AdminQuery {
+    type Answer = AdminAnswer;
+
+    fn is_large(&self) -> bool {
         !matches!(self, Self::Order(_) | Self::Slowlog(SlowlogOrder::Reset))
     }
 
-    pub(crate) fn join(&self, all: &mut AdminAnswer, one: AdminAnswer) {
+    fn no_answer(&self) -> AdminAnswer {
+        AdminAnswer::default()
+    }
+
+    fn join(&self, all: &mut AdminAnswer, one: AdminAnswer) {
         all.count += one.count;
         match self {
             Self::Show(show, _) if show.is_joined() => all.table.join(one.table),
@@ -167,6 +173,12 @@ impl AdminQuery {
         }
     }
 
+    fn bytes_of(answer: &AdminAnswer) -> usize {
+        answer.table.bytes()
+    }
+}
+
+impl AdminQuery {
     /// The rows of all workers, in order.
     pub(super) fn finish(&self, answer: AdminAnswer) -> Table {
         let mut table = answer.table;
@@ -196,10 +208,6 @@ impl AdminAnswer {
 
     pub(crate) fn of_count(count: u64) -> Self {
         Self { table: Table::default(), count }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes()
     }
 }
 

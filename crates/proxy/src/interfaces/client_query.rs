@@ -6,7 +6,7 @@ use crate::ids::ClientNumber;
 use crate::integer::integer;
 use crate::interfaces::release::Release;
 use crate::session::Session;
-use crate::workers::query::Step;
+use crate::workers::query::{Step, WorkerQuery};
 use respool_command::text as texts;
 use respool_wire::{Args, Encoder};
 use std::cmp::Ordering;
@@ -252,11 +252,6 @@ fn is_at(address: &str, ip: &str) -> bool {
 }
 
 impl ClientQuery {
-    /// Whether the reply may be large, so that a client's next request waits for it.
-    pub(crate) fn is_large(&self) -> bool {
-        matches!(self.question, ClientQuestion::List { .. })
-    }
-
     pub(crate) fn reply(&self, answer: ClientAnswer, reply: &mut Encoder<'_>) {
         let ClientAnswer { mut lines, count } = answer;
         match self.question {
@@ -279,14 +274,24 @@ impl ClientQuery {
     }
 }
 
-impl ClientAnswer {
-    pub(crate) fn join(&mut self, other: Self) {
-        self.count += other.count;
-        self.lines.extend(other.lines);
+impl WorkerQuery for ClientQuery {
+    type Answer = ClientAnswer;
+
+    fn is_large(&self) -> bool {
+        matches!(self.question, ClientQuestion::List { .. })
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.lines.iter().map(|(_, line)| line.len()).sum()
+    fn no_answer(&self) -> ClientAnswer {
+        ClientAnswer::default()
+    }
+
+    fn join(&self, all: &mut ClientAnswer, one: ClientAnswer) {
+        all.count += one.count;
+        all.lines.extend(one.lines);
+    }
+
+    fn bytes_of(answer: &ClientAnswer) -> usize {
+        answer.lines.iter().map(|(_, line)| line.len()).sum()
     }
 }
 

@@ -5,10 +5,11 @@ use crate::error_reply::ErrorReply;
 use crate::ids::{Asker, NodeId};
 use crate::integer::integer;
 use crate::nodes::moves::Moves;
+use crate::observe::counters::Counters;
 use crate::reply::progress::Progress;
 use crate::reply::task::{InternalTask, TaskReply};
 use crate::session::table::Clients;
-use crate::workers::query::Step;
+use crate::workers::query::{Step, WorkerQuery};
 use respool_command::{PubsubCommand, Row, text as texts};
 use respool_connection::push::frame::Kind;
 use respool_connection::push::scope::Scope;
@@ -64,11 +65,6 @@ impl PubsubQuery {
         }))
     }
 
-    /// Whether the reply may be large, so that a client's next request waits for it.
-    pub(crate) fn is_large(&self) -> bool {
-        matches!(self, Self::Names { .. } | Self::Patterns | Self::Counts { .. })
-    }
-
     pub(crate) fn reply(&self, answer: &PubsubAnswer, reply: &mut Encoder<'_>) {
         let PubsubAnswer { names: found, counts } = answer;
         match self {
@@ -90,19 +86,33 @@ impl PubsubQuery {
     }
 }
 
-impl PubsubAnswer {
-    pub(crate) fn join(&mut self, mut other: Self) {
-        if self.names.is_empty() && self.counts.is_empty() {
-            *self = other;
-            return;
-        }
-        self.names.append(&mut other.names);
-        self.counts.resize(other.counts.len().max(self.counts.len()), 0);
-        self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum += count);
+impl WorkerQuery for PubsubQuery {
+    type Answer = PubsubAnswer;
+
+    fn is_large(&self) -> bool {
+        matches!(self, Self::Names { .. } | Self::Patterns | Self::Counts { .. })
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.names.iter().map(|name| name.len()).sum::<usize>() + size_of_val(&*self.counts)
+    fn concerns(&self, counters: &Counters) -> bool {
+        counters.subscriptions.value() > 0
+    }
+
+    fn no_answer(&self) -> PubsubAnswer {
+        PubsubAnswer::default()
+    }
+
+    fn join(&self, all: &mut PubsubAnswer, mut one: PubsubAnswer) {
+        if all.names.is_empty() && all.counts.is_empty() {
+            *all = one;
+            return;
+        }
+        all.names.append(&mut one.names);
+        all.counts.resize(one.counts.len().max(all.counts.len()), 0);
+        all.counts.iter_mut().zip(one.counts).for_each(|(sum, count)| *sum += count);
+    }
+
+    fn bytes_of(answer: &PubsubAnswer) -> usize {
+        answer.names.iter().map(|name| name.len()).sum::<usize>() + size_of_val(&*answer.counts)
     }
 }
 
@@ -169,7 +179,9 @@ mod tests {
     fn joint(said: &str, counts: [&[i64]; 2]) -> String {
         let query = read(said).expect("it is right").expect("it asks");
         let mut all = PubsubAnswer::default();
-        counts.iter().for_each(|counts| all.join(PubsubAnswer { counts: counts.to_vec(), ..PubsubAnswer::default() }));
+        counts.iter().for_each(|counts| {
+            query.join(&mut all, PubsubAnswer { counts: counts.to_vec(), ..PubsubAnswer::default() })
+        });
         let mut out = Vec::new();
         query.reply(&all, &mut Encoder::new(&mut out, Protocol::Resp2));
         String::from_utf8(out).expect("text")
@@ -186,9 +198,8 @@ mod tests {
     fn a_channel_that_several_workers_know_is_named_once() {
         let answer = |name: &str| PubsubAnswer { names: [name.as_bytes().into()].into(), ..PubsubAnswer::default() };
         let mut all = answer("c");
-        all.join(answer("c"));
-        all.join(answer("d"));
-        assert_eq!((all.names.len(), all.bytes()), (2, 2));
+        ["c", "d"].into_iter().for_each(|name| PubsubQuery::Patterns.join(&mut all, answer(name)));
+        assert_eq!((all.names.len(), PubsubQuery::bytes_of(&all)), (2, 2));
     }
 
     #[test]

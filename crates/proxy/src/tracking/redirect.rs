@@ -4,6 +4,7 @@ use super::state::{Redirect, RedirectSearch, TrackingOptions};
 use crate::error_reply::ErrorReply;
 use crate::ids::Asker;
 use crate::session::table::Clients;
+use crate::workers::query::WorkerQuery;
 use respool_command::text as texts;
 use respool_connection::WorkerId;
 
@@ -28,6 +29,22 @@ impl Clients {
         let (index, _) = self.sessions.iter().find(|(_, session)| session.id == search.id)?;
         let session = self.sessions.handle(index)?;
         Some(Redirect { id: search.id, worker: number, session })
+    }
+}
+
+impl WorkerQuery for RedirectSearch {
+    type Answer = Option<Redirect>;
+
+    fn no_answer(&self) -> Option<Redirect> {
+        None
+    }
+
+    fn join(&self, all: &mut Option<Redirect>, one: Option<Redirect>) {
+        *all = all.or(one);
+    }
+
+    fn bytes_of(_: &Option<Redirect>) -> usize {
+        0
     }
 }
 

@@ -1,98 +1,71 @@
 //! What workers may be asked: the queries of all features. What each means is in the feature; they are put together here.
 
-use crate::admin::query::{AdminAnswer, AdminQuery};
-use crate::interfaces::client_query::{ClientAnswer, ClientQuery};
+use crate::admin::query::AdminQuery;
+use crate::interfaces::client_query::ClientQuery;
 use crate::observe::counters::Counters;
-use crate::pubsub::query::{PubsubAnswer, PubsubQuery};
-use crate::tracking::state::{Redirect, RedirectSearch};
+use crate::pubsub::query::PubsubQuery;
+use crate::tracking::state::RedirectSearch;
 use crate::workers::query::WorkerQuery;
 
-/// What workers may be asked.
-#[derive(Clone, Debug)]
-pub(crate) enum Query {
+/// Puts queries together to one, and their answers.
+macro_rules! queries {
+    ($($kind:ident($query:ty),)+) => {
+        /// What workers may be asked.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Query { $($kind($query),)+ }
+
+        /// What they answer: to each query an answer of its kind.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Answer { $($kind(<$query as WorkerQuery>::Answer),)+ }
+
+        $(impl From<$query> for Query {
+            fn from(query: $query) -> Self {
+                Self::$kind(query)
+            }
+        })+
+
+        impl WorkerQuery for Query {
+            type Answer = Answer;
+
+            fn is_large(&self) -> bool {
+                match self { $(Self::$kind(query) => query.is_large(),)+ }
+            }
+
+            fn concerns(&self, counters: &Counters) -> bool {
+                match self { $(Self::$kind(query) => query.concerns(counters),)+ }
+            }
+
+            fn no_answer(&self) -> Answer {
+                match self { $(Self::$kind(query) => Answer::$kind(query.no_answer()),)+ }
+            }
+
+            fn join(&self, all: &mut Answer, one: Answer) {
+                match (self, all, one) {
+                    $((Self::$kind(query), Answer::$kind(all), Answer::$kind(one)) => query.join(all, one),)+
+                    _ => debug_assert!(false, "a worker answers what it was asked"),
+                }
+            }
+
+            fn bytes_of(answer: &Answer) -> usize {
+                match answer { $(Answer::$kind(answer) => <$query>::bytes_of(answer),)+ }
+            }
+        }
+    };
+}
+
+queries! {
     Admin(AdminQuery),
     Clients(ClientQuery),
     Pubsub(PubsubQuery),
-    /// Which worker has the client that receives invalidations of another.
+    // Which worker has the client that receives invalidations of another.
     Redirect(RedirectSearch),
-}
-
-/// What they answer: to each query an answer of its kind.
-#[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Admin(AdminAnswer),
-    Clients(ClientAnswer),
-    Pubsub(PubsubAnswer),
-    Redirect(Option<Redirect>),
-}
-
-impl From<AdminQuery> for Query {
-    fn from(query: AdminQuery) -> Self {
-        Self::Admin(query)
-    }
-}
-
-impl From<ClientQuery> for Query {
-    fn from(query: ClientQuery) -> Self {
-        Self::Clients(query)
-    }
-}
-
-impl From<PubsubQuery> for Query {
-    fn from(query: PubsubQuery) -> Self {
-        Self::Pubsub(query)
-    }
-}
-
-impl WorkerQuery for Query {
-    type Answer = Answer;
-
-    fn is_large(&self) -> bool {
-        match self {
-            Self::Admin(query) => query.is_large(),
-            Self::Clients(query) => query.is_large(),
-            Self::Pubsub(query) => query.is_large(),
-            Self::Redirect(_) => false,
-        }
-    }
-
-    fn concerns(&self, counters: &Counters) -> bool {
-        !matches!(self, Self::Pubsub(_)) || counters.subscriptions.value() > 0
-    }
-
-    fn no_answer(&self) -> Answer {
-        match self {
-            Self::Admin(_) => Answer::Admin(AdminAnswer::default()),
-            Self::Clients(_) => Answer::Clients(ClientAnswer::default()),
-            Self::Pubsub(_) => Answer::Pubsub(PubsubAnswer::default()),
-            Self::Redirect(_) => Answer::Redirect(None),
-        }
-    }
-
-    fn join(&self, all: &mut Answer, one: Answer) {
-        match (self, all, one) {
-            (Self::Admin(query), Answer::Admin(all), Answer::Admin(one)) => query.join(all, one),
-            (_, Answer::Clients(all), Answer::Clients(one)) => all.join(one),
-            (_, Answer::Pubsub(all), Answer::Pubsub(one)) => all.join(one),
-            (_, Answer::Redirect(all), Answer::Redirect(one)) => *all = all.or(one),
-            _ => debug_assert!(false, "a worker answers what it was asked"),
-        }
-    }
-
-    fn bytes_of(answer: &Answer) -> usize {
-        match answer {
-            Answer::Admin(answer) => answer.bytes(),
-            Answer::Clients(answer) => answer.bytes(),
-            Answer::Pubsub(answer) => answer.bytes(),
-            Answer::Redirect(_) => 0,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::admin::query::Show;
+    use crate::interfaces::client_query::ClientAnswer;
     use crate::interfaces::client_query::ClientQuestion;
 
     #[test]

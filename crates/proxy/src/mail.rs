@@ -26,13 +26,7 @@ pub enum Mail {
 /// A message of a feature: to the same feature of another worker, or from the program around the proxy. Nothing on its way knows
 /// what it says; `worker` hands it to the feature by its type.
 #[derive(Clone, Debug)]
-pub struct FeatureMail(Arc<dyn Any + Send + Sync>);
-
-impl FeatureMail {
-    pub(crate) fn into_any(self) -> Arc<dyn Any + Send + Sync> {
-        self.0
-    }
-}
+pub struct FeatureMail(pub(crate) Arc<dyn Any + Send + Sync>);
 
 impl Mail {
     /// A message of a feature.

@@ -3,7 +3,6 @@
 //! This file holds the state and the seam to the loop. What happens to a request is in `dispatch`, to a reply in `replies`, when time
 //! has passed in `timers`.
 
-mod by_type;
 mod clients;
 mod dispatch;
 mod drain;
@@ -173,7 +172,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.env.begin_turn(now);
         self.pressure.note_growth(&mut self.env);
         self.tell_ended();
-        if self.subscriptions.is_refilling() {
+        if !self.subscriptions.refilling.is_empty() {
             self.subscriptions.go_on_refilling(&mut self.env);
         }
     }

@@ -93,7 +93,8 @@ impl Blocking {
         let Some(asker) = env.clients.expect_behind_barrier(index) else { return Flow::Stop };
         let at = WaitsAt::of(&target);
         let words = Wording::of(request.args.iter().collect(), target);
-        self.enqueue(env, index, row, words, at, Target::Client { asker });
+        let blocked = self.enter_queue(env, index, row, words, at, Target::Client { asker });
+        self.begin_waiting(env, index, blocked);
         if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
     }
 
@@ -105,22 +106,11 @@ impl Blocking {
         let gather = env.scatters.begin(asker, |gather| gather.begin_all(row, request.args, nodes.len(), chance));
         for (part, node) in nodes.into_iter().enumerate() {
             let words = Wording { args: request.args.iter().collect(), said: None };
-            self.enqueue(env, index, row, words, node.into(), Target::Part { gather, part: part as u16 });
+            let target = Target::Part { gather, part: part as u16 };
+            let blocked = self.enter_queue(env, index, row, words, node.into(), target);
+            self.begin_waiting(env, index, blocked);
         }
         if env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
-    }
-
-    fn enqueue(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        row: &'static Row,
-        words: Wording,
-        at: WaitsAt,
-        target: Target,
-    ) {
-        let blocked = self.enter_queue(env, index, row, words, at, target);
-        self.begin_waiting(env, index, blocked);
     }
 
     /// A request stands in the queue of its node: it is sent if it can be.

@@ -25,7 +25,7 @@ pub(crate) struct Event {
 pub(crate) struct Latencies {
     pub(crate) events: BTreeMap<&'static str, Event>,
     /// By the row's address. There are no more than rows in the table.
-    commands: BTreeMap<usize, (&'static Row, Box<Histogram>)>,
+    pub(super) commands: BTreeMap<usize, (&'static Row, Box<Histogram>)>,
 }
 
 impl Latencies {
@@ -36,11 +36,6 @@ impl Latencies {
             let place = std::ptr::from_ref(row).addr();
             self.commands.entry(place).or_insert_with(|| (row, Box::default())).1.record(us);
         }
-    }
-
-    /// Forgets what commands took.
-    pub(crate) fn forget_commands(&mut self) {
-        self.commands.clear();
     }
 
     pub(crate) fn note(&mut self, event: &'static str, unix_s: u64, ms: u64) {

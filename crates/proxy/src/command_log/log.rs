@@ -79,7 +79,7 @@ impl CommandLog {
 
     /// `CONFIG RESETSTAT`.
     pub(crate) fn reset_counts(&mut self) {
-        self.latencies.forget_commands();
+        self.latencies.commands.clear();
         self.count(CallCounts::reset);
     }
 

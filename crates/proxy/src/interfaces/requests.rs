@@ -13,8 +13,7 @@ use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::request::fast_path::Plain;
-use crate::session::Flow;
-use crate::session::SessionFlags;
+use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, UnknownCommand};
 use respool_wire::Request;
 

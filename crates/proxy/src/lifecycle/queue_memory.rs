@@ -8,8 +8,7 @@
 use crate::env::Env;
 use crate::ids::{ClientHandle, LaneId};
 use crate::limits::{QUEUE_COUNTED_BYTES_MIN, QUEUE_COUNTED_TICKETS_MIN, SPARE_BUFFERS_BYTES_MAX};
-use crate::pool::Lane;
-use crate::pool::Lanes;
+use crate::pool::{Lane, Lanes};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use std::collections::HashMap;

@@ -22,8 +22,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::ids::{ClientHandle, LaneId, NodeId};
-use crate::pool::Lanes;
-use crate::pool::{Lane, LaneUse};
+use crate::pool::{Lane, LaneUse, Lanes};
 use respool_command::Execute;
 use respool_connection::Phase;
 

@@ -281,7 +281,7 @@ impl<E: Execute> Env<E> {
         self.give_back_own(class, watches);
         if let KeyOwner::Client(owner) = &self.lanes.owners[class] {
             let client = owner.session;
-            self.resume_left_of(client);
+            self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
         }
         self.lanes.owners[class] = KeyOwner::Free;
         self.counters.owners.set(self.counters.owners.value().saturating_sub(1));
@@ -407,12 +407,6 @@ impl<E: Execute> Env<E> {
         // The lane itself is among those that are counted.
         let has_room = self.lanes.count_lent(this.node) <= self.config.lanes.private_max;
         is_owed && has_room && self.tasks.bind_blocks_to(handle)
-    }
-
-    /// What a client's own lanes to nodes that have gone still owe is read on, for the client or to be discarded.
-    #[cold]
-    fn resume_left_of(&mut self, client: ClientHandle) {
-        self.lanes.left_of(client).into_iter().for_each(|lane| self.read_on(lane));
     }
 
     /// A client has another database, dialect or name at the nodes: its lanes of its own are given back.

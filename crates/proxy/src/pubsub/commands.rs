@@ -11,8 +11,7 @@ use crate::limits::{
 use crate::pubsub::query::PubsubStep;
 use crate::push::pending_changes::{Item, PendingChange};
 use crate::push::routing::scope_of;
-use crate::push::subscriber::PartialSubscribe;
-use crate::push::subscriber::Subscriber;
+use crate::push::subscriber::{PartialSubscribe, Subscriber};
 use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
@@ -79,9 +78,8 @@ impl<T: TrackedKeys> Subscriptions<T> {
             },
         };
         // If it has failed by now, its client has been told so, and the rest is not done.
-        let Some(pending) = begun.pending.filter(|pending| self.pending.is_hopeful(*pending)) else {
-            return Flow::Next;
-        };
+        let has_failed = |pending| self.pending.all.get(pending).is_none_or(|pending| pending.failure.is_some());
+        let Some(pending) = begun.pending.filter(|pending| !has_failed(*pending)) else { return Flow::Next };
         let rest = names.from(begun.done);
         let part = rest.first(rest.len().min(env.names_at_once(index, names.len())));
         let nodes = self.subscribe_to(env, index, kind, part, pending, begun.number);
@@ -390,7 +388,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         if env.clients.is_amid_names(index) {
             return true;
         }
-        let subscriber = env.clients.sessions.at(index).and_then(|session| Subscriber::of(&session.subscriber));
+        let subscriber = env.clients.subscriber_at(index);
         subscriber.is_some_and(|subscriber| {
             self.names(subscriber).any(|(name, is_pattern)| !user.may_subscribe(name, is_pattern))
         })
@@ -456,28 +454,28 @@ impl<E: Execute> Env<E> {
 }
 
 impl Clients {
+    fn subscriber_at(&self, index: ClientId) -> Option<&Subscriber> {
+        Subscriber::of(&self.sessions.at(index)?.subscriber)
+    }
+
     /// Whether a client has subscription changes that its nodes have not acknowledged.
     pub(super) fn has_pending_subscriptions(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
-        subscriber.is_some_and(|s| !s.pending.is_empty())
+        self.subscriber_at(index).is_some_and(|s| !s.pending.is_empty())
     }
 
     /// Whether some of its requests that wait begin subscriptions, which may still fail.
     fn has_pending_begun(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
-        subscriber.is_some_and(|s| s.pending.len() > s.pending_departures)
+        self.subscriber_at(index).is_some_and(|s| s.pending.len() > s.pending_departures)
     }
 
     /// Whether some of them give subscriptions up.
     fn has_pending_departures(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
-        subscriber.is_some_and(|s| s.pending_departures > 0)
+        self.subscriber_at(index).is_some_and(|s| s.pending_departures > 0)
     }
 
     /// Whether its requests that wait would name more channels than may wait at a time.
     fn has_many_pending(&self, index: ClientId, more: usize) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|s| Subscriber::of(&s.subscriber));
-        subscriber.is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
+        self.subscriber_at(index).is_some_and(|s| !s.pending.is_empty() && s.pending_names + more > PENDING_NAMES_MAX)
     }
 
     /// Whether messages are this client's reason to be connected.
@@ -488,8 +486,7 @@ impl Clients {
 
     /// Whether a request is being read again of which a part has been done: it goes on, whatever holds for others by now.
     pub(crate) fn is_amid_names(&self, index: ClientId) -> bool {
-        let subscriber = self.sessions.at(index).and_then(|session| Subscriber::of(&session.subscriber));
-        subscriber.is_some_and(|subscriber| subscriber.begun.is_some())
+        self.subscriber_at(index).is_some_and(|subscriber| subscriber.begun.is_some())
     }
 
     fn begun(&mut self, index: ClientId) -> Option<PartialSubscribe> {

@@ -10,15 +10,11 @@ use respool_command::{EventClasses, Execute};
 use respool_connection::push::frame::Kind;
 
 impl<T: TrackedKeys> Subscriptions<T> {
-    /// Whether a client subscribes to any channel or pattern.
-    fn hears_channels(&self) -> bool {
-        [Kind::Channel, Kind::Pattern].iter().any(|kind| !self.registries[*kind as usize].is_empty())
-    }
-
     /// Publishes events, each with its database and key, in this order. An engine belongs to one worker, and so do its clients.
     #[cold]
     pub(crate) fn publish_events(&mut self, env: &mut Env<impl Execute>, events: &[(u32, Box<[u8]>, &'static str)]) {
-        if events.is_empty() || !self.hears_channels() {
+        let is_unheard = |kind: Kind| self.registries[kind as usize].is_empty();
+        if events.is_empty() || is_unheard(Kind::Channel) && is_unheard(Kind::Pattern) {
             return;
         }
         let classes = env.config.keyspace_events;

@@ -5,8 +5,7 @@
 //! clients behind it. What becomes of it behind other proxies is not known here: each counts as one.
 //! Without nodes the message goes to the workers, who deliver it and say to how many.
 
-use super::query::PubsubStep;
-use super::query::{Publishing, PubsubQuery};
+use super::query::{Publishing, PubsubQuery, PubsubStep};
 use crate::config::{Config, PublishReceivers};
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};

@@ -73,11 +73,6 @@ impl PendingChanges {
         self.all.shrink();
     }
 
-    /// Whether a request is there and has not failed.
-    pub(crate) fn is_hopeful(&self, handle: Handle) -> bool {
-        self.all.get(handle).is_some_and(|pending| pending.failure.is_none())
-    }
-
     /// Adds channels to a request, for which `missing` nodes have to acknowledge. Their time begins now.
     pub(crate) fn extend(&mut self, handle: Handle, items: Vec<Item>, missing: usize, now_us: u64) {
         if let Some(pending) = self.all.get_mut(handle) {

@@ -268,12 +268,6 @@ impl<T: TrackedKeys> Subscriptions<T> {
         self.pending.shrink();
     }
 
-    /// Whether messages wait for clients that have room.
-    #[inline]
-    pub(crate) fn is_refilling(&self) -> bool {
-        !self.refilling.is_empty()
-    }
-
     /// Whether a client that has left is still to be struck out, or keys are, or requests are to fail.
     #[inline]
     pub(crate) fn is_striking_out(&self) -> bool {

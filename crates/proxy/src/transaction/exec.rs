@@ -59,8 +59,7 @@ impl<E: Execute> Env<E> {
             self.clients.strand(index, is_stranded);
             return Some(self.refuse(index, texts::EXECABORT));
         }
-        let is_touched = session.pins.as_ref().is_some_and(|pins| pins.is_touched);
-        if is_touched {
+        if session.pins.as_ref().is_some_and(|pins| pins.is_touched) {
             self.clients.discard_queued(index);
             self.leave_watches(index);
             return Some(self.answer(index, |reply| reply.null_array()));

@@ -10,7 +10,7 @@ use crate::ids::NodeId;
 use crate::interfaces::known_scripts::{Hash, NamedScript, flushes_scripts};
 use crate::nodes::moves::Moves;
 use respool_command::{
-    Command, ConnectionCommand as C, Flags, Keys, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
+    Command, ConnectionCommand as C, Flags, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
     shows_secrets, text as texts,
 };
 use respool_route::{PlanError, PoolMode, RouteScratch, Routed, Routes, Subject};
@@ -278,7 +278,7 @@ impl QueuedCommands {
 
     /// A request with keys binds the block to their node.
     fn bind(&mut self, node: NodeId, row: &'static Row, args: Args<'_>) -> Result<(), ErrorReply> {
-        let Some(key) = first_key(&row.keys, args) else { return Ok(()) };
+        let Some(key) = row.keys.first(args).and_then(|place| args.get(place)) else { return Ok(()) };
         match self.node {
             None => {
                 self.node = Some(node);
@@ -340,10 +340,6 @@ fn is_anybodys(row: &Row, args: Args<'_>) -> bool {
 fn selected(row: &Row, args: Args<'_>) -> Option<u32> {
     let is_select = row.command == Command::Connection(C::Select);
     is_select.then(|| crate::integer::integer(args.at(1))).flatten().and_then(|number| u32::try_from(number).ok())
-}
-
-fn first_key<'a>(keys: &Keys, args: Args<'a>) -> Option<&'a [u8]> {
-    args.get(keys.first(args)?)
 }
 
 /// A node runs what it can; the rest is about sessions and subscriptions, which nodes know nothing of.

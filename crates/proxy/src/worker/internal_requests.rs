@@ -18,11 +18,23 @@ use crate::transaction::exec_request::Exec;
 use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::trial::Trial;
 use crate::worker::Worker;
-use crate::worker::by_type::by_type;
 use crate::workers::ask::ask_workers_for;
 use crate::workers::command_info::CommandInfoQuery;
 use respool_command::Execute;
 use std::any::Any;
+
+/// Runs the arm of the type that a boxed or shared value is of. What features hand out has an arm each; those that are frequent come first.
+macro_rules! by_type {
+    ($value:ident { $($known:pat => $kind:ty: $arm:expr,)+ }) => {{
+        $(let $value = match $value.downcast::<$kind>() {
+            Ok($known) => return $arm,
+            Err(other) => other,
+        };)+
+        debug_assert!(false, "a value is of no feature's type: {:?}", (*$value).type_id());
+    }};
+}
+
+pub(crate) use by_type;
 
 impl<E: Execute> Worker<E> {
     /// Does what is left to do of tasks that are through.
@@ -40,12 +52,8 @@ impl<E: Execute> Worker<E> {
             publishing => Publishing: if let Some((asker, query)) = publishing.question(&self.env.config) {
                 ask_workers_for(self, Some(asker), None, query.into());
             },
-            exec => Exec: {
-                self.env.conclude_exec(*exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
-            },
-            trial => Trial: {
-                self.env.conclude_trial(*trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index));
-            },
+            exec => Exec: self.env.conclude_exec(*exec).into_iter().for_each(|index| _ = continue_exec_reply(self, index)),
+            trial => Trial: self.env.conclude_trial(*trial).into_iter().for_each(|index| _ = continue_exec_reply(self, index)),
             cleaning => LaneReset: self.env.conclude_cleaning(*cleaning),
             query => NodeQuery: self.blocking.conclude_node_query(&mut self.env, *query),
             returning => Returning: self.blocking.conclude_return(&mut self.env, *returning),

@@ -12,7 +12,7 @@ use crate::mail::Mail;
 use crate::session::Flow;
 use crate::tracking::state::{LostRedirect, Redirected};
 use crate::worker::Worker;
-use crate::worker::by_type::by_type;
+use crate::worker::internal_requests::by_type;
 use crate::worker::pins::list_pins;
 use crate::worker::query::{Answer, Query};
 use crate::workers::ask::{AnswerQueries, ask_workers, handle_query_message};
@@ -68,7 +68,7 @@ impl<E: Execute> AnswerQueries for Worker<E> {
 impl<E: Execute> Worker<E> {
     pub(crate) fn take_mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Feature(message) => self.take_message(message.into_any()),
+            Mail::Feature(message) => self.take_message(message.0),
             Mail::Drain => self.begin_drain(),
             Mail::Retire => self.retirement.begin_retirement(&mut self.env),
             Mail::Stop => self.env.actions.push_back(Action::Service(ServiceAction::Exit)),

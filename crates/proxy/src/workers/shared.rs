@@ -2,8 +2,7 @@
 
 use crate::hooks::Hooks;
 use crate::interfaces::known_scripts::Scripts;
-use crate::nodes::kinds::Databases;
-use crate::nodes::kinds::{NodeKinds, NodeMismatch};
+use crate::nodes::kinds::{Databases, NodeKinds, NodeMismatch};
 use crate::observe::calls::CallCounts;
 use crate::observe::counters::Counters;
 use crate::observe::histogram::Histogram;

@@ -184,12 +184,6 @@ impl<T: TrackedKeys> Subscriptions<T> {
         departures
     }
 
-    /// Channels have other numbers: what is still on its way is lost, as everything is that is said meanwhile.
-    pub(crate) fn forget_departures(&mut self) {
-        self.departing.clear();
-        self.pending.iter_mut().for_each(|pending| pending.departures.clear());
-    }
-
     /// Has the requests fail that have waited since before `due_us`. `error` says which node has kept one waiting.
     pub(crate) fn expire(
         &mut self,
@@ -233,11 +227,6 @@ impl<T: TrackedKeys> Subscriptions<T> {
             errors = Some((node, words));
         }
         expired
-    }
-
-    /// Whether what waits is no subscription, but a request to track.
-    pub(crate) fn is_tracking_request(&mut self, pending: Handle) -> bool {
-        self.pending.all.get_mut(pending).is_some_and(|w| w.tracking.is_some())
     }
 
     /// What waits to begin a subscription, or to give some up: which kind of channel it is about.

@@ -20,18 +20,16 @@ use crate::ids::{LaneId, LaneKeyId, NodeId};
 use crate::limits::{
     PUSH_CHECK_US, PUSH_ORDERS_MAX, PUSH_QUEUE_BYTES_MAX, PUSH_SILENT_US_MAX, RENEW_US, STRUCK_OUT_PER_TURN_MAX,
 };
-use crate::pool::Lanes;
-use crate::pool::{Lane, LaneEnd, LaneUse};
+use crate::pool::{Lane, LaneEnd, LaneUse, Lanes};
 use crate::push::delivery::Recipients;
 use crate::push::lane::PushLane;
 use crate::push::routing::{MessageSource, nodes_of_told};
 use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use respool_command::Execute;
-use respool_connection::Now;
 use respool_connection::push::frame::{Frame, Kind, Verb};
 use respool_connection::push::look_ahead::look_ahead;
 use respool_connection::push::node_ledger::{OutOfStep, Refusal};
-use respool_connection::{Event, Fault, Phase, Pushes};
+use respool_connection::{Event, Fault, Now, Phase, Pushes};
 use respool_wire::Protocol;
 use std::sync::Arc;
 
@@ -97,7 +95,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         for pending in self.books[node].take_pending() {
             // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
             match self.change_of(pending) {
-                _ if self.is_tracking_request(pending) => self.progress(pending, &mut env.clients),
+                _ if self.pending.of_tracking.contains(&pending) => self.progress(pending, &mut env.clients),
                 Some((Verb::Unsubscribe, _)) => self.progress(pending, &mut env.clients),
                 Some((Verb::Subscribe, kind)) => match &refusal {
                     None => self.books[node].await_acknowledgements(pending, kind),
@@ -204,7 +202,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
                 Frame::Ok => self.books[node].acknowledge_tracking().map(|is_on| {
                     // Changes that were made meanwhile went untold.
                     if is_on {
-                        T::handle_told(self, config, node, clients);
+                        T::handle_invalid(self, config, node, None, clients);
                     }
                 }),
                 Frame::Invalid(keys) => {
@@ -230,16 +228,13 @@ impl<T: TrackedKeys> Subscriptions<T> {
             shared.ledger.account(this.accounted, held);
             this.accounted = held;
         }
-        let has_redirected = self.tracked.has_redirected();
         if let Some(fault) = fault {
             counters.unsolicited_replies.add(u64::from(fault == Fault::Unsolicited));
             env.close_upstream(lane);
             env.end_lane(lane, LaneEnd::Fault(fault));
             self.hear_ended(env);
         }
-        if has_redirected {
-            T::pass_on_redirected(self, env);
-        }
+        T::pass_on_redirected(self, env);
     }
 
     /// Whether a node's push lane can tell of changed keys.

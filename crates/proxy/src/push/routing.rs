@@ -281,7 +281,9 @@ impl<T: TrackedKeys> Subscriptions<T> {
     /// Channels are elsewhere than before, or nodes know of none: all nodes are told again, and none has been told.
     pub(crate) fn begin_all(&mut self, config: &Config, clients: &mut Clients) {
         let is_routed = is_routed(config);
-        self.forget_departures();
+        // Channels have other numbers: what is still on its way is lost, as everything is that is said meanwhile.
+        self.departing.clear();
+        self.pending.iter_mut().for_each(|pending| pending.departures.clear());
         if is_routed != self.has_ways() {
             self.rename_all(is_routed, clients);
         }

@@ -56,9 +56,6 @@ pub(crate) trait TrackedKeys: Debug + Sized {
     /// Whether clients are to be told to forget what they have read, or others in their place.
     fn has_to_tell(&self) -> bool;
 
-    /// Whether clients that others named in their place are to be told something.
-    fn has_redirected(&self) -> bool;
-
     /// The client is told of nothing any more. Returns whether it tracked anything.
     fn end(&mut self, subscriber: &mut Subscriber) -> bool;
 
@@ -68,7 +65,7 @@ pub(crate) trait TrackedKeys: Debug + Sized {
     /// A client tracks what it wanted, or what is wanted has changed.
     fn begin(subscriptions: &mut Subscriptions<Self>, subscriber: &mut Subscriber, wanted: Box<dyn Any + Send>);
 
-    /// A node says that keys have changed; `None`: all.
+    /// A node says that keys have changed; `None`: all, or it did not tell of changes before.
     fn handle_invalid(
         subscriptions: &mut Subscriptions<Self>,
         config: &Config,
@@ -77,13 +74,10 @@ pub(crate) trait TrackedKeys: Debug + Sized {
         clients: &mut Clients,
     );
 
-    /// A node tells of changes from now on. Those before went untold.
-    fn handle_told(subscriptions: &mut Subscriptions<Self>, config: &Config, node: NodeId, clients: &mut Clients);
-
     /// A connection on which a client is told of changed keys has ended.
     fn handle_listener_ended(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>, ended: Ended);
 
-    /// Clients are told to forget what may have changed.
+    /// Clients are told to forget everything that have read something while no node told of changes.
     fn settle_doubts(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>);
 
     /// Passes on what is for clients that were named in place of others.

@@ -12,8 +12,7 @@ use crate::push::subscriptions::TrackedKeys;
 use crate::session::Session;
 use crate::session::table::Clients;
 use crate::tracking::Subscriptions;
-use crate::tracking::state::Tracking;
-use crate::tracking::state::{Changed, Readers};
+use crate::tracking::state::{Changed, Readers, Tracking};
 use respool_command::{Change, Execute, PubsubCommand, Row, Wanted};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeMap;
@@ -21,8 +20,7 @@ use std::collections::BTreeMap;
 impl Subscriptions {
     /// Whether a client does not want to hear of a change, because it is its own.
     fn is_own(&self, handle: ClientHandle, by: Option<ClientHandle>, clients: &mut Clients) -> bool {
-        let session = clients.sessions.get_mut(handle);
-        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
+        let tracking = clients.sessions.get_mut(handle).and_then(|session| Tracking::of(&session.subscriber));
         by == Some(handle) && tracking.is_some_and(|tracking| tracking.is_noloop)
     }
 
@@ -69,7 +67,7 @@ impl Subscriptions {
         if sessions.any(Session::is_amid_exec_reply) {
             return;
         }
-        let is_broadcast = self.tracked.has_prefixes();
+        let is_broadcast = !self.tracked.prefixes.is_empty();
         let mut broadcast = BTreeMap::new();
         for Changed { by, keys, readers } in std::mem::take(&mut self.tracked.changed) {
             note_for_script(by, keys.as_deref(), clients);
@@ -142,8 +140,7 @@ impl EngineChanges for Subscriptions {
     }
 
     fn keep_script_reads(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let tracking = env.clients.sessions.at(index).and_then(|session| Tracking::of(&session.subscriber));
-        let is_wanted = tracking.is_some_and(|tracking| tracking.script_keys.is_some());
+        let is_wanted = env.clients.tracking(index).is_some_and(|tracking| tracking.script_keys.is_some());
         if let Some(engine) = &mut env.engine {
             engine.keep_script_reads(is_wanted);
         }

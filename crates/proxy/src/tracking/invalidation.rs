@@ -44,8 +44,7 @@ impl Subscriptions {
 
     /// Keys have changed: a client is told of those that begin as it has said, if it has.
     pub(super) fn tell_by_prefix(&mut self, handle: ClientHandle, keys: &[Box<[u8]>], clients: &mut Clients) {
-        let Some(session) = clients.sessions.get_mut(handle) else { return };
-        let tracking = Tracking::of(&session.subscriber);
+        let tracking = clients.sessions.get_mut(handle).and_then(|session| Tracking::of(&session.subscriber));
         let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { return };
         // As from Redis, each prefix has a push of its own.
         let of =
@@ -131,27 +130,6 @@ impl Subscriptions {
             let after = tracking.after;
             session.down.push(after, &mut clients.pool, |out| write(out, Protocol::Resp3, keys.as_deref()));
             clients.list(handle.index);
-        }
-    }
-
-    /// Tells clients to forget everything that have read something while no node told of changes.
-    pub(super) fn settle_doubts(&mut self, env: &mut Env<impl Execute>) {
-        self.part(env);
-        for handle in std::mem::take(&mut self.tracked.doubtful) {
-            self.invalidate_client(handle, &mut env.clients);
-        }
-    }
-
-    /// Passes on what is for clients that were named in place of others.
-    pub(super) fn pass_on_redirected(&mut self, env: &mut Env<impl Execute>) {
-        for redirected in std::mem::take(&mut self.tracked.redirected) {
-            let redirected = Redirected { from_worker: env.number, ..redirected };
-            let worker = redirected.to.worker;
-            if worker == env.number {
-                env.take_redirected(redirected);
-            } else {
-                env.post(worker, redirected);
-            }
         }
     }
 }

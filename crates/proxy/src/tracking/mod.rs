@@ -16,7 +16,6 @@
 //! own has connections to itself, see [`crate::tracking::noloop`].
 
 pub(crate) mod engine_changes;
-mod hooks;
 mod invalidation;
 pub(crate) mod noloop;
 pub(crate) mod noloop_lanes;
@@ -27,8 +26,10 @@ pub(crate) mod table;
 mod table_limit;
 
 use crate::env::Env;
-use crate::ids::{Asker, ClientHandle, ClientId, NodeId};
+use crate::ids::{Asker, ClientHandle, ClientId, LaneKeyId, NodeId};
+use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::TRACKED_TRANSACTION_KEYS_MAX;
+use crate::pool::key_id::LaneKey;
 use crate::push;
 use crate::push::pending_changes::PendingChange;
 use crate::push::subscriber::Subscriber;
@@ -36,8 +37,9 @@ use crate::push::subscriptions::TrackedKeys;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::tracking::state::{Mode, RedirectSearch, Tracking, TrackingClient, TrackingOptions};
+use crate::tracking::state::{Mode, RedirectSearch, Tracking, TrackingOptions};
 use crate::tracking::table::TrackingTable;
+use respool_access::User;
 use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
 use respool_connection::push::frame::Kind;
@@ -225,14 +227,19 @@ impl Subscriptions {
         }
     }
 
+    fn remember_all(&mut self, env: &mut Env<impl Execute>, index: ClientId, handle: ClientHandle, keys: &[Box<[u8]>]) {
+        let Some(session) = env.clients.sessions.at_mut(index).filter(|_| !keys.is_empty()) else { return };
+        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
+        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
+        let keys_max = env.shared.tracked_keys_max(&env.config);
+        self.evict(keys_max, keys.len(), &mut env.clients);
+        self.tracked.show(&env.counters);
+    }
+}
+
+impl ReadTracker for Subscriptions {
     /// A tracking client asks for something: the keys that it reads are remembered before the request leaves.
-    pub(crate) fn track_request(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        row: &'static Row,
-        args: Args<'_>,
-    ) {
+    fn track_request(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>) {
         let Some(handle) = env.clients.sessions.handle(index) else { return };
         let (has_noloop, has_engine) = (env.clients.has_noloop_lanes(index), env.engine.is_some());
         let is_told = if has_noloop { self.hears_all(env, index) } else { self.tells_of_changes(env, index) };
@@ -315,13 +322,7 @@ impl Subscriptions {
     /// A command of a transaction is about to be run by the engine of this process. The keys that it reads are remembered now, so that
     /// what the transaction has changed before is no change of what is read. Whether they are is as the transaction has left it: it may
     /// have begun or ended tracking itself, or said CLIENT CACHING.
-    pub(crate) fn track_part(
-        &mut self,
-        env: &mut Env<impl Execute>,
-        index: ClientId,
-        row: &'static Row,
-        args: Args<'_>,
-    ) {
+    fn track_part(&mut self, env: &mut Env<impl Execute>, index: ClientId, row: &'static Row, args: Args<'_>) {
         let mut positions = KeyPositions::new();
         if env.engine.is_none() || !reads(row) || row.keys.positions(args, &mut positions).is_err() {
             return;
@@ -349,7 +350,7 @@ impl Subscriptions {
     }
 
     /// The engine of this process has run a whole transaction: what was said for it is over.
-    pub(crate) fn end_parts(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+    fn end_parts(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let Some(handle) = env.clients.sessions.handle(index).filter(|_| env.engine.is_some()) else { return };
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
@@ -363,51 +364,38 @@ impl Subscriptions {
         }
     }
 
-    fn remember_all(&mut self, env: &mut Env<impl Execute>, index: ClientId, handle: ClientHandle, keys: &[Box<[u8]>]) {
-        let Some(session) = env.clients.sessions.at_mut(index).filter(|_| !keys.is_empty()) else { return };
-        let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
-        keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
-        let keys_max = env.shared.tracked_keys_max(&env.config);
-        self.evict(keys_max, keys.len(), &mut env.clients);
-        self.tracked.show(&env.counters);
+    fn hear_out(&mut self, env: &mut Env<impl Execute>, index: ClientId) -> Option<Flow> {
+        Self::hear_out(self, env, index)
     }
 
-    /// A client tracks from now on, or differently.
-    pub(super) fn track(&mut self, subscriber: &mut Subscriber, wanted: TrackingOptions) {
-        let TrackingOptions { mode, is_noloop, redirect, prefixes, .. } = wanted;
-        let Some(TrackingClient { tracking, noloop }) = TrackingClient::begun(subscriber) else { return };
-        let has_read = tracking.as_ref().is_some_and(|tracking| tracking.has_read());
-        let has_noloop = is_noloop && noloop.is_some();
-        let tracking = tracking.get_or_insert_default();
-        tracking.mode = mode.unwrap_or_default();
-        tracking.is_noloop = is_noloop;
-        tracking.redirect = redirect;
-        tracking.is_redirect_broken = false;
-        let is_new = !tracking.prefixes.iter().any(|prefix| prefix.is_empty());
-        let is_for_all = tracking.mode == Mode::Broadcast && prefixes.is_empty() && is_new;
-        for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
-            *self.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
-            tracking.prefixes.push(prefix);
+    fn speak_otherwise(
+        &mut self,
+        env: &mut Env<impl Execute>,
+        index: ClientId,
+        class: LaneKeyId,
+        state: LaneKey,
+    ) -> bool {
+        Self::speak_otherwise(self, env, index, class, state)
+    }
+
+    fn restart_noloop(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        Self::restart_noloop(self, env, index);
+    }
+
+    /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
+    /// forgotten.
+    fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
+        let is_tracking = env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
+        if self.is_routed
+            && is_tracking
+            && let Some(handle) = env.clients.sessions.handle(index)
+        {
+            self.invalidate_client(handle, &mut env.clients);
         }
-        let mix = self.tracked.keys.mix();
-        let had_noloop = self.tracked.noloop.contains(subscriber.id, mix);
-        if let Some(handle) = self.subscribers.at(subscriber.id) {
-            let is_other =
-                had_noloop != has_noloop && (had_noloop || self.tracked.clients.contains(subscriber.id, mix));
-            if is_other && has_read {
-                // What it has read before is remembered elsewhere.
-                self.tracked.doubtful.push(*handle);
-            }
-            if had_noloop && !has_noloop {
-                self.tracked.parting.push(*handle);
-            }
-        }
-        let (table, other) = match has_noloop {
-            true => (&mut self.tracked.noloop, &mut self.tracked.clients),
-            false => (&mut self.tracked.clients, &mut self.tracked.noloop),
-        };
-        table.insert(subscriber.id, (), mix);
-        other.remove(subscriber.id, mix);
+    }
+
+    fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
+        Self::hears_too_much(self, env, index, user)
     }
 }
 
@@ -431,8 +419,7 @@ impl<E: Execute> Env<E> {
     /// CLIENT TRACKINGINFO.
     pub(crate) fn client_trackinginfo(&mut self, index: ClientId) -> Flow {
         let redirection = self.clients.redirection_of(index);
-        let session = self.clients.sessions.at(index);
-        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
+        let tracking = self.clients.tracking(index);
         let mut flags = Vec::new();
         let mut prefixes: Vec<Box<[u8]>> = Vec::new();
         match tracking {
@@ -489,15 +476,12 @@ impl Clients {
 
     /// CLIENT GETREDIR, and the figure of CLIENT LIST: -1 without tracking, 0 without a redirection.
     pub(crate) fn redirection_of(&self, index: ClientId) -> i64 {
-        let session = self.sessions.at(index);
-        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
-        tracking.map_or(-1, |t| t.redirect.map_or(0, |r| r.id.get() as i64))
+        self.tracking(index).map_or(-1, |t| t.redirect.map_or(0, |r| r.id.get() as i64))
     }
 
     /// The flags that tracking adds to CLIENT LIST.
     pub(crate) fn tracking_flags(&self, index: ClientId) -> &'static str {
-        let session = self.sessions.at(index);
-        match session.and_then(|s| Tracking::of(&s.subscriber)) {
+        match self.tracking(index) {
             None => "",
             Some(t) => match (t.is_redirect_broken, t.mode == Mode::Broadcast) {
                 (false, false) => "t",

@@ -32,14 +32,12 @@ use crate::ids::{ClientHandle, ClientId, Handle, LaneId, LaneKeyId, NodeId, Node
 use crate::integer::integer;
 use crate::interfaces::changed_keys::{ChangeSource, LostListener};
 use crate::limits::{PUSH_CHECK_US, PUSH_SILENT_US_MAX};
-use crate::pool::Lanes;
 use crate::pool::key_id::{KeyOwner, LaneKey};
-use crate::pool::{LaneEnd, LaneUse};
+use crate::pool::{LaneEnd, LaneUse, Lanes};
 use crate::push::subscriber::Subscriber;
 use crate::reply::owner::Owner;
 use crate::reply::progress::Progress;
-use crate::reply::task::Tasks;
-use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
+use crate::reply::task::{InternalTask, TaskLoss, TaskReply, Tasks};
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use crate::tracking::Subscriptions;
@@ -186,11 +184,10 @@ impl Subscriptions {
         index: ClientId,
     ) -> Result<(), ErrorReply> {
         let mut result = Ok(());
+        let class = env.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
         for node in self.nodes_read(env, index) {
             let mended = env.mend_listener(index, node).and_then(|()| env.mend_own(index, node));
-            if mended.is_err()
-                && env.lanes.nodes[node].takes_no_dial(env.lanes.class_at_node(&env.clients, index), env.now)
-            {
+            if mended.is_err() && env.lanes.nodes[node].takes_no_dial(env.lanes.state_of(class), env.now) {
                 // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
                 self.note_told_of(env, index, node);
             } else {
@@ -530,8 +527,7 @@ impl Clients {
             Mode::OptIn => return vec![b"OPTIN".as_slice().into()],
             Mode::OptOut => return vec![b"OPTOUT".as_slice().into()],
         }
-        let session = self.sessions.at(index);
-        let tracking = session.and_then(|s| Tracking::of(&s.subscriber));
+        let tracking = self.tracking(index);
         let known = tracking.into_iter().flat_map(|tracking| &tracking.prefixes);
         let all: Vec<&Box<[u8]>> = known.chain(&wanted.prefixes).collect();
         let is_for_all = wanted.prefixes.is_empty() || all.iter().any(|prefix| prefix.is_empty());
@@ -556,11 +552,6 @@ impl Clients {
 }
 
 impl Lanes {
-    /// What a client's connections to nodes are.
-    fn class_at_node(&self, clients: &Clients, index: ClientId) -> LaneKey {
-        self.state_of(clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class))
-    }
-
     /// The CLIENT TRACKING request that a class of lanes sends to its node, if its options are known.
     fn request_for(&self, class: LaneKeyId, node: NodeId) -> Option<Arc<[u8]>> {
         match &self.owners[class] {

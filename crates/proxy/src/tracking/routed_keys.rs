@@ -8,7 +8,6 @@ use super::reads;
 use crate::env::Env;
 use crate::ids::{ClientId, NodeId};
 use crate::push::places::user_text;
-use crate::session::SessionFlags;
 use crate::session::table::Clients;
 use crate::tracking::Subscriptions;
 use crate::tracking::state::Tracking;
@@ -68,18 +67,6 @@ impl Subscriptions {
         }
     }
 
-    /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
-    /// forgotten.
-    pub(crate) fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
-        let is_tracking = env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
-        if self.is_routed
-            && is_tracking
-            && let Some(handle) = env.clients.sessions.handle(index)
-        {
-            self.invalidate_client(handle, &mut env.clients);
-        }
-    }
-
     /// Other routes may hold: what was remembered under those before is told of as if it had changed.
     pub(crate) fn forget_names(&mut self, env: &mut Env<impl Execute>) {
         let was_routed = self.is_routed;
@@ -89,8 +76,7 @@ impl Subscriptions {
         }
         self.invalidate_all(&mut env.clients);
         for (_, session) in env.clients.sessions.iter_mut() {
-            let tracking = Tracking::of_mut(&mut session.subscriber);
-            if let Some(tracking) = tracking {
+            if let Some(tracking) = Tracking::of_mut(&mut session.subscriber) {
                 tracking.is_transaction_in_doubt = true;
                 tracking.queued_keys.clear();
             }

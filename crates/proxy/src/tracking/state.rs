@@ -2,11 +2,12 @@
 
 use crate::error_reply::ErrorReply;
 use crate::error_text;
-use crate::ids::{ClientHandle, ClientNumber};
+use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
+use crate::session::table::Clients;
 use crate::tracking::noloop_lanes::NoLoopLanes;
 use respool_command::text as texts;
 use respool_connection::push::id_map::IdTable;
@@ -86,6 +87,13 @@ pub(crate) struct Tracking {
     pub(crate) after: Option<Seq>,
 }
 
+impl Clients {
+    /// How a client tracks, if it does.
+    pub(super) fn tracking(&self, index: ClientId) -> Option<&Tracking> {
+        Tracking::of(&self.sessions.at(index)?.subscriber)
+    }
+}
+
 /// What a subscriber has of tracking.
 #[derive(Debug, Default)]
 pub(crate) struct TrackingClient {
@@ -113,17 +121,12 @@ impl TrackingClient {
 impl Tracking {
     /// How a session tracks, from the place where it keeps what it subscribes to.
     pub(super) fn of(subscriber: &Option<Box<dyn SessionSubscriber>>) -> Option<&Self> {
-        Self::of_subscriber(Subscriber::of(subscriber)?)
+        TrackingClient::of(Subscriber::of(subscriber)?)?.tracking.as_deref()
     }
 
     /// The same, to be changed.
     pub(super) fn of_mut(subscriber: &mut Option<Box<dyn SessionSubscriber>>) -> Option<&mut Self> {
         Self::of_subscriber_mut(Subscriber::of_mut(subscriber)?)
-    }
-
-    /// How a subscriber tracks.
-    pub(super) fn of_subscriber(subscriber: &Subscriber) -> Option<&Self> {
-        TrackingClient::of(subscriber)?.tracking.as_deref()
     }
 
     /// The same, to be changed.

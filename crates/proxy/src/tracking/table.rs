@@ -9,7 +9,7 @@ use crate::push::subscriber::Subscriber;
 use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::session::table::Clients;
 use crate::slab::Slab;
-use crate::tracking::state::{Changed, Redirected, Tracking, TrackingClient};
+use crate::tracking::state::{Changed, Mode, Redirected, Tracking, TrackingClient, TrackingOptions};
 use respool_command::Execute;
 use respool_connection::push::id_map::{IdTable, Ids};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};
@@ -52,11 +52,6 @@ pub(crate) struct TrackingTable {
 }
 
 impl TrackingTable {
-    /// Whether some client wants all keys that begin in some way.
-    pub(crate) fn has_prefixes(&self) -> bool {
-        !self.prefixes.is_empty()
-    }
-
     /// Strikes a key out of a client's.
     pub(crate) fn forget(&mut self, subscriber: &mut Subscriber, key: u32) {
         let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
@@ -175,10 +170,6 @@ impl TrackedKeys for TrackingTable {
         !(self.doubtful.is_empty() && self.parting.is_empty() && self.redirected.is_empty())
     }
 
-    fn has_redirected(&self) -> bool {
-        !self.redirected.is_empty()
-    }
-
     fn end(&mut self, subscriber: &mut Subscriber) -> bool {
         self.forget_all(subscriber);
         let tracking = TrackingClient::of_mut(subscriber).and_then(|client| client.tracking.take());
@@ -205,9 +196,41 @@ impl TrackedKeys for TrackingTable {
     }
 
     fn begin(subscriptions: &mut Subscriptions<Self>, subscriber: &mut Subscriber, wanted: Box<dyn Any + Send>) {
-        if let Ok(wanted) = wanted.downcast() {
-            subscriptions.track(subscriber, *wanted);
+        let Ok(wanted) = wanted.downcast() else { return };
+        let TrackingOptions { mode, is_noloop, redirect, prefixes, .. } = *wanted;
+        let Some(TrackingClient { tracking, noloop }) = TrackingClient::begun(subscriber) else { return };
+        let has_read = tracking.as_ref().is_some_and(|tracking| tracking.has_read());
+        let has_noloop = is_noloop && noloop.is_some();
+        let tracking = tracking.get_or_insert_default();
+        tracking.mode = mode.unwrap_or_default();
+        tracking.is_noloop = is_noloop;
+        tracking.redirect = redirect;
+        tracking.is_redirect_broken = false;
+        let is_new = !tracking.prefixes.iter().any(|prefix| prefix.is_empty());
+        let is_for_all = tracking.mode == Mode::Broadcast && prefixes.is_empty() && is_new;
+        for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
+            *subscriptions.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
+            tracking.prefixes.push(prefix);
         }
+        let mix = subscriptions.tracked.keys.mix();
+        let had_noloop = subscriptions.tracked.noloop.contains(subscriber.id, mix);
+        if let Some(handle) = subscriptions.subscribers.at(subscriber.id) {
+            let is_other =
+                had_noloop != has_noloop && (had_noloop || subscriptions.tracked.clients.contains(subscriber.id, mix));
+            if is_other && has_read {
+                // What it has read before is remembered elsewhere.
+                subscriptions.tracked.doubtful.push(*handle);
+            }
+            if had_noloop && !has_noloop {
+                subscriptions.tracked.parting.push(*handle);
+            }
+        }
+        let (table, other) = match has_noloop {
+            true => (&mut subscriptions.tracked.noloop, &mut subscriptions.tracked.clients),
+            false => (&mut subscriptions.tracked.clients, &mut subscriptions.tracked.noloop),
+        };
+        table.insert(subscriber.id, (), mix);
+        other.remove(subscriber.id, mix);
     }
 
     fn handle_invalid(
@@ -220,20 +243,27 @@ impl TrackedKeys for TrackingTable {
         subscriptions.invalidate(config, node, keys, clients);
     }
 
-    fn handle_told(subscriptions: &mut Subscriptions<Self>, config: &Config, node: NodeId, clients: &mut Clients) {
-        subscriptions.invalidate_node(config, node, clients);
-    }
-
     fn handle_listener_ended(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>, ended: Ended) {
         subscriptions.end_hearing(env, ended);
     }
 
     fn settle_doubts(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>) {
-        subscriptions.settle_doubts(env);
+        subscriptions.part(env);
+        for handle in std::mem::take(&mut subscriptions.tracked.doubtful) {
+            subscriptions.invalidate_client(handle, &mut env.clients);
+        }
     }
 
     fn pass_on_redirected(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>) {
-        subscriptions.pass_on_redirected(env);
+        for redirected in std::mem::take(&mut subscriptions.tracked.redirected) {
+            let redirected = Redirected { from_worker: env.number, ..redirected };
+            let worker = redirected.to.worker;
+            if worker == env.number {
+                env.take_redirected(redirected);
+            } else {
+                env.post(worker, redirected);
+            }
+        }
     }
 
     fn is_too_large(&self, env: &Env<impl Execute>) -> bool {

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
+use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
 use crate::parameters::AdminStep;
 use crate::request::fast_path::Plain;

@@ -107,7 +107,7 @@ impl<E: Execute> Env<E> {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
         session.is_listed = false;
-        if session.subscriber.is_some() {
+        if session.subscriber.as_ref().is_some_and(|subscriber| subscriber.backlog_bytes() > 0) {
             self.clients.refill_outbox(index);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };

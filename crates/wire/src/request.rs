@@ -58,19 +58,38 @@ impl<'a> Request<'a> {
 
     /// Appends the arguments from `start` to before `end` as [`encode_request`](crate::encode_request) writes them: in one copy
     /// if that is how they came.
-    #[inline]
+    #[inline(always)]
     pub fn copy_arguments(&self, start: usize, end: usize, out: &mut Vec<u8>) {
-        let copy = match self.raw {
-            Some(raw) if 0 < start && start < end => {
-                let behind = |index: usize| self.args.end_of(index) + LINE_END_BYTES;
-                raw.get(behind(start - 1)..behind(end - 1))
-            }
-            _ => None,
-        };
-        match copy {
+        match self.raw_arguments(start, end) {
             Some(bytes) => out.extend_from_slice(bytes),
-            None => (start..end).for_each(|index| request_bulk(out, self.args.at(index))),
+            None => self.encode_arguments(start, end, out),
         }
+    }
+
+    /// The bytes of these arguments with their heads, if the request came as it would be written.
+    #[inline(always)]
+    fn raw_arguments(&self, start: usize, end: usize) -> Option<&'a [u8]> {
+        let raw = self.raw?;
+        let behind = |count: usize| match count.checked_sub(1) {
+            Some(last) => self.args.end_of(last) + LINE_END_BYTES,
+            None => 1 + digits(self.args.len()) + LINE_END_BYTES,
+        };
+        raw.get(behind(start)..behind(end))
+    }
+
+    #[inline(never)]
+    fn encode_arguments(&self, start: usize, end: usize, out: &mut Vec<u8>) {
+        (start..end).for_each(|index| request_bulk(out, self.args.at(index)));
+    }
+}
+
+/// How many decimal digits a count has.
+#[inline]
+fn digits(count: usize) -> usize {
+    match count {
+        0..10 => 1,
+        10..100 => 2,
+        _ => count.ilog10() as usize + 1,
     }
 }
 
@@ -535,6 +554,25 @@ mod tests {
             assert!(decoder.spans.heap_bytes() >= 80_000);
             assert!(matches!(decoder.decode(b"", &LIMITS), Ok(Step::Incomplete)));
             assert_eq!((decoder.spans.heap_bytes(), decoder.text.capacity()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn arguments_are_copied_as_they_would_be_written() {
+        for words in [1, 2, 9, 10, 11, 99, 100, 101, 1_000] {
+            let words: Vec<_> = (0..words).map(|length| vec![b'x'; length]).collect();
+            let mut input = Vec::new();
+            crate::encode_request(&mut input, words.iter().map(Vec::as_slice));
+            let mut decoder = RequestDecoder::new();
+            let Ok(Step::Request(request)) = decoder.decode(&input, &LIMITS) else { panic!("not a request") };
+            assert!(request.raw.is_some());
+            let made = Request::made(request.args);
+            for (start, end) in [(0, 0), (0, 1), (0, words.len()), (1, words.len()), (words.len(), words.len())] {
+                let [mut copied, mut written] = [Vec::new(), Vec::new()];
+                request.copy_arguments(start, end, &mut copied);
+                made.copy_arguments(start, end, &mut written);
+                assert_eq!(copied, written, "{start} to {end} of {}", words.len());
+            }
         }
     }
 }

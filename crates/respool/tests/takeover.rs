@@ -369,7 +369,7 @@ fn assert_nothing_is_lost(address: &Address, words: &str, meanwhile: impl FnOnce
 }
 
 #[test]
-fn a_process_that_ends_before_its_successor_is_ready_leaves_it_the_listeners() {
+fn a_process_that_ends_early_leaves_its_successor_the_listeners() {
     let directory = TempDir::new().expect("a directory");
     let path = |name: &str| directory.join(name).display().to_string();
     let node = serve(&["--listen", "127.0.0.1:0", "--listen", &path("node")]);
@@ -416,7 +416,7 @@ fn a_process_that_ends_before_its_successor_is_ready_leaves_it_the_listeners() {
 }
 
 #[test]
-fn a_process_that_ends_while_it_serves_its_last_clients_loses_nothing() {
+fn a_process_that_ends_amid_its_last_clients_loses_nothing() {
     let directory = TempDir::new().expect("a directory");
     let node = serve(&["--listen", "127.0.0.1:0"]);
     let arguments = steered(&directory, &node);
@@ -437,7 +437,7 @@ fn a_process_that_ends_while_it_serves_its_last_clients_loses_nothing() {
 }
 
 #[test]
-fn a_successor_that_dies_at_any_moment_before_it_is_ready_costs_nothing() {
+fn a_successor_that_dies_before_it_is_ready_costs_nothing() {
     let directory = TempDir::new().expect("a directory");
     let node = serve(&["--listen", "127.0.0.1:0"]);
     let arguments = steered(&directory, &node);

@@ -458,7 +458,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn a_task_that_goes_on_reading_lets_the_runtime_look_at_its_sockets() {
+    fn a_task_that_reads_on_lets_the_runtime_look_at_sockets() {
         // Fewer than those behind which a runtime looks in any case.
         const TURNS: usize = 40;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();

@@ -515,15 +515,12 @@ impl<'a> Reading<'a> {
         Token { kind: Kind::Error("invalid token"), at }
     }
 
-    /// Whether what begins here is no number that only C knows.
+    /// Whether what begins here is no number that only C knows. What is no number at all is found when it is read.
     fn is_valid_number(&self) -> bool {
         let rest = &self.text[self.at..];
         let digits = rest.strip_prefix(b"-").unwrap_or(rest);
-        match digits {
-            [b'0', b'x' | b'X' | b'0'..=b'9', ..] => false,
-            [b'0'..=b'9', ..] => true,
-            _ => false,
-        }
+        let is_word = |word| digits.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word));
+        !matches!(digits, [b'0', b'x' | b'X' | b'0'..=b'9', ..]) && !is_word(b"inf") && !is_word(b"nan")
     }
 
     fn number(&mut self, at: usize) -> Token<'a> {

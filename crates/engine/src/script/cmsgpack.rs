@@ -199,7 +199,8 @@ fn unpack(given: &Given<'_>, effort: &Effort, part: Part) -> Result<MultiValue> 
     let mut values = MultiValue::new();
     while !reading.rest.is_empty() && values.len() < most {
         if values.len() as i64 >= crate::limits::UNPACKED_VALUES_MAX {
-            return Err(raise::fail(lua, "too many return values at once; use unpack_one or unpack_limit instead."));
+            let why = "too many return values at once; use unpack_one or unpack_limit instead.";
+            return Err(raise::fail(lua, format!("stack overflow ({why})")));
         }
         match reading.value(0) {
             Ok(value) => values.push_back(value),
@@ -253,10 +254,6 @@ impl<'a> Reading<'a> {
             0xcb => number(f64::from_be_bytes(self.bytes()?)),
             0xd9..=0xdb => {
                 let length = self.length(1 << (kind - 0xd9))?;
-                self.string(length)
-            }
-            0xc4..=0xc6 => {
-                let length = self.length(1 << (kind - 0xc4))?;
                 self.string(length)
             }
             0xdc | 0xdd => {

@@ -90,20 +90,19 @@ pub(super) fn read_number(text: &[u8]) -> Option<(f64, usize)> {
         return Some((signed(whole as f64), sign + digits));
     }
     let is_word = |word: &[u8]| rest.len() >= word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
-    for (word, number) in [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)] {
+    for (word, number) in [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY)] {
         if is_word(word) {
             return Some((signed(number), sign + word.len()));
         }
     }
+    if is_word(b"nan") {
+        return Some((signed(f64::NAN), sign + 3 + payload(&rest[3..])));
+    }
     let count = |from: usize, is_digit: fn(&u8) -> bool| rest[from..].iter().take_while(|byte| is_digit(byte)).count();
-    if is_word(b"0x") {
-        let digits = count(2, u8::is_ascii_hexdigit);
-        if digits > 0 {
-            let value = rest[2..2 + digits]
-                .iter()
-                .fold(0.0, |all, &digit| all * 16.0 + f64::from(char::from(digit).to_digit(16).unwrap_or_default()));
-            return Some((signed(value), sign + 2 + digits));
-        }
+    if is_word(b"0x")
+        && let Some((number, length)) = hexadecimal(&rest[2..])
+    {
+        return Some((signed(number), sign + 2 + length));
     }
     let whole = count(0, u8::is_ascii_digit);
     let mut end = whole;
@@ -127,6 +126,49 @@ pub(super) fn read_number(text: &[u8]) -> Option<(f64, usize)> {
     let number = std::str::from_utf8(&rest[..end]).ok()?.trim_end_matches('.').parse::<f64>().ok()?;
     Some((signed(number), sign + end))
 }
+
+/// How long the part in brackets is that C takes as part of `nan`.
+fn payload(text: &[u8]) -> usize {
+    let Some(inner) = text.strip_prefix(b"(") else { return 0 };
+    let length = inner.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    if inner.get(length) == Some(&b')') { length + 2 } else { 0 }
+}
+
+/// A number behind `0x`, as C's `strtod` reads it, and how long it is.
+fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
+    let digits =
+        |from: usize| text.get(from..).unwrap_or_default().iter().map_while(|byte| char::from(*byte).to_digit(16));
+    let (mut value, mut exponent) = (0.0, 0_i32);
+    // Digits behind so many that a double holds none of them only count.
+    let mut add = |digit: u32| match value < EXACT_BY_FAR {
+        true => value = value * 16.0 + f64::from(digit),
+        false => exponent = exponent.saturating_add(4),
+    };
+    let whole = digits(0).map(&mut add).count();
+    let fraction = if text.get(whole) == Some(&b'.') { digits(whole + 1).map(&mut add).count() } else { 0 };
+    if whole + fraction == 0 {
+        return None;
+    }
+    let mut end = if text.get(whole) == Some(&b'.') { whole + 1 + fraction } else { whole };
+    exponent = exponent.saturating_sub(i32::try_from(fraction).unwrap_or(i32::MAX).saturating_mul(4));
+    if let Some(b'p' | b'P') = text.get(end) {
+        let is_negative = text.get(end + 1) == Some(&b'-');
+        let start = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
+        let length = text.get(start..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if length > 0 {
+            let number = std::str::from_utf8(&text[start..start + length]).ok()?.parse().unwrap_or(i32::MAX);
+            exponent = exponent.saturating_add(if is_negative { -number } else { number });
+            end = start + length;
+        }
+    }
+    // In two halves: one alone may be beyond what a double holds although the product is not.
+    let half = exponent / 2;
+    let number = if value == 0.0 { 0.0 } else { value * 2_f64.powi(half) * 2_f64.powi(exponent - half) };
+    Some((number, end))
+}
+
+/// 2^200: sixteen times what a double holds exactly, and far from what it cannot hold.
+const EXACT_BY_FAR: f64 = 1.606_938_044_258_990_3e60;
 
 #[cfg(test)]
 mod tests {
@@ -188,6 +230,16 @@ mod tests {
             ("5.", Some((5.0, 2))),
             (".5", Some((0.5, 2))),
             ("0x1F ", Some((31.0, 4))),
+            ("0x1p4,", Some((16.0, 5))),
+            ("-0x.8p-1", Some((-0.25, 8))),
+            ("0x1.8p", Some((1.5, 5))),
+            ("0xg", Some((0.0, 1))),
+            ("0x1p99999999999", Some((f64::INFINITY, 15))),
+            ("0x0p99999999999", Some((0.0, 15))),
+            ("0x1p-99999999999", Some((0.0, 16))),
+            ("0x.8x", Some((0.5, 4))),
+            ("0x1.", Some((1.0, 4))),
+            ("0x.", Some((0.0, 1))),
             ("-inf", Some((f64::NEG_INFINITY, 4))),
             ("-", None),
             (".", None),

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use mlua::{Function, Lua, LuaString, MultiValue, Result, Table, Value};
+use respool_command::words::until_nul;
 
 use super::arguments::{Given, to_integer};
 use super::effort::Effort;
@@ -24,7 +25,10 @@ pub(super) fn register(lua: &Lua, strings: &Table, effort: &Rc<Effort>) -> Resul
     let function = move |lua: &Lua, values: MultiValue| find(&Given::new(lua, &values), &of_call, false);
     strings.raw_set("match", lua.create_function(function)?)?;
     let of_call = Rc::clone(effort);
-    let protected: Function = lua.globals().raw_get("pcall")?;
+    let protected = Protected {
+        call: lua.globals().raw_get("pcall")?,
+        index: lua.load("local table, key = ... return table[key]").set_name(raise::PRELUDE).into_function()?,
+    };
     let function = move |lua: &Lua, values: MultiValue| gsub(&Given::new(lua, &values), &of_call, &protected);
     strings.raw_set("gsub", lua.create_function(function)?)?;
     let of_call = Rc::clone(effort);
@@ -87,7 +91,9 @@ struct Matching<'m> {
 }
 
 impl<'m> Matching<'m> {
+    /// A pattern is a text of C's.
     fn new(lua: &'m Lua, effort: &'m Effort, text: &'m [u8], pattern: &'m [u8]) -> Self {
+        let pattern = until_nul(pattern);
         let captures = [Capture { start: 0, length: Length::Unfinished }; CAPTURES_MAX];
         Self { lua, effort, text, pattern, captures, level: 0, depth: 0 }
     }
@@ -376,7 +382,7 @@ fn find(given: &Given<'_>, effort: &Effort, is_find: bool) -> Result<MultiValue>
     let (text, pattern) = (given.string(1)?, given.string(2)?);
     let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
     let start = start_of(given.integer_or(3, 1)?, text.len());
-    let is_plain = !pattern.iter().any(|byte| b"^$*+?.([%-".contains(byte));
+    let is_plain = !until_nul(&pattern).iter().any(|byte| b"^$*+?.([%-".contains(byte));
     if is_find && (given.is_true(4) || is_plain) {
         let found = position(&text[start..], &pattern, effort)?;
         return Ok(found.map_or_else(nothing, |at| {
@@ -423,7 +429,7 @@ fn position(text: &[u8], part: &[u8], effort: &Effort) -> Result<Option<usize>> 
     }
 }
 
-fn gsub(given: &Given<'_>, effort: &Effort, protected: &Function) -> Result<(LuaString, usize)> {
+fn gsub(given: &Given<'_>, effort: &Effort, protected: &Protected) -> Result<(LuaString, usize)> {
     let lua = given.lua;
     let (text, pattern) = (given.string(1)?, given.string(2)?);
     let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
@@ -464,11 +470,31 @@ fn gsub(given: &Given<'_>, effort: &Effort, protected: &Function) -> Result<(Lua
     Ok((lua.create_string(made)?, count))
 }
 
+/// Lua's own `pcall`, and what reads a table by its metatable: of what a script's functions raise the binding would make a text.
+struct Protected {
+    call: Function,
+    index: Function,
+}
+
+impl Protected {
+    /// Calls the first of these values with the others. Result: its first value, or what it raises.
+    fn call(&self, function_and_arguments: MultiValue) -> Result<Value> {
+        let mut given = self.call.call::<MultiValue>(function_and_arguments)?;
+        let is_done = given.pop_front();
+        let value = given.pop_front().unwrap_or(Value::Nil);
+        match value {
+            value if is_done != Some(Value::Boolean(false)) => Ok(value),
+            Value::Error(error) => Err(*error),
+            other => Err(raise::throw(other)),
+        }
+    }
+}
+
 fn replace(
     matching: &Matching<'_>,
     whole: (usize, usize),
     by: &Value,
-    protected: &Function,
+    protected: &Protected,
     made: &mut Vec<u8>,
 ) -> Result<()> {
     let lua = matching.lua;
@@ -491,21 +517,20 @@ fn replace(
             made.extend_from_slice(rest);
             return Ok(());
         }
-        Value::Table(table) => table.get::<Value>(matching.capture(0, Some(whole))?)?,
+        Value::Table(table) => {
+            let key = matching.capture(0, Some(whole))?;
+            match table.raw_get(key.clone())? {
+                Value::Nil if table.metatable().is_some() => {
+                    let arguments = [Value::Function(protected.index.clone()), Value::Table(table.clone()), key];
+                    protected.call(MultiValue::from_iter(arguments))?
+                }
+                value => value,
+            }
+        }
         Value::Function(function) => {
-            // The binding would make a text of what the function raises.
             let mut arguments = matching.captures(Some(whole))?;
             arguments.push_front(Value::Function(function.clone()));
-            let mut given = protected.call::<MultiValue>(arguments)?;
-            let is_done = given.pop_front();
-            let value = given.pop_front().unwrap_or(Value::Nil);
-            if is_done == Some(Value::Boolean(false)) {
-                return Err(match value {
-                    Value::Error(error) => *error,
-                    other => raise::throw(other),
-                });
-            }
-            value
+            protected.call(arguments)?
         }
         _ => Value::Nil,
     };

@@ -201,7 +201,7 @@ fn unpack(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {
         let bytes = at.checked_add(size).and_then(|end| data.get(at..end));
         let Some(bytes) = bytes else { return Err(raise::bad_argument(lua, 2, "data string too short")) };
         if values.len() as i64 >= crate::limits::UNPACKED_VALUES_MAX {
-            return Err(raise::fail(lua, "too many results"));
+            return Err(raise::fail(lua, "stack overflow (too many results)"));
         }
         let mut used = size;
         match option {
@@ -225,7 +225,7 @@ fn unpack(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {
                     let Some(Value::Number(length)) = values.pop_back() else {
                         return Err(raise::fail(lua, "format 'c0' needs a previous size"));
                     };
-                    used = usize::try_from(to_integer(length)).unwrap_or(usize::MAX);
+                    used = usize::try_from(to_bits(length)).unwrap_or(usize::MAX);
                 }
                 let bytes = at.checked_add(used).and_then(|end| data.get(at..end));
                 let Some(bytes) = bytes else { return Err(raise::bad_argument(lua, 2, "data string too short")) };
@@ -249,15 +249,16 @@ fn unpack(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {
     Ok(values)
 }
 
-/// Of an integer of more than eight bytes the lowest eight count.
+/// Of an integer of more than eight bytes the lowest eight count. Its sign is where C's shift by too many bits puts it.
 fn read_integer(bytes: &[u8], is_little: bool, is_signed: bool) -> f64 {
     let add = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
     let bits = if is_little { bytes.iter().rev().fold(0, add) } else { bytes.iter().fold(0, add) };
-    if !is_signed {
-        return bits as f64;
+    let signs = u64::MAX << ((8 * bytes.len()).wrapping_sub(1) & 63);
+    match is_signed {
+        false => bits as f64,
+        true if bits & signs != 0 => (bits | signs) as i64 as f64,
+        true => bits as i64 as f64,
     }
-    let unused = 64 - 8 * bytes.len().min(8) as u32;
-    if unused >= 64 { 0.0 } else { (((bits << unused) as i64) >> unused) as f64 }
 }
 
 fn size(given: &Given<'_>, effort: &Effort) -> Result<MultiValue> {

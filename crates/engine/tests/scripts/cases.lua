@@ -661,3 +661,18 @@ table.insert({1}, 1, 2, 3)
 table.insert({}, 'x', 1)
 return {pcall(table.insert)}
 return {pcall(table.insert, 1, 2)}
+return {pcall(string.find, 'a', '[\0]')}
+return {string.find('a\0b', 'a\0b'), string.find('ab', 'a%w*\0x'), string.match('ab', 'a\0x'), string.gsub('aab', 'a\0', 'x')}
+return {string.find('a%b', 'a\0%'), pcall(string.match, 'a', '%\0'), pcall(string.find, 'a', '%b\0'), string.match('ba', 'a$\0b')}
+local r={} for w in string.gmatch('a b', '%w\0') do r[#r+1]=w end return r
+return {tostring(cjson.decode('nan(12_a)')), pcall(cjson.decode, 'nan(1'), cjson.decode('0x1p4'), pcall(cjson.decode, '0x1p'), tostring(cjson.decode('-0x.8'))}
+cjson.decode_invalid_numbers(false) local r={tostring(cjson.decode('-.5')), pcall(cjson.decode, '-inf'), pcall(cjson.decode, '--1')} cjson.decode_invalid_numbers(true) return r
+return {pcall(cmsgpack.unpack, '\196\1a'), pcall(cmsgpack.unpack, '\198\0\0\0\1a')}
+return {struct.unpack('i9', '\0\0\0\0\0\0\0\3abc'), struct.unpack('<i16', string.rep('\255', 16)), struct.unpack('>i12', string.rep('\1', 12))}
+return {struct.unpack('Lc0', string.rep('\255', 16)), pcall(struct.unpack, 'bc0', '\255'), struct.unpack('fc0', '\3abc')}
+local ok,e=pcall(struct.unpack,string.rep('b',9000),string.rep('a',9000)) return {tostring(ok),e}
+local ok,e=pcall(cmsgpack.unpack,string.rep('\1',9000)) return {tostring(ok),e}
+local t=setmetatable({},{__index=function(t,k) error('boom') end}) return {pcall(string.gsub,'a b','%w',t)}
+local t=setmetatable({},{__index=function(t,k) error({err='x'}) end}) return {pcall(string.gsub,'a b','%w',t)}
+local t=setmetatable({a='1'},{__index=function(t,k) return k .. k end}) return {string.gsub('a b c','%w',t)}
+local t=setmetatable({},{__index=string}) return {string.gsub('x y','%w',setmetatable({x=false},{__index={y='Y'}}))}

@@ -278,9 +278,20 @@ fn attempt(suite: &Path, files: &[&str], protocol: u8, subject: Subject<'_>) -> 
     tests.args(["--timeout", TEST_SECONDS, "--timeout-method=signal", "-m", MARKS]);
     tests.arg(format!("--redis-url=redis://{address}/0")).arg(format!("--protocol={protocol}"));
     tests.arg(format!("--redis-ssl-url=rediss://127.0.0.1:{tls}")).args(files);
-    // Its own code says only whether all passed.
-    tests.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).status()?;
-    Ok(read(&String::from_utf8_lossy(&fs::read(&log)?)))
+    let status = tests.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).status()?;
+    let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    // That tests have failed is code 1.
+    if !matches!(status.code(), Some(0 | 1)) || !has_summary(&text) {
+        return Err(io::Error::other(format!("pytest has ended early: see {}", log.display())));
+    }
+    Ok(read(&text))
+}
+
+/// Whether pytest has come to its last line, which counts all tests. If something ends it amid a test no test is named, and two such runs
+/// would be alike.
+fn has_summary(text: &str) -> bool {
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    last.starts_with(|first: char| first.is_ascii_digit()) && last.contains(" passed") && last.contains(" in ")
 }
 
 /// Reads the summary that names every test.
@@ -321,6 +332,15 @@ mod tests {
         let told: Vec<&str> = complaints.iter().filter_map(|one| one.split([' ', ':']).nth(1)).collect();
         assert_eq!(told, ["a", "c", "e"], "one that fails, one that passes, one that is written down in vain");
         assert_eq!(judge(2, &straight, &results(&["b"], &[]), &Known(Vec::new())).len(), 5, "those not reached");
+    }
+
+    #[test]
+    fn a_run_that_was_cut_off_is_no_run() {
+        let whole = "....F\nPASSED tests/a.py::A::one\n16 failed, 2263 passed, 7 errors in 847.22s (0:14:07)\n\n";
+        assert!(has_summary(whole) && has_summary("1 passed in 0.01s"));
+        for text in ["", "....F+++ Timeout +++\n  File \"a.py\", line 3\n+++ Timeout +++\n", "no tests ran in 0.01s"] {
+            assert!(!has_summary(text), "{text}");
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(crate) enum Leader {
     Driver,
 }
 
-/// The state of the connection. Never locked while the kernel is asked for anything, or something is woken or dropped that is not ours.
+/// The state of the connection. Never locked while the kernel is waited for, or something is woken or dropped that is not ours.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) upstream: Upstream<SlotId, Segments<Bytes>>,
@@ -297,8 +297,12 @@ impl State {
         self.driver.forget_link(wakes);
     }
 
-    /// As [`Self::lose`], for a connection that was in use.
+    /// As [`Self::lose`], for a connection that was in use. What is not sent yet is never sent: requests that wait may be repeated elsewhere, and
+    /// a write must not come behind its repetition.
     pub(crate) fn lose_link(&mut self, how: &dyn std::fmt::Display, now_us: u64, wakes: &mut Wakes) {
+        if let Some(link) = &self.link {
+            link.reset_when_closed();
+        }
         let how: Arc<str> = how.to_string().into();
         wakes.rare().lost = Some((Arc::clone(&how), self.upstream.tickets().len()));
         self.last_failure = Some(Arc::clone(&how));

@@ -84,8 +84,9 @@ impl State {
     /// The connection is lost, unless something has come that was not read yet: it was this program that stood still then, and the replies of
     /// all who wait may be there. Whether it is.
     fn lose_silent(&mut self, now_us: u64, wakes: &mut Wakes) -> bool {
-        let Some(link) = self.link.as_ref().filter(|link| !link.has_unread()) else { return false };
-        link.reset_when_closed();
+        if self.link.as_ref().is_none_or(|link| link.has_unread()) {
+            return false;
+        }
         self.lose_link(&"the server is silent", now_us, wakes);
         self.open_lobby(wakes);
         true

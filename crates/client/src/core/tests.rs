@@ -5,6 +5,7 @@ use super::{Core, Ended, Leader, SlotId, Wakes};
 use crate::run::Progress;
 use crate::{Config, Error, Outcome, cmd};
 use respool_testkit::{Act, Address, FakeBackend, Gate, RedisServer, wait_until};
+use rustix::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +90,27 @@ fn what_begins_to_read_during_a_look_is_woken_behind_it() {
     drop(looked);
     wakes.run_on(&core);
     asker.unwrap().join().unwrap().unwrap();
+}
+
+#[test]
+fn a_connection_whose_server_breaks_the_protocol_is_reset() {
+    let server = FakeBackend::start(|request| match &*request.command() {
+        "GET" => Act::Bytes(b"no reply\r\n".to_vec()),
+        _ => Act::Usual,
+    });
+    let server = server.unwrap();
+    let Address::Tcp(address) = server.address() else { panic!("no TCP") };
+    let core = Core::new(Config::from_url(&address.to_string()).unwrap());
+    Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+    let link = core.lock().link.clone().unwrap();
+    let linger = || rustix::net::sockopt::socket_linger(link.as_fd()).unwrap();
+    assert_eq!(linger(), None);
+    let mut progress = Progress::new(None);
+    progress.is_last_time = true;
+    progress.wait(&core, &[cmd("GET").key("k")]).unwrap();
+    assert!(matches!(progress.ended, Some(Ended::Failed(_, Outcome::MaybeExecuted))), "{:?}", progress.ended);
+    // What the kernel has not sent yet must not arrive behind what is repeated elsewhere.
+    assert_eq!(linger(), Some(Duration::ZERO));
 }
 
 #[test]

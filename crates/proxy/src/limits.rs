@@ -228,9 +228,9 @@ pub const SHORT_LOOK_US: u64 = 5_000;
 pub const SHORT_INTERVAL_US: u64 = 2 * SHORT_LOOK_US;
 
 /// A client whose connection is full and that takes nothing for so long then, in microseconds, is disconnected if it is among the largest.
-/// Until that is known nodes are not read, and others wait as well; one that reads takes some in a few milliseconds, even if it has to
-/// share its processor.
-pub const TAKES_NOTHING_US: u64 = 100_000;
+/// Until that is known nodes are not read, and others wait as well. The kernel says that a client takes something for each 256 KiB or so: one
+/// that reads all that its link of 4 Mbit/s brings is no slow client.
+pub const TAKES_NOTHING_US: u64 = 500_000;
 
 /// Once nodes have been left unread for [`PRESSURE_PATIENCE_US`], the same goes for a client that has not taken within so long what waited for
 /// it at its beginning, in microseconds.
@@ -287,6 +287,10 @@ pub const TRACKED_BYTES_MAX: usize = 512 << 20;
 
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
 pub const TRACKED_TRANSACTION_KEYS_MAX: usize = 10_000;
+
+/// Bytes of the keys that a script under way has changed and its own client is told of behind the reply. Of more it is told that everything has
+/// changed.
+pub const SCRIPT_CHANGES_BYTES_MAX: usize = 1 << 20;
 
 /// Prefixes of keys that one client may ask to be told of. Every change is compared with all of them.
 pub const TRACKING_PREFIXES_MAX: usize = 128;

@@ -91,10 +91,13 @@ impl MemoryPressure {
         let interval = now_us / SHORT_INTERVAL_US % (1 << (64 - SIZE_BITS));
         env.shared.ledger.full.bid(interval, full.first().map_or(0, |(bytes, ..)| *bytes));
         let least = env.shared.ledger.full.highest(interval) / 2;
+        // What messages of subscribers take is given back behind this turn, so that the ledger does not say yet whom it suffices to disconnect.
+        let mut excess = env.shared.ledger.held_bytes().saturating_sub(budget);
         full.retain(|(bytes, taking, index)| {
-            let goes = *bytes >= least && taking.is_slow(now_us, TAKES_NOTHING_US, all_us) && is_short(env);
+            let goes = *bytes >= least && taking.is_slow(now_us, TAKES_NOTHING_US, all_us) && excess > 0;
             if goes {
                 env.cut_off(*index, DisconnectReason::Memory);
+                excess = excess.saturating_sub(*bytes);
             }
             !goes
         });
@@ -187,17 +190,20 @@ fn full_clients<E>(env: &Env<E>) -> Vec<(usize, Taking, ClientId)> {
     full
 }
 
-/// What nodes may have said since they are left unread is not late. Less than an interval of the timers makes no difference.
+/// What nodes may have said while they were left unread is not late. Less than an interval of the timers makes no difference.
 fn note_unread_time(env: &mut Env<impl Execute>) {
-    if let Some(since_us) = env.node_reads.unread_since(env.now.mono_us, env.config.busy_interval_us()) {
-        env.lag.note_unread(since_us, env.now.mono_us);
+    let now_us = env.now.mono_us;
+    if let Some(unread_us) = env.node_reads.take_unread_time(now_us, env.config.busy_interval_us()) {
+        env.lag.note_unread(now_us.saturating_sub(unread_us), now_us);
     }
 }
 
 /// Reads nodes again that had been left unread.
 fn read_nodes_on(env: &mut Env<impl Execute>) {
     let now_us = env.now.mono_us;
-    for lane in env.node_reads.go_on() {
+    let unread = env.node_reads.go_on(now_us);
+    note_unread_time(env);
+    for lane in unread {
         // Another may be in its place by now, which has not been left.
         if let Some(this) = env.lanes.all.get_mut(lane)
             && std::mem::take(&mut this.is_left)

@@ -13,6 +13,8 @@ use crate::pool::{Lane, LaneUse};
 #[derive(Debug, Default)]
 pub(crate) struct NodeReads {
     stopped_us: Option<u64>,
+    /// For how long they had been left unread before, as far as that was not taken.
+    unread_us: u64,
     unread: Vec<LaneId>,
 }
 
@@ -29,16 +31,22 @@ impl NodeReads {
         were_read
     }
 
-    /// Since when they are left unread, if that is so long; it is counted anew from now on.
-    pub(crate) fn unread_since(&mut self, now_us: u64, at_least_us: u64) -> Option<u64> {
-        let since_us = self.stopped_us.filter(|since_us| now_us.saturating_sub(*since_us) >= at_least_us)?;
-        self.stopped_us.replace(now_us).map(|_| since_us)
+    /// For how long they have been left unread, in many short times or in one, if that is so long; it is counted anew from now on.
+    pub(crate) fn take_unread_time(&mut self, now_us: u64, at_least_us: u64) -> Option<u64> {
+        let passed_us = self.stopped_us.map_or(0, |since_us| now_us.saturating_sub(since_us));
+        let unread_us = self.unread_us + passed_us;
+        if unread_us == 0 || unread_us < at_least_us {
+            return None;
+        }
+        self.unread_us = 0;
+        self.stopped_us = self.stopped_us.map(|_| now_us);
+        Some(unread_us)
     }
 
     /// They are read again. Returns the places of those on which something has come: a connection keeps its place with its next client,
     /// whose handle is another.
-    pub(crate) fn go_on(&mut self) -> Vec<LaneId> {
-        self.stopped_us = None;
+    pub(crate) fn go_on(&mut self, now_us: u64) -> Vec<LaneId> {
+        self.unread_us += self.stopped_us.take().map_or(0, |since_us| now_us.saturating_sub(since_us));
         std::mem::take(&mut self.unread)
     }
 
@@ -56,5 +64,25 @@ impl NodeReads {
             self.unread.push(lane);
         }
         is_left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_short_times_unread_add_up() {
+        let mut reads = NodeReads::default();
+        for start_us in [1_000, 2_000, 3_000] {
+            assert!(reads.stop(start_us));
+            assert_eq!(reads.take_unread_time(start_us + 900, 3_000), None);
+            reads.go_on(start_us + 900);
+        }
+        assert_eq!(reads.take_unread_time(10_000, 2_700), Some(2_700));
+        assert_eq!(reads.take_unread_time(10_000, 0), None, "it is counted once");
+        reads.stop(20_000);
+        assert_eq!(reads.take_unread_time(20_500, 400), Some(500));
+        assert_eq!(reads.take_unread_time(20_900, 400), Some(400), "and from then on");
     }
 }

@@ -189,7 +189,7 @@ impl<E: Execute> Env<E> {
             }
             if this.probed_us > 0 {
                 is_any_out = true;
-                let is_late = late_us.is_some_and(|late_us| this.probed_us <= late_us);
+                let is_late = !this.is_left && late_us.is_some_and(|late_us| this.probed_us <= late_us);
                 if is_late && this.up.last_heard_us() < this.probed_us && this.purpose == LaneUse::Shared {
                     let node = this.node;
                     self.lanes.nodes[node].health.note_unanswered(now_us);

@@ -77,11 +77,11 @@ impl<E: Execute> Env<E> {
     /// Looks after the deadlines of a connection that is read as fast as its client reads.
     pub(crate) fn mind_paced(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
-        if this.lease.is_unread() || this.up.streamed_bytes() > 0 {
+        if this.is_left || this.lease.is_unread() || this.up.streamed_bytes() > 0 {
             this.lease.note_flow(self.now.mono_us);
         }
         // What was begun before the lane was taken out of sharing may have gone on over it.
-        if this.lease.has_others() || this.purpose == LaneUse::Private {
+        if !this.is_left && (this.lease.has_others() || this.purpose == LaneUse::Private) {
             self.expire_others(lane);
         }
     }

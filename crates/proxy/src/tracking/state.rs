@@ -4,7 +4,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
-use crate::limits::{TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::limits::{SCRIPT_CHANGES_BYTES_MAX, TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
 use crate::session::table::Clients;
@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct ScriptChanges {
     keys: Vec<Box<[u8]>>,
+    bytes: usize,
     /// All keys, or more than are kept.
     is_everything: bool,
 }
@@ -26,16 +27,22 @@ pub(super) struct ScriptChanges {
 impl ScriptChanges {
     /// More has changed; `None`: everything.
     pub(super) fn add(&mut self, keys: Option<&[Box<[u8]>]>) {
-        let fitting = keys.filter(|keys| self.keys.len() + keys.len() <= TRACKED_TRANSACTION_KEYS_MAX);
-        match fitting {
-            Some(keys) => self.keys.extend_from_slice(keys),
-            None => *self = Self { keys: Vec::new(), is_everything: true },
+        let bytes = self.bytes + keys.map_or(0, |keys| keys.iter().map(|key| key.len()).sum());
+        let fits = |keys: &&[Box<[u8]>]| {
+            self.keys.len() + keys.len() <= TRACKED_TRANSACTION_KEYS_MAX && bytes <= SCRIPT_CHANGES_BYTES_MAX
+        };
+        match keys.filter(fits).filter(|_| !self.is_everything) {
+            Some(keys) => {
+                self.keys.extend_from_slice(keys);
+                self.bytes = bytes;
+            }
+            None => *self = Self { is_everything: true, ..Self::default() },
         }
     }
 
     /// The keys; `None`: everything.
     pub(super) fn take(&mut self) -> Option<Vec<Box<[u8]>>> {
-        let Self { keys, is_everything } = std::mem::take(self);
+        let Self { keys, is_everything, .. } = std::mem::take(self);
         (!is_everything).then_some(keys)
     }
 }

@@ -89,18 +89,19 @@ impl Predecessor {
         self.stream.write_all(format!("ERR {why}\n").as_bytes())
     }
 
-    /// Sends the sockets with their labels and waits until the successor is ready.
-    pub fn send<S: AsFd>(&mut self, sockets: &[(String, S)]) -> io::Result<()> {
+    /// Sends the sockets with their labels and waits until the successor is ready. One that is not in time is told so, and gives up, if this
+    /// process goes on: `goes_on` is asked then.
+    pub fn send<S: AsFd>(&mut self, sockets: &[(String, S)], goes_on: impl Fn() -> bool) -> io::Result<()> {
         if sockets.len() > HANDOVER_SOCKETS_MAX || sockets.iter().any(|(l, _)| l.len() > HANDOVER_LABEL_BYTES_MAX) {
             self.refuse("there are too many sockets, or their names are too long")?;
             return Err(io::Error::other("the sockets cannot be given away"));
         }
         self.stream.write_all(format!("OK {}\n", sockets.len()).as_bytes())?;
         sockets.iter().try_for_each(|(label, socket)| send_socket(&self.stream, label, socket))?;
-        self.hear_ready(READY_TIMEOUT)
+        self.hear_ready(READY_TIMEOUT, goes_on)
     }
 
-    fn hear_ready(&mut self, patience: Duration) -> io::Result<()> {
+    fn hear_ready(&mut self, patience: Duration, goes_on: impl Fn() -> bool) -> io::Result<()> {
         self.stream.set_read_timeout(Some(patience))?;
         let word = read_line(&mut self.stream);
         if matches!(&word, Ok(word) if word == READY) {
@@ -108,7 +109,9 @@ impl Predecessor {
         }
         // The successor has the sockets and may still become ready. A connection that closes without a message means to it that
         // this process has ended, and it would serve beside this one.
-        let _ = self.refuse("the successor was not ready in time");
+        if goes_on() {
+            let _ = self.refuse("the successor was not ready in time");
+        }
         word.and(Err(io::Error::new(io::ErrorKind::InvalidData, "the successor did not become ready")))
     }
 
@@ -275,7 +278,7 @@ mod tests {
                 listeners.iter().map(|l| (number.to_string(), l.handle().unwrap())).collect::<Vec<_>>()
             };
             let handles: Vec<_> = old.iter().enumerate().flat_map(named).collect();
-            predecessor.send(&handles).unwrap();
+            predecessor.send(&handles, || true).unwrap();
             handles.iter().for_each(|(_, handle)| handle.give_away());
             drop((handles, old));
             predecessor.say_bye().unwrap();
@@ -320,7 +323,7 @@ mod tests {
                 has_sockets.recv().unwrap();
                 overruling.overrule("another one has come");
             });
-            assert!(predecessor.send::<OwnedFd>(&[]).is_err(), "the wait ends");
+            assert!(predecessor.send::<OwnedFd>(&[], || true).is_err(), "the wait ends");
             overruler.join().unwrap();
         });
         let (successor, _) = Successor::ask(&path).unwrap();
@@ -333,11 +336,21 @@ mod tests {
     fn a_successor_that_is_ready_too_late_does_not_go_on() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut predecessor = Predecessor { stream: ours };
-        assert!(predecessor.hear_ready(Duration::from_millis(1)).is_err(), "nothing was said");
+        assert!(predecessor.hear_ready(Duration::from_millis(1), || true).is_err(), "nothing was said");
         // The successor is told, whenever it becomes ready.
         drop(predecessor);
         let late = Successor { stream: theirs }.say_ready();
         assert!(matches!(&late, Ok(Farewell::Overruled(_))), "{late:?}");
+    }
+
+    #[test]
+    fn a_late_successor_of_a_process_that_has_ended_goes_on() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut predecessor = Predecessor { stream: ours };
+        assert!(predecessor.hear_ready(Duration::from_millis(1), || false).is_err(), "nothing was said");
+        drop(predecessor);
+        let late = Successor { stream: theirs }.say_ready();
+        assert!(!matches!(&late, Ok(Farewell::Overruled(_))), "{late:?}");
     }
 
     #[test]

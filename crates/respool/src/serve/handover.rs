@@ -372,21 +372,33 @@ impl Desk {
             successor.refuse("it holds data in embedded engines, which would be lost")?;
             return Ok(false);
         }
-        let Some(_turn) = self.take_turn(number) else {
-            successor.refuse("it is busy with another successor")?;
+        // Who is refused anyway must not overrule one that goes on with the listeners when this process has ended.
+        if let Some(why) = self.refusal() {
+            successor.refuse(why)?;
             return Ok(false);
-        };
-        let refusal = match self.control.phase() {
-            Phase::Serving => None,
-            Phase::Retiring => Some("another successor has taken over from it"),
-            Phase::Starting | Phase::Leaving | Phase::Draining | Phase::Stopping => Some("it is starting or ending"),
-        };
+        }
+        let turn = self.take_turn(number);
+        let refusal = if turn.is_none() { Some("it is busy with another successor") } else { self.refusal() };
         if let Some(why) = refusal {
             successor.refuse(why)?;
             return Ok(false);
         }
         *lock(&self.unready) = Some((number, successor.overruling()?));
         self.give(&mut successor)
+    }
+
+    /// Why no process can take over now.
+    fn refusal(&self) -> Option<&'static str> {
+        match self.control.phase() {
+            Phase::Serving => None,
+            Phase::Retiring => Some("another successor has taken over from it"),
+            Phase::Starting | Phase::Leaving | Phase::Draining | Phase::Stopping => Some("it is starting or ending"),
+        }
+    }
+
+    /// Whether this process ends, and does not give its place to another that is ready.
+    fn is_ending(&self) -> bool {
+        self.control.phase() > Phase::Retiring
     }
 
     /// The turn of an asker, which overrules one that came before it and is not ready. `None`: another has come behind it.
@@ -423,7 +435,10 @@ impl Desk {
         if let Err(error) = given {
             self.estate.ledger.note_successor(false);
             *lock(&self.unready) = None;
-            noted.iter().for_each(ListenerHandle::keep);
+            // One that is not ready when this process ends goes on with them.
+            if !self.is_ending() {
+                noted.iter().for_each(ListenerHandle::keep);
+            }
             // As if nothing had happened, unless the process began to end meanwhile: then no process listens any more.
             if self.control.phase() == Phase::Serving {
                 lock(&self.estate.offered.0).extend(sockets);
@@ -434,17 +449,17 @@ impl Desk {
         drop(sockets);
         // Who asks from now on asks the other process.
         lock(&self.end).take();
-        let is_ours = self.control.enter(Phase::Retiring);
+        self.control.enter(Phase::Retiring);
         info!("another process has taken over the listeners; clients that are here are served until the drain timeout");
         // It has the sockets whether it hears this or not.
         let _ = successor.say_bye();
-        Ok(is_ours)
+        Ok(true)
     }
 
     /// Remembers what a process is about to be given.
     fn note_given(&self, sockets: &[(String, ListenerHandle)]) -> std::io::Result<()> {
         *lock(&self.given) = sockets.iter().map(|(_, handle)| handle.try_clone()).collect::<Result<_, _>>()?;
-        if self.control.phase() > Phase::Retiring {
+        if self.is_ending() {
             self.leave_given();
         }
         Ok(())
@@ -464,7 +479,7 @@ impl Desk {
         let files = self.estate.files()?;
         let count = sockets.len();
         sockets.extend(files);
-        let sent = successor.send(sockets);
+        let sent = successor.send(sockets, || !self.is_ending());
         sockets.truncate(count);
         sent?;
         match lock(&self.unready).take() {

@@ -104,6 +104,9 @@ pub(crate) const RECORDS_PER_EXPIRED_KEY: u64 = 4;
 /// Keys that one request, or one turn of the active cycle, may change before all keys count as changed.
 pub(crate) const JOURNAL_KEYS_MAX: usize = 100_000;
 
+/// Bytes of these keys. A script can make keys as long as it likes, and remove them again.
+pub(crate) const JOURNAL_KEY_BYTES_MAX: usize = 16 << 20;
+
 /// Events that a script may make before it waits until they are published: each is a message, and a script may make any number.
 #[cfg(feature = "scripting")]
 pub(crate) const JOURNAL_EVENTS_MAX: usize = 4_096;

@@ -3,9 +3,9 @@
 use respool_command::{Change, Wanted};
 
 use super::events::Event;
-use crate::limits::JOURNAL_KEYS_MAX;
 #[cfg(feature = "scripting")]
 use crate::limits::{JOURNAL_EVENT_BYTES_MAX, JOURNAL_EVENTS_MAX};
+use crate::limits::{JOURNAL_KEY_BYTES_MAX, JOURNAL_KEYS_MAX};
 
 /// Keys that were written, removed or given another deadline, and what has happened to keys.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Journal {
     keys: Vec<Box<[u8]>>,
     /// Keys that were evicted or have expired, in no request's name.
     lost: Vec<Box<[u8]>>,
+    /// Bytes of both.
+    key_bytes: usize,
     events: Vec<Entry>,
     /// The keys of all events, one behind the other.
     event_keys: Vec<u8>,
@@ -46,12 +48,13 @@ impl Journal {
         if !self.wanted.keys {
             return;
         }
-        if self.keys.len() >= JOURNAL_KEYS_MAX {
-            self.note_everything();
-        }
         if self.is_everything || self.keys.last().is_some_and(|last| **last == *key) {
             return;
         }
+        if self.keys.len() >= JOURNAL_KEYS_MAX || self.key_bytes + key.len() > JOURNAL_KEY_BYTES_MAX {
+            return self.note_everything();
+        }
+        self.key_bytes += key.len();
         self.keys.push(key.into());
     }
 
@@ -70,17 +73,17 @@ impl Journal {
         if !self.wanted.keys || self.is_everything {
             return;
         }
-        self.lost.push(key.into());
-        if self.lost.len() >= JOURNAL_KEYS_MAX {
-            self.note_everything();
+        if self.lost.len() >= JOURNAL_KEYS_MAX || self.key_bytes + key.len() > JOURNAL_KEY_BYTES_MAX {
+            return self.note_everything();
         }
+        self.key_bytes += key.len();
+        self.lost.push(key.into());
     }
 
     /// Any key may have changed.
     pub(crate) fn note_everything(&mut self) {
         self.is_everything |= self.wanted.keys;
-        self.keys.clear();
-        self.lost.clear();
+        (self.keys, self.lost, self.key_bytes) = (Vec::new(), Vec::new(), 0);
     }
 
     /// So many events are kept that a script has to wait until they are taken.
@@ -136,6 +139,26 @@ mod tests {
         }
         let noted = journal.replace(Wanted::default());
         assert!(noted.is_everything && noted.keys.is_empty() && !journal.is_kept());
+    }
+
+    #[test]
+    fn long_keys_count_as_everything_before_many_are_kept() {
+        for is_lost in [false, true] {
+            let mut journal = Journal::default();
+            journal.replace(KEYS);
+            let mut keys = 0;
+            while !journal.is_everything {
+                let key = [&vec![b'k'; 1 << 20][..], &usize::to_le_bytes(keys)].concat();
+                if is_lost {
+                    journal.note_lost(&key)
+                } else {
+                    journal.note(&key)
+                }
+                keys += 1;
+            }
+            assert!((2..=JOURNAL_KEY_BYTES_MAX >> 20).contains(&keys), "{keys}");
+            assert_eq!(journal.keys.capacity() + journal.lost.capacity() + journal.key_bytes, 0);
+        }
     }
 
     #[test]

@@ -80,6 +80,7 @@ pub(super) fn library(lua: &Lua, effort: &Rc<Effort>) -> Result<Table> {
         if text.len() >= 2 && (text[0] == 0 || text[1] == 0) {
             return Err(raise::fail(lua, "JSON parser does not support UTF-16 or UTF-32"));
         }
+        of_call.read(text.len())?;
         let _unlimited = Unlimited::for_bytes(lua, text.len());
         let settings = *shared.borrow();
         let mut reading = Reading { lua, effort: &of_call, settings, text: &text, at: 0, depth: 0 };
@@ -332,6 +333,7 @@ impl Writing<'_> {
         let as_int = |number: f64| if number <= f64::from(i32::MAX) { number as i32 } else { i32::MIN };
         let (mut most, mut items) = (0_i32, 0.0_f64);
         for key in keys {
+            self.effort.step()?;
             let Some(number) = key?.filter(|number| *number >= 1.0 && number.floor() == *number) else {
                 return Ok(None);
             };

@@ -4,9 +4,11 @@
 //! here, over all calls, and the script asks in between whether it may go on.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use mlua::{Function, Result};
 
+use super::exchange::Exchange;
 use crate::limits::SCRIPT_SLICE_STEPS;
 
 /// Bytes that are copied, compared or hashed while one step is made.
@@ -18,12 +20,13 @@ const READ_PER_STEP: usize = 8;
 pub(super) struct Effort {
     /// Asks whether the script may go on.
     pause: Function,
+    exchange: Rc<Exchange>,
     steps: Cell<usize>,
 }
 
 impl Effort {
-    pub(super) fn new(pause: Function) -> Self {
-        Self { pause, steps: Cell::new(0) }
+    pub(super) fn new(pause: Function, exchange: Rc<Exchange>) -> Self {
+        Self { pause, exchange, steps: Cell::new(0) }
     }
 
     /// One step. An error: the script is to end.
@@ -64,7 +67,9 @@ impl Effort {
 
     #[cold]
     fn look(&self) -> Result<()> {
+        // Calls may be nested too deep for one more: the next step asks again then, or what catches the error.
+        self.pause.call::<()>(()).inspect_err(|_| self.exchange.is_look_due.set(true))?;
         self.steps.set(0);
-        self.pause.call(())
+        Ok(())
     }
 }

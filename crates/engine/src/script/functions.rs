@@ -70,10 +70,10 @@ fn make(scripts: &mut Scripts, text: &[u8], start: usize) -> Result<Library, Fau
 }
 
 /// What was made last may be called, and these functions no more.
-fn adopt(scripts: &mut Scripts, gone: Option<Library>) -> Result<(), Fault> {
-    let gone = gone.as_ref().map(names_of).unwrap_or_default();
-    let added = scripts.host()?.exchange.registered.borrow().len();
-    let names = scripts.libraries.functions().saturating_sub(gone.len()) + added;
+///
+/// `others`: how many functions there are beside both.
+fn adopt(scripts: &mut Scripts, gone: Vec<Vec<u8>>, others: usize) -> Result<(), Fault> {
+    let names = others + scripts.host()?.exchange.registered.borrow().len();
     match scripts.host()?.resume(Order::Adopt { gone, names }) {
         Some(Report::Compiled(Ok(()))) => Ok(()),
         _ => Err(text::NO_MEMORY.into()),
@@ -100,7 +100,9 @@ fn load(scripts: &mut Scripts, args: Args<'_>) -> Result<Vec<u8>, Fault> {
     }
     let library = make(scripts, text, start)?;
     scripts.libraries.admit(&name, &library).map_err(Fault::Written)?;
-    adopt(scripts, before)?;
+    let gone = before.as_ref().map(names_of).unwrap_or_default();
+    let others = scripts.libraries.functions().saturating_sub(gone.len());
+    adopt(scripts, gone, others)?;
     scripts.libraries.insert(&name, library).map_err(Fault::Written)?;
     Ok(name)
 }
@@ -133,7 +135,11 @@ fn replace_all(scripts: &mut Scripts, libraries: Libraries) -> Result<(), Fault>
     let replaced = bring_in_place_of(scripts, &before);
     if replaced.is_err() {
         let refused = std::mem::replace(&mut scripts.libraries, before);
-        bring_in_place_of(scripts, &refused)?;
+        if let Err(fault) = bring_in_place_of(scripts, &refused) {
+            // The next interpreter, which begins without garbage, is given all of them.
+            scripts.host = None;
+            return Err(fault);
+        }
     }
     replaced
 }
@@ -150,10 +156,12 @@ fn bring_in_place_of(scripts: &mut Scripts, gone: &Libraries) -> Result<(), Faul
 /// Has the interpreter run all libraries: it is a fresh one, or they have changed.
 pub(super) fn bring_back(scripts: &mut Scripts) -> Result<(), Fault> {
     let texts: Vec<Box<[u8]>> = scripts.libraries.iter().map(|(_, library)| library.text.clone()).collect();
+    let mut functions = 0;
     for text in texts {
         let (_, start) = library::read(&text).map_err(Fault::Written)?;
-        make(scripts, &text, start)?;
-        adopt(scripts, None)?;
+        let library = make(scripts, &text, start)?;
+        adopt(scripts, Vec::new(), functions)?;
+        functions += library.functions.len();
     }
     Ok(())
 }

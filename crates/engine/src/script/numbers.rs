@@ -138,11 +138,14 @@ fn payload(text: &[u8]) -> usize {
 fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     let digits =
         |from: usize| text.get(from..).unwrap_or_default().iter().map_while(|byte| char::from(*byte).to_digit(16));
-    let (mut value, mut exponent) = (0.0, 0_i32);
-    // Digits behind so many that a double holds none of them only count.
-    let mut add = |digit: u32| match value < EXACT_BY_FAR {
-        true => value = value * 16.0 + f64::from(digit),
-        false => exponent = exponent.saturating_add(4),
+    let (mut bits, mut exponent) = (0_u64, 0_i32);
+    // Of digits behind those that fit it only counts how many there are, and for rounding whether all are zero.
+    let mut add = |digit: u32| match bits >> 60 {
+        0 => bits = bits << 4 | u64::from(digit),
+        _ => {
+            bits |= u64::from(digit > 0);
+            exponent = exponent.saturating_add(4);
+        }
     };
     let whole = digits(0).map(&mut add).count();
     let fraction = if text.get(whole) == Some(&b'.') { digits(whole + 1).map(&mut add).count() } else { 0 };
@@ -163,12 +166,9 @@ fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     }
     // In two halves: one alone may be beyond what a double holds although the product is not.
     let half = exponent / 2;
-    let number = if value == 0.0 { 0.0 } else { value * 2_f64.powi(half) * 2_f64.powi(exponent - half) };
+    let number = if bits == 0 { 0.0 } else { bits as f64 * 2_f64.powi(half) * 2_f64.powi(exponent - half) };
     Some((number, end))
 }
-
-/// 2^200: sixteen times what a double holds exactly, and far from what it cannot hold.
-const EXACT_BY_FAR: f64 = 1.606_938_044_258_990_3e60;
 
 #[cfg(test)]
 mod tests {
@@ -237,6 +237,9 @@ mod tests {
             ("0x1p99999999999", Some((f64::INFINITY, 15))),
             ("0x0p99999999999", Some((0.0, 15))),
             ("0x1p-99999999999", Some((0.0, 16))),
+            ("0x1000000000000081", Some((1_152_921_504_606_847_232.0, 18))),
+            ("0x10000000000000801", Some((18_446_744_073_709_555_712.0, 19))),
+            ("0x1000000000000008", Some((1_152_921_504_606_846_976.0, 18))),
             ("0x.8x", Some((0.5, 4))),
             ("0x1.", Some((1.0, 4))),
             ("0x.", Some((0.0, 1))),

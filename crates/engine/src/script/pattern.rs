@@ -382,6 +382,7 @@ fn find(given: &Given<'_>, effort: &Effort, is_find: bool) -> Result<MultiValue>
     let (text, pattern) = (given.string(1)?, given.string(2)?);
     let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
     let start = start_of(given.integer_or(3, 1)?, text.len());
+    effort.read(pattern.len())?;
     let is_plain = !until_nul(&pattern).iter().any(|byte| b"^$*+?.([%-".contains(byte));
     if is_find && (given.is_true(4) || is_plain) {
         let found = position(&text[start..], &pattern, effort)?;
@@ -441,15 +442,19 @@ fn gsub(given: &Given<'_>, effort: &Effort, protected: &Protected) -> Result<(Lu
         Some(value @ (Value::String(_) | Value::Table(_) | Value::Function(_))) => value.clone(),
         _ => return Err(raise::bad_argument(lua, 3, "string/function/table expected")),
     };
-    let most = given.integer_or(4, text.len() as i64 + 1)?;
+    // As C's int.
+    let most = given.integer_or(4, text.len() as i64 + 1)? as i32;
+    effort.read(pattern.len())?;
     let is_anchored = pattern.first() == Some(&b'^');
     let mut matching = Matching::new(lua, effort, &text, &pattern);
     let (mut made, mut at, mut count) = (Vec::with_capacity(text.len()), 0, 0);
-    while (count as i64) < most {
+    while (count as i64) < i64::from(most) {
         let found = matching.run(at, usize::from(is_anchored))?;
         if let Some(end) = found {
             count += 1;
+            let before = made.len();
             replace(&matching, (at, end), &replacement, protected, &mut made)?;
+            effort.copy(made.len() - before)?;
             if made.len() > SCRIPT_STRING_BYTES_MAX {
                 return Err(raise::throw_text(lua, "not enough memory"));
             }
@@ -552,7 +557,8 @@ fn append(lua: &Lua, value: Value, made: &mut Vec<u8>) -> Result<()> {
 /// `string.rep`, which in Lua's own library can neither be interrupted nor bounded.
 fn repeat(lua: &Lua, values: MultiValue, effort: &Effort) -> Result<LuaString> {
     let given = Given::new(lua, &values);
-    let (text, count) = (given.string(1)?, to_integer(given.number(2)?));
+    // The count is C's int.
+    let (text, count) = (given.string(1)?, to_integer(given.number(2)?) as i32);
     let text = text.as_bytes();
     let count = usize::try_from(count).unwrap_or(0);
     let length = text.len().checked_mul(count).filter(|length| *length <= SCRIPT_STRING_BYTES_MAX);

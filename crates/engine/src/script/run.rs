@@ -39,7 +39,7 @@ pub(crate) type Clock = Box<dyn FnMut() -> u64 + Send>;
 
 /// The scripts of an engine.
 pub(crate) struct Scripts {
-    host: Option<Host>,
+    pub(super) host: Option<Host>,
     cache: Cache,
     pub(super) libraries: Libraries,
     running: Option<Box<Running>>,
@@ -217,8 +217,12 @@ impl Scripts {
             self.host = Host::new();
             // A fresh one knows none of the scripts.
             self.cache.forget_compiled();
-            if self.host.is_some() {
-                functions::bring_back(self)?;
+            if self.host.is_some()
+                && let Err(fault) = functions::bring_back(self)
+            {
+                // With some of the libraries it is not to be taken for one that has all.
+                self.host = None;
+                return Err(fault);
             }
         }
         self.host.as_mut().ok_or(Fault::Text(text::NO_MEMORY))

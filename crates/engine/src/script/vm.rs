@@ -55,11 +55,13 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
     // What goes wrong here goes wrong before the first script: there is no memory.
     let _: Result<()> = lua.scope(|scope| {
         let pause = scope.create_function(|lua, ()| look(lua, way, exchange))?;
-        let effort = Rc::new(Effort::new(pause.clone()));
+        let effort = Rc::new(Effort::new(pause.clone(), Rc::clone(exchange)));
         let world = World::new(&lua, scope, way, exchange, &effort)?;
         lua.set_memory_limit(SCRIPT_MEMORY_BYTES_MAX)?;
         let triggers = HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS);
-        lua.set_global_hook(triggers, move |_, _| pause.call::<()>(()).map(|()| VmState::Continue))?;
+        let of_hook = Rc::clone(exchange);
+        let look = move || pause.call::<()>(()).inspect_err(|_| of_hook.is_look_due.set(true));
+        lua.set_global_hook(triggers, move |_, _| look().map(|()| VmState::Continue))?;
         world.work(way, exchange);
         lua.remove_global_hook();
         Ok(())
@@ -125,6 +127,10 @@ impl<'l> World<'l> {
         let unwrap = scope.create_function(|lua, error: Value| {
             if exchange.is_killed.get() {
                 return Err(raise::throw_text(lua, text::KILLED));
+            }
+            // Calls were nested too deep for a look: here, where what that raised is caught, there is room for one.
+            if exchange.is_look_due.replace(false) {
+                look(lua, way, exchange)?;
             }
             match &error {
                 Value::Error(error) => raise::unwrap(lua, error),
@@ -292,6 +298,7 @@ impl<'l> World<'l> {
         protocol: Protocol,
     ) -> std::result::Result<(), Raised> {
         exchange.is_killed.set(false);
+        exchange.is_look_due.set(false);
         exchange.coroutines.set(0);
         exchange.protocol.set(Protocol::Resp2);
         let ran = function.and_then(|function| self.call(exchange, way_in, &function, keys));
@@ -368,7 +375,8 @@ impl<'l> World<'l> {
         for name in gone {
             self.functions.raw_set(self.lua.create_string(name)?, Value::Nil)?;
         }
-        self.registered.for_each(|name: Value, function: Value| self.functions.raw_set(name, function))
+        self.registered.for_each(|name: Value, function: Value| self.functions.raw_set(name, function))?;
+        self.registered.clear()
     }
 
     /// Runs the text of a library, and once more behind a full collection if there is no memory for it: what libraries held that are
@@ -379,13 +387,15 @@ impl<'l> World<'l> {
         if !loaded.as_ref().is_err_and(|said| said.ends_with(NO_MEMORY)) {
             return loaded;
         }
-        self.lua.gc_collect().map_err(|error| [LOAD_FAILED, &why(&error)[..]].concat())?;
+        let emptied = self.registered.clear().and_then(|()| self.lua.gc_collect());
+        emptied.map_err(|error| [LOAD_FAILED, &why(&error)[..]].concat())?;
         self.needed_bytes.set(self.lua.used_memory());
         self.load_once(exchange, text)
     }
 
     fn load_once(&self, exchange: &Exchange, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
         exchange.is_killed.set(false);
+        exchange.is_look_due.set(false);
         exchange.coroutines.set(0);
         exchange.registered.borrow_mut().clear();
         let said = |error: &mlua::Error| [LOAD_FAILED, &why(error)[..]].concat();

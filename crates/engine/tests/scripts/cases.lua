@@ -676,3 +676,5 @@ local t=setmetatable({},{__index=function(t,k) error('boom') end}) return {pcall
 local t=setmetatable({},{__index=function(t,k) error({err='x'}) end}) return {pcall(string.gsub,'a b','%w',t)}
 local t=setmetatable({a='1'},{__index=function(t,k) return k .. k end}) return {string.gsub('a b c','%w',t)}
 local t=setmetatable({},{__index=string}) return {string.gsub('x y','%w',setmetatable({x=false},{__index={y='Y'}}))}
+return {#string.rep('x', 2^53), #string.rep('x', 2^32 + 1), #string.rep('x', -2^32 + 2), string.gsub('aa', 'a', 'bb', 2^32), string.gsub('aa', 'a', 'bb', 2^32 + 1)}
+return {string.format('%.17g', cjson.decode('0x10000000000000801')), string.format('%.17g', cjson.decode('0x1000000000000081')), string.format('%.17g', cjson.decode('0x.00000000000000000018000000000000100000001p9'))}

@@ -73,6 +73,10 @@ impl Hostile {
 fn scripts_without_end_are_killed_wherever_they_are() {
     for script in [
         "while true do end",
+        // Where calls are nested too deep for whoever would end them.
+        "local function spin() while true do end end \
+         local function nest() pcall(nest) while true do pcall(spin) end end nest()",
+        "local function nest() pcall(nest) while true do pcall(string.rep, 'x', 6e6) end end nest()",
         "while true do pcall(function() while true do end end) end",
         "while true do xpcall(function() while true do end end, function(e) while true do end end) end",
         "table.sort({3,2,1}, function() while true do end end)",
@@ -101,6 +105,10 @@ fn scripts_without_end_are_killed_wherever_they_are() {
         "local t = {} for i = 1, 100 do t = {t, t, t} end while true do pcall(cjson.encode, t) end",
         "local s = '[' .. string.rep('1,', 1e5) .. '1]' while true do cjson.decode(s) end",
         "local s = string.rep('\\1', 7000) while true do cmsgpack.unpack(s) end",
+        "local s = '\"' .. string.rep('a', 1e7) .. '\"' while true do cjson.decode(s) end",
+        "local t = {} for i = 1, 1e5 do t[i * 20] = 1 end while true do pcall(cjson.encode, t) end",
+        "local s, r = string.rep('a', 10), string.rep('x', 1.2e7) while true do s:gsub('a', r) end",
+        "local p = string.rep('a', 1e7) .. '%a' while true do string.find('', p) end",
         "local f, s = string.rep('x', 1e6), string.rep('a', 1e6) while true do struct.unpack(f, s) end",
         "local s = string.rep('a', 1e7) while true do redis.sha1hex(s) end",
         "local s = 'return 1' .. string.rep(' ', 1e6) while true do loadstring(s) end",
@@ -219,7 +227,7 @@ fn memory_is_bounded() {
         "return string.rep('x', 1e10)",
         "local t = {} while true do t[#t + 1] = string.rep('x', 1e6) .. #t end",
         "local s = string.rep('x', 1e6) return string.gsub(s, '.', s)",
-        "return string.rep('', 1e15) .. string.rep('x', 2 ^ 53)",
+        "return string.rep('', 1e15) .. string.rep('x', 2 ^ 31 - 1)",
         "return struct.pack('c2147483647', 'x')",
         "local t = {} while true do t[#t + 1] = redis.call('echo', string.rep('x', 60000) .. #t) end",
         "local t, s = {}, '[' .. string.rep('[],', 5000) .. '1]' while true do t[#t + 1] = cjson.decode(s) end",

@@ -316,9 +316,11 @@ impl Connection<'_> {
                 tally.wrong(format!("client {} got {shown:?} without having asked", self.number));
                 self.close();
             }
-            Err(error) if is_leaving && !is_silence(&error) && self.may_end_here() => {
-                // One that has closed its side may have ended for that: the next may be with the former process still.
-                let leaves = !matches!(reading, Reading::HalfClosed);
+            Err(error) if is_leaving && is_end_of_process(&error) && self.may_end_here() => {
+                // One that has closed its side may have ended because a request of it waits, or is held: the next may be with the former
+                // process still.
+                let may_end_for_that = is_waiting || has_waited_in_vain || world.faults.were_held(since);
+                let leaves = !(matches!(reading, Reading::HalfClosed) && may_end_for_that);
                 handover.iter().filter(|_| leaves).for_each(|handover| self.whereabouts.leave(*handover));
                 *(if handover.is_some() { &mut tally.handed_over } else { &mut tally.succeeded }) += 1;
                 self.close();
@@ -408,8 +410,12 @@ impl Connection<'_> {
                 stream.write_all(&request(&["AUTH", OWNER[0], OWNER[1]]))?;
                 let mut reply = [0; 5];
                 stream.read_exact(&mut reply)?;
+                if reply == TURNED_AWAY[..5] && self.world.is_ending.load(Ordering::SeqCst) {
+                    return Err(io::Error::new(io::ErrorKind::ConnectionReset, "turned away"));
+                }
                 if reply != *b"+OK\r\n" {
-                    return Err(io::Error::other("the owner of connections is refused"));
+                    let why = format!("the owner of connections is told {:?}", String::from_utf8_lossy(&reply));
+                    return Err(io::Error::other(why));
                 }
                 self.owned += 1;
             }
@@ -499,6 +505,12 @@ impl Reading {
             Reading::HalfClosed => "having closed its side",
         }
     }
+}
+
+/// Whether a connection that fails so may have lost its process. A reply that is not as it should be is none of that.
+fn is_end_of_process(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | ConnectionRefused | BrokenPipe | NotFound)
 }
 
 /// Whether a half-closed connection that ends has ended because of what waits there, and not because the process goes away: that ends

@@ -73,7 +73,7 @@ impl Hostile {
 fn scripts_without_end_are_killed_wherever_they_are() {
     for script in [
         "while true do end",
-        // Where calls are nested too deep for whoever would end them.
+        // Where calls are nested too deep for a look.
         "local function spin() while true do end end \
          local function nest() pcall(nest) while true do pcall(spin) end end nest()",
         "local function nest() pcall(nest) while true do pcall(string.rep, 'x', 6e6) end end nest()",

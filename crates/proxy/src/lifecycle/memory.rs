@@ -91,7 +91,7 @@ impl MemoryPressure {
         let interval = now_us / SHORT_INTERVAL_US % (1 << (64 - SIZE_BITS));
         env.shared.ledger.full.bid(interval, full.first().map_or(0, |(bytes, ..)| *bytes));
         let least = env.shared.ledger.full.highest(interval) / 2;
-        // What messages of subscribers take is given back behind this turn, so that the ledger does not say yet whom it suffices to disconnect.
+        // What messages of subscribers take is given back behind this turn, so that the ledger does not say yet when enough are disconnected.
         let mut excess = env.shared.ledger.held_bytes().saturating_sub(budget);
         full.retain(|(bytes, taking, index)| {
             let goes = *bytes >= least && taking.is_slow(now_us, TAKES_NOTHING_US, all_us) && excess > 0;

@@ -237,7 +237,7 @@ impl Client {
     }
 
     /// The same request to the primary of each shard of a cluster, in the order of their slots, or to each of several servers in theirs; the
-    /// results are theirs. One server is a cluster of one. A request that names keys is refused ([`ErrorKind::Unfit`](crate::ErrorKind::Unfit)): they
+    /// results are theirs. One server is a cluster of one. A request that names keys is refused ([`ErrorKind::Unfit`]): they
     /// are at one server.
     ///
     /// ```

@@ -54,6 +54,8 @@ pub struct Control {
     amended: Vec<AtomicU64>,
     settings: Mutex<Settings>,
     wakers: Mutex<Vec<Waker>>,
+    /// Called before anything can see that the process ends.
+    enders: Mutex<Vec<Waker>>,
 }
 
 struct Settings {
@@ -98,6 +100,7 @@ impl Control {
             amended: in_force.instances.iter().map(|_| AtomicU64::new(0)).collect(),
             settings: Mutex::new(Settings { said: understood, in_force }),
             wakers: Mutex::new(Vec::new()),
+            enders: Mutex::new(Vec::new()),
         })
     }
 
@@ -109,6 +112,9 @@ impl Control {
 
     /// Goes on to a later phase and wakes all that wait; an earlier one is ignored. Returns whether the phase changed.
     pub fn enter(&self, phase: Phase) -> bool {
+        if phase > Phase::Retiring && self.phase() <= Phase::Retiring {
+            call_all(&self.enders);
+        }
         let before = self.phase.fetch_max(phase as u8, Ordering::SeqCst);
         if before < phase as u8 {
             self.wake();
@@ -206,9 +212,19 @@ impl Control {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    fn wake(&self) {
-        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|waker| waker());
+    /// Has `ender` called before the phase is `Draining` or `Stopping`, perhaps more than once: a worker that sees such a phase stops
+    /// listening, whether or not it was woken.
+    pub fn before_end(&self, ender: Waker) {
+        self.enders.lock().unwrap_or_else(PoisonError::into_inner).push(ender);
     }
+
+    fn wake(&self) {
+        call_all(&self.wakers);
+    }
+}
+
+fn call_all(wakers: &Mutex<Vec<Waker>>) {
+    wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|waker| waker());
 }
 
 impl fmt::Debug for Control {
@@ -263,6 +279,18 @@ mod tests {
         assert!(!control.enter(Phase::Serving), "a drain that came before the start was done is not forgotten");
         assert!(!control.enter(Phase::Draining));
         assert_eq!((control.phase(), woken.load(Ordering::Relaxed)), (Phase::Draining, 1));
+    }
+
+    #[test]
+    fn the_end_is_prepared_before_it_is_seen() {
+        let control = Control::new(understood(&[]));
+        let (weak, seen) = (Arc::downgrade(&control), Arc::new(Mutex::new(Vec::new())));
+        let notes = Arc::clone(&seen);
+        control.before_end(Box::new(move || notes.lock().unwrap().extend(weak.upgrade().map(|it| it.phase()))));
+        for phase in [Phase::Serving, Phase::Leaving, Phase::Retiring, Phase::Draining, Phase::Stopping] {
+            control.enter(phase);
+        }
+        assert_eq!(*seen.lock().unwrap(), [Phase::Retiring]);
     }
 
     #[test]

@@ -90,11 +90,13 @@ impl MemoryPressure {
         let mut full = full_clients(env);
         let interval = now_us / SHORT_INTERVAL_US % (1 << (64 - SIZE_BITS));
         env.shared.ledger.full.bid(interval, full.first().map_or(0, |(bytes, ..)| *bytes));
-        let least = env.shared.ledger.full.highest(interval) / 2;
+        let largest = env.shared.ledger.full.highest(interval).max(1);
         // What messages of subscribers take is given back behind this turn, so that the ledger does not say yet when enough are disconnected.
         let mut excess = env.shared.ledger.held_bytes().saturating_sub(budget);
         full.retain(|(bytes, taking, index)| {
-            let goes = *bytes >= least && taking.is_slow(now_us, TAKES_NOTHING_US, all_us) && excess > 0;
+            // The smaller, the later: that it was known of a smaller one earlier says nothing against it.
+            let nothing_us = TAKES_NOTHING_US * largest as u64 / (*bytes).max(1) as u64;
+            let goes = *bytes >= largest / 2 && taking.is_slow(now_us, nothing_us, all_us) && excess > 0;
             if goes {
                 env.cut_off(*index, DisconnectReason::Memory);
                 excess = excess.saturating_sub(*bytes);

@@ -294,8 +294,10 @@ pub(super) fn offer(
         present: AtomicUsize::new(0),
         turn: Mutex::new(()),
         unready: Mutex::new(None),
-        given: Mutex::new(Vec::new()),
+        given: Mutex::default(),
     });
+    let ending = Arc::downgrade(&desk);
+    control.before_end(Box::new(move || ending.upgrade().iter().for_each(|desk| desk.leave_given())));
     // A second hand keeps a socket listening, so all of them go when this process stops accepting.
     let (weak, known) = (Arc::downgrade(control), Arc::downgrade(&desk));
     control.on_change(Box::new(move || {
@@ -303,10 +305,8 @@ pub(super) fn offer(
         if phase > Phase::Serving {
             offered.take();
         }
-        let Some(desk) = known.upgrade().filter(|_| phase > Phase::Retiring) else { return };
-        desk.leave_given();
         if phase == Phase::Stopping {
-            lock(&desk.end).take();
+            known.upgrade().iter().for_each(|desk| drop(lock(&desk.end).take()));
         }
     }));
     thread::Builder::new().name("takeover".to_owned()).spawn(move || desk.wait(callers))?;
@@ -328,8 +328,15 @@ struct Desk {
     turn: Mutex<()>,
     /// The one that has them and is not ready yet. Taking it out decides: the asker is ready, or it is overruled.
     unready: Mutex<Option<(u64, Overruling)>>,
-    /// What it has been given.
-    given: Mutex<Vec<ListenerHandle>>,
+    given: Mutex<Given>,
+}
+
+/// What a process that is not ready yet has been given.
+#[derive(Default)]
+struct Given {
+    handles: Vec<ListenerHandle>,
+    /// This process ends: the other goes on with them.
+    is_left: bool,
 }
 
 /// A counted asker.
@@ -398,7 +405,7 @@ impl Desk {
 
     /// Whether this process ends, and does not give its place to another that is ready.
     fn is_ending(&self) -> bool {
-        self.control.phase() > Phase::Retiring
+        lock(&self.given).is_left
     }
 
     /// The turn of an asker, which overrules one that came before it and is not ready. `None`: another has come behind it.
@@ -431,7 +438,7 @@ impl Desk {
         self.estate.ledger.note_successor(true);
         let mut sockets = self.estate.offered.take();
         let given = self.note_given(&sockets).and_then(|()| self.send(successor, &mut sockets));
-        let noted = std::mem::take(&mut *lock(&self.given));
+        let noted = std::mem::take(&mut lock(&self.given).handles);
         if let Err(error) = given {
             self.estate.ledger.note_successor(false);
             *lock(&self.unready) = None;
@@ -458,21 +465,24 @@ impl Desk {
 
     /// Remembers what a process is about to be given.
     fn note_given(&self, sockets: &[(String, ListenerHandle)]) -> std::io::Result<()> {
-        *lock(&self.given) = sockets.iter().map(|(_, handle)| handle.try_clone()).collect::<Result<_, _>>()?;
-        if self.is_ending() {
-            self.leave_given();
+        let handles = sockets.iter().map(|(_, handle)| handle.try_clone()).collect::<Result<Vec<_>, _>>()?;
+        let mut given = lock(&self.given);
+        given.handles = handles;
+        if given.is_left {
+            given.handles.iter().for_each(ListenerHandle::give_away);
         }
         Ok(())
     }
 
-    /// This process ends. One that has been given the sockets goes on with them although it is not ready yet: clients wait in the
-    /// kernel's queues until it is.
+    /// This process is about to end. One that has been given the sockets goes on with them although it is not ready yet: clients wait in the
+    /// kernel's queues until it is. Workers that know of the end take the files of their sockets away, so this comes before that.
     fn leave_given(&self) {
-        let given = lock(&self.given);
-        if !given.is_empty() {
+        let mut given = lock(&self.given);
+        given.is_left = true;
+        if !given.handles.is_empty() {
             info!("this process ends before its successor is ready, which goes on with the listeners");
         }
-        given.iter().for_each(ListenerHandle::give_away);
+        given.handles.iter().for_each(ListenerHandle::give_away);
     }
 
     fn send(&self, successor: &mut Predecessor, sockets: &mut Vec<(String, ListenerHandle)>) -> std::io::Result<()> {

@@ -9,6 +9,7 @@ use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// A scan: a [`Stream`] for tasks and an [`Iterator`] for threads. The next page is asked for when the last one is used up.
 ///
@@ -44,6 +45,8 @@ pub struct Scanner<'c, P: IntoIterator> {
     walk: Option<Walk>,
     /// Of one key of a cluster: its slot, at whose primary all pages are. A cursor means nothing to a replica.
     slot: Option<u16>,
+    /// For a page.
+    limit: Option<Duration>,
 }
 
 /// A walk over all keys of several nodes.
@@ -78,7 +81,17 @@ impl<P: IntoIterator> Unpin for Scanner<'_, P> {}
 impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
     fn new(client: &'c Client, head: Command) -> Self {
         let slot = client.slot_at(&head);
-        Self { client, head, tail: Command::empty(), page: None, cursor: Some(0), call: None, walk: None, slot }
+        Self {
+            client,
+            head,
+            tail: Command::empty(),
+            page: None,
+            cursor: Some(0),
+            call: None,
+            walk: None,
+            slot,
+            limit: None,
+        }
     }
 
     /// Gives only what fits the pattern.
@@ -89,6 +102,12 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
     /// How many elements the server looks at for a page.
     pub fn count(self, count: u64) -> Self {
         self.option("COUNT", count)
+    }
+
+    /// How long the call for a page may take, instead of what the client's settings say.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
     }
 
     fn option(mut self, name: &str, value: impl ToArgs) -> Self {
@@ -105,10 +124,14 @@ impl<'c, P: FromReply + IntoIterator> Scanner<'c, P> {
 
     /// The request for the next page.
     fn request(&mut self, cursor: u64) -> Call<'c, (u64, P)> {
-        match (self.walk.as_mut().and_then(Walk::next), self.slot) {
+        let call = match (self.walk.as_mut().and_then(Walk::next), self.slot) {
             (None, None) => self.client.call(self.command(cursor)),
             (None, Some(slot)) => self.client.call_at(slot, self.command(cursor)),
             (Some((slot, is_first)), _) => self.client.call_at(slot, self.command(if is_first { 0 } else { cursor })),
+        };
+        match self.limit {
+            Some(limit) => call.deadline(limit),
+            None => call,
         }
     }
 

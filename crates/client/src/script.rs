@@ -1,10 +1,11 @@
 //! Scripts that are sent by their digest, and whole where the server does not know them.
 
 use crate::call::convert;
-use crate::{Client, Command, Error, FromReply, Reply, ServerError, ToArgs, cmd};
+use crate::{Call, Client, Command, Error, FromReply, Reply, ServerError, ToArgs, cmd};
 use bytes::Bytes;
 use sha1::{Digest, Sha1};
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 /// A script and its digest, which is made once.
 ///
@@ -52,12 +53,13 @@ pub struct Invocation<'c> {
     arguments: Command,
     is_readonly: bool,
     is_idempotent: bool,
+    limit: Option<Duration>,
 }
 
 impl<'c> Invocation<'c> {
     pub(crate) fn new(client: &'c Client, script: &'c Script) -> Self {
         let (keys, arguments) = (Command::empty(), Command::empty());
-        Self { client, script, keys, arguments, is_readonly: false, is_idempotent: false }
+        Self { client, script, keys, arguments, is_readonly: false, is_idempotent: false, limit: None }
     }
 
     /// Adds keys.
@@ -84,6 +86,21 @@ impl<'c> Invocation<'c> {
         self
     }
 
+    /// How long the call may take, instead of what the client's settings say: that by the digest and that of the whole script together.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// A request of this call, which was begun then.
+    fn send<T: FromReply>(&self, command: Command, begun: Instant) -> Call<'c, T> {
+        let call = self.client.call(command);
+        match self.limit {
+            Some(limit) => call.deadline(limit.saturating_sub(begun.elapsed())),
+            None => call,
+        }
+    }
+
     fn command(&self, name: &str, script: &Bytes) -> Command {
         let mut command = cmd(name);
         command.push_bytes(script);
@@ -108,15 +125,16 @@ impl<'c> Invocation<'c> {
     ///
     /// As those of [`Client::call`].
     pub async fn call<T: FromReply>(self) -> Result<T, Error> {
+        let begun = Instant::now();
         if !T::TAKES_ERRORS {
-            return match self.client.call(self.by_digest()).await {
-                Err(error) if error.server().is_some_and(is_unknown) => self.client.call(self.whole()).await,
+            return match self.send(self.by_digest(), begun).await {
+                Err(error) if error.server().is_some_and(is_unknown) => self.send(self.whole(), begun).await,
                 result => result,
             };
         }
         // The error would be a value.
-        match self.client.call::<Reply>(self.by_digest()).await {
-            Ok(Reply::Error(error)) if is_unknown(&error) => self.client.call(self.whole()).await,
+        match self.send::<Reply>(self.by_digest(), begun).await {
+            Ok(Reply::Error(error)) if is_unknown(&error) => self.send(self.whole(), begun).await,
             result => self.convert(result),
         }
     }
@@ -127,14 +145,15 @@ impl<'c> Invocation<'c> {
     ///
     /// As those of [`Client::call`].
     pub fn wait<T: FromReply>(self) -> Result<T, Error> {
+        let begun = Instant::now();
         if !T::TAKES_ERRORS {
-            return match self.client.call(self.by_digest()).wait() {
-                Err(error) if error.server().is_some_and(is_unknown) => self.client.call(self.whole()).wait(),
+            return match self.send(self.by_digest(), begun).wait() {
+                Err(error) if error.server().is_some_and(is_unknown) => self.send(self.whole(), begun).wait(),
                 result => result,
             };
         }
-        match self.client.call::<Reply>(self.by_digest()).wait() {
-            Ok(Reply::Error(error)) if is_unknown(&error) => self.client.call(self.whole()).wait(),
+        match self.send::<Reply>(self.by_digest(), begun).wait() {
+            Ok(Reply::Error(error)) if is_unknown(&error) => self.send(self.whole(), begun).wait(),
             result => self.convert(result),
         }
     }

@@ -3,7 +3,7 @@
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};
-use respool_client::{Client, ErrorKind, Outcome, Overload, Reply, cmd};
+use respool_client::{Client, ErrorKind, Outcome, Overload, Reply, Script, cmd};
 use respool_testkit::{ClosedPort, Rng};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -203,6 +203,60 @@ fn only_so_many_requests_wait() {
         assert_eq!(matches!(error.kind(), ErrorKind::Overloaded), expected, "{error:?}");
         assert_eq!(client.stats().in_flight, 3);
     }
+}
+
+#[test]
+fn scripts_and_scans_end_at_deadlines_of_their_own() {
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            if request[0] == "EVALSHA" {
+                peer.send(b"-NOSCRIPT No matching script. Please use EVAL.\r\n");
+            }
+        }
+    });
+    let client = Client::with_config(config(&address).deadline(None));
+    let (script, limit) = (Script::new("return 1"), Duration::from_millis(100));
+    // The whole script, which is sent behind its digest, has the rest of the time.
+    let error = client.script(&script).deadline(limit).wait::<i64>().unwrap_err();
+    assert!(error.is_timeout() && error.command() == "EVAL", "{error:?}");
+    let error = client.scan_keys().deadline(limit).next().unwrap().unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+}
+
+#[test]
+fn only_so_many_bytes_wait_to_be_written() {
+    const VALUE: usize = 64 << 10;
+    let bound = 10 * VALUE;
+    let (end, held) = channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    let address = server(move |mut peer| {
+        let first = peer.request();
+        peer.echo(&first.expect("a request"));
+        // Nothing more is read: the kernel takes what its buffers hold.
+        let _ = held.lock().unwrap().recv();
+    });
+    let config = config(&address).limits(100_000, bound).large(None).deadline(Some(Duration::from_millis(500)));
+    for (overload, expected) in [(Overload::Fail, true), (Overload::Wait, false)] {
+        let client = Client::with_config(config.clone().overload(overload));
+        client.call::<()>(cmd("GET").key("k")).deadline(Duration::from_secs(20)).wait().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let errors: Vec<_> = runtime.block_on(async {
+            let set =
+                |client: Client| async move { client.call::<()>(cmd("SET").key("k").arg(vec![b'v'; VALUE])).await };
+            let calls: Vec<_> = (0..1_000).map(|_| tokio::spawn(set(client.clone()))).collect();
+            let mut errors = Vec::new();
+            for call in calls {
+                errors.push(call.await.unwrap().unwrap_err());
+            }
+            errors
+        });
+        let refused = errors.iter().filter(|error| error.outcome() == Outcome::NotSent).count();
+        let overloaded = errors.iter().filter(|error| matches!(error.kind(), ErrorKind::Overloaded)).count();
+        // 64 MB were asked for: more than a kernel takes of a connection.
+        assert!(refused > 100, "{refused}");
+        assert_eq!(overloaded, if expected { refused } else { 0 });
+    }
+    drop(end);
 }
 
 #[test]

@@ -438,21 +438,18 @@ impl Desk {
         self.estate.ledger.note_successor(true);
         let mut sockets = self.estate.offered.take();
         let given = self.note_given(&sockets).and_then(|()| self.send(successor, &mut sockets));
-        let noted = std::mem::take(&mut lock(&self.given).handles);
         if let Err(error) = given {
             self.estate.ledger.note_successor(false);
             *lock(&self.unready) = None;
-            // One that is not ready when this process ends goes on with them.
-            if !self.is_ending() {
-                noted.iter().for_each(ListenerHandle::keep);
-            }
-            // As if nothing had happened, unless the process began to end meanwhile: then no process listens any more.
+            self.take_back();
+            // As if nothing had happened, unless the process began to end meanwhile: it does not listen any more then.
             if self.control.phase() == Phase::Serving {
                 lock(&self.estate.offered.0).extend(sockets);
             }
             return Err(error);
         }
         sockets.iter().for_each(|(_, handle)| handle.give_away());
+        lock(&self.given).handles.clear();
         drop(sockets);
         // Who asks from now on asks the other process.
         lock(&self.end).take();
@@ -483,6 +480,15 @@ impl Desk {
             info!("this process ends before its successor is ready, which goes on with the listeners");
         }
         given.handles.iter().for_each(ListenerHandle::give_away);
+    }
+
+    /// The successor is none, unless this process is about to end: then it goes on with what it has been given.
+    fn take_back(&self) {
+        let mut given = lock(&self.given);
+        let (handles, is_left) = (std::mem::take(&mut given.handles), given.is_left);
+        if !is_left {
+            handles.iter().for_each(ListenerHandle::keep);
+        }
     }
 
     fn send(&self, successor: &mut Predecessor, sockets: &mut Vec<(String, ListenerHandle)>) -> std::io::Result<()> {

@@ -408,12 +408,18 @@ impl Connection<'_> {
             stream.set_write_timeout(Some(SILENCE_LIMIT))?;
             if self.is_owner {
                 stream.write_all(&request(&["AUTH", OWNER[0], OWNER[1]]))?;
-                let mut reply = [0; 5];
+                let mut reply = vec![0; 5];
                 stream.read_exact(&mut reply)?;
-                if reply == TURNED_AWAY[..5] && self.world.is_ending.load(Ordering::SeqCst) {
-                    return Err(io::Error::new(io::ErrorKind::ConnectionReset, "turned away"));
+                let is_ending = self.world.is_ending.load(Ordering::SeqCst);
+                if is_ending && TURNED_AWAY.starts_with(&reply) {
+                    reply.resize(TURNED_AWAY.len(), 0);
+                    // An end in the midst of an error is no end of the process.
+                    stream.read_exact(&mut reply[5..]).map_err(io::Error::other)?;
+                    if reply == TURNED_AWAY {
+                        return Err(io::Error::new(io::ErrorKind::ConnectionReset, "turned away"));
+                    }
                 }
-                if reply != *b"+OK\r\n" {
+                if reply != b"+OK\r\n" {
                     let why = format!("the owner of connections is told {:?}", String::from_utf8_lossy(&reply));
                     return Err(io::Error::other(why));
                 }

@@ -382,8 +382,8 @@ impl ReadTracker for Subscriptions {
         Self::restart_noloop(self, env, index);
     }
 
-    /// A client is another user: under routes it is told of what other nodes say from now on, so what it has read before is to be
-    /// forgotten.
+    /// A client has authenticated as another user. Under routes, invalidations of its keys come from other nodes from now on, so the keys that it
+    /// has read before are invalidated.
     fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let is_tracking = env.clients.sessions.at(index).is_some_and(|s| s.flags.has(SessionFlags::TRACKING));
         if self.is_routed

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use respool_testkit::{Client, RedisServer, proc_stats, request};
 
@@ -14,6 +15,10 @@ const BATCH: usize = 500;
 const WARM_UP: usize = 1_000;
 /// Both servers free and count memory behind their replies.
 const REPLY_LIMIT: Duration = Duration::from_secs(60);
+/// What is occupied has settled when it has stayed the same for so long: longer than the embedded server's allocator keeps what is free.
+const SETTLED_AFTER: Duration = Duration::from_secs(4);
+/// It is what it is then, though it still changes: redis-server gives back over ten seconds.
+const SETTLE_LIMIT: Duration = Duration::from_secs(15);
 
 /// One kind of item.
 struct Kind {
@@ -117,14 +122,18 @@ fn scattered(number: usize) -> usize {
 pub(super) fn measure(options: &Options, respool: &Path, add: &mut dyn FnMut(Row)) -> io::Result<()> {
     for kind in KINDS.iter().filter(|kind| options.matches(kind.name)) {
         let pair = Pair::start(respool)?;
-        let (redis, embedded) = (bytes_each(&pair.redis, kind)?, bytes_each(&pair.embedded, kind)?);
+        let before = [fill_up(&pair.redis, kind)?, fill_up(&pair.embedded, kind)?];
+        let [redis, embedded] = [(&pair.redis, before[0]), (&pair.embedded, before[1])]
+            .map(|(server, before)| bytes_each(server, before, kind.items));
+        let (redis, embedded) = (redis?, embedded?);
         let ratio_max = kind.bytes_max.map_or(1.0, |bytes| bytes / redis);
         add(Row { name: kind.name.into(), unit: "bytes", redis, embedded, ratio_max });
     }
     Ok(())
 }
 
-fn bytes_each(server: &RedisServer, kind: &Kind) -> io::Result<f64> {
+/// Makes all items of a kind, and says what the process occupied before.
+fn fill_up(server: &RedisServer, kind: &Kind) -> io::Result<u64> {
     let mut client = Client::connect(&server.tcp())?;
     client.set_timeout(REPLY_LIMIT)?;
     // What the first requests make the process set up is not the cost of an item, nor is the code that they run for the first time.
@@ -132,8 +141,27 @@ fn bytes_each(server: &RedisServer, kind: &Kind) -> io::Result<f64> {
     client.command(&["FLUSHALL"])?;
     let before = proc_stats::resident_bytes(server.pid())?;
     fill(&mut client, 0..kind.items, kind.request)?;
-    let after = proc_stats::resident_bytes(server.pid())?;
-    Ok(after.saturating_sub(before) as f64 / kind.items as f64)
+    Ok(before)
+}
+
+fn bytes_each(server: &RedisServer, before: u64, items: usize) -> io::Result<f64> {
+    let after = settled_bytes(server)?;
+    Ok(after.saturating_sub(before) as f64 / items as f64)
+}
+
+/// What a process occupies once its allocator has given back what was freed: whether that was before or after the last request is a
+/// matter of chance, and a tenth of the bytes of an item.
+fn settled_bytes(server: &RedisServer) -> io::Result<u64> {
+    let begin = Instant::now();
+    let (mut bytes, mut since) = (proc_stats::resident_bytes(server.pid())?, begin);
+    while since.elapsed() < SETTLED_AFTER && begin.elapsed() < SETTLE_LIMIT {
+        thread::sleep(Duration::from_millis(100));
+        let now = proc_stats::resident_bytes(server.pid())?;
+        if now != bytes {
+            (bytes, since) = (now, Instant::now());
+        }
+    }
+    Ok(bytes)
 }
 
 /// Sends the requests for these numbers; none may fail.

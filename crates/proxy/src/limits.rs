@@ -220,6 +220,10 @@ pub const PRESSURE_INTERVAL_US: u64 = 250_000;
 /// beyond the budget.
 pub const SHORT_TURN_US: u64 = 1_000;
 
+/// It is looked at so much later for each client whose connection is full, in nanoseconds: a look takes a bounded share of the time. Nodes are
+/// left unread meanwhile.
+pub const SHORT_TURN_NS_PER_CLIENT: u64 = 1_000;
+
 /// The timers run so often then, in microseconds.
 pub const SHORT_LOOK_US: u64 = 5_000;
 

@@ -80,6 +80,7 @@ impl<E: Execute> Env<E> {
         session.credit.note_written(bytes);
         if session.is_blocked {
             session.note_full(self.now.mono_us);
+            self.clients.full.insert(index);
         }
         if bytes >= REVIEWED_WRITE_BYTES {
             session.credit.review(&session.down, self.config.budgets.client_output_soft);

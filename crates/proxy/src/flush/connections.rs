@@ -80,6 +80,7 @@ impl<E: Execute> Env<E> {
             Party::Client(client) => {
                 if let Some(session) = self.clients.sessions.at_mut(client) {
                     session.is_blocked = false;
+                    self.clients.full.remove(&client);
                     self.clients.list(client);
                 }
             }

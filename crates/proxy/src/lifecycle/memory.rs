@@ -28,8 +28,8 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
 use crate::limits::{
-    PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US, SHORT_INTERVAL_US, SHORT_TURN_US,
-    TAKES_ALL_US, TAKES_NOTHING_US, UNREAD_SHARE_DIVISOR,
+    PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US, SHORT_INTERVAL_US, SHORT_TURN_NS_PER_CLIENT,
+    SHORT_TURN_US, TAKES_ALL_US, TAKES_NOTHING_US, UNREAD_SHARE_DIVISOR,
 };
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::reply_window::Taking;
@@ -85,9 +85,9 @@ impl MemoryPressure {
         if now_us < self.look_at_us {
             return;
         }
-        self.look_at_us = now_us + SHORT_TURN_US;
         let all_us = if self.waited_us < PRESSURE_PATIENCE_US { u64::MAX } else { TAKES_ALL_US };
         let mut full = full_clients(env);
+        self.look_at_us = now_us + SHORT_TURN_US + full.len() as u64 * SHORT_TURN_NS_PER_CLIENT / 1_000;
         let interval = now_us / SHORT_INTERVAL_US % (1 << (64 - SIZE_BITS));
         env.shared.ledger.full.bid(interval, full.first().map_or(0, |(bytes, ..)| *bytes));
         let largest = env.shared.ledger.full.highest(interval).max(1);
@@ -185,7 +185,9 @@ fn may_go((_, session): &(ClientId, &Session)) -> bool {
 
 /// Clients whose connections are full: what is held for each, how it takes it, and which it is. The largest comes first.
 fn full_clients<E>(env: &Env<E>) -> Vec<(usize, Taking, ClientId)> {
-    let clients = env.clients.sessions.iter().filter(|(_, session)| session.is_blocked).filter(may_go);
+    let sessions = &env.clients.sessions;
+    let clients = env.clients.full.iter().filter_map(|index| Some((*index, sessions.at(*index)?)));
+    let clients = clients.filter(|(_, session)| session.is_blocked).filter(may_go);
     let mut full: Vec<_> =
         clients.map(|(index, session)| (session.eviction_bytes(), session.details.taking, index)).collect();
     full.sort_unstable_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));

@@ -54,6 +54,7 @@ impl<E: Execute> Env<E> {
 
     fn let_go(&mut self, client: ClientHandle) {
         if let Some(session) = self.clients.sessions.remove(client.index) {
+            self.clients.full.remove(&client.index);
             self.forget(client, session);
         }
     }

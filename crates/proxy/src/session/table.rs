@@ -15,7 +15,7 @@ use crate::slab::Slab;
 use respool_connection::flush::Arrivals;
 use respool_connection::{BufferPool, Seq};
 use respool_wire::Encoder;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What a client goes on with that had to wait.
@@ -38,6 +38,8 @@ pub(crate) struct Clients {
     pub(crate) gathered: GatheredPushes,
     /// Clients whose replies may be waiting for the rest of their pipeline.
     pub(crate) unflushed: Vec<ClientId>,
+    /// Clients whose connections are full.
+    pub(crate) full: BTreeSet<ClientId>,
     /// Clients that may be read again, each once.
     pub(crate) resuming: VecDeque<ClientId>,
     /// How often the reading of a client has been halted.
@@ -59,6 +61,7 @@ impl Clients {
             listed: Vec::new(),
             gathered: GatheredPushes::default(),
             unflushed: Vec::new(),
+            full: BTreeSet::new(),
             resuming: VecDeque::new(),
             halts: 0,
             doomed: Vec::new(),

@@ -157,3 +157,46 @@ fn a_node_is_read_while_what_is_held_waits_for_it() {
     assert!(bench.heard(client).starts_with("$4\r\nlate\r\n$1\r\ne\r\n"));
     assert!(bench.closed.is_empty());
 }
+
+/// What messages take is given back behind the turn, not when a subscriber is disconnected: all are as large and as slow as each other, and
+/// one is enough.
+#[test]
+fn no_more_slow_subscribers_go_than_suffices() {
+    let (plain, rounds, count) = (config(1, 1), 2, 10);
+    let budget = rounds * count * VALUE - VALUE / 2;
+    let budgets = Budgets { process: budget, ..plain.budgets };
+    let mut bench = Bench::proxy(Config { budgets, ..plain });
+    let clients: Vec<_> = (0..count).map(|_| bench.accept()).collect();
+    let channels: Vec<String> = (0..count).map(|n| format!("channel-{n}")).collect();
+    for (client, channel) in clients.iter().zip(&channels) {
+        bench.ask(*client, &["SUBSCRIBE", channel]);
+    }
+    bench.connect();
+    let (node, _) = bench.who_heard(&format!("subscribe {}", channels.join(" "))).expect("a node is told");
+    for channel in &channels {
+        bench.send(node, format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n{channel}\r\n:1\r\n", channel.len()).as_bytes());
+    }
+    let mut left = Vec::new();
+    for (client, channel) in clients.iter().zip(&channels) {
+        assert!(bench.heard(*client).ends_with(&format!("{channel}\r\n:1\r\n")));
+        bench.read_on(*client, 0);
+        left.extend_from_slice(
+            format!(">3\r\n$7\r\nmessage\r\n${}\r\n{channel}\r\n${VALUE}\r\n", channel.len()).as_bytes(),
+        );
+        left.resize(left.len() + VALUE, b'm');
+        left.extend_from_slice(b"\r\n");
+    }
+    let mut left = left.repeat(rounds);
+    let mut most_held = 0;
+    for turn in 0..4_000 {
+        let piece = left.len().min(64 << 10);
+        let rest = bench.offer(node, &left[..piece]).len();
+        left.drain(..piece - rest);
+        most_held = most_held.max(bench.shared.ledger.held_bytes());
+        // All have stopped taking anything between two looks.
+        bench.wait(if turn < 100 { 5 } else { 1_000 });
+    }
+    assert!(left.is_empty() && most_held > budget, "{} bytes are left, {most_held} were held", left.len());
+    assert_eq!(clients.iter().filter(|client| bench.closed.contains(client)).count(), 1);
+    assert!(bench.shared.ledger.held_bytes() <= budget);
+}

@@ -250,6 +250,8 @@ impl ReadTracker for Subscriptions {
         let will_run = session.pins.as_ref().is_some_and(|pins| pins.may_run());
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
+        // A script that was refused before it could run has read nothing.
+        tracking.script_keys = None;
         if !is_queueing || row.command == Command::Transactions(TransactionsCommand::Discard) {
             // Keys of a transaction that has ended, in whatever way.
             tracking.forget_queued();

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::output::{self, Ending, Failure};
+use super::output::{self, Ending, Failure, Tally};
 use crate::command;
 
 /// Tests that a bare redis-server passes, by unit.
@@ -127,6 +127,12 @@ impl Expectations {
         self.of(unit).find(is_it)
     }
 
+    /// How many tests have passed that vary.
+    pub(super) fn varying(&self, unit: &str, tally: &Tally) -> usize {
+        let varies = |test: &String| self.of(unit).any(|row| row.how == How::Varies && row.test == *test);
+        tally.ok.iter().filter(|test| varies(test)).count()
+    }
+
     /// The rows of a unit.
     pub(super) fn of(&self, unit: &str) -> impl Iterator<Item = &Expectation> {
         self.0.iter().filter(move |row| row.unit == unit)
@@ -188,15 +194,21 @@ mod tests {
         assert!(rows.iter().all(|row| row.how == How::Spoils), "nothing else is judged there");
     }
 
+    fn row(test: &str, how: How) -> Expectation {
+        Expectation { unit: "unit/x".into(), test: test.into(), how, times: 1, reason: "known".into() }
+    }
+
+    #[test]
+    fn tests_that_vary_are_counted_however_they_end() {
+        let known = Expectations(vec![row("one", How::Varies), row("two", How::Fails)]);
+        let tally = |ok: &[&str]| Tally { ok: ok.iter().map(|test| (*test).to_owned()).collect(), ..Tally::default() };
+        assert_eq!(known.varying("unit/x", &tally(&["one", "two", "three"])), 1);
+        assert_eq!(known.varying("unit/x", &tally(&["two", "three"])), 0);
+        assert_eq!(known.varying("unit/y", &tally(&["one"])), 0, "that is another test");
+    }
+
     #[test]
     fn an_excuse_holds_for_one_text_and_one_way_to_end() {
-        let row = |test: &str, how| Expectation {
-            unit: "unit/x".into(),
-            test: test.into(),
-            how,
-            times: 1,
-            reason: "known".into(),
-        };
         let outside = format!("{} no SYNC", output::OUTSIDE);
         let known = Expectations(vec![row("one", How::Fails), row("two", How::Spoils), row(&outside, How::Fails)]);
         let is_excused = |test: &str, ending, details: &str| {

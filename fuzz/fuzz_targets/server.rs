@@ -106,6 +106,9 @@ const WORDS: &str = "k|l|s|h|z|x|m|a|b|c|g|*|-|+|(1|[a|$|>|0-1|1-1|5-0|0|1|-1|2|
     -get|ann|default|maxmemory|hash-max-listpack-entries|notify-keyspace-events|KEA|return 1|return redis.call('incr','k')|\
     #!lua name=l redis.register_function('f', function(k, a) return a end)||\u{0}|a\r\nb";
 
+/// More scripts than a transaction of one input has requests.
+const SCRIPTS_MAX: usize = 2_000;
+
 static LINES: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| SAID.lines().map(|line| line.split(' ').collect()).collect());
 static CHOICES: LazyLock<Vec<&str>> = LazyLock::new(|| WORDS.split('|').collect());
 static ROWS: LazyLock<Vec<&Row>> = LazyLock::new(|| all().filter(|row| !row.is_container()).collect());
@@ -347,17 +350,30 @@ impl World {
         let entered = self.ask(client, b"AUTH operator secret\r\n");
         let is_entered = entered == b"+OK\r\n";
         assert!(is_entered || entered.starts_with(b"-WRONGPASS "), "a password got {}", entered.escape_ascii());
-        let said = self.ask(client, b"SCRIPT KILL\r\n");
-        let begins = |words: &str| said.starts_with(words.as_bytes());
-        // Clients may have come upon the operator's name, and changed that user.
-        if begins("-UNKILLABLE ") || begins("-NOPERM ") || begins("-NOAUTH ") && !is_entered {
-            self.worker.handle_mail(Mail::Stop);
-            self.settle(usize::MAX);
-            assert!(self.is_over, "a worker is kept from ending");
-            self.was_stopped = true;
+        // A transaction may have more scripts without an end behind the first.
+        let is_ended = (0..SCRIPTS_MAX).any(|_| {
+            let said = self.ask(client, b"SCRIPT KILL\r\n");
+            let begins = |words: &str| said.starts_with(words.as_bytes());
+            // Clients may have come upon the operator's name, and changed that user.
+            if begins("-UNKILLABLE ") || begins("-NOPERM ") || begins("-NOAUTH ") && !is_entered {
+                self.worker.handle_mail(Mail::Stop);
+                self.settle(usize::MAX);
+                assert!(self.is_over, "a worker is kept from ending");
+                self.was_stopped = true;
+            }
+            let is_killed = begins("+OK\r\n");
+            assert!(
+                is_killed || self.was_stopped || begins("-NOTBUSY "),
+                "an order to end a script got {}",
+                said.escape_ascii()
+            );
+            self.begin(1);
+            !is_killed
+        });
+        assert!(is_ended, "there is always one more script");
+        if self.was_stopped {
             return;
         }
-        assert!(begins("+OK\r\n") || begins("-NOTBUSY "), "an order to end a script got {}", said.escape_ascii());
         self.begin(1);
         self.deliver(client, b"QUIT\r\n");
         self.settle(usize::MAX);

@@ -335,12 +335,9 @@ impl World {
     }
 
     /// A script that has no end may still run, and an operator ends it. One that has written cannot be killed, and goes with the worker.
-    /// Pauses would hold this order too, so they end first, as orders end that another process leaves.
+    /// Pauses would hold this order too, so they end first.
     fn stop_script(&mut self) {
-        self.shared.go_on_with_orders("", self.now_us).expect("there are none");
-        self.begin(100_000);
-        self.worker.handle_mail(Mail::Orders);
-        self.settle(usize::MAX);
+        self.end_pauses();
         let Ok(conn) = self.worker.handle_accept(Peer::default()) else {
             self.is_ending = true;
             return;
@@ -352,6 +349,8 @@ impl World {
         assert!(is_entered || entered.starts_with(b"-WRONGPASS "), "a password got {}", entered.escape_ascii());
         // A transaction may have more scripts without an end behind the first.
         let is_ended = (0..SCRIPTS_MAX).any(|_| {
+            // A transaction that goes on may pause all clients, this one as well.
+            self.end_pauses();
             let said = self.ask(client, b"SCRIPT KILL\r\n");
             let begins = |words: &str| said.starts_with(words.as_bytes());
             // Clients may have come upon the operator's name, and changed that user.
@@ -380,6 +379,14 @@ impl World {
         if self.clients.remove(&client).is_some() {
             self.worker.handle_broken(conn, "gone");
         }
+        self.settle(usize::MAX);
+    }
+
+    /// As orders end that another process leaves.
+    fn end_pauses(&mut self) {
+        self.shared.go_on_with_orders("", self.now_us).expect("there are none");
+        self.begin(100_000);
+        self.worker.handle_mail(Mail::Orders);
         self.settle(usize::MAX);
     }
 

@@ -312,6 +312,10 @@ pub(crate) const TOO_MANY_WAIT: &str = "ERR the order holds, but too many client
 /// A worker has not carried out the order in time.
 pub(crate) const WORKER_BUSY: &str = "ERR a worker is busy and has not carried out the order yet; try again later";
 
+/// The key of a large request has another place by now than the node that has its beginning.
+pub(crate) const MOVED_ON_THE_WAY: &str =
+    "ERR the settings have another place for the key since the request began; the command was not sent";
+
 /// Why a held request is refused. `None`: all nodes are paused.
 pub(crate) fn paused_for_long(node: Option<&str>) -> String {
     let node = node.map_or_else(String::new, |name| format!(" to node {name}"));

@@ -133,10 +133,15 @@ impl<E: Execute> Env<E> {
     }
 }
 
-/// Requests on a lane without a reply. A health PING does not count, nor do blocking requests and subscriptions.
+/// Requests on a lane without a reply. A health PING does not count, nor do blocking requests and subscriptions, nor what is no request
+/// before its last byte.
 fn owed(lane: &Lane) -> usize {
     let waits = matches!(lane.purpose, LaneUse::Push | LaneUse::Listen | LaneUse::Dedicated | LaneUse::Blocking);
-    if waits || lane.is_waiting { 0 } else { lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0)) }
+    if waits || lane.is_waiting || lane.sending.is_some() {
+        0
+    } else {
+        lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0))
+    }
 }
 
 #[cfg(test)]

@@ -158,8 +158,8 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// Other nodes are configured. A client's own connection to a node that has gone takes nothing more; a request that is being
-    /// passed on over it is passed on to its end.
+    /// Other nodes are configured. A client's own connection to a node that has gone takes nothing more. A request of which it
+    /// has the beginning may have no business there any more.
     pub(crate) fn move_large(&mut self, moves: &Moves) {
         for large in self.clients.sessions.iter_mut().filter_map(|(_, session)| session.large.as_mut()) {
             let place = |node: NodeId, lane: Option<LaneHandle>| match lane {
@@ -171,6 +171,7 @@ impl<E: Execute> Env<E> {
         }
         let config = Arc::clone(&self.config);
         self.leave_large_where(|node| !config.has_node(node));
+        self.review_streamed();
     }
 
     /// Clients' own connections to some nodes take nothing more. What comes behind that may go to the same nodes again, as when

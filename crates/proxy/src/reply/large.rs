@@ -2,14 +2,14 @@
 
 use crate::ids::{LaneHandle, NodeId};
 use crate::pool::{LaneUse, Lanes};
-use respool_wire::RequestTail;
+use crate::request::streamed_request::StreamedHead;
 
 /// The connections that a client has of its own, one to a node at most.
 #[derive(Debug, Default)]
 pub(crate) struct Large {
     pub(crate) ways: Vec<Way>,
-    /// The way to the end of a request that is being passed on in pieces, see [`crate::session::large_request`], and the node that it goes to.
-    pub(crate) sending: Option<RequestTail>,
+    /// The request that is being passed on in pieces, see [`crate::session::large_request`], and the node that it goes to.
+    pub(crate) sending: Option<Box<StreamedHead>>,
     pub(crate) sending_to: Option<NodeId>,
 }
 

@@ -1,7 +1,9 @@
-//! A large request that a connection is being sent while it arrives.
+//! A large request that a connection is being sent while it arrives: what is known of it. See [`crate::session::large_request`].
 
 use crate::ids::ClientHandle;
+use respool_command::Row;
 use respool_connection::Seq;
+use respool_wire::{ArgsBuf, RequestTail};
 
 /// What a lane knows of the request that is being passed on over it.
 #[derive(Clone, Copy, Debug)]
@@ -13,4 +15,15 @@ pub(crate) struct StreamedRequest {
     pub(crate) seen_bytes: usize,
     /// When that last changed.
     pub(crate) moved_us: u64,
+}
+
+/// What its client knows of it.
+#[derive(Debug)]
+pub(crate) struct StreamedHead {
+    /// The way to its end.
+    pub(crate) tail: RequestTail,
+    pub(crate) row: &'static Row,
+    /// Its arguments in front of the large one, as the client said them and as the node was sent them.
+    pub(crate) said: ArgsBuf,
+    pub(crate) sent: ArgsBuf,
 }

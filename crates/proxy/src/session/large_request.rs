@@ -14,21 +14,27 @@
 //!
 //! Who may do it and where it goes is decided before the first byte leaves, so only commands whose one key comes first, and
 //! about which nothing behind it changes anything, are passed on like this. The client is read as fast as the node takes
-//! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte.
+//! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte. A node
+//! executes nothing before it has that, so orders and other settings hold up to it: a pause holds the rest back, and where the place of
+//! the request is another one by then, or its node takes nothing more, it is given up.
 
 use crate::env::Env;
+use crate::error_reply::ErrorReply;
+use crate::error_text;
 use crate::ids::{ClientId, LaneId, NodeId};
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::limits::{PIECES_QUEUE_BYTES, STALLED_REQUEST_US};
 use crate::pool::LaneEnd;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
-use crate::request::streamed_request::StreamedRequest;
+use crate::request::client_pause::may_change;
+use crate::request::held_requests::Held;
+use crate::request::streamed_request::{StreamedHead, StreamedRequest};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::{Pause, SessionFlags};
+use crate::session::{Pause, Session, SessionFlags};
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
 use respool_connection::Input;
-use respool_wire::{Args, Begun, RequestError, RequestTail, Strictness, request_bulk, request_head};
+use respool_wire::{Args, ArgsBuf, Begun, RequestError, Strictness, request_bulk, request_head};
 
 /// The states in which a session's large requests are passed on in pieces.
 const FIT: [SessionFlags; 5] = [
@@ -46,10 +52,10 @@ impl<E: Execute> Env<E> {
         let Some(mut input) = self.clients.sessions.at_mut(index).and_then(|session| session.input.take()) else {
             return;
         };
-        let tail = self.try_pieces(reads, index, &input);
+        let head = self.try_pieces(reads, index, &input);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if let (Some(tail), Some(large)) = (tail, session.large.as_deref_mut()) {
-            large.sending = Some(tail);
+        if let (Some(head), Some(large)) = (head, session.large.as_deref_mut()) {
+            large.sending = Some(Box::new(head));
             input.consume(input.len());
             input.decoder = Default::default();
         }
@@ -57,8 +63,8 @@ impl<E: Execute> Env<E> {
         self.brake(index);
     }
 
-    /// Queues the beginning of a large request. Gives the way to its end; `None`: it is to be collected, or tried again.
-    fn try_pieces(&mut self, reads: &mut impl ReadTracker, index: ClientId, input: &Input) -> Option<RequestTail> {
+    /// Queues the beginning of a large request. `None`: it is to be collected, or tried again.
+    fn try_pieces(&mut self, reads: &mut impl ReadTracker, index: ClientId, input: &Input) -> Option<StreamedHead> {
         let bytes = input.bytes();
         let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;
         let row = self.piecewise_row(index, &begun)?;
@@ -73,7 +79,8 @@ impl<E: Execute> Env<E> {
             return None;
         }
         self.note_target(&target, row);
-        let head = head_of(target.args(begun.args), &begun);
+        let sent: ArgsBuf = target.args(begun.args).iter().collect();
+        let head = head_of(sent.as_args(), &begun);
         if self.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
             reads.track_request(self, index, row, begun.args);
         }
@@ -96,7 +103,7 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
         self.counters.requests.add(1);
         self.counters.requests_in_pieces.add(1);
-        Some(tail)
+        Some(StreamedHead { tail, row, said: begun.args.iter().collect(), sent })
     }
 
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
@@ -118,9 +125,13 @@ impl<E: Execute> Env<E> {
     pub(crate) fn pass_on_pieces(&mut self, index: ClientId, mut input: Box<Input>) -> Option<Box<Input>> {
         let limits = self.config.request_limits;
         let now_us = self.now.mono_us;
+        if !self.may_pass_on(index) {
+            self.clients.sessions.at_mut(index)?.input = Some(input);
+            return None;
+        }
         let session = self.clients.sessions.at_mut(index)?;
         let large = session.large.as_deref_mut()?;
-        let tail = large.sending.as_mut()?;
+        let tail = &mut large.sending.as_mut()?.tail;
         let taken = tail.take(input.bytes(), &limits);
         let is_owed = !session.down.is_settled();
         let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
@@ -210,6 +221,11 @@ impl<E: Execute> Env<E> {
         if is_answered {
             return self.close_lane(lane);
         }
+        let client = self.clients.sessions.get(sender.client);
+        if client.is_none_or(|session| session.pause.has(Pause::CLOSING)) {
+            // It has hung up while it was held: the rest is not read any more.
+            return self.end_sending(lane);
+        }
         if silence_due_us.is_some_and(|due_us| sender.moved_us <= due_us) {
             self.close_upstream(lane);
             return self.end_lane(lane, LaneEnd::Silent);
@@ -291,6 +307,83 @@ impl<E: Execute> Env<E> {
             self.counters.pauses.add(1);
         }
         self.clients.list(index);
+    }
+}
+
+/// Orders and other settings.
+impl<E: Execute> Env<E> {
+    /// Whether more of a client's large request may leave now. If not, it is read on when the pause ends.
+    pub(crate) fn may_pass_on(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.clients.sessions.at(index).filter(|s| s.flags.has(SessionFlags::HELD)) else {
+            return true;
+        };
+        let Some(large) = session.large.as_deref() else { return true };
+        let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
+        let (Some(head), Some(lane)) = (large.sending.as_deref(), lane) else { return true };
+        let node = self.lanes[lane].node;
+        let changes = may_change(head.row);
+        if self.client_pause.is_some_and(|hold| hold.is_for_all || changes) {
+            self.wait_for_pause(index);
+            return false;
+        }
+        if self.shared.standing().suspended.is_some() {
+            return true;
+        }
+        match self.hold_for_nodes(index, &[node]) {
+            None => true,
+            Some(Held::Waits) => false,
+            Some(Held::Refused(words)) => {
+                self.counters.holds_expired.add(1);
+                self.give_up_streamed(index, &error_text::paused(&words));
+                true
+            }
+        }
+    }
+
+    /// Other nodes or routes are configured, or a node is drained: gives up the requests of which a node that has nothing more to do
+    /// with them has the beginning.
+    pub(crate) fn review_streamed(&mut self) {
+        let is_amid = |session: &Session| session.large.as_ref().is_some_and(|l| l.sending.is_some());
+        for index in self.clients.sessions.places(is_amid) {
+            if let Some(error) = self.why_misplaced(index) {
+                self.give_up_streamed(index, &error);
+            }
+        }
+    }
+
+    fn why_misplaced(&mut self, index: ClientId) -> Option<ErrorReply> {
+        let large = self.clients.sessions.at(index)?.large.as_deref()?;
+        let (head, lane) = (large.sending.as_deref()?, self.lanes.find(large.sending_lane()?)?);
+        let node = self.lanes[lane].node;
+        let known = &self.lanes.nodes[node];
+        if !self.config.has_node(node) {
+            return Some(error_text::gone(&known.name));
+        }
+        if known.is_drained {
+            return Some(error_text::drained(&known.name));
+        }
+        if !may_change(head.row) {
+            return None;
+        }
+        let (row, said, sent) = (head.row, head.said.clone(), head.sent.clone());
+        let target = self.target(index, row, said.as_args());
+        let is_same = target
+            .is_ok_and(|target| target.node == node && target.args(said.as_args()).iter().eq(sent.as_args().iter()));
+        (!is_same).then(|| error_text::MOVED_ON_THE_WAY.into())
+    }
+
+    /// Ends a connection that has half of a request, and tells the client. What comes of the rest is thrown away.
+    fn give_up_streamed(&mut self, index: ClientId, error: &ErrorReply) {
+        let Some(session) = self.clients.sessions.at(index) else { return };
+        let is_owed = !session.down.is_settled();
+        let lane = session.large.as_deref().and_then(|large| self.lanes.find(large.sending_lane()?));
+        let Some(lane) = lane else { return };
+        if let Some(StreamedRequest { client, seq, .. }) =
+            self.lanes[lane].sending.as_deref().copied().filter(|_| is_owed)
+        {
+            self.clients.fail(client, seq, error);
+        }
+        self.close_lane(lane);
     }
 }
 

@@ -4,14 +4,24 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request};
 use crate::support::config;
-use respool_connection::{ConnId, Machine, Service};
+use respool_connection::{ConnId, Endpoint, Machine, Service};
 use respool_proxy::{Budgets, Config, Mail};
+use respool_route::{Node, Pool, Routes, Scheme, Topology};
+use std::sync::Arc;
 
-/// A client that has been answered once and has then sent half of a large request, and the connection that has that half.
-fn half() -> (Bench<NoEngine>, ConnId, ConnId) {
-    let base = config(1, 1);
+fn settings(nodes: usize) -> Config {
+    let base = config(nodes, 1);
     let budgets = Budgets { request_whole: 1_000, ..base.budgets };
-    let mut bench = Bench::proxy(Config { budgets, ..base });
+    Config { budgets, ..base }
+}
+
+/// A client that has sent half of a large request, and the connection that has that half.
+fn half() -> (Bench<NoEngine>, ConnId, ConnId) {
+    half_with(settings(1))
+}
+
+fn half_with(config: Config) -> (Bench<NoEngine>, ConnId, ConnId) {
+    let mut bench = Bench::proxy(config);
     let client = bench.accept();
     let whole = request(&["SET", "key", &"v".repeat(100_000)]);
     bench.send(client, &whole[..50_000]);
@@ -88,4 +98,144 @@ fn half_a_request_that_is_being_answered_ends_its_client() {
     bench.turn(|worker| worker.handle_mail(Mail::Drain));
     assert_eq!(bench.heard(client), "", "nothing stands behind the beginning of a reply");
     assert!(bench.closed.contains(&client) && bench.closed.contains(&own));
+}
+
+/// The second half of the request.
+fn rest() -> Vec<u8> {
+    request(&["SET", "key", &"v".repeat(100_000)]).split_off(50_000)
+}
+
+/// The rest comes, and of the request nothing more has come to the node that had its beginning: it is not executed there.
+fn assert_given_up(bench: &mut Bench<NoEngine>, client: ConnId, own: ConnId, error: &str) {
+    assert_eq!(bench.heard(client), format!("-ERR {error}; the command was not sent\r\n"));
+    bench.send(client, &[&rest()[..], &request(&["ECHO", "behind"])].concat());
+    assert_eq!(bench.heard(client), "$6\r\nbehind\r\n", "the rest is thrown away, and what is behind it is answered");
+    assert_eq!(bench.heard(own), "");
+    assert!(bench.closed.contains(&own) && !bench.closed.contains(&client));
+}
+
+#[test]
+fn a_large_request_whose_node_has_gone_is_not_executed_there() {
+    let (mut bench, client, own) = half();
+    // Another server by the same name.
+    let mut other = settings(1);
+    other.nodes[0].endpoint = Arc::new(Endpoint::Embedded { index: 7 });
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
+    assert_given_up(&mut bench, client, own, "node node-0 is not configured any more");
+}
+
+#[test]
+fn a_large_request_whose_key_has_moved_is_not_executed() {
+    let turned = |names: [&str; 2]| {
+        let mut config = settings(2);
+        config.topology = Arc::new(Topology::new(Scheme::default(), names.map(Node::new).into()).unwrap());
+        config.routes = Arc::new(Routes::plain(Pool::plain("main", Arc::clone(&config.topology))));
+        config.nodes.sort_by_key(|node| names.iter().position(|name| *name == node.name));
+        config
+    };
+    let (mut bench, client, own) = half_with(turned(["node-0", "node-1"]));
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(turned(["node-0", "node-1"])))));
+    assert_eq!(bench.heard(client), "", "nothing has changed for it");
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(turned(["node-1", "node-0"])))));
+    assert_given_up(&mut bench, client, own, "the settings have another place for the key since the request began");
+}
+
+#[test]
+fn a_large_request_for_a_node_that_is_drained_is_not_executed() {
+    let (mut bench, client, own) = half();
+    let operator = bench.accept();
+    assert_eq!(bench.answer(operator, &["PROXY", "DRAIN", "node-0"]), "+OK\r\n");
+    assert_given_up(&mut bench, client, own, "node node-0 is not available: it was drained by an operator");
+}
+
+#[test]
+fn the_end_of_a_large_request_waits_while_its_node_is_paused() {
+    let resume: [(&[&str], &[&str]); 5] = [
+        (&["PROXY", "PAUSE", "node-0"], &["PROXY", "RESUME", "node-0"]),
+        (&["PROXY", "PAUSE"], &["PROXY", "RESUME"]),
+        (&["PROXY", "PAUSE", "WAIT", "node-0"], &["PROXY", "RESUME"]),
+        (&["CLIENT", "PAUSE", "1000", "WRITE"], &["CLIENT", "UNPAUSE"]),
+        (&["CLIENT", "PAUSE", "1000"], &["CLIENT", "UNPAUSE"]),
+    ];
+    for (pause, resume) in resume {
+        let (mut bench, client, own) = half();
+        let operator = bench.accept();
+        assert_eq!(bench.answer(operator, pause), "+OK\r\n", "half of a request is not waited for: {pause:?}");
+        bench.send(client, &rest());
+        bench.wait(100_000);
+        bench.turn(|_| ());
+        assert_eq!((bench.heard(own), bench.heard(client)), (String::new(), String::new()), "{pause:?}");
+        assert_eq!(bench.answer(operator, resume), "+OK\r\n");
+        assert_eq!(bench.heard(own).len(), rest().len(), "{pause:?}");
+        bench.send(own, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n");
+    }
+}
+
+#[test]
+fn a_failover_by_pause_and_reload_executes_no_half_of_a_request() {
+    let (mut bench, client, own) = half();
+    let operator = bench.accept();
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "WAIT", "node-0"]), "+OK\r\n");
+    bench.send(client, &rest());
+    let mut other = settings(1);
+    other.nodes[0].endpoint = Arc::new(Endpoint::Embedded { index: 7 });
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(other))));
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    assert_eq!(bench.heard(client), "-ERR node node-0 is not configured any more; the command was not sent\r\n");
+    assert_eq!(bench.heard(own), "");
+    assert!(bench.closed.contains(&own));
+}
+
+#[test]
+fn a_large_request_is_refused_behind_a_pause_that_lasts() {
+    let base = settings(1);
+    let timeouts = respool_proxy::Timeouts { pause_us: 200_000, ..base.timeouts };
+    let (mut bench, client, own) = half_with(Config { timeouts, ..base });
+    let operator = bench.accept();
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", "node-0"]), "+OK\r\n");
+    bench.send(client, &rest());
+    bench.wait(250_000);
+    bench.turn(|_| ());
+    let refused = "-ERR requests to node node-0 are paused by an operator, for longer than pause_timeout; the command was not sent\r\n";
+    assert_eq!((bench.heard(client).as_str(), bench.heard(own).as_str()), (refused, ""));
+    assert!(bench.closed.contains(&own));
+    bench.send(client, &request(&["ECHO", "behind"]));
+    assert_eq!(bench.heard(client), "$6\r\nbehind\r\n");
+}
+
+#[test]
+fn a_suspension_waits_for_the_end_of_a_large_request() {
+    let (mut bench, client, own) = half();
+    let operator = bench.accept();
+    bench.ask(operator, &["PROXY", "SUSPEND"]);
+    assert_eq!(bench.heard(operator), "");
+    bench.send(client, &rest());
+    assert_eq!(bench.heard(own).len(), rest().len());
+    bench.send(own, b"+OK\r\n");
+    assert_eq!(bench.heard(client), "+OK\r\n");
+    bench.wait(100_000);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(operator), "+OK\r\n");
+}
+
+#[test]
+fn a_client_that_leaves_amid_a_held_request_executes_nothing() {
+    for hangs_up in [true, false] {
+        let (mut bench, client, own) = half();
+        let operator = bench.accept();
+        assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+        bench.send(client, &rest());
+        bench.turn(|worker| match hangs_up {
+            true => worker.handle_hung_up(client),
+            false => worker.handle_broken(client, "gone"),
+        });
+        bench.wait(100_000);
+        bench.turn(|_| ());
+        assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+        bench.wait(100_000);
+        bench.turn(|_| ());
+        assert_eq!(bench.heard(own), "", "hangs up: {hangs_up}");
+        assert!(bench.closed.contains(&own), "hangs up: {hangs_up}");
+    }
 }

@@ -73,6 +73,8 @@ pub(super) fn may_be(expected: &Expected, reply: &[u8]) -> bool {
         Expected::Watched(..) if reply == b"*-1\r\n" => true,
         _ => said(&[
             "-ERR the nodes were changed meanwhile; try again",
+            // Half of a large request had gone to the node that had its key.
+            "-ERR the settings have another place for the key since the request began; the command was not sent",
             "-EXECABORT Transaction discarded because of previous errors.",
             "-CROSSSLOT ",
             "-ERR a transaction stays in one pool",

@@ -3,8 +3,9 @@
 use futures_core::Stream;
 use respool_client::{Client, Config, ErrorKind, Event, Message, Notice, Observer, Subscription, cmd};
 use respool_connection::ReconnectTerms;
-use respool_testkit::{Act, Address, FakeBackend, RedisServer, wait_until};
+use respool_testkit::{Act, Address, FakeBackend, Gate, RedisServer, wait_until};
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -229,6 +230,81 @@ fn a_server_that_is_busy_for_a_while_ends_no_subscription() {
     assert_eq!(next(&mut subscription), Notice::Gap);
     assert_eq!(message(&mut subscription), pair("a", "second"));
     assert_eq!(ROUND.load(Ordering::Relaxed), 5);
+}
+
+/// A server that confirms subscriptions. From its second connection of them on it does not answer a handshake before the gate is open.
+fn confirming(gate: &Gate) -> FakeBackend {
+    let gate = gate.clone();
+    FakeBackend::start(move |request| {
+        let name = String::from_utf8_lossy(request.key()).into_owned();
+        let confirm =
+            |verb: &str| format!(">3\r\n${}\r\n{verb}\r\n${}\r\n{name}\r\n:1\r\n", verb.len(), name.len()).into_bytes();
+        match &*request.command() {
+            "HELLO" if request.connection > 0 => Act::Hold(gate.clone()),
+            "SUBSCRIBE" => Act::Bytes(confirm("subscribe")),
+            "UNSUBSCRIBE" => Act::Bytes(confirm("unsubscribe")),
+            _ => Act::Usual,
+        }
+    })
+    .unwrap()
+}
+
+/// What was asked for on connections from this one on.
+fn asked_from(node: &FakeBackend, connection: usize) -> Vec<String> {
+    let asked = node.received().into_iter().filter(|request| request.connection >= connection);
+    let shown = asked.map(|request| format!("{} {}", request.command(), String::from_utf8_lossy(request.key())));
+    shown.filter(|shown| shown.contains("SUBSCRIBE")).collect()
+}
+
+#[test]
+fn what_is_dropped_without_a_connection_is_not_asked_for_again() {
+    let gate = Gate::new();
+    let node = confirming(&gate);
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    let client = Client::with_config(config(&format!("redis://{address}")));
+    let mut stays = client.subscribe(["stays", "shared"]).wait().unwrap();
+    let goes = client.subscribe(["goes", "shared"]).wait().unwrap();
+    assert_eq!(asked_from(&node, 0).len(), 3);
+    // Out of step, so that the connection is left. The next one is there, and its handshake is not over.
+    node.blurt_on(0, b"-ERR unasked\r\n");
+    wait_until("the server is dialled again", LIMIT, || Ok(node.connections() == 2)).unwrap();
+    drop(goes);
+    // One that was begun and is given up meanwhile.
+    let mut begun = Box::pin(client.subscribe("begun"));
+    assert!(begun.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_pending());
+    drop(begun);
+    gate.open();
+    assert_eq!(next(&mut stays), Notice::Gap);
+    let sorted = || {
+        let mut asked = asked_from(&node, 1);
+        asked.sort();
+        asked
+    };
+    assert_eq!(sorted(), ["SUBSCRIBE shared", "SUBSCRIBE stays"]);
+    // What was dropped is no longer there to be in the way.
+    let again = client.subscribe(["goes", "begun"]).wait().unwrap();
+    drop(again);
+    wait_until("channels are given up", LIMIT, || Ok(sorted().len() == 6)).unwrap();
+    let whole = ["begun", "goes"].map(|name| format!("SUBSCRIBE {name}"));
+    assert!(whole.iter().all(|asked| sorted().contains(asked)), "{:?}", sorted());
+    assert_eq!(node.connections(), 2);
+}
+
+#[test]
+fn all_that_is_dropped_without_a_connection_asks_for_nothing() {
+    let gate = Gate::new();
+    let node = confirming(&gate);
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    let client = Client::with_config(config(&format!("redis://{address}")));
+    let goes = client.subscribe("goes").wait().unwrap();
+    node.blurt_on(0, b"-ERR unasked\r\n");
+    wait_until("the server is dialled again", LIMIT, || Ok(node.connections() == 2)).unwrap();
+    drop(goes);
+    gate.open();
+    // Behind the end of the thread that had been about to subscribe, or before it.
+    let other = client.subscribe("other").wait().unwrap();
+    assert_eq!(asked_from(&node, 1), ["SUBSCRIBE other"]);
+    drop(other);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //!   topic:  [new] --request queued--> [asked] --confirmed--> [held] --last subscription dropped--> removed, request queued
 //!                                                   ^--------- connection lost: asked again on the next
 //! ```
+//!
+//! A topic that is dropped before the server was asked for it is not asked for: what was queued for it is skipped.
 
 use super::mailbox::{Bounds, Mailbox, Message};
 use crate::cluster::Shared;
@@ -70,8 +72,17 @@ pub(super) enum Asked {
 pub(super) struct Topic {
     pub(super) number: u64,
     pub(super) listeners: Vec<Arc<Mailbox>>,
+    /// The server was asked for it on the connection of now, and has not refused or ended it.
+    pub(super) is_asked: bool,
     /// The server has confirmed it, on the connection of now.
     pub(super) is_held: bool,
+}
+
+impl Topic {
+    /// Nothing listens to it, and the server does not know of it.
+    pub(super) fn new(number: u64) -> Self {
+        Self { number, listeners: Vec::new(), is_asked: false, is_held: false }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +91,8 @@ pub(super) struct State {
     pub(super) numbers: u64,
     /// Requests that have not been sent.
     pub(super) work: VecDeque<Work>,
+    /// How many of them are for topics that were dropped meanwhile, at most.
+    stale: usize,
     /// What it was told and has not answered.
     pub(super) asked: VecDeque<Asked>,
     /// Slots of sharded channels whose end was told before it was asked for, perhaps: then the request is refused beside.
@@ -94,6 +107,43 @@ pub(super) struct State {
     pub(super) is_closed: bool,
     /// Why the last attempt to connect has failed.
     pub(super) last_failure: Option<Arc<str>>,
+}
+
+/// Requests for dropped topics that are kept until they are skipped.
+const STALE_MAX: usize = 64;
+
+impl State {
+    /// The current topic that a request is for.
+    fn topic_of<'t>(topics: &'t mut HashMap<Key, Topic>, work: &Work) -> Option<&'t mut Topic> {
+        topics.get_mut(&work.key).filter(|topic| Some(topic.number) == work.topic)
+    }
+
+    /// The request is about to be sent. Whether it is: what it subscribes to may have been dropped.
+    pub(super) fn note_asked(&mut self, work: &Work) -> bool {
+        if work.topic.is_none() {
+            return true;
+        }
+        let Some(topic) = Self::topic_of(&mut self.topics, work) else {
+            self.stale = self.stale.saturating_sub(1);
+            return false;
+        };
+        topic.is_asked = true;
+        true
+    }
+
+    /// Nothing listens to a topic any longer, which was taken out. Subscriptions may come and go many times before the next connection
+    /// is there, so what is left of them is removed now and then.
+    pub(super) fn give_up(&mut self, key: Key, was_asked: bool) {
+        if was_asked {
+            return self.work.push_back(Work { key, topic: None });
+        }
+        self.stale += 1;
+        if self.stale > STALE_MAX && 2 * self.stale > self.work.len() {
+            let Self { topics, work, .. } = self;
+            work.retain(|work| work.topic.is_none() || Self::topic_of(topics, work).is_some());
+            self.stale = 0;
+        }
+    }
 }
 
 /// The subscriptions of a client.
@@ -175,7 +225,7 @@ impl Hub {
             let is_new = !state.topics.contains_key(&key);
             if is_new {
                 state.numbers = number;
-                state.topics.insert(key.clone(), Topic { number, listeners: Vec::new(), is_held: false });
+                state.topics.insert(key.clone(), Topic::new(number));
                 state.work.push_back(Work { key: key.clone(), topic: Some(number) });
             }
             if let Some(topic) = state.topics.get_mut(&key)
@@ -204,8 +254,8 @@ impl Hub {
             let Entry::Occupied(mut topic) = state.topics.entry((kind, name.clone())) else { continue };
             topic.get_mut().listeners.retain(|listener| !Arc::ptr_eq(listener, mailbox));
             if topic.get().listeners.is_empty() {
-                let (key, _) = topic.remove_entry();
-                state.work.push_back(Work { key, topic: None });
+                let (key, topic) = topic.remove_entry();
+                state.give_up(key, topic.is_asked);
             }
         }
         if !guard.work.is_empty() && guard.has_pump {
@@ -254,15 +304,22 @@ impl Hub {
     /// Topics that were sent elsewhere and are still here are asked for again.
     pub(super) fn retry_astray(state: &mut State, now: Instant) {
         for (_, work) in state.astray.extract_if(.., |(due, _)| *due <= now) {
-            if state.topics.get(&work.key).is_some_and(|topic| Some(topic.number) == work.topic) {
+            if State::topic_of(&mut state.topics, &work).is_some() {
                 state.work.push_back(work);
             }
         }
     }
 
-    /// Whether the pump has anything to do.
+    /// Whether the pump has anything to do. Requests for topics of which none is left are nothing.
     pub(super) fn is_idle(state: &State) -> bool {
-        state.is_closed || state.topics.is_empty() && state.work.is_empty() && state.asked.is_empty()
+        let has_work = || state.work.iter().any(|work| work.topic.is_none());
+        state.is_closed || state.topics.is_empty() && state.asked.is_empty() && !has_work()
+    }
+
+    /// The pump has nothing to do and ends: what is wanted from here on begins another.
+    pub(super) fn end_pump(state: &mut State) {
+        (state.has_pump, state.stale) = (false, 0);
+        state.work.clear();
     }
 
     /// A connection was made or lost: all topics are subscribed again.
@@ -272,9 +329,11 @@ impl Hub {
         state.asked.clear();
         state.ended.clear();
         state.work.clear();
+        state.stale = 0;
         state.astray.clear();
         for (key, topic) in &mut state.topics {
             state.work.push_back(Work { key: key.clone(), topic: Some(topic.number) });
+            topic.is_asked = false;
             if std::mem::take(&mut topic.is_held) {
                 topic.listeners.iter().for_each(|listener| listener.lose(1));
             }
@@ -381,8 +440,7 @@ impl Hub {
         if asked.topic.is_some() != is_subscribed || name.is_none_or(|name| name != asked.key.1) {
             return Err("confirmations out of order");
         }
-        if let Some(topic) = state.topics.get_mut(&asked.key)
-            && Some(topic.number) == asked.topic
+        if let Some(topic) = State::topic_of(&mut state.topics, &asked)
             && !std::mem::replace(&mut topic.is_held, true)
         {
             waiters.extend(topic.listeners.iter().map(|listener| listener.confirm()));
@@ -414,6 +472,7 @@ impl Hub {
         if let Some(topic) = state.topics.get_mut(&key)
             && std::mem::take(&mut topic.is_held)
         {
+            topic.is_asked = false;
             topic.listeners.iter().for_each(|listener| listener.lose(1));
             state.work.push_back(Work { topic: Some(topic.number), key });
         }
@@ -469,7 +528,8 @@ impl Hub {
             Some(Asked::Ping) => return Ok(()),
             None => return Err("an error that nothing asked for"),
         };
-        let is_current = state.topics.get(&asked.key).is_some_and(|topic| Some(topic.number) == asked.topic);
+        let topic = State::topic_of(&mut state.topics, &asked);
+        let is_current = topic.map(|topic| topic.is_asked = false).is_some();
         if is_current && self.cluster.is_some() {
             drop(guard);
             if self.follow_refusal(&asked, error) {
@@ -496,13 +556,17 @@ fn lateness(failure: Option<Arc<str>>) -> Error {
 mod tests {
     use super::*;
 
+    fn mailbox_bounds() -> Bounds {
+        Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest }
+    }
+
     fn hub() -> (Arc<Hub>, Arc<Mailbox>) {
         let hub = Hub::new(Config::from_url("localhost").unwrap(), None);
         // Nothing is begun that would talk to a server.
         hub.lock().has_pump = true;
-        let bounds = Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest };
         let names = [Bytes::from_static(b"a")];
-        let mailbox = hub.add(Kind::Channel, &names, bounds, Instant::now() + std::time::Duration::from_secs(60));
+        let mailbox =
+            hub.add(Kind::Channel, &names, mailbox_bounds(), Instant::now() + std::time::Duration::from_secs(60));
         (hub, mailbox)
     }
 
@@ -510,7 +574,21 @@ mod tests {
     fn ask(hub: &Hub, is_ping: bool) {
         let mut state = hub.lock();
         let asked = if is_ping { Asked::Ping } else { Asked::Topic(state.work.pop_front().unwrap()) };
+        assert!(!matches!(&asked, Asked::Topic(work) if !state.note_asked(work)));
         state.asked.push_back(asked);
+    }
+
+    /// Sends all requests. What is subscribed to by them, and what is not any longer.
+    fn ask_all(hub: &Hub) -> Vec<(bool, String)> {
+        let mut state = hub.lock();
+        let mut asked = Vec::new();
+        while let Some(work) = state.work.pop_front() {
+            if state.note_asked(&work) {
+                asked.push((work.topic.is_some(), String::from_utf8(work.key.1.to_vec()).unwrap()));
+                state.asked.push_back(Asked::Topic(work));
+            }
+        }
+        asked
     }
 
     fn take(hub: &Hub, bytes: &[u8]) -> Result<(), &'static str> {
@@ -548,12 +626,58 @@ mod tests {
     }
 
     #[test]
+    fn what_is_dropped_before_it_is_asked_for_is_not_asked_for() {
+        let (hub, mailbox) = hub();
+        let name = [Bytes::from_static(b"a")];
+        let (bounds, until) = (mailbox_bounds(), Instant::now() + std::time::Duration::from_secs(60));
+        // Before there is a connection, and then again by another.
+        hub.remove(Kind::Channel, &name, &mailbox);
+        assert!(Hub::is_idle(&hub.lock()), "nothing is wanted: no connection is made for it");
+        let again = hub.add(Kind::Channel, &name, bounds, until);
+        assert_eq!(ask_all(&hub), [(true, "a".to_owned())]);
+        // Asked for and not confirmed: it is not wanted behind that.
+        hub.remove(Kind::Channel, &name, &again);
+        assert!(!Hub::is_idle(&hub.lock()));
+        assert_eq!(ask_all(&hub), [(false, "a".to_owned())]);
+        take(&hub, CONFIRMED).unwrap();
+        take(&hub, b">3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n").unwrap();
+        assert!(Hub::is_idle(&hub.lock()));
+        // Held, and dropped while there is no connection.
+        let held = hub.add(Kind::Channel, &name, bounds, until);
+        let other = hub.add(Kind::Channel, &[Bytes::from_static(b"b")], bounds, until);
+        assert_eq!(ask_all(&hub).len(), 2);
+        take(&hub, CONFIRMED).unwrap();
+        hub.begin_anew();
+        hub.remove(Kind::Channel, &name, &held);
+        assert_eq!(ask_all(&hub), [(true, "b".to_owned())]);
+        hub.remove(Kind::Channel, &[Bytes::from_static(b"b")], &other);
+        hub.end_late(Instant::now());
+        let state = hub.lock();
+        assert!(state.topics.is_empty() && state.pending.is_empty());
+    }
+
+    #[test]
+    fn topics_that_come_and_go_without_a_connection_leave_nothing() {
+        let (hub, _stays) = hub();
+        let until = Instant::now() + std::time::Duration::from_secs(60);
+        for round in 0..10_000 {
+            let name = [Bytes::from(format!("{round}"))];
+            let mailbox = hub.add(Kind::Channel, &name, mailbox_bounds(), until);
+            hub.remove(Kind::Channel, &name, &mailbox);
+        }
+        let state = hub.lock();
+        assert!(state.work.len() <= 2 * STALE_MAX, "{}", state.work.len());
+        assert_eq!((state.topics.len(), state.pending.len()), (1, 1));
+        drop(state);
+        assert_eq!(ask_all(&hub), [(true, "a".to_owned())]);
+    }
+
+    #[test]
     fn a_channel_that_ends_before_it_is_asked_may_be_refused() {
         let hub = Hub::new(Config::from_url("localhost").unwrap(), Some(Weak::new()));
         hub.lock().has_pump = true;
-        let bounds = Bounds { messages: 9, bytes: 100, overflow: super::super::Overflow::DropOldest };
         let until = Instant::now() + std::time::Duration::from_secs(60);
-        let add = |name| hub.add(Kind::Shard, &[Bytes::from_static(name)], bounds, until);
+        let add = |name| hub.add(Kind::Shard, &[Bytes::from_static(name)], mailbox_bounds(), until);
         let gone = add(b"a");
         ask(&hub, false);
         take(&hub, b">3\r\n$10\r\nssubscribe\r\n$1\r\na\r\n:1\r\n").unwrap();

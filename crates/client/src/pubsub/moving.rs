@@ -26,7 +26,8 @@ impl Hub {
     pub(crate) fn take_foreign(self: &Arc<Self>, is_foreign: impl Fn(&[u8]) -> bool) -> Vec<Moving> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let foreign = state.topics.extract_if(|(kind, name), _| *kind == Kind::Shard && is_foreign(name));
+        let is_taken = |(kind, name): &(Kind, Bytes)| *kind == Kind::Shard && is_foreign(name);
+        let foreign: Vec<_> = state.topics.extract_if(|key, _| is_taken(key)).collect();
         let mut taken = Vec::new();
         for (key, topic) in foreign {
             if topic.is_held {
@@ -36,7 +37,7 @@ impl Hub {
                 topic.listeners.iter().any(|listener| Arc::ptr_eq(listener, mailbox))
             };
             let pending = state.pending.iter().filter(is_of).cloned().collect();
-            state.work.push_back(Work { key: key.clone(), topic: None });
+            state.give_up(key.clone(), topic.is_asked);
             taken.push(Moving { kind: key.0, name: key.1, listeners: topic.listeners, pending });
         }
         if !taken.is_empty() && guard.has_pump {
@@ -69,7 +70,7 @@ impl Hub {
         let work = &mut state.work;
         let topic = state.topics.entry(key.clone()).or_insert_with(|| {
             work.push_back(Work { key, topic: Some(number) });
-            Topic { number, listeners: Vec::new(), is_held: false }
+            Topic::new(number)
         });
         state.numbers = number;
         if topic.is_held {

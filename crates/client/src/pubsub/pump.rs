@@ -1,12 +1,11 @@
 //! The thread that talks to the server for all subscriptions of a client. It lives while there are any.
 
-use super::hub::{Asked, Hub, Work};
+use super::hub::{Asked, Hub, State};
 use crate::core::{Link, Lookup, SlotId, Wait, Waiter, greet};
 use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
 use crate::{Config, Event as Told, Reply};
 use respool_connection::{DialAdvice, Event, Pushes, Reconnect, Segments, Upstream};
 use respool_wire::{ReplyLimits, encode_request};
-use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -45,8 +44,7 @@ pub(super) fn run(weak: &Weak<Hub>) {
         {
             let mut state = hub.lock();
             if Hub::is_idle(&state) {
-                state.has_pump = false;
-                return;
+                return Hub::end_pump(&mut state);
             }
         }
         let now_us = began.elapsed().as_micros() as u64;
@@ -113,9 +111,7 @@ impl Pump {
                     state.asked.clear();
                     return Ok(());
                 }
-                let room = PUSH_ASKED_MAX.saturating_sub(state.asked.len());
-                let state = &mut *state;
-                self.tell(&mut state.work, &mut state.asked, room);
+                self.tell(&mut state);
             }
             while !self.out.is_empty() || !link.is_flushed() {
                 match link.send(std::iter::once(&self.out[..]).filter(|out| !out.is_empty())) {
@@ -182,11 +178,16 @@ impl Pump {
     }
 
     /// Asks for what is wanted.
-    fn tell(&mut self, work: &mut VecDeque<Work>, asked: &mut VecDeque<Asked>, room: usize) {
-        for ask in work.drain(..room.min(work.len())) {
+    fn tell(&mut self, state: &mut State) {
+        while state.asked.len() < PUSH_ASKED_MAX
+            && let Some(ask) = state.work.pop_front()
+        {
+            if !state.note_asked(&ask) {
+                continue;
+            }
             let verb = if ask.topic.is_some() { ask.key.0.subscribe() } else { ask.key.0.unsubscribe() };
             encode_request(&mut self.out, [verb, &ask.key.1[..]].into_iter());
-            asked.push_back(Asked::Topic(ask));
+            state.asked.push_back(Asked::Topic(ask));
         }
     }
 }

@@ -236,7 +236,8 @@ impl Config {
         self
     }
 
-    /// How many requests may wait for replies, and how many bytes to be written.
+    /// How many requests may wait for replies, and how many bytes to be written, on one connection. Each part of a request that is split
+    /// counts, and each request of a batch; requests that go together and are more than that go when nothing else waits.
     #[must_use]
     pub fn limits(mut self, requests_max: usize, queued_bytes_max: usize) -> Self {
         (self.requests_max, self.queued_bytes_max) = (requests_max.max(1), queued_bytes_max.max(1));

@@ -193,6 +193,53 @@ fn under_load(cluster: &RedisCluster, happens: impl FnOnce(&Rounds)) -> Client {
     client
 }
 
+/// As many processes that begin together, each with several callers: each dials each node once, and asks what the cluster looks like a few
+/// times.
+#[test]
+fn clients_of_a_cluster_that_begin_at_once_dial_no_more() {
+    const CLIENTS: usize = 25;
+    const CALLERS: usize = 8;
+    let cluster = start(3, 0);
+    let counted = |field: &str| -> Vec<u64> {
+        let info = |node: usize| cluster.nodes[node].client().unwrap().ask("INFO all").unwrap();
+        let figure = |info: String| {
+            let line = info.lines().find_map(|line| line.trim().strip_prefix(field).map(str::to_owned));
+            let digits: String = line.unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().unwrap_or(0)
+        };
+        (0..3).map(|node| figure(info(node))).collect()
+    };
+    let dialled = || counted("total_connections_received:");
+    let asked = || counted("cmdstat_cluster|slots:calls=").into_iter().sum::<u64>();
+    let (dialled_before, asked_before) = (dialled(), asked());
+    let clients: Vec<Client> = (0..CLIENTS).map(|_| client(&cluster)).collect();
+    let barrier = std::sync::Barrier::new(CLIENTS * CALLERS);
+    std::thread::scope(|scope| {
+        for client in &clients {
+            for caller in 0..CALLERS {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    for number in 0..12 {
+                        let key = format!("{}:{caller}", key(number));
+                        client.call::<()>(cmd("SET").key(&key).arg(caller)).wait().unwrap();
+                    }
+                });
+            }
+        }
+    });
+    for (node, (after, before)) in dialled().into_iter().zip(dialled_before).enumerate() {
+        // The sockets that ask for the counts are among them: one in front and one behind for each count.
+        let theirs = 4;
+        let made = after - before;
+        assert!(made <= CLIENTS as u64 + theirs, "node {node}: {made} connections of {CLIENTS} clients");
+    }
+    let asked = asked() - asked_before;
+    assert!((1..=4 * CLIENTS as u64).contains(&asked), "{asked}");
+    let connections: Vec<u64> = clients.iter().map(|client| client.stats().connections).collect();
+    assert!(connections.iter().all(|made| *made == 3), "{connections:?}");
+}
+
 #[test]
 fn no_call_fails_while_slots_move() {
     let cluster = start(2, 0);

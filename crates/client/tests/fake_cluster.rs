@@ -1,6 +1,6 @@
 //! Against nodes that only say that they are a cluster, and redirect requests as a test says: what is sent again, and what is not.
 
-use respool_client::{Client, Config, Outcome, Reads, Reply, ServerError, cmd};
+use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reads, Reply, ServerError, cmd};
 use respool_testkit::{Act, Address, FakeBackend, Gate, Received, wait_until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -352,6 +352,102 @@ fn what_a_silent_replica_does_not_answer_its_primary_does() {
         let batch = client.batch(["a", "b"].map(|name| cmd("GET").key(format!("{{{key}}}{name}"))));
         assert_eq!(texts(batch.wait().unwrap()), ["a", "b"].map(|name| format!("value-of-{{{key}}}{name}")));
     }
+}
+
+/// Keys of so many slots among these.
+fn keys_in(slots: std::ops::Range<u16>, count: usize) -> Vec<String> {
+    let names = (0..).map(|number| format!("k{number}"));
+    let mut found = std::collections::BTreeMap::new();
+    for name in names {
+        let slot = respool_route::cluster::slot_of(name.as_bytes());
+        if slots.contains(&slot) {
+            found.entry(slot).or_insert(name);
+        }
+        if found.len() == count {
+            break;
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Waits until nothing but what was given up waits for replies, and as many requests as that.
+fn wait_for_in_flight(client: &Client, count: usize) {
+    wait_until("requests wait for replies", DEADLINE, || Ok(client.stats().in_flight == count)).unwrap();
+}
+
+#[test]
+fn each_part_of_a_split_request_counts_to_the_bound() {
+    let map = Map::default();
+    let node = map.node(|request| if request.command() == "MGET" { Act::Skip } else { Act::Usual });
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let client = Client::with_config(config(&node).limits(4, 1 << 20).overload(Overload::Fail));
+    client.call::<String>(cmd("GET").key("k")).wait().unwrap();
+    wait_for_in_flight(&client, 0);
+    let keys = keys_in(0..16_384, 7);
+    // Three parts. They are given up, and count until they are answered, which they never are.
+    let late = client.call::<()>(cmd("MGET").key(&keys[..3])).deadline(Duration::from_millis(200)).wait();
+    assert!(late.unwrap_err().is_timeout());
+    assert_eq!((client.stats().in_flight, client.stats().callers), (3, 0));
+    // Two more would be five.
+    let refused = client.call::<()>(cmd("MGET").key(&keys[3..5])).wait().unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Overloaded), "{refused:?}");
+    assert_eq!((refused.outcome(), client.stats().in_flight), (Outcome::NotSent, 3));
+    // One is four.
+    let late = client.call::<()>(cmd("MGET").key(&keys[5..6])).deadline(Duration::from_millis(200)).wait();
+    assert!(late.unwrap_err().is_timeout());
+    let refused = client.call::<String>(cmd("GET").key(&keys[6])).wait().unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Overloaded), "{refused:?}");
+    assert_eq!(client.stats().in_flight, 4);
+}
+
+#[test]
+fn parts_wait_for_room_and_one_without_it_fails_the_whole() {
+    let map = Map::default();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let full = map.node(move |request| match &*request.command() {
+        "MGET" => {
+            held.pass();
+            Act::Bytes(b"*1\r\n$1\r\nv\r\n".to_vec())
+        }
+        "DEL" => Act::Bytes(b":1\r\n".to_vec()),
+        _ => Act::Usual,
+    });
+    let free = map.node(|request| if request.command() == "DEL" { Act::Bytes(b":1\r\n".to_vec()) } else { Act::Usual });
+    map.is(vec![(0, 8_191, vec![port(&full)]), (8_192, 16_383, vec![port(&free)])]);
+    let of_full = keys_in(0..8_192, 12);
+    let both = [of_full[0].clone(), keys_in(8_192..16_384, 1).remove(0)];
+    let clients = [Overload::Fail, Overload::Wait]
+        .map(|overload| Client::with_config(config(&full).limits(4, 1 << 20).overload(overload)));
+    for (client, key) in clients.iter().zip(&both).chain(clients.iter().zip(both.iter().rev())) {
+        client.call::<String>(cmd("GET").key(key)).wait().unwrap();
+    }
+    fn mget(client: &Client, keys: &[String]) -> Result<Vec<String>, respool_client::Error> {
+        client.call(cmd("MGET").key(keys)).wait()
+    }
+    let of_full = &of_full;
+    std::thread::scope(|scope| {
+        let [fails, waits] = &clients;
+        // Each client has four parts at the node, which answers none.
+        let held: Vec<_> = clients.iter().map(|client| scope.spawn(move || mget(client, &of_full[..4]))).collect();
+        clients.iter().for_each(|client| wait_for_in_flight(client, 4));
+        // A part was executed where there was room, and the other was not sent: what became of the request is in doubt.
+        let error = fails.call::<i64>(cmd("DEL").key(&both[..])).wait().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Overloaded), "{error:?}");
+        assert_eq!(error.outcome(), Outcome::MaybeExecuted, "{error:?}");
+        assert_eq!(executed(&free).iter().filter(|what| what.starts_with("DEL")).count(), 1);
+        // Three requests of four parts each: at no time are more than four under way.
+        let more: Vec<_> = of_full.chunks(4).map(|keys| scope.spawn(move || mget(waits, keys))).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let late = waits.call::<()>(cmd("MGET").key(&of_full[..2])).deadline(Duration::from_millis(200));
+        let late = runtime.block_on(late).unwrap_err();
+        assert_eq!((late.outcome(), waits.stats().in_flight), (Outcome::NotSent, 4), "{late:?}");
+        gate.open();
+        for mget in held.into_iter().chain(more) {
+            assert_eq!(mget.join().unwrap().unwrap(), ["v"; 4]);
+        }
+        assert_eq!((waits.stats().in_flight, waits.stats().callers), (0, 0));
+    });
 }
 
 #[test]

@@ -328,6 +328,43 @@ fn a_connection_that_watched_and_was_lost_executes_nothing() {
 }
 
 #[test]
+fn a_closed_client_ends_calls_that_wait_for_a_lane() {
+    let server = RedisServer::start().unwrap();
+    let other = client(&server);
+    let url = format!("127.0.0.1:{}", server.port());
+    let client = Client::with_config(Config::from_url(&url).unwrap().lanes(1).deadline(None));
+    let pop = || client.call::<Popped>(cmd("BLPOP").key("list").arg(0));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| pop().wait());
+        wait_for_blocked(&other, 1);
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| pop().wait())).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut tasks: Vec<_> = (0..4).map(|_| Box::pin(pop())).collect();
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        runtime.block_on(async {
+            for task in &mut tasks {
+                assert!(task.as_mut().poll(&mut cx).is_pending());
+            }
+        });
+        client.close();
+        assert!(matches!(first.join().unwrap().unwrap_err().kind(), ErrorKind::Closed));
+        let threads = threads.into_iter().map(|thread| thread.join().unwrap());
+        let tasks: Vec<_> = runtime.block_on(async {
+            let mut ended = Vec::new();
+            for task in tasks {
+                ended.push(task.await);
+            }
+            ended
+        });
+        for error in threads.chain(tasks).map(Result::unwrap_err) {
+            assert!(matches!(error.kind(), ErrorKind::Closed), "{error:?}");
+            assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
+        }
+    });
+    wait_for_blocked(&other, 0);
+}
+
+#[test]
 fn a_closed_client_ends_blocking_calls() {
     let server = RedisServer::start().unwrap();
     let (client, other) = (client(&server), client(&server));

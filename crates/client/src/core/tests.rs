@@ -3,7 +3,7 @@
 use super::submit::Looking;
 use super::{Core, Ended, Leader, SlotId, Wakes};
 use crate::run::Progress;
-use crate::{Config, Error, Outcome, cmd};
+use crate::{Command, Config, Error, ErrorKind, Outcome, Overload, cmd};
 use respool_testkit::{Act, Address, FakeBackend, Gate, RedisServer, wait_until};
 use rustix::fd::AsFd;
 use std::sync::Arc;
@@ -151,6 +151,78 @@ fn what_is_queued_together_is_sent_together() {
         let is_in_doubt = |ended: &Ended| matches!(ended, Ended::Failed(_, Outcome::MaybeExecuted));
         assert!(before.len() == 2 && before.iter().chain(&last).all(is_in_doubt), "{before:?} {last:?}");
     });
+}
+
+/// Callers that wait outside, half of them threads and half tasks.
+const OUTSIDE: usize = 16;
+
+/// A connection that is full of `inside`, of which none is answered, and then closed while others wait for room.
+fn close_while_full(limits: (usize, usize), inside: &[Command]) {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let server = FakeBackend::start(move |request| match &*request.command() {
+        // While it does not answer this, it reads nothing.
+        "SET" => Act::Hold(held.clone()),
+        "GET" => Act::Skip,
+        _ => Act::Usual,
+    });
+    let server = server.unwrap();
+    let Address::Tcp(address) = server.address() else { panic!("no TCP") };
+    let config = Config::from_url(&address.to_string()).unwrap().deadline(None).overload(Overload::Wait);
+    let core = Core::new(config.limits(limits.0, limits.1));
+    Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+    let (ended, ends) = std::sync::mpsc::channel();
+    let call = |command: Command| {
+        let (core, ended) = (Arc::clone(&core), ended.clone());
+        std::thread::spawn(move || {
+            let mut progress = Progress::new(None);
+            let result = progress.wait(&core, &[command]);
+            ended.send((result, progress.ended)).unwrap();
+        });
+    };
+    for (number, command) in (1..).zip(inside) {
+        call(command.clone());
+        wait_until("it is queued", Duration::from_secs(60), || Ok(core.lock().slots.waiting() == number)).unwrap();
+    }
+    (0..OUTSIDE / 2).for_each(|_| call(cmd("GET").key("k")));
+    #[cfg(feature = "tokio")]
+    for _ in 0..OUTSIDE / 2 {
+        let (core, ended) = (Arc::clone(&core), ended.clone());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let (mut progress, commands) = (Progress::new(None), [cmd("GET").key("k")]);
+            let result = runtime.block_on(std::future::poll_fn(|cx| progress.poll(&core, &commands, cx)));
+            ended.send((result, progress.ended)).unwrap();
+        });
+    }
+    #[cfg(not(feature = "tokio"))]
+    (0..OUTSIDE / 2).for_each(|_| call(cmd("GET").key("k")));
+    wait_until("the others wait outside", Duration::from_secs(60), || Ok(core.lock().lobby.len() == OUTSIDE)).unwrap();
+    core.close();
+    gate.open();
+    let mut refused = 0;
+    for _ in 0..OUTSIDE + inside.len() {
+        match ends.recv_timeout(Duration::from_secs(60)).expect("every call ends") {
+            (Ok(()), Some(Ended::Failed(ErrorKind::Closed, _))) => {}
+            (Err(error), None) => {
+                assert!(matches!(error.kind(), ErrorKind::Closed), "{error:?}");
+                assert_eq!(error.outcome(), Outcome::NotSent);
+                refused += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(refused, OUTSIDE);
+    let state = core.lock();
+    assert_eq!((state.lobby.len(), state.slots.taken(), state.upstream.tickets().len()), (0, 0, 0));
+}
+
+#[test]
+fn a_full_connection_that_closes_ends_all_who_wait_outside() {
+    // Full of requests, and full of bytes: the server reads nothing behind the first.
+    close_while_full((2, 1 << 20), &[cmd("GET").key("k"), cmd("GET").key("k")]);
+    let set = |bytes| cmd("SET").key("k").arg(bytes::Bytes::from(vec![b'v'; bytes]));
+    close_while_full((100, 1 << 20), &[set(1), set(32 << 20), set(2 << 20)]);
 }
 
 /// Does something when the last of its wakers is dropped.

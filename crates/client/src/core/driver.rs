@@ -20,7 +20,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Handle, Id};
 
 /// Reads in a row that served one caller, after which the caller reads for itself.
-const CALM_READS: u32 = 8;
+pub(super) const CALM_READS: u32 = 8;
 
 /// Reads in one turn, after which other tasks run.
 const READS_MAX: usize = 4;
@@ -103,6 +103,8 @@ pub(crate) struct State {
     readiness: Option<(Id, Readiness)>,
     /// The runtime that was found to watch no sockets.
     blind: Option<Id>,
+    /// Reads in a row of a thread that serves, each for one caller.
+    served_calm: u32,
     core: Weak<Core>,
 }
 
@@ -166,6 +168,18 @@ impl State {
     /// Whether the driver is in the runtime of all tasks that wait.
     pub(super) fn is_near(&self) -> bool {
         self.is_alive && !self.is_mixed && self.home == self.runtime.as_ref().map(Handle::id)
+    }
+
+    /// A thread that serves has read, for one caller or for several. Whether the caller reads for itself from now on: it has been one at
+    /// a time for a while, and its runtime could tell it that something can be read.
+    pub(super) fn is_calm(&mut self, is_for_one: bool) -> bool {
+        self.served_calm = if is_for_one { self.served_calm.saturating_add(1) } else { 0 };
+        let can_watch = || self.runtime().is_some_and(|runtime| !self.is_mixed && self.blind != Some(runtime));
+        let is_calm = self.served_calm >= CALM_READS && can_watch();
+        if is_calm {
+            self.served_calm = 0;
+        }
+        is_calm
     }
 
     /// Lets the driver run. Whether it will: it is of no use in a runtime that is not that of the tasks that wait.

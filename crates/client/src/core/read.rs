@@ -158,11 +158,21 @@ fn serve(core: &Weak<Core>) {
             drop(guard);
             return;
         };
+        #[cfg(feature = "tokio")]
+        let is_calm = state.slots.waiting() <= 1;
         drop(guard);
         let (mut state, once) = half.read(&core, Wait::For { usual_us: SERVE_US, left_us: SERVE_US }, Leader::Driver);
         let is_owed = state.is_drained && !state.upstream.tickets().is_empty();
         if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
             state.leader = Leader::None;
+        }
+        #[cfg(feature = "tokio")]
+        if once == ReadOnce::Some && state.driver.is_calm(is_calm) && state.leader == Leader::Driver {
+            // One task is left, of a runtime that tells it when there is something to read.
+            let mut wakes = Wakes::default();
+            state.appoint(&mut wakes);
+            drop(state);
+            wakes.run_on(&core);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What depends on when a caller comes: the means of reading are held here while others come.
 
+mod lone;
+
 use super::submit::Looking;
 use super::{Core, Ended, Leader, SlotId, Wakes};
 use crate::run::Progress;

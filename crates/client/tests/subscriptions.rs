@@ -194,6 +194,24 @@ fn a_server_out_of_step_is_left_and_a_late_one_not_waited_for() {
 }
 
 #[test]
+fn confirmations_and_messages_may_come_byte_by_byte() {
+    let node = FakeBackend::start(|request| match &*request.command() {
+        "SUBSCRIBE" => {
+            // Names as short as can be, and the shortest message.
+            let bytes = b">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$0\r\n\r\n";
+            Act::Slowly(bytes.to_vec(), Duration::ZERO)
+        }
+        _ => Act::Usual,
+    })
+    .unwrap();
+    let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+    let client = Client::with_config(config(&format!("redis://{address}")));
+    let mut subscription = client.subscribe("a").wait().unwrap();
+    assert_eq!(message(&mut subscription), pair("a", ""));
+    assert_eq!(node.connections(), 1);
+}
+
+#[test]
 fn a_subscription_does_not_wait_for_an_attempt_to_connect() {
     // Connections are taken by the kernel, and no handshake is answered.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

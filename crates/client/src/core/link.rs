@@ -496,6 +496,15 @@ mod tests {
     }
 
     #[test]
+    fn small_writes_are_not_held_back_by_the_kernel() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let config = Config::from_url(&listener.local_addr().unwrap().to_string()).unwrap();
+        let link = Link::connect(&config, &Lookup::default(), Instant::now() + Duration::from_secs(60)).unwrap();
+        assert!(rustix::net::sockopt::tcp_nodelay(&link).unwrap());
+        assert!(rustix::net::sockopt::socket_keepalive(&link).unwrap());
+    }
+
+    #[test]
     fn a_write_of_slices_is_not_cut_while_the_kernel_takes_more() {
         let (link, mut other) = pair();
         let words: Vec<String> = (0..1_000).map(|number| format!("{number};")).collect();

@@ -126,6 +126,8 @@ mod tasks {
                 burst(&core).await;
                 assert_soon_alone(&alone(&core, LONE_CALLS).await, SOON);
             }
+            // The one driver, however often it was woken.
+            assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 1);
         });
     }
 

@@ -4,6 +4,7 @@
 //! copied.
 
 use crate::ToArgs;
+use crate::core::START_BYTES;
 use crate::limits::{INLINE_BYTES, KEPT_BYTES_MIN};
 use bytes::Bytes;
 use respool_wire::Head;
@@ -95,6 +96,24 @@ impl Command {
     pub(crate) fn sent_bytes(&self) -> usize {
         let parts = self.parts().map(|(text, kept)| text.len() + kept.map_or(0, Bytes::len));
         Head::request(self.arguments).as_bytes().len() + parts.sum::<usize>()
+    }
+
+    /// Bytes of its arguments as they are sent.
+    #[inline]
+    pub(crate) fn argument_bytes(&self) -> usize {
+        let kept = if self.kept.is_empty() { 0 } else { self.kept.iter().map(|(_, value)| value.len()).sum() };
+        self.text.as_slice().len() + kept
+    }
+
+    /// How its arguments begin as they are sent, without values that are kept; behind a shorter request are zeros.
+    #[inline]
+    pub(crate) fn start(&self) -> &[u8; START_BYTES] {
+        let text = match &self.text {
+            Text::Inline { bytes, .. } => &bytes[..],
+            // It was too long to lie in place, and does not become shorter.
+            Text::Heap(bytes) => bytes,
+        };
+        text.first_chunk().unwrap_or(&[0; START_BYTES])
     }
 
     /// Adds what `value` stands for: one argument, several or none.

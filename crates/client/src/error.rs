@@ -5,6 +5,7 @@ use bytes::Bytes;
 use respool_route::cluster::{Address, Redirect as Asked};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +72,13 @@ pub enum ErrorKind {
 }
 
 /// What a request that was sent waited behind when its time was over: which of its server, its connection and its caller was slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waited {
     /// Requests in front of it on its connection without a reply, those of callers that had left among them.
     pub in_front: usize,
+    /// The first of them, which all others waited for.
+    pub first: Option<Box<RequestAhead>>,
     /// Bytes on its connection that no write had begun with.
     pub unwritten_bytes: usize,
     /// Whether there was a sign of the server since it was queued: something has come, or more was taken of what had not fitted into the
@@ -83,13 +86,44 @@ pub struct Waited {
     pub has_heard: bool,
 }
 
+/// A request that others waited for: the one that its server answers next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestAhead {
+    /// The name of its command, as its caller has written it; the first word, and empty if that is longer than thirty bytes or so.
+    pub command: String,
+    /// Its key, if its command has one key, right behind the name, and that is short. It is no part of how an error is printed.
+    pub key: Option<Bytes>,
+    /// Bytes of its arguments as they are sent.
+    pub argument_bytes: usize,
+    /// Bytes that had come of its reply.
+    pub reply_bytes: usize,
+    /// How long ago it was queued.
+    pub age: Duration,
+}
+
+impl fmt::Display for RequestAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { command, argument_bytes, reply_bytes, age, .. } = self;
+        let command = if command.is_empty() { "a request" } else { command };
+        write!(f, "{command} of {argument_bytes} bytes, queued {} ms before", age.as_millis())?;
+        if *reply_bytes > 0 {
+            write!(f, ", of whose reply {reply_bytes} bytes had come")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Waited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { in_front, unwritten_bytes, has_heard } = self;
+        let Self { in_front, first, unwritten_bytes, has_heard } = self;
         match in_front {
             0 => f.write_str("first on its connection")?,
             1 => f.write_str("behind 1 request")?,
             _ => write!(f, "behind {in_front} requests")?,
+        }
+        if let Some(first) = first {
+            write!(f, " (first {first})")?;
         }
         if *unwritten_bytes > 0 {
             write!(f, ", {unwritten_bytes} bytes not written")?;
@@ -187,9 +221,9 @@ impl Error {
     }
 
     /// What the request waited behind, if its time was over while it waited for its reply.
-    pub fn waited(&self) -> Option<Waited> {
-        match self.0.kind {
-            ErrorKind::Timeout(waited) => waited,
+    pub fn waited(&self) -> Option<&Waited> {
+        match &self.0.kind {
+            ErrorKind::Timeout(waited) => waited.as_ref(),
             _ => None,
         }
     }

@@ -132,7 +132,7 @@ pub use client::{Client, Stats};
 pub use cluster::Reads;
 pub use command::{Command, cmd};
 pub use config::{Config, Overload};
-pub use error::{DecodeError, Error, ErrorKind, Outcome, Redirect, ServerError, Waited};
+pub use error::{DecodeError, Error, ErrorKind, Outcome, Redirect, RequestAhead, ServerError, Waited};
 pub use events::{Done, Event, Observer};
 pub use from_reply::FromReply;
 pub use lanes::{Apart, Exec, Watch, Watched};

@@ -326,7 +326,7 @@ impl Progress {
     fn give_up(&mut self, core: &Core, state: &mut State, wakes: &mut Wakes) -> Error {
         let mut waited = None;
         if self.step == Step::Sent {
-            waited = Some(state.waited(self.asked.of_first(self.before.len() + 1)));
+            waited = Some(state.waited(self.asked.of_first(self.before.len() + 1), core.now_us()));
             state.note_unanswered(core, self.asked, core.now_us(), wakes);
         }
         if self.keeps_place && self.step == Step::Sent {

@@ -68,9 +68,43 @@ fn a_call_that_is_late_says_what_it_waited_behind() {
             let error = get(&client, if in_front == 3 { "push" } else { "nothing" }).unwrap_err();
             let waited = error.waited().unwrap();
             assert_eq!((waited.in_front, waited.unwritten_bytes, waited.has_heard), (in_front, 0, in_front == 3));
-            let behind = ["first on its connection", "behind 1 request,", "behind 2 requests,", "behind 3 requests,"];
+            let behind =
+                ["first on its connection,", "behind 1 request (", "behind 2 requests (", "behind 3 requests ("];
             assert!(error.to_string().contains(behind[in_front]), "{error}");
+            // Its caller has left: it was late as well.
+            assert_eq!(waited.first.is_some(), in_front > 0);
+            if let Some(first) = &waited.first {
+                assert_eq!((&*first.command, first.key.as_deref()), ("GET", Some(&b"nothing"[..])));
+                assert_eq!((first.argument_bytes, first.reply_bytes), (22, 0));
+                let limit = Duration::from_secs(1) * in_front as u32;
+                assert!((limit..60 * limit).contains(&first.age), "{first:?}");
+                let shown = error.to_string();
+                assert!(shown.contains("(first GET of 22 bytes, queued ") && !shown.contains("nothing"), "{shown}");
+            }
         }
+    });
+    // A caller that waits still, for a reply of which a part has come.
+    let address = server(|mut peer| {
+        while let Some(request) = peer.request() {
+            match &*request[1] {
+                "large" => peer.send(&[&b"$2000000\r\n"[..], &[b'v'; 1_000_000]].concat()),
+                "warm" => peer.echo(&request),
+                _ => true,
+            };
+        }
+    });
+    let client = Client::with_config(config(&address).deadline(None).large(None));
+    client.call::<String>(cmd("GET").arg("warm")).wait().unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| client.call::<String>(cmd("HGETALL").key("large")).wait());
+        respool_testkit::wait_until("it is sent", Duration::from_secs(60), || Ok(client.stats().in_flight == 1))
+            .unwrap();
+        let late = client.call::<String>(cmd("GET").key("k")).deadline(Duration::from_secs(1)).wait().unwrap_err();
+        let first = late.waited().unwrap().first.as_deref().unwrap();
+        assert_eq!((&*first.command, first.key.as_deref()), ("HGETALL", Some(&b"large"[..])));
+        assert_eq!(first.reply_bytes, 1_000_010);
+        client.close();
+        assert!(matches!(waits.join().unwrap().unwrap_err().kind(), respool_client::ErrorKind::Closed));
     });
     let closed = respool_testkit::ClosedPort::take().unwrap();
     let client = Client::with_config(config(&closed.address().to_string()).deadline(Some(Duration::from_millis(50))));

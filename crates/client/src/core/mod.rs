@@ -22,6 +22,7 @@ mod driver;
 mod large;
 mod link;
 mod lookup;
+mod note;
 mod read;
 #[cfg(feature = "tls")]
 mod session;
@@ -41,6 +42,7 @@ pub(crate) use driver::Spent;
 pub(crate) use link::wait_readable;
 pub(crate) use link::{Link, Peer, Socket, Wait};
 pub(crate) use lookup::Lookup;
+pub(crate) use note::START_BYTES;
 use read::ReadHalf;
 #[cfg(feature = "tls")]
 pub(crate) use session::Disagreement;
@@ -284,6 +286,7 @@ impl State {
             let outcome = if was_sent { Outcome::MaybeExecuted } else { Outcome::NotSent };
             wakes.push(self.slots.end(id, Ended::Failed(why.clone(), outcome)));
         }
+        self.slots.forget_left();
         if let Some(link) = self.link.take() {
             link.shut();
             wakes.rare().link = Some(link);

@@ -213,6 +213,7 @@ impl State {
                         wakes.push(self.slots.end(ticket, ended));
                     } else {
                         self.large = Vec::new();
+                        self.slots.forget(ticket);
                     }
                 }
                 Event::Piece { ticket, bytes } => {

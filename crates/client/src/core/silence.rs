@@ -54,12 +54,15 @@ impl State {
     /// Requests are answered, or lost, in the order in which they were queued, so the two numbers say how many are in front of it without
     /// a look at any of them: when a server is silent each of those that wait comes here.
     #[cold]
-    pub(crate) fn waited(&self, asked: Asked) -> Waited {
+    pub(crate) fn waited(&self, asked: Asked, now_us: u64) -> Waited {
         let over = self.counts.requests - self.upstream.tickets().len() as u64;
         // Without one in front if it was answered itself, and others of its caller behind it were not.
         let in_front = asked.number.saturating_sub(over + 1) as usize;
         let has_heard = (asked.epoch, asked.heard) != (self.epoch, self.heard());
-        Waited { in_front, unwritten_bytes: self.upstream.queued_bytes(), has_heard }
+        let first = self.upstream.tickets().iter().next().filter(|_| in_front > 0);
+        let first = first.and_then(|id| self.slots.note(*id));
+        let first = first.map(|note| Box::new(note.ahead(now_us, self.upstream.arrived_bytes())));
+        Waited { in_front, first, unwritten_bytes: self.upstream.queued_bytes(), has_heard }
     }
 
     /// The time of a call is over, now, that waits for its reply. The connection is lost if it has been silent for too long.
@@ -228,7 +231,7 @@ mod tests {
         // One that was answered, or lost, waits behind none.
         let asked = core.lock().asked();
         core.lock().lose_link(&"a test", 0, &mut Wakes::default());
-        assert_eq!(core.lock().waited(asked).in_front, 0);
+        assert_eq!(core.lock().waited(asked, 0).in_front, 0);
     }
 
     #[test]

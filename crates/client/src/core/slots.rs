@@ -4,13 +4,15 @@
 //! connection's queue, meets a place of another generation when the reply comes, and the reply is discarded.
 
 use super::deadline_heap::DeadlineHeap;
-use crate::{ErrorKind, Outcome, Reply};
+use super::note::Note;
+use crate::{Command, ErrorKind, Outcome, Reply};
 use respool_connection::Ticket;
+use std::collections::HashMap;
 use std::task::Waker;
 use std::thread::Thread;
 
 /// The place of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SlotId {
     index: u32,
     generation: u32,
@@ -84,6 +86,8 @@ struct Slot {
     is_fresh: bool,
     /// Nothing waited here when its time was over.
     is_passed: bool,
+    /// The request.
+    note: Note,
 }
 
 impl Slot {
@@ -124,20 +128,24 @@ pub(crate) struct Slots {
     fresh: Vec<u32>,
     /// When the callers at the other places give up.
     deadlines: DeadlineHeap<SlotId>,
+    /// The requests that have no reply and whose callers have left.
+    left: HashMap<SlotId, Note>,
     /// How many entries of the two were looked at.
     #[cfg(test)]
     looked_at: usize,
 }
 
 impl Slots {
-    /// Takes a place.
-    pub(crate) fn take(&mut self, until_us: u64) -> SlotId {
+    /// Takes a place for a request that is queued now.
+    #[inline]
+    pub(crate) fn take(&mut self, until_us: u64, (command, now_us): (&Command, u64)) -> SlotId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
         slot.is_taken = true;
+        slot.note.set(command, now_us);
         self.waiting += 1;
         if slot.begin_until(until_us) {
             self.fresh.push(index);
@@ -207,12 +215,30 @@ impl Slots {
         let Some(slot) = self.get(id) else { return (Waiter::None, None) };
         let (waiter, ended) = (std::mem::take(&mut slot.waiter), slot.ended.take());
         slot.free();
+        let note = ended.is_none().then(|| slot.note.clone());
         self.free.push(id.index);
-        if ended.is_none() {
+        if let Some(note) = note {
+            self.left.insert(id, note);
             self.waiting -= 1;
             self.uncount(&waiter);
         }
         (waiter, ended)
+    }
+
+    /// A request is answered whose caller may have left.
+    pub(crate) fn forget(&mut self, id: SlotId) {
+        self.left.remove(&id);
+    }
+
+    /// No request whose caller has left is answered any more.
+    pub(crate) fn forget_left(&mut self) {
+        self.left = HashMap::new();
+    }
+
+    /// What is kept of a request that has no reply.
+    pub(super) fn note(&self, id: SlotId) -> Option<&Note> {
+        let slot = self.slots.get(id.index as usize).filter(|slot| slot.is_taken && slot.generation == id.generation);
+        slot.map(|slot| &slot.note).or_else(|| self.left.get(&id))
     }
 
     /// The task waits here. Returns what waited before, to be dropped without the lock.
@@ -342,13 +368,19 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cmd;
+
+    fn ping() -> (&'static Command, u64) {
+        static PING: std::sync::LazyLock<Command> = std::sync::LazyLock::new(|| cmd("PING"));
+        (&PING, 0)
+    }
 
     #[test]
     fn a_reply_to_a_caller_that_left_meets_no_other() {
         let mut slots = Slots::default();
-        let left = slots.take(0);
+        let left = slots.take(0, ping());
         slots.leave(left);
-        let other = slots.take(0);
+        let other = slots.take(0, ping());
         assert_eq!(left.index, other.index);
         slots.end(left, Ended::Reply(Reply::Integer(1)));
         assert!(slots.is_waiting(other) && !slots.has_ended(other));
@@ -359,9 +391,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_of_requests_goes_with_their_replies() {
+        let mut slots = Slots::default();
+        let ids: Vec<SlotId> = (0..100).map(|_| slots.take(0, ping())).collect();
+        ids.iter().for_each(|id| drop(slots.leave(*id)));
+        let other = slots.take(0, (&cmd("GET"), 0));
+        let name = |slots: &Slots, id| slots.note(id).map(|note| note.ahead(0, 0).command);
+        assert!(ids.iter().all(|id| name(&slots, *id).as_deref() == Some("PING")));
+        assert_eq!(name(&slots, other).as_deref(), Some("GET"));
+        // An answer to what a caller waits for, or to one of those that have left.
+        slots.end(other, Ended::Reply(Reply::Null));
+        slots.take_ended(other);
+        ids[1..].iter().for_each(|id| slots.forget(*id));
+        assert_eq!((name(&slots, other), name(&slots, ids[0]).as_deref()), (None, Some("PING")));
+        assert_eq!(slots.left.len(), 1);
+        slots.forget_left();
+        assert_eq!(name(&slots, ids[0]), None);
+    }
+
+    #[test]
     fn a_task_does_not_wait_at_a_place_that_has_ended() {
         let mut slots = Slots::default();
-        let id = slots.take(0);
+        let id = slots.take(0, ping());
         slots.end(id, Ended::Reply(Reply::Integer(1)));
         slots.wait_as_task(id, Waker::noop());
         assert!(slots.tasks() == 0 && slots.take_ended(id).is_some());
@@ -370,7 +421,7 @@ mod tests {
     #[test]
     fn what_waits_is_counted() {
         let mut slots = Slots::default();
-        let (a, b) = (slots.take(5), slots.take(9));
+        let (a, b) = (slots.take(5, ping()), slots.take(9, ping()));
         slots.wait_as_task(a, Waker::noop());
         slots.wait_as_thread(b, Some(std::thread::current()));
         assert_eq!((slots.waiting(), slots.tasks(), slots.threads()), (2, 1, 1));
@@ -386,7 +437,7 @@ mod tests {
     fn late_calls_cost_no_look_at_those_that_are_in_time() {
         const CALLS: u64 = 100_000;
         let mut slots = Slots::default();
-        let ids: Vec<SlotId> = (1..=CALLS).map(|until_us| slots.take(until_us)).collect();
+        let ids: Vec<SlotId> = (1..=CALLS).map(|until_us| slots.take(until_us, ping())).collect();
         for id in &ids {
             slots.wait_as_task(*id, Waker::noop());
         }
@@ -409,7 +460,7 @@ mod tests {
         let mut slots = Slots::default();
         let mut late = Vec::new();
         for now_us in 0..10_000 {
-            let id = slots.take(now_us + 1_000_000);
+            let id = slots.take(now_us + 1_000_000, ping());
             slots.take_late(now_us, &mut late);
             slots.end(id, Ended::Reply(Reply::Null));
             slots.take_ended(id);
@@ -423,7 +474,7 @@ mod tests {
     #[test]
     fn a_call_gives_up_at_the_time_that_it_was_told_last() {
         let mut slots = Slots::default();
-        let (sooner, later) = (slots.take(50), slots.take(50));
+        let (sooner, later) = (slots.take(50, ping()), slots.take(50, ping()));
         let mut late = Vec::new();
         for id in [sooner, later] {
             slots.wait_as_task(id, Waker::noop());
@@ -435,7 +486,7 @@ mod tests {
         assert_eq!((slots.take_late(50, &mut late), late.len()), (90, 1));
         // One of another place that is found there in the meantime is no reason to give up.
         slots.leave(later);
-        let other = slots.take(100);
+        let other = slots.take(100, ping());
         slots.wait_as_task(other, Waker::noop());
         assert_eq!((slots.take_late(90, &mut late), late.len()), (100, 1));
     }
@@ -443,7 +494,7 @@ mod tests {
     #[test]
     fn a_place_at_which_nothing_waits_in_time_is_known() {
         let mut slots = Slots::default();
-        let id = slots.take(50);
+        let id = slots.take(50, ping());
         let mut late = Vec::new();
         assert!(!slots.is_passed(id));
         assert_eq!((slots.take_late(50, &mut late), late.len()), (u64::MAX, 0));

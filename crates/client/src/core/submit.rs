@@ -95,7 +95,7 @@ impl State {
         }
         let Self { upstream, pool, slots, .. } = self;
         for command in commands {
-            let id = slots.take(until_us);
+            let id = slots.take(until_us, (command, now_us));
             upstream.send_with(id, 0, |out: &mut Segments<_>| {
                 let buffer = out.appender(pool);
                 request_head(buffer, command.arguments());

@@ -167,6 +167,19 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.reader.scanner.is_idle()
     }
 
+    /// Bytes that have come of a reply that has not fully arrived, those among them that were passed on.
+    pub fn arrived_bytes(&self) -> usize {
+        let reader = &self.reader;
+        let is_reply = !reader.is_partial_spent && reader.partial.first() != Some(&b'>');
+        if reader.is_streaming {
+            reader.streamed_bytes
+        } else if is_reply {
+            reader.partial.len()
+        } else {
+            0
+        }
+    }
+
     /// Bytes held of a reply that has not fully arrived.
     pub fn partial_bytes(&self) -> usize {
         self.reader.partial.len()

@@ -25,6 +25,10 @@ impl Told {
 
     /// The call is over. `received_bytes` are those of its replies.
     pub(crate) fn end(&mut self, config: &Config, commands: &[Command], received_bytes: usize, error: Option<&Error>) {
+        let is_placed = config.cluster.is_empty() && config.sentinels.is_none();
+        if let Some(address) = error.and_then(Error::address).filter(|_| !is_placed && self.trace.is_heard()) {
+            self.trace.place_by(address);
+        }
         self.trace.end(error);
         if let Some(began) = self.began.take() {
             config.tell_done(commands, began.elapsed(), received_bytes, error);

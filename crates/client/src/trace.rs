@@ -24,6 +24,15 @@ impl Trace {
     pub(crate) fn begin(&mut self, _config: &Config, _commands: &[Command], _kind: Kind) {}
 
     #[inline]
+    pub(crate) fn is_heard(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn place(&self, _address: &str, _port: Option<u16>) {}
+
+    pub(crate) fn place_by(&self, _address: &str) {}
+
+    #[inline]
     pub(crate) fn end(&mut self, _error: Option<&Error>) {}
 }
 
@@ -51,6 +60,29 @@ mod spans {
         pub(crate) fn begin(&mut self, config: &Config, commands: &[Command], kind: Kind) {
             if self.span.is_none() && tracing::enabled!(target: TARGET, Level::INFO) {
                 self.span = Some(span(config, commands, kind));
+            }
+        }
+
+        /// Whether there is a span that something hears of.
+        #[inline]
+        pub(crate) fn is_heard(&self) -> bool {
+            self.span.as_ref().is_some_and(|span| !span.is_none())
+        }
+
+        /// Where the server is that was asked.
+        #[cold]
+        pub(crate) fn place(&self, address: &str, port: Option<u16>) {
+            if let Some(span) = &self.span {
+                place(span, address, port);
+            }
+        }
+
+        /// As [`Self::place`], by what an error says of it.
+        #[cold]
+        pub(crate) fn place_by(&self, address: &str) {
+            match address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?))) {
+                Some((host, port)) => self.place(host.trim_start_matches('[').trim_end_matches(']'), Some(port)),
+                None => self.place(address, None),
             }
         }
 
@@ -99,16 +131,16 @@ mod spans {
         if requests != 1 {
             span.record("db.operation.batch.size", requests as u64);
         }
-        match (&config.endpoint, &config.sentinels, config.cluster.first()) {
-            // What is known of a cluster before its nodes are: a seed.
-            (_, _, Some(seed)) => place(&span, seed.host(), Some(seed.port())),
-            (_, Some(sentinels), _) => place(&span, &sentinels.shown(), None),
-            (Endpoint::Tcp { host, port } | Endpoint::Tls { host, port, .. }, ..) => place(&span, host, Some(*port)),
-            (Endpoint::Unix { path }, ..) => {
-                place(&span, path, None);
-                span.record("network.transport", "unix");
+        // Which node of a cluster, server of several, or server that sentinels know, is not known before it is asked.
+        if config.cluster.is_empty() && config.sentinels.is_none() && config.shards.is_none() {
+            match &config.endpoint {
+                Endpoint::Tcp { host, port } | Endpoint::Tls { host, port, .. } => place(&span, host, Some(*port)),
+                Endpoint::Unix { path } => {
+                    place(&span, path, None);
+                    span.record("network.transport", "unix");
+                }
+                Endpoint::Embedded { .. } => {}
             }
-            (Endpoint::Embedded { .. }, ..) => {}
         }
         span
     }

@@ -102,6 +102,10 @@ impl Direct {
         match **cluster {}
     }
 
+    pub(crate) fn address(&self) -> Address {
+        match *self {}
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         match *self {}
     }

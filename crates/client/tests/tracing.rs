@@ -162,3 +162,56 @@ fn a_call_that_is_dropped_ends_its_span() {
         assert!(closed.0.lock().unwrap().is_empty());
     });
 }
+
+/// Nodes that say they are a cluster of two, each with half of the slots.
+fn pair_of_nodes() -> [(FakeBackend, u16); 2] {
+    let ports: Arc<Mutex<Vec<u16>>> = Arc::default();
+    let nodes = [0, 1].map(|_| {
+        let ports = Arc::clone(&ports);
+        let node = FakeBackend::start(move |request| match (&*request.command(), request.key()) {
+            ("CLUSTER", _) => {
+                let ports = ports.lock().unwrap();
+                let shard = |(at, port): (usize, &u16)| {
+                    let (first, last) = [(0, 8_191), (8_192, 16_383)][at];
+                    format!("*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n")
+                };
+                let shards: String = ports.iter().enumerate().map(shard).collect();
+                Act::Bytes(format!("*{}\r\n{shards}", ports.len()).into_bytes())
+            }
+            ("MGET", _) => Act::Bytes(b"*1\r\n$1\r\nv\r\n".to_vec()),
+            ("CLIENT", b"ID") => Act::Bytes(b":1\r\n".to_vec()),
+            ("GET" | "BLPOP", b"b" | b"bad") => Act::Bytes(b"-WRONGTYPE no\r\n".to_vec()),
+            _ => Act::Usual,
+        })
+        .unwrap();
+        let Address::Tcp(address) = node.address() else { panic!("no TCP") };
+        (node, address.port())
+    });
+    ports.lock().unwrap().extend(nodes.iter().map(|(_, port)| port));
+    nodes
+}
+
+#[test]
+fn a_span_says_which_node_of_a_cluster_was_asked() {
+    let nodes = pair_of_nodes();
+    let slot = |key: &str| respool_route::cluster::slot_of(key.as_bytes());
+    // One key of the second node, which is no seed, and one of the first.
+    assert!(slot("a") >= 8_192 && slot("b") < 8_192);
+    let ports: Vec<String> = nodes.iter().map(|(_, port)| port.to_string()).collect();
+    let client = Client::open(&format!("redis+cluster://127.0.0.1:{}", ports[0])).unwrap();
+    let place = |span: &Fields| pick(span, &["server.address", "server.port"]).join(":");
+    watched(|closed| {
+        for _ in 0..2 {
+            client.call::<String>(cmd("GET").key("a")).wait().unwrap();
+            assert_eq!(place(&closed.take()), format!("127.0.0.1:{}", ports[1]));
+            // An error, and one of a call on a connection of its own.
+            client.call::<String>(cmd("GET").key("b")).wait().unwrap_err();
+            assert_eq!(place(&closed.take()), format!("127.0.0.1:{}", ports[0]));
+            client.call::<String>(cmd("BLPOP").key("b").arg(1)).wait().unwrap_err();
+            assert_eq!(place(&closed.take()), format!("127.0.0.1:{}", ports[0]));
+            // Parts at both.
+            client.call::<Vec<String>>(cmd("MGET").key(["a", "b"])).wait().unwrap();
+            assert_eq!(place(&closed.take()), ":");
+        }
+    });
+}

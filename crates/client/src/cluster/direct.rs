@@ -13,6 +13,7 @@ use crate::parts::Kind;
 use crate::run::Progress;
 use crate::topology::Node;
 use crate::{Command, Error, Reply};
+use respool_route::cluster::Address;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,6 +89,12 @@ impl Direct {
     #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    /// Where its node is.
+    #[cold]
+    pub(crate) fn address(&self) -> Address {
+        self.place.node.address()
     }
 
     /// Whether that was all: a reply came, and it is no error.

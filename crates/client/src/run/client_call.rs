@@ -8,6 +8,7 @@ use crate::shards::{Spread, Way};
 use crate::topology::Via;
 use crate::trace::Trace;
 use crate::{Command, Error, ErrorKind, Outcome};
+use respool_connection::Endpoint;
 use respool_route::cluster::Address;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -120,7 +121,32 @@ impl<'c> Run<'c> {
     /// The call is over.
     #[inline]
     pub(crate) fn end_span(&mut self, error: Option<&Error>) {
+        if self.trace.is_heard() {
+            self.place_span(error);
+        }
         self.trace.end(error);
+    }
+
+    /// Says where the server is that was asked, if that was not known before.
+    #[cold]
+    fn place_span(&self, error: Option<&Error>) {
+        match self.via {
+            Via::Node(core, _) if core.config.sentinels.is_some() => {
+                match core.link().map(|link| link.endpoint().clone()) {
+                    Some(Endpoint::Tcp { host, port } | Endpoint::Tls { host, port, .. }) => {
+                        self.trace.place(&host, Some(port))
+                    }
+                    _ => self.trace.place(&core.shown(), None),
+                }
+            }
+            Via::Cluster(_) => match (&self.at, error.and_then(Error::address)) {
+                (Some(at), _) => self.trace.place(at.host(), Some(at.port())),
+                // On a connection of its own.
+                (None, Some(address)) => self.trace.place_by(address),
+                (None, None) => {}
+            },
+            Via::Node(..) | Via::Shards(_) | Via::Watched(_) => {}
+        }
     }
 
     /// Decides by which connection the requests go.
@@ -284,6 +310,9 @@ impl<'c> Run<'c> {
     fn end_direct(&mut self, cluster: &Arc<Cluster>, commands: &[Command], result: Result<(), Error>) -> bool {
         let Some(direct) = self.direct.take() else { return false };
         let is_over = direct.is_over(commands, &self.progress, &result);
+        if is_over && self.trace.is_heard() {
+            self.at = Some(Box::new(direct.address()));
+        }
         if !is_over {
             self.routed = Some(Box::new(direct.into_routed(cluster, commands, &mut self.progress, result)));
         }

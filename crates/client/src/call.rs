@@ -1,7 +1,7 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
 use crate::core::Ended;
-use crate::fitness::{Fitness, fitness, names_keys, unfit, unfit_apart};
+use crate::fitness::{self, Fitness, fitness, unfit, unfit_apart};
 use crate::lanes::{Apart, Kind as LaneKind, Lane};
 use crate::parts::Kind;
 use crate::run::Run;
@@ -312,9 +312,8 @@ pub(crate) fn unfit_error(commands: &[Command]) -> Option<Error> {
 
 /// Why a request is not sent to each shard.
 fn unfit_for_each(commands: &[Command]) -> Option<Error> {
-    let why = "names keys, which are at one of the servers: call it by itself";
-    let named = commands.iter().find(|command| names_keys(command))?;
-    Some(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(named.name()))
+    let (unfit, why) = commands.iter().find_map(|command| Some((command, fitness::unfit_for_each(command)?)))?;
+    Some(Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(unfit.name()))
 }
 
 fn too_many(commands: &[Command]) -> Option<Error> {

@@ -237,8 +237,9 @@ impl Client {
     }
 
     /// The same request to the primary of each shard of a cluster, in the order of their slots, or to each of several servers in theirs; the
-    /// results are theirs. One server is a cluster of one. A request that names keys is refused ([`ErrorKind::Unfit`]): they
-    /// are at one server.
+    /// results are theirs. One server is a cluster of one. A request that names keys, or may name some, is refused
+    /// ([`ErrorKind::Unfit`]): they are at one server. So is one of a command that is not in the command table, unless it is said to be
+    /// [`Command::keyless`].
     ///
     /// ```
     /// # mod on { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/server.rs")); }

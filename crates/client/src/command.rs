@@ -20,6 +20,8 @@ pub struct Command {
     /// Where the first key stands in `text`, if it was marked.
     key: Option<(usize, usize)>,
     may_repeat: bool,
+    /// Its caller says that it names no keys.
+    is_keyless: bool,
 }
 
 /// A request by its name. A name of two words is two arguments.
@@ -42,7 +44,7 @@ impl Command {
     #[inline]
     pub(crate) fn empty() -> Self {
         let text = Text::Inline { bytes: [0; INLINE_BYTES], length: 0 };
-        Self { text, arguments: 0, kept: Vec::new(), key: None, may_repeat: false }
+        Self { text, arguments: 0, kept: Vec::new(), key: None, may_repeat: false, is_keyless: false }
     }
 
     fn of_word(name: &str) -> Self {
@@ -139,6 +141,19 @@ impl Command {
     pub fn idempotent(mut self) -> Self {
         self.may_repeat = true;
         self
+    }
+
+    /// The request names no keys, as its caller says: of a command that is not in the [command table](crate::commands) nothing else
+    /// does, and [`Client::each_shard`](crate::Client::each_shard) takes no request that may name some.
+    #[must_use]
+    pub fn keyless(mut self) -> Self {
+        self.is_keyless = true;
+        self
+    }
+
+    /// Whether it names no keys, as its caller says.
+    pub fn is_keyless(&self) -> bool {
+        self.is_keyless
     }
 
     /// Adds one argument.

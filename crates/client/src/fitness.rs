@@ -3,7 +3,8 @@
 use crate::Command;
 use respool_command::KeyPositions;
 use respool_command::{
-    Command as TableCommand, ConnectionCommand, GenericCommand, Lane, Row, ServerCommand, lookup, timeout_us,
+    Command as TableCommand, ConnectionCommand, GenericCommand, Lane, PubsubCommand, Row, ServerCommand, lookup,
+    timeout_us,
 };
 #[cfg(feature = "cache")]
 use respool_command::{Flags, KeyAccess, KeyPosition};
@@ -96,14 +97,32 @@ pub(crate) fn deletes_all(command: &Command) -> bool {
     matches!(of_server, Some(ServerCommand::Flushall | ServerCommand::Flushdb))
 }
 
-/// Whether a request names keys, by its row or by what its caller has marked.
-pub(crate) fn names_keys(command: &Command) -> bool {
+/// Why a request cannot be sent to each of several servers as it is. What names keys, or may name some that are not seen, would be executed where
+/// its keys are not.
+pub(crate) fn unfit_for_each(command: &Command) -> Option<&'static str> {
+    const NAMES_KEYS: &str = "names keys, which are at one of the servers: call it by itself";
     let Some(row) = lookup(command.name()).map(|row| row_of(row, command)) else {
-        return command.marked_key().is_some();
+        let unknown = "is not in the command table and may name keys: say by Command::keyless that it does not";
+        return if command.marked_key().is_some() {
+            Some(NAMES_KEYS)
+        } else {
+            (!command.is_keyless()).then_some(unknown)
+        };
     };
+    if row.command == TableCommand::Pubsub(PubsubCommand::Publish) {
+        return Some("would be published at each server: call it by itself");
+    }
     with_args(command, |args| {
         let mut positions = KeyPositions::default();
-        row.keys.positions(args, &mut positions).is_ok() && positions.iter().any(|position| position.access.is_key())
+        if row.keys.positions(args, &mut positions).is_err() {
+            return Some("says where its keys are in a way that cannot be read");
+        }
+        let is_slotted = positions.iter().any(|position| !position.access.is_key());
+        match positions {
+            _ if positions.has_unnamed() => Some("reads keys that it does not name, which are at one of the servers"),
+            _ if is_slotted => Some("is for the server that has a slot: call it by itself"),
+            _ => (!positions.is_empty()).then_some(NAMES_KEYS),
+        }
     })
 }
 
@@ -307,6 +326,33 @@ mod tests {
             let command = cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>());
             assert_eq!(only_reads(&command), expected, "{request}");
         }
+    }
+
+    #[test]
+    fn what_may_name_keys_is_not_sent_to_each_server() {
+        let of = |request: &str| {
+            let mut words = request.split(' ');
+            cmd(words.next().unwrap()).arg(words.collect::<Vec<_>>())
+        };
+        for request in
+            ["DBSIZE", "FLUSHALL", "CONFIG GET maxmemory", "SCRIPT LOAD s", "EVAL s 0", "KEYS *", "EXISTS", "PING"]
+        {
+            assert_eq!(unfit_for_each(&of(request)), None, "{request}");
+        }
+        for (request, why) in [
+            ("SET k v", "names keys"),
+            ("EVAL s 1 k", "names keys"),
+            ("EVAL s none k", "cannot be read"),
+            ("EVAL s 9 k", "cannot be read"),
+            ("SPUBLISH c m", "has a slot"),
+            ("PUBLISH c m", "would be published"),
+            ("NEW.ONE k", "not in the command table"),
+        ] {
+            let unfit = unfit_for_each(&of(request));
+            assert!(unfit.is_some_and(|unfit| unfit.contains(why)), "{request}: {unfit:?}");
+        }
+        assert_eq!(unfit_for_each(&of("NEW.LIST").keyless()), None);
+        assert!(unfit_for_each(&cmd("NEW.ONE").key("k").keyless()).is_some());
     }
 
     #[test]

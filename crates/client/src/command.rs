@@ -47,6 +47,7 @@ impl Command {
         Self { text, arguments: 0, kept: Vec::new(), key: None, may_repeat: false, is_keyless: false }
     }
 
+    #[inline]
     fn of_word(name: &str) -> Self {
         let mut command = Self::empty();
         command.push(name.as_bytes());
@@ -120,6 +121,7 @@ impl Command {
 
     /// Adds what `value` stands for: one argument, several or none.
     #[must_use]
+    #[inline]
     pub fn arg(mut self, value: impl ToArgs) -> Self {
         value.write_args(&mut self);
         self
@@ -127,6 +129,7 @@ impl Command {
 
     /// As [`Self::arg`], for keys. Marked keys say where a request goes whose command is not known.
     #[must_use]
+    #[inline]
     pub fn key(mut self, key: impl ToArgs) -> Self {
         let start = self.text.as_slice().len();
         key.write_args(&mut self);

@@ -392,7 +392,7 @@ impl Future for Driver {
                 return Poll::Pending;
             }
             state.driver.is_flush_due = false;
-            state.expected = 0;
+            state.gathering.give_up();
             guard = core.write(guard);
         }
         self.has_yielded = false;

@@ -54,6 +54,7 @@ use write::WriteHalf;
 
 use crate::{Config, ErrorKind, Outcome};
 use bytes::Bytes;
+use respool_connection::flush::CallerGathering;
 use respool_connection::{BufferPool, FlushPolicy, Reconnect, Segments, Upstream};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -100,10 +101,8 @@ pub(crate) struct State {
     pub(crate) leader: Leader,
     /// What has come of a large reply.
     large: Vec<u8>,
-    /// Callers that were woken by the last read and have not come back.
-    pub(crate) expected: usize,
-    /// Callers that have queued requests since the last write.
-    pub(crate) gathered: usize,
+    /// What callers are about to send, and have queued.
+    pub(crate) gathering: CallerGathering,
     #[cfg(feature = "tokio")]
     pub(crate) driver: driver::State,
     /// Callers that wait for a connection, or for room.
@@ -179,8 +178,7 @@ impl Core {
             write_half: None,
             leader: Leader::None,
             large: Vec::new(),
-            expected: 0,
-            gathered: 0,
+            gathering: CallerGathering::default(),
             #[cfg(feature = "tokio")]
             driver: driver::State::new(core.clone()),
             lobby: VecDeque::new(),
@@ -295,7 +293,7 @@ impl State {
         (self.read_half, self.write_half) = (None, None);
         self.leader = Leader::None;
         self.large = Vec::new();
-        self.expected = 0;
+        self.gathering.give_up();
         #[cfg(feature = "tokio")]
         self.driver.forget_link(wakes);
     }

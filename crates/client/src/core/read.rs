@@ -79,7 +79,7 @@ impl ReadHalf {
         let once = match lost {
             Ok(once) => {
                 state.make_room(core, &mut wakes);
-                state.expected = wakes.len();
+                state.gathering.note_woken(wakes.len());
                 state.hand_on(reader, &mut wakes);
                 once
             }

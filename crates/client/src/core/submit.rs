@@ -4,6 +4,7 @@ use super::read::ReadHalf;
 use super::slots::Waiter;
 use super::{Core, Leader, Link, SlotId, State, Wakes};
 use crate::{Command, ErrorKind, Overload};
+use respool_connection::flush::CallerQueue;
 use respool_connection::{Outbox, Segments};
 use respool_wire::request_head;
 use std::collections::VecDeque;
@@ -260,13 +261,8 @@ impl Core {
         face: Face,
         wakes: &mut Wakes,
     ) -> MutexGuard<'a, State> {
-        let is_alone = state.slots.waiting() == queued && state.expected <= 1;
-        state.expected = state.expected.saturating_sub(1);
-        state.gathered += 1;
-        // The server begins with the first half while the callers of the other are on their way, so that neither waits for the other.
-        let is_half =
-            state.gathered >= WAVE_CALLERS && state.expected >= WAVE_CALLERS && state.gathered >= state.expected;
-        if is_alone || is_half || state.upstream.queued_bytes() >= FLUSH_BYTES {
+        let queue = CallerQueue { added: queued, waiting: state.slots.waiting(), bytes: state.upstream.queued_bytes() };
+        if state.gathering.is_write_due(queue) {
             return self.write(state);
         }
         match face {
@@ -288,7 +284,7 @@ impl Core {
                 drop(state);
                 std::thread::yield_now();
                 state = self.lock();
-                state.expected = 0;
+                state.gathering.give_up();
                 self.write(state)
             }
         }
@@ -300,12 +296,6 @@ const IDLE_US: u64 = 100_000;
 
 /// One that was not looked at for so many requests is, too.
 const LOOK_REQUESTS: u64 = 32;
-
-/// How many callers have to share a write so that it is worth one of its own: of fewer, a write costs the server more than it gains.
-const WAVE_CALLERS: usize = 48;
-
-/// Queued bytes that are written at once, in bytes: what a server reads at a time.
-const FLUSH_BYTES: usize = 16 * 1024;
 
 impl State {
     /// A task waits at `id`: who reads for it? Returns whether it does so itself.

@@ -287,7 +287,7 @@ fn half_of_many_callers_is_written_while_the_others_come() {
     let written = |callers: usize| {
         runtime.block_on(async {
             server.pause().unwrap();
-            core.lock().expected = callers;
+            core.lock().gathering.note_woken(callers);
             let mut writes = core.lock().counts.writes;
             let mut calls: Vec<_> = (0..callers).map(|_| Box::pin(ping(Arc::clone(&core)))).collect();
             let mut behind = Vec::new();

@@ -60,7 +60,7 @@ impl Core {
         while state.wants_write() {
             let Some(mut half) = state.write_half.take() else { break };
             state.upstream.swap_output(&mut half.batch, 0);
-            state.gathered = 0;
+            state.gathering.note_write();
             drop(state);
             let sent = half.send();
             state = self.lock();

@@ -50,6 +50,9 @@ pub struct FlushLimits {
     /// So many messages have to be expected within [`Self::replies_us_max`] before one waits for others that are not there to be
     /// read. With fewer a subscriber would hardly have two in a write.
     pub messages_min: u64,
+    /// How many callers of a program have to share a write so that it is worth one of its own while others of the same read are on their way: of
+    /// fewer, a write costs the server more than it gains.
+    pub wave_callers_min: usize,
     /// Samples over which the least round trip is sought. It tells the link from the node's queue.
     pub least_round_trip_samples: u32,
 }
@@ -74,5 +77,6 @@ pub const FLUSH_LIMITS: FlushLimits = FlushLimits {
     queue_divisor: 2,
     at_once_us: 10,
     messages_min: 8,
+    wave_callers_min: 48,
     least_round_trip_samples: 1_024,
 };

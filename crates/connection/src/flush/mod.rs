@@ -12,7 +12,8 @@
 //! | clients | four clients or more are about to send again, and fewer requests are queued than usual | 200 us, half a round trip | [`FlushPolicy::Immediate`] |
 //!
 //! Replies wait for the rest of their client's pipeline as requests do for replies, however few they are ([`FlushPolicy::decide_replies`]). Messages
-//! for subscribers have a rule of their own ([`MessageGathering`]). Nothing
+//! for subscribers have a rule of their own ([`MessageGathering`]), and so have callers that share a connection without a loop, where no
+//! turn ends ([`CallerGathering`]). Nothing
 //! is held on a link of 300 us or more, or if 16 KB are queued. All bounds are in [`FlushLimits`].
 //!
 //! A delay for arrivals has to cost nothing that is not lost already. So a request is delayed only where it would have waited anyway:
@@ -21,6 +22,7 @@
 
 mod arrival_rate;
 mod arrivals;
+mod caller_gathering;
 mod event_rate;
 mod held;
 mod limits;
@@ -31,6 +33,7 @@ mod usual;
 mod wake_on;
 
 pub use arrivals::Arrivals;
+pub use caller_gathering::{CallerGathering, CallerQueue};
 pub use held::Held;
 pub use limits::{FLUSH_LIMITS, FlushLimits};
 pub use message_gathering::MessageGathering;

@@ -26,6 +26,11 @@ type peer interface {
 
 func connect(o options) peer {
 	addresses := strings.Split(o.address, ",")
+	// The path of a socket stands behind this.
+	network, address := "tcp", o.address
+	if path, isUnix := strings.CutPrefix(o.address, "unix:"); isUnix {
+		network, address = "unix", path
+	}
 	isCluster := o.scenario == "cluster"
 	switch o.peer {
 	case "rueidis":
@@ -36,9 +41,9 @@ func connect(o options) peer {
 		if isCluster {
 			return ofGoRedis{goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addresses})}
 		}
-		return ofGoRedis{goredis.NewClient(&goredis.Options{Addr: o.address})}
+		return ofGoRedis{goredis.NewClient(&goredis.Options{Network: network, Addr: address})}
 	case "go-redis-pipeline":
-		client, err := goredis.NewClient(&goredis.Options{Addr: o.address}).
+		client, err := goredis.NewClient(&goredis.Options{Network: network, Addr: address}).
 			AutoPipelineWithOptions(&goredis.AutoPipelineOptions{FullDuplex: true})
 		must(err)
 		return ofGoRedis{client}
@@ -48,11 +53,11 @@ func connect(o options) peer {
 			must(err)
 			return ofRadix{client}
 		}
-		client, err := radix.PoolConfig{}.New(context.Background(), "tcp", o.address)
+		client, err := radix.PoolConfig{}.New(context.Background(), network, address)
 		must(err)
 		return ofRadix{client}
 	case "redigo":
-		dial := func() (redis.Conn, error) { return redis.Dial("tcp", o.address) }
+		dial := func() (redis.Conn, error) { return redis.Dial(network, address) }
 		// As many connections as callers: it has no other way to serve them at once.
 		return ofRedigo{&redis.Pool{Dial: dial, MaxIdle: 1000, MaxActive: 1000, Wait: true}}
 	}

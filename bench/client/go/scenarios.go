@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -219,7 +220,11 @@ func (k *kind) report(prefix string, r report) {
 
 // One caller beside a socket without a client, in blocks that alternate; then again on the connections that have had a crowd.
 func serial(p peer, o options) report {
-	socket, err := net.Dial("tcp", o.address)
+	network, address := "tcp", o.address
+	if path, isUnix := strings.CutPrefix(o.address, "unix:"); isUnix {
+		network, address = "unix", path
+	}
+	socket, err := net.Dial(network, address)
 	must(err)
 	key, value := keyOf(0)
 	must(p.set(background, key, value))

@@ -11,12 +11,24 @@ mod peers;
 mod scenarios;
 
 use crate::options::Options;
-use crate::peers::{Fred, Peer, RedisThreads, Respool, RespoolThreads, Rustis, redis_candidate, redis_stable};
+#[cfg(feature = "glide")]
+use crate::peers::Glide;
+use crate::peers::{Fred, Peer, RedisThreads, Respool, RespoolThreads, Rustis, UNIX, redis_candidate, redis_stable};
 use respool_client::Client;
 use tokio::runtime::{Builder, Runtime};
 
 /// What the xtask asks for: the names of all clients of this program.
-const PEERS: [&str; 7] = ["respool", "respool-threads", "redis", "redis-threads", "redis-rc", "fred", "rustis"];
+const PEERS: &[&str] = &[
+    "respool",
+    "respool-threads",
+    "redis",
+    "redis-threads",
+    "redis-rc",
+    "fred",
+    "rustis",
+    #[cfg(feature = "glide")]
+    "valkey-glide",
+];
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("--list") {
@@ -34,7 +46,11 @@ fn main() {
     let is_lost = options.scenario == "restart";
     let is_cluster = options.scenario == "cluster";
     let open = || {
-        let url = if is_cluster { format!("redis+cluster://{address}") } else { address.to_owned() };
+        let url = match address.strip_prefix(UNIX) {
+            Some(path) => format!("redis+unix://{path}"),
+            None if is_cluster => format!("redis+cluster://{address}"),
+            None => address.to_owned(),
+        };
         Client::open(&url).expect("an address")
     };
     match options.peer.as_str() {
@@ -49,6 +65,10 @@ fn main() {
         "redis-rc" => run(&runtime, runtime.block_on(redis_candidate::plain(address)), &options),
         "fred" => run(&runtime, runtime.block_on(Fred::connect(address, is_cluster)), &options),
         "rustis" => run(&runtime, runtime.block_on(Rustis::connect(address, is_cluster)), &options),
+        #[cfg(feature = "glide")]
+        "valkey-glide" if is_cluster => run(&runtime, runtime.block_on(Glide::connect_cluster(address)), &options),
+        #[cfg(feature = "glide")]
+        "valkey-glide" => run(&runtime, runtime.block_on(Glide::connect(address)), &options),
         other => panic!("the client {other} is not known: --list names all"),
     }
 }

@@ -2,9 +2,18 @@
 //!
 //! A client is used as its own documentation shows: one shared connection, `TCP_NODELAY` on, replies in the type that costs it least.
 
+#[cfg(feature = "glide")]
+mod glide_peer;
+
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+#[cfg(feature = "glide")]
+pub(crate) use glide_peer::Glide;
+
+/// What stands in front of the path of a socket.
+pub(crate) const UNIX: &str = "unix:";
 
 /// Why a call has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,9 +192,14 @@ macro_rules! redis_peers {
             pub(crate) struct Shared<C>(C);
 
             pub(crate) fn client(address: &str) -> Client {
-                let (host, port) = address.rsplit_once(':').expect("host and port");
                 let settings = $krate::io::tcp::TcpSettings::default().set_nodelay(true);
-                let address = ConnectionAddr::Tcp(host.to_owned(), port.parse().expect("a port"));
+                let address = match address.strip_prefix(super::UNIX) {
+                    Some(path) => ConnectionAddr::Unix(path.into()),
+                    None => {
+                        let (host, port) = address.rsplit_once(':').expect("host and port");
+                        ConnectionAddr::Tcp(host.to_owned(), port.parse().expect("a port"))
+                    }
+                };
                 let info = address.into_connection_info().expect("an address").set_tcp_settings(settings);
                 Client::open(info).expect("a client")
             }

@@ -5,7 +5,7 @@ use super::{Keys, load};
 use crate::allocations::allocations;
 use crate::measure::{Report, Times, cpu_us};
 use crate::options::Options;
-use crate::peers::Peer;
+use crate::peers::{Peer, UNIX};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,10 +23,36 @@ const CROWD_TIME: Duration = Duration::from_secs(2);
 enum Raw {
     Thread(std::net::TcpStream),
     Task(tokio::net::TcpStream),
+    UnixThread(std::os::unix::net::UnixStream),
+    UnixTask(tokio::net::UnixStream),
+}
+
+/// Writes the request and reads the reply, in a thread.
+fn ask_in_thread(socket: &mut (impl Read + Write), request: &[u8], reply: &mut [u8]) {
+    socket.write_all(request).expect("a server that reads");
+    let mut got = 0;
+    while got < reply.len() {
+        got += socket.read(&mut reply[got..]).expect("a server that answers");
+    }
+}
+
+/// As [`ask_in_thread`], in a task.
+async fn ask_in_task(socket: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), request: &[u8], reply: &mut [u8]) {
+    socket.write_all(request).await.expect("a server that reads");
+    let mut got = 0;
+    while got < reply.len() {
+        got += socket.read(&mut reply[got..]).await.expect("a server that answers");
+    }
 }
 
 impl Raw {
     async fn connect<P: Peer>(address: &str) -> Self {
+        if let Some(path) = address.strip_prefix(UNIX) {
+            return match P::IN_THREADS {
+                true => Self::UnixThread(std::os::unix::net::UnixStream::connect(path).expect("a connection")),
+                false => Self::UnixTask(tokio::net::UnixStream::connect(path).await.expect("a connection")),
+            };
+        }
         if P::IN_THREADS {
             let socket = std::net::TcpStream::connect(address).expect("a connection");
             socket.set_nodelay(true).expect("a socket");
@@ -40,28 +66,26 @@ impl Raw {
 
     /// A socket of a thread whose reads end after a time, as those of a call with a deadline do: the kernel sets a timer for each.
     fn connect_limited(address: &str) -> Self {
+        let limit = Some(Duration::from_secs(5));
+        if let Some(path) = address.strip_prefix(UNIX) {
+            let socket = std::os::unix::net::UnixStream::connect(path).expect("a connection");
+            socket.set_read_timeout(limit).expect("a socket");
+            return Self::UnixThread(socket);
+        }
         let socket = std::net::TcpStream::connect(address).expect("a connection");
         socket.set_nodelay(true).expect("a socket");
-        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a socket");
+        socket.set_read_timeout(limit).expect("a socket");
         Self::Thread(socket)
     }
 
     /// Writes the request and reads the reply, of so many bytes.
     async fn ask(&mut self, request: &[u8], buffer: &mut [u8], reply: usize) {
-        let mut got = 0;
+        let reply = &mut buffer[..reply];
         match self {
-            Self::Thread(socket) => {
-                socket.write_all(request).expect("a server that reads");
-                while got < reply {
-                    got += socket.read(&mut buffer[got..]).expect("a server that answers");
-                }
-            }
-            Self::Task(socket) => {
-                socket.write_all(request).await.expect("a server that reads");
-                while got < reply {
-                    got += socket.read(&mut buffer[got..]).await.expect("a server that answers");
-                }
-            }
+            Self::Thread(socket) => ask_in_thread(socket, request, reply),
+            Self::UnixThread(socket) => ask_in_thread(socket, request, reply),
+            Self::Task(socket) => ask_in_task(socket, request, reply).await,
+            Self::UnixTask(socket) => ask_in_task(socket, request, reply).await,
         }
     }
 }

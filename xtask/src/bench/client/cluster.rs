@@ -54,6 +54,7 @@ pub(super) fn measure(
         .collect();
     std::thread::sleep(begin.duration_since(SystemTime::now()).unwrap_or_default() + time / 3);
     let began = Instant::now();
+    let moved_before = moved(&cluster);
     let harmed = match harm {
         Harm::Kill => cluster.nodes[0].kill(),
         Harm::Move => cluster.move_slots(0..1_000, 0, 1),
@@ -62,6 +63,7 @@ pub(super) fn measure(
     let sample = sample_of(child, time);
     harmed?;
     let mut sample = sample?;
+    sample.insert("moved".to_owned(), moved(&cluster) - moved_before);
     let mut pairs = [0.0; 2];
     for socket in sockets {
         let [before, during] = socket.join().map_err(|_| "a socket's thread has panicked")??;
@@ -74,6 +76,16 @@ pub(super) fn measure(
     sample.insert("others_to_control".to_owned(), others / to_before);
     sample.insert("harm_s".to_owned(), took.as_secs_f64());
     Ok(sample)
+}
+
+/// How many requests nodes have redirected for good, as they count it. One that was killed is not asked.
+fn moved(cluster: &RedisCluster) -> f64 {
+    let of_node = |node: &respool_testkit::RedisServer| -> Option<f64> {
+        let info = node.client().ok()?.ask("INFO errorstats").ok()?;
+        let count = info.lines().find_map(|line| line.trim().strip_prefix("errorstat_MOVED:count="))?;
+        count.parse().ok()
+    };
+    cluster.nodes.iter().filter_map(of_node).sum()
 }
 
 /// As a caller of the program does it, without a client: counts a key up, reads it, and pauses. Gives how often it has done so in the first

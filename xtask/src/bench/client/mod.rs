@@ -21,7 +21,7 @@ use respool_testkit::RedisServer;
 use serde_json::json;
 
 use self::samples::{Conditions, Sample, Samples};
-use self::scenario::Scenario;
+use self::scenario::{Rate, Scenario};
 use super::{report, unix_s};
 use crate::{Outcome, command};
 
@@ -31,10 +31,23 @@ const OURS: [&str; 2] = ["respool", "respool-threads"];
 /// Clients that know no clusters.
 const NO_CLUSTER: [&str; 2] = ["go-redis-pipeline", "redigo"];
 
+/// Clients that are not told here how to come by a unix socket.
+const NO_UNIX: [&str; 4] = ["fred", "rustis", "valkey-glide", "rueidis"];
+
+/// Clients whose callers are threads.
+const IN_THREADS: [&str; 2] = ["respool-threads", "redis-threads"];
+
+fn takes_part(scenario: &Scenario, peer: &str) -> bool {
+    let is_left_out = scenario.harm.is_some() && NO_CLUSTER.contains(&peer)
+        || scenario.is_unix && NO_UNIX.contains(&peer)
+        || scenario.is_without_threads && IN_THREADS.contains(&peer);
+    !is_left_out
+}
+
 /// Compare the client library with other clients and with a raw socket.
 ///
-/// Builds the programs of `bench/client` first; those in Go are left out where there is no Go. `--quick` takes about ten minutes, the
-/// default about forty.
+/// Builds the programs of `bench/client` first, which takes minutes where they were not built before; those in Go are left out where there
+/// is no Go. Three rounds of a second take about half an hour, the default more than an hour.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Two rounds of a second
@@ -61,7 +74,8 @@ pub(crate) struct Options {
     /// Threads of the clients' runtimes; with 0 the process has one thread for all tasks
     #[arg(long, default_value_t = 0)]
     workers: u16,
-    /// Requests a second of the open loop [default: a quarter of what the slowest client has done with 128 tasks]
+    /// Requests a second of the open loop that is not named by its rate, and twice as many of the one with half [default: a quarter of what the
+    /// slowest client has done with 128 tasks]
     ///
     /// All have to keep up with it, and at times of their own requests cost a client up to twice as much.
     #[arg(long, value_name = "NUMBER")]
@@ -107,7 +121,7 @@ struct Peer {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    let peers = peers(options)?;
+    let (peers, notes) = peers(options)?;
     let scenarios = options.scenarios();
     if options.list {
         peers.iter().for_each(|peer| println!("{}", peer.name));
@@ -118,18 +132,19 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return Err("no client or no scenario has such a name; --list shows all".into());
     }
     let mut samples = Samples::default();
+    samples.notes = notes;
     for path in &options.with {
         let results: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         samples.take_from(&results, |name| !scenarios.iter().any(|scenario| scenario.name == name))?;
     }
     for scenario in &scenarios {
-        let rounds = if scenario.is_counted { 1 } else { options.rounds() };
+        let rounds = if scenario.is_once { 1 } else { options.rounds() };
         let began = Instant::now();
         for round in 0..usize::from(rounds) {
             for turn in 0..peers.len() {
                 let peer = &peers[(round + turn) % peers.len()];
                 eprintln!("{}: round {} of {rounds}: {}", scenario.name, round + 1, peer.name);
-                if scenario.harm.is_some() && NO_CLUSTER.contains(&peer.name.as_str()) {
+                if !takes_part(scenario, &peer.name) {
                     continue;
                 }
                 match measure(options, scenario, peer, &samples, round) {
@@ -154,6 +169,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         "workers": options.workers,
         "value bytes": options.value_bytes,
         "pinned": options.pin,
+        "notes": samples.notes,
         "samples": samples.json(),
     });
     std::fs::write(&raw, format!("{conditions:#}\n"))?;
@@ -177,12 +193,38 @@ fn peers_of(peers: &[Peer]) -> Vec<&str> {
     peers.iter().map(|peer| peer.name.as_str()).collect()
 }
 
-/// Builds the programs and asks them for the names of their clients.
-fn peers(options: &Options) -> Result<Vec<Peer>, Box<dyn std::error::Error>> {
+/// Clients that are asked for at the Go module proxy, and have not been had from there.
+const WANTED_MODULES: [&str; 1] = ["github.com/joomcode/redispipe"];
+
+/// What the Go module proxy says of a module that `bench/client/go` does not have.
+fn note_of(module: &str) -> String {
+    let mut list = Command::new("go");
+    list.args(["list", "-m", &format!("{module}@latest")]).current_dir(std::env::temp_dir());
+    let output = match list.output() {
+        Ok(output) => output,
+        Err(error) => return format!("`{module}` is not compared, and was not asked for: {error}"),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<Vec<_>>().join(" ");
+    if output.status.success() {
+        format!("`{module}` is not compared, though the Go module proxy has it by now: {}", text(&output.stdout))
+    } else {
+        format!("`{module}` is not compared: it cannot be had from the Go module proxy ({})", text(&output.stderr))
+    }
+}
+
+/// Builds the programs and asks them for the names of their clients. What is said of those that are missing.
+fn peers(options: &Options) -> Result<(Vec<Peer>, Vec<String>), Box<dyn std::error::Error>> {
+    let mut notes: Vec<String> = WANTED_MODULES.map(note_of).into();
     let directory = command::root().join("bench/client");
     let manifest = directory.join("Cargo.toml");
     // The lock file pins what is compared. What the client library has come to depend on since may be added to it.
-    command::run(command::cargo().args(["build", "--release", "--manifest-path"]).arg(&manifest))?;
+    let build = |features: &[&str]| {
+        command::run(command::cargo().args(["build", "--release", "--manifest-path"]).arg(&manifest).args(features))
+    };
+    if let Err(error) = build(&[]) {
+        notes.push(format!("`valkey-glide` is not compared: the programs cannot be built with it ({error})"));
+        build(&["--no-default-features"])?;
+    }
     let mut metadata = command::cargo();
     metadata.args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path"]).arg(&manifest);
     let metadata: serde_json::Value = serde_json::from_str(&command::capture(&mut metadata)?)?;
@@ -193,7 +235,7 @@ fn peers(options: &Options) -> Result<Vec<Peer>, Box<dyn std::error::Error>> {
     build.args(["build", "-o"]).arg(&in_go).arg(".").current_dir(directory.join("go"));
     match command::run(&mut build) {
         Ok(()) => programs.push(in_go),
-        Err(error) => println!("note: without the clients in Go: {error}"),
+        Err(error) => notes.push(format!("The clients in Go are not compared: {error}")),
     }
     let mut peers = Vec::new();
     for program in programs {
@@ -201,7 +243,8 @@ fn peers(options: &Options) -> Result<Vec<Peer>, Box<dyn std::error::Error>> {
         let names = names.lines().filter(|name| options.peer.is_empty() || options.peer.iter().any(|p| p == name));
         peers.extend(names.map(|name| Peer { name: name.to_owned(), program: program.clone() }));
     }
-    Ok(peers)
+    notes.iter().for_each(|note| println!("note: {note}"));
+    Ok((peers, notes))
 }
 
 /// One run of one client, on a server of its own.
@@ -223,12 +266,11 @@ fn measure(
     }
     let restarts = if options.quick { scenario.restarts.div_ceil(4) } else { scenario.restarts };
     let time = if restarts > 0 { RESTART_PAUSE * (restarts + 1) } else { options.time().mul_f64(scenario.length) };
-    let mut command = program(options, scenario, peer, &server.tcp().to_string(), time);
+    let address = if scenario.is_unix { format!("unix:{}", server.unix()) } else { server.tcp().to_string() };
+    let mut command = program(options, scenario, peer, &address, time);
     command.args(["--seed", &(round + 1).to_string()]);
     if scenario.program == "open" {
-        let all = so_far.peers("closed-128").filter_map(|peer| so_far.median("closed-128", peer, "ops_s"));
-        let quarter = all.reduce(f64::min).map(|slowest| slowest / 4.0);
-        let rate = options.rate.map(f64::from).or(quarter).ok_or("--rate is needed without the closed loop")?;
+        let rate = rate(options, scenario, so_far).ok_or("--rate is needed without the closed loop")?;
         command.args(["--rate", &rate.round().to_string()]);
     }
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
@@ -240,10 +282,25 @@ fn measure(
         server.restart()?;
     }
     let mut sample = sample_of(child, time)?;
+    if let (Some(done), Some(due)) = (sample.get("ops_s"), sample.get("rate")) {
+        sample.insert("done_to_due".to_owned(), done / due);
+    }
     let counted = server_counts(&server)?;
     sample.insert("commands_per_read".to_owned(), counted.commands / counted.reads);
     sample.insert("server_cpu_us".to_owned(), counted.cpu_us / counted.commands);
     Ok(sample)
+}
+
+/// How many requests are due a second.
+fn rate(options: &Options, scenario: &Scenario, so_far: &Samples) -> Option<f64> {
+    let part = match scenario.rate {
+        Rate::Fixed(rate) => return Some(rate),
+        Rate::OfSlowest(part) => part,
+    };
+    let all = so_far.peers("closed-128").filter_map(|peer| so_far.median("closed-128", peer, "ops_s"));
+    // What the command line says is a quarter.
+    let set = options.rate.map(|rate| f64::from(rate) * 4.0);
+    set.or_else(|| all.reduce(f64::min)).map(|slowest| slowest * part)
 }
 
 /// The program of a client, on its way to a server or to the nodes of a cluster.
@@ -306,4 +363,25 @@ fn server_counts(server: &RedisServer) -> io::Result<ServerCounts> {
 
 fn pin(server: &RedisServer) -> io::Result<()> {
     command::capture(Command::new("taskset").args(["-a", "-c", "-p", "0", &server.pid().to_string()])).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_left_out_of_what_they_cannot_do() {
+        let named = |name: &str| scenario::ALL.into_iter().find(|scenario| scenario.name == name).unwrap();
+        for (scenario, peer, takes) in [
+            ("cluster-kill", "redigo", false),
+            ("cluster-kill", "radix", true),
+            ("serial-unix", "fred", false),
+            ("serial-unix", "redigo", true),
+            ("closed-10000", "respool-threads", false),
+            ("closed-10000", "respool", true),
+            ("closed-8", "respool-threads", true),
+        ] {
+            assert_eq!(takes_part(&named(scenario), peer), takes, "{scenario}, {peer}");
+        }
+    }
 }

@@ -69,8 +69,7 @@ pub(crate) fn page(
          measurement is a process of its own on a redis-server {server} of its own, over TCP on loopback. Keys of 16 bytes, values of {},\n\
          every value that is read is checked. Runtimes with {}. {}, {} processors, kernel {}{}.\n\n\
          Clients in Rust are built with cargo's release profile, as their users have them. The versions are in the lock files of\n\
-         `bench/client`. `TCP_NODELAY` is on for all. Figures of clients in different languages differ in their runtimes, too. The client\n\
-         redispipe is not compared: its module cannot be had from the Go module proxy.\n\n\
+         `bench/client`. `TCP_NODELAY` is on for all. Figures of clients in different languages differ in their runtimes, too.{}\n\n\
          ![Operations a second and one caller's time](bench-client.svg)\n\n",
         options.value_bytes,
         if options.workers == 0 { "one thread".to_owned() } else { format!("{} threads", options.workers) },
@@ -78,6 +77,7 @@ pub(crate) fn page(
         machine["cores"],
         machine["kernel"].as_str().unwrap_or("unknown"),
         if options.pin { ", the server on the first, clients on the second" } else { "" },
+        samples.notes.iter().map(|note| format!("\n{note}.")).collect::<String>(),
     );
     scenarios.iter().for_each(|scenario| text += &table(scenario, peers, samples));
     text += "### Aims\n\n| what | wanted | reached (lowest to highest round) | |\n|---|---|---|---|\n";

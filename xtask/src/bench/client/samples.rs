@@ -14,6 +14,8 @@ pub(crate) struct Samples {
     /// How each scenario was measured.
     conditions: BTreeMap<String, Conditions>,
     pub(crate) failures: Vec<String>,
+    /// What was found of clients that are missing.
+    pub(crate) notes: Vec<String>,
 }
 
 /// How a scenario was measured.

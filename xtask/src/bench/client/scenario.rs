@@ -17,8 +17,14 @@ pub(crate) struct Scenario {
     pub(crate) batch: u32,
     /// What is done to the cluster that it runs on; `None`: it runs on one server.
     pub(crate) harm: Option<Harm>,
-    /// What happens is counted and not timed: one round is enough.
-    pub(crate) is_counted: bool,
+    /// One round is enough: what happens is counted and not timed, or it is timed at other sizes in several.
+    pub(crate) is_once: bool,
+    /// How often requests are due; of open loops.
+    pub(crate) rate: Rate,
+    /// By a unix socket.
+    pub(crate) is_unix: bool,
+    /// Clients whose callers are threads are left out: there are more callers than a machine has threads, or a server takes clients.
+    pub(crate) is_without_threads: bool,
     pub(crate) columns: &'static [Column],
 }
 
@@ -29,6 +35,15 @@ pub(crate) enum Harm {
     Kill,
     /// Its first 1,000 slots move to another primary.
     Move,
+}
+
+/// How often requests are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rate {
+    /// A part of what the slowest client has done with 128 callers, or what the command line says.
+    OfSlowest(f64),
+    /// So many a second.
+    Fixed(f64),
 }
 
 /// A figure of a scenario: its name in the report, what it is called, digits behind the point.
@@ -78,9 +93,44 @@ const USUAL: Scenario = Scenario {
     restarts: 0,
     batch: 10,
     harm: None,
-    is_counted: false,
+    is_once: false,
+    rate: Rate::OfSlowest(0.25),
+    is_unix: false,
+    is_without_threads: false,
     columns: CLOSED,
 };
+
+const SERIAL: &[Column] = &[
+    Column("raw_p50_us", "raw p50 us", 1),
+    Column("p50_us", "GET p50 us", 1),
+    Column("to_raw", "GET to raw", 3),
+    Column("set_to_raw", "SET to raw", 3),
+    Column("p99_us", "GET p99 us", 1),
+    Column("cpu_us", "CPU us/GET", 2),
+    Column("raw_cpu_us", "raw CPU us", 2),
+    Column("allocations", "allocations/GET", 2),
+    Column("set_allocations", "allocations/SET", 2),
+    Column("after_to_raw", "GET to raw, after", 3),
+    Column("after_to_before", "after to before", 3),
+];
+
+const OPEN: &[Column] = &[
+    Column("rate", "due a second", 0),
+    Column("ops_s", "ops/s", 0),
+    Column("done_to_due", "done to due", 3),
+    Column("p50_us", "p50 us", 0),
+    Column("p99_us", "p99 us", 0),
+    Column("p999_us", "p99.9 us", 0),
+    Column("late_p99_us", "handed out late, p99 us", 0),
+    Column("cpu_us", "client CPU us/op", 2),
+    Column("overrun", "not kept up", 0),
+    Column("errors", "errors", 0),
+    Column("wrong", "wrong values", 0),
+];
+
+const fn open(name: &'static str, title: &'static str, rate: Rate, is_once: bool) -> Scenario {
+    Scenario { name, title, program: "open", rate, is_once, columns: OPEN, ..USUAL }
+}
 
 const CLUSTER: &[Column] = &[
     Column("ops_s", "ops/s before", 0),
@@ -90,6 +140,7 @@ const CLUSTER: &[Column] = &[
     Column("others_worst", "their worst half second to before", 3),
     Column("harm_s", "what is done takes, s", 1),
     Column("gap_ms", "shard without a reply, ms", 0),
+    Column("moved", "MOVED replies", 0),
     Column("not_sent", "said: not sent", 0),
     Column("maybe", "said: may be executed", 0),
     Column("unread", "failed GETs", 0),
@@ -99,29 +150,42 @@ const CLUSTER: &[Column] = &[
     Column("wrong", "wrong replies", 0),
 ];
 
-pub(crate) const ALL: [Scenario; 11] = [
+pub(crate) const ALL: [Scenario; 20] = [
     Scenario {
         name: "serial",
         title: "One caller, beside a raw socket in the same process; and again after two seconds of 1,000 callers",
         program: "serial",
         tasks: 1,
-        columns: &[
-            Column("raw_p50_us", "raw p50 us", 1),
-            Column("p50_us", "GET p50 us", 1),
-            Column("to_raw", "GET to raw", 3),
-            Column("set_to_raw", "SET to raw", 3),
-            Column("p99_us", "GET p99 us", 1),
-            Column("cpu_us", "CPU us/GET", 2),
-            Column("raw_cpu_us", "raw CPU us", 2),
-            Column("allocations", "allocations/GET", 2),
-            Column("set_allocations", "allocations/SET", 2),
-            Column("after_to_raw", "GET to raw, after", 3),
-            Column("after_to_before", "after to before", 3),
-        ],
+        columns: SERIAL,
         ..USUAL
     },
+    Scenario {
+        name: "serial-unix",
+        title: "As above, by a unix socket",
+        program: "serial",
+        tasks: 1,
+        is_unix: true,
+        is_once: true,
+        columns: SERIAL,
+        ..USUAL
+    },
+    Scenario { name: "closed-8", title: "8 callers, half SET and half GET", tasks: 8, ..USUAL },
     Scenario { name: "closed-128", title: "128 callers, half SET and half GET", ..USUAL },
     Scenario { name: "closed-1000", title: "1,000 callers, half SET and half GET", tasks: 1000, ..USUAL },
+    Scenario {
+        name: "closed-10000",
+        title: "10,000 callers, half SET and half GET; of tasks alone",
+        tasks: 10_000,
+        is_without_threads: true,
+        ..USUAL
+    },
+    Scenario {
+        name: "closed-128-unix",
+        title: "128 callers, half SET and half GET, by a unix socket",
+        is_unix: true,
+        is_once: true,
+        ..USUAL
+    },
     Scenario {
         name: "batch-10",
         title: "128 callers, batches of 10 SET and of 10 GET",
@@ -137,24 +201,21 @@ pub(crate) const ALL: [Scenario; 11] = [
         columns: BATCH,
         ..USUAL
     },
-    Scenario {
-        name: "open",
-        title: "Requests at random times, as often as all clients keep up with, timed from when they were due",
-        program: "open",
-        columns: &[
-            Column("rate", "due a second", 0),
-            Column("ops_s", "ops/s", 0),
-            Column("p50_us", "p50 us", 0),
-            Column("p99_us", "p99 us", 0),
-            Column("p999_us", "p99.9 us", 0),
-            Column("late_p99_us", "handed out late, p99 us", 0),
-            Column("cpu_us", "client CPU us/op", 2),
-            Column("overrun", "not kept up", 0),
-            Column("errors", "errors", 0),
-            Column("wrong", "wrong values", 0),
-        ],
-        ..USUAL
-    },
+    open(
+        "open",
+        "Requests at random times, a quarter of what the slowest client has done with 128 callers, timed from when they were due",
+        Rate::OfSlowest(0.25),
+        false,
+    ),
+    open("open-half", "As above, half of it", Rate::OfSlowest(0.5), false),
+    open("open-5k", "As above, 5,000 a second", Rate::Fixed(5e3), true),
+    open("open-20k", "As above, 20,000 a second", Rate::Fixed(20e3), true),
+    open(
+        "open-60k",
+        "As above, 60,000 a second; who does not hold that has done less than was due",
+        Rate::Fixed(60e3),
+        true,
+    ),
     Scenario {
         name: "big",
         title: "100 callers of small GETs, alone and beside a GET of 8 MiB every 50 ms",
@@ -177,7 +238,7 @@ pub(crate) const ALL: [Scenario; 11] = [
         name: "cancel",
         title: "128 callers that give up three calls of ten at a random time",
         program: "cancel",
-        is_counted: true,
+        is_once: true,
         columns: COUNTED,
         ..USUAL
     },
@@ -186,7 +247,17 @@ pub(crate) const ALL: [Scenario; 11] = [
         title: "128 callers while the server is killed and started again and again; it keeps what it has executed",
         program: "restart",
         restarts: 20,
-        is_counted: true,
+        is_once: true,
+        columns: COUNTED,
+        ..USUAL
+    },
+    Scenario {
+        name: "restart-1000",
+        title: "1,000 callers while the server is killed and started again and again; it keeps what it has executed",
+        program: "restart",
+        tasks: 1_000,
+        restarts: 20,
+        is_once: true,
         columns: COUNTED,
         ..USUAL
     },
@@ -197,7 +268,7 @@ pub(crate) const ALL: [Scenario; 11] = [
         tasks: 126,
         length: 4.0,
         harm: Some(Harm::Kill),
-        is_counted: true,
+        is_once: true,
         columns: CLUSTER,
         ..USUAL
     },
@@ -208,7 +279,7 @@ pub(crate) const ALL: [Scenario; 11] = [
         tasks: 126,
         length: 4.0,
         harm: Some(Harm::Move),
-        is_counted: true,
+        is_once: true,
         columns: CLUSTER,
         ..USUAL
     },

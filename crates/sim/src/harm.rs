@@ -5,11 +5,23 @@ use std::collections::BTreeSet;
 
 const SECOND: u64 = 1_000_000;
 
-/// A failover, its spread, and a round of questions.
-const SETTLED_US: u64 = 5 * SECOND;
+/// How long faults are felt by what is tested.
+#[derive(Clone, Copy, Debug)]
+pub struct HarmTerms {
+    /// The shortest time for which a fault is felt.
+    pub felt_us: u64,
+    /// How long it is felt behind its end.
+    pub settled_us: u64,
+    /// After so long a connection that is half open is given up.
+    pub half_open_us: u64,
+}
 
-/// The shortest time for which a fault is felt.
-const FELT_US: u64 = 2 * SECOND;
+impl Default for HarmTerms {
+    /// For a client that finds a failover out by itself: the failover, its spread, and a round of questions.
+    fn default() -> Self {
+        Self { felt_us: 2 * SECOND, settled_us: 5 * SECOND, half_open_us: 0 }
+    }
+}
 
 /// How long a slot moves.
 const MOVE_US: u64 = 10 * SECOND;
@@ -36,18 +48,20 @@ struct Window {
 
 /// When slots had faults.
 #[derive(Debug, Default)]
-pub struct HarmWindows(Vec<Window>);
+pub struct HarmWindows {
+    terms: HarmTerms,
+    windows: Vec<Window>,
+}
 
 impl HarmWindows {
-    /// A fault begins. `slots_of`: those for which calls go to a node. A client gives up a connection that is half open after
-    /// `half_open_us`.
-    pub fn note(
-        &mut self,
-        now_us: u64,
-        fault: Fault,
-        half_open_us: u64,
-        slots_of: impl Fn(NodeIndex) -> BTreeSet<u16>,
-    ) {
+    /// None yet.
+    pub fn new(terms: HarmTerms) -> Self {
+        Self { terms, windows: Vec::new() }
+    }
+
+    /// A fault begins. `slots_of`: those for which calls go to a node.
+    pub fn note(&mut self, now_us: u64, fault: Fault, slots_of: impl Fn(NodeIndex) -> BTreeSet<u16>) {
+        let HarmTerms { felt_us, settled_us, half_open_us } = self.terms;
         let (slots, for_us, does) = match fault {
             Fault::Crash(node, for_us)
             | Fault::Unreachable(node, for_us)
@@ -62,12 +76,12 @@ impl HarmWindows {
             Fault::Stale(..) => return,
             Fault::Migrate(slot, _) => (BTreeSet::from([slot]), MOVE_US, Harm::DelaysSeveral),
         };
-        self.0.push(Window { slots, from_us: now_us, to_us: now_us + for_us.max(FELT_US) + SETTLED_US, does });
+        self.windows.push(Window { slots, from_us: now_us, to_us: now_us + for_us.max(felt_us) + settled_us, does });
     }
 
     /// Whether one of these slots had a fault that does one of these things, at some time of a call.
     pub fn had(&self, harms: &[Harm], slots: &[u16], began_us: u64, ended_us: u64) -> bool {
-        self.0.iter().any(|window| {
+        self.windows.iter().any(|window| {
             harms.contains(&window.does)
                 && slots.iter().any(|slot| window.slots.contains(slot))
                 && window.from_us <= ended_us
@@ -82,11 +96,11 @@ mod tests {
 
     #[test]
     fn a_call_is_excused_by_faults_of_its_own_slots_and_time_alone() {
-        let mut windows = HarmWindows::default();
+        let mut windows = HarmWindows::new(HarmTerms { half_open_us: 30 * SECOND, ..HarmTerms::default() });
         let slots_of = |node: NodeIndex| BTreeSet::from([node as u16]);
-        windows.note(100 * SECOND, Fault::Crash(7, 3 * SECOND), 0, slots_of);
-        windows.note(100 * SECOND, Fault::Stale(8, 3 * SECOND), 0, slots_of);
-        windows.note(100 * SECOND, Fault::HalfOpen(9), 30 * SECOND, slots_of);
+        windows.note(100 * SECOND, Fault::Crash(7, 3 * SECOND), slots_of);
+        windows.note(100 * SECOND, Fault::Stale(8, 3 * SECOND), slots_of);
+        windows.note(100 * SECOND, Fault::HalfOpen(9), slots_of);
         let fails = |slot, began_s, ended_s| windows.had(&[Harm::Fails], &[slot], began_s * SECOND, ended_s * SECOND);
         assert!(fails(7, 90, 100) && fails(7, 108, 200));
         assert!(!fails(7, 90, 99) && !fails(7, 109, 200), "before and after");

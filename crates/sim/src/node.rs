@@ -1,13 +1,14 @@
-//! A node: data in an engine, what it believes about the cluster, and the redirects that follow from both.
+//! A node: what it believes about the others, and the redirects and refusals that follow from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use respool_command::{Execute, Flags, KeyPositions, Millis, Row, SessionView, lookup};
-use respool_engine::{Engine, EngineConfig};
+use respool_command::{Flags, KeyPositions, Row, lookup};
 use respool_route::Scratch;
 use respool_route::cluster::{SlotPlan, plan_slots};
 use respool_route::{PlanError, SLOTS};
 use respool_wire::{Args, ArgsBuf, Encoder, Protocol, Value};
+
+use crate::data::{Data, Effects};
 
 /// The number of a node in its world.
 pub type NodeIndex = usize;
@@ -19,22 +20,23 @@ pub(crate) struct Belief {
     pub(crate) epoch: u64,
 }
 
-/// One client's connection, as its node sees it.
-#[derive(Debug, Default)]
-pub struct Session {
-    is_asking: bool,
-    is_readonly: bool,
-    /// The requests behind `MULTI`; `None` outside of a transaction.
-    queued: Option<Vec<ArgsBuf>>,
-    is_refused: bool,
+/// A request of a client that a node has executed or refused.
+pub(crate) struct Handled {
+    pub(crate) database: u32,
+    pub(crate) args: ArgsBuf,
+    pub(crate) reply: Vec<u8>,
+    pub(crate) is_refused: bool,
 }
-
-/// What an execution has changed, for replicas.
-pub(crate) type Effects = Vec<ArgsBuf>;
 
 pub(crate) struct Node {
     pub(crate) index: NodeIndex,
-    engine: Engine,
+    /// It belongs to a cluster, and is no server that others know of.
+    pub(crate) is_cluster: bool,
+    pub(crate) data: Data,
+    /// What was changed and is not told to replicas yet.
+    pub(crate) effects: Effects,
+    /// What it was asked for since this was last taken, where that is kept.
+    pub(crate) journal: Option<Vec<Handled>>,
     /// For each slot.
     pub(crate) beliefs: Vec<Belief>,
     /// The primary that it copies; `None` if it is one.
@@ -58,10 +60,13 @@ pub(crate) fn place(node: NodeIndex) -> (String, u16) {
 }
 
 impl Node {
-    pub(crate) fn new(index: NodeIndex, seed: u64) -> Self {
+    pub(crate) fn new(index: NodeIndex, is_cluster: bool, seed: u64) -> Self {
         Self {
             index,
-            engine: Engine::new(EngineConfig::default(), [seed, index as u64]),
+            is_cluster,
+            data: Data::new([seed, index as u64]),
+            effects: Effects::new(),
+            journal: None,
             beliefs: vec![Belief::default(); usize::from(SLOTS)],
             primary: None,
             replicas: BTreeMap::new(),
@@ -75,111 +80,34 @@ impl Node {
 
     /// Forgets its data.
     pub(crate) fn wipe(&mut self, seed: u64) {
-        self.engine = Engine::new(EngineConfig::default(), [seed, self.index as u64]);
+        self.data.wipe([seed, self.index as u64]);
     }
 
-    /// Executes a request that concerns no cluster, and gives its reply.
-    pub(crate) fn run(&mut self, args: Args<'_>, now_us: u64) -> Vec<u8> {
-        let mut reply = Vec::new();
-        let Some(row) = row_of(args) else { return b"-ERR unknown command\r\n".to_vec() };
-        let mut session = SessionView { now: Millis(now_us / 1_000), ..SessionView::default() };
-        let mut encoder = Encoder::new(&mut reply, Protocol::Resp3);
-        let _ = self.engine.execute(row, args, &mut session, &mut encoder);
-        reply
-    }
-
-    /// The string at a key.
-    pub(crate) fn value(&mut self, key: &[u8], now_us: u64) -> Option<Vec<u8>> {
-        let args: ArgsBuf = [b"GET", key].into_iter().collect();
-        match Value::parse(&self.run(args.as_args(), now_us)) {
-            Ok(Value::Bulk(value)) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// All keys.
-    pub(crate) fn keys(&mut self, now_us: u64) -> Vec<Vec<u8>> {
-        let args: ArgsBuf = ["KEYS", "*"].into_iter().collect();
-        let Ok(Value::Array(keys)) = Value::parse(&self.run(args.as_args(), now_us)) else { return Vec::new() };
-        keys.into_iter().filter_map(|key| if let Value::Bulk(key) = key { Some(key) } else { None }).collect()
-    }
-
-    /// Handles a request of a client.
-    pub(crate) fn handle(&mut self, args: Args<'_>, session: &mut Session, now_us: u64) -> (Vec<u8>, Effects) {
-        let name = args.name().to_ascii_uppercase();
-        let is_asking = session.is_asking;
-        // As in a server: it counts for the next request, or to the end of the transaction that begins with it.
-        if session.queued.is_none() && name != b"MULTI" {
-            session.is_asking = false;
-        }
-        let reply = match (&name[..], &mut session.queued) {
-            (b"ASKING", None) => {
-                session.is_asking = true;
-                b"+OK\r\n".to_vec()
-            }
-            (b"READONLY", None) => {
-                session.is_readonly = true;
-                b"+OK\r\n".to_vec()
-            }
-            (b"CLUSTER", None) => self.cluster(args),
-            (b"MULTI", None) => {
-                session.queued = Some(Vec::new());
-                session.is_refused = false;
-                b"+OK\r\n".to_vec()
-            }
-            (b"EXEC", Some(_)) => {
-                let queued = session.queued.take().unwrap_or_default();
-                session.is_asking = false;
-                return self.exec(&queued, is_asking, session, now_us);
-            }
-            (_, Some(_)) => {
-                let refused = self.refuse(&[args], is_asking, session.is_readonly, now_us);
-                // As in a server: what is refused is not queued, so EXEC is judged by the others.
-                session.is_refused |= refused.is_some();
-                if let Some(queued) = session.queued.as_mut().filter(|_| refused.is_none()) {
-                    queued.push(args.iter().collect());
-                }
-                refused.unwrap_or_else(|| b"+QUEUED\r\n".to_vec())
-            }
-            (_, None) => match self.refuse(&[args], is_asking, session.is_readonly, now_us) {
-                Some(refused) => refused,
-                None => return self.execute(args, now_us),
-            },
-        };
-        (reply, Effects::new())
-    }
-
-    fn exec(&mut self, queued: &[ArgsBuf], is_asking: bool, session: &Session, now_us: u64) -> (Vec<u8>, Effects) {
-        let abort = b"-EXECABORT Transaction discarded because of previous errors.\r\n";
-        let requests: Vec<Args<'_>> = queued.iter().map(ArgsBuf::as_args).collect();
-        // A server looks first where the keys are of what is queued, and then whether a request was refused.
-        let refused = self.refuse(&requests, is_asking, session.is_readonly, now_us);
-        let refused = refused.filter(|_| !(session.is_refused && self.is_loading));
-        if let Some(refused) = refused.or_else(|| session.is_refused.then(|| abort.to_vec())) {
-            return (refused, Effects::new());
-        }
-        let mut reply = format!("*{}\r\n", queued.len()).into_bytes();
-        let mut effects = Effects::new();
-        for args in queued {
-            let (own, changed) = self.execute(args.as_args(), now_us);
-            reply.extend(own);
-            effects.extend(changed);
-        }
-        (reply, effects)
-    }
-
-    fn execute(&mut self, args: Args<'_>, now_us: u64) -> (Vec<u8>, Effects) {
-        let reply = self.run(args, now_us);
-        let is_write = row_of(args).is_some_and(|row| row.flags.has(Flags::WRITE));
-        let effects = if is_write { vec![args.iter().collect()] } else { Effects::new() };
-        (reply, effects)
-    }
-
-    /// The error that a node of a cluster gives before it executes anything of these requests: of one, or of a transaction.
-    fn refuse(&mut self, requests: &[Args<'_>], is_asking: bool, is_readonly: bool, now_us: u64) -> Option<Vec<u8>> {
+    /// The error that a node gives before it executes anything of these requests: of one, or of a transaction.
+    pub(crate) fn refuse(
+        &mut self,
+        requests: &[Args<'_>],
+        (is_asking, is_readonly): (bool, bool),
+        now_us: u64,
+    ) -> Option<Vec<u8>> {
         if self.is_loading {
             return Some(b"-LOADING Redis is loading the dataset in memory\r\n".to_vec());
         }
+        if self.is_cluster {
+            return self.refuse_by_slots(requests, is_asking, is_readonly, now_us);
+        }
+        let writes = |args: &Args<'_>| row_of(*args).is_some_and(|row| row.flags.has(Flags::WRITE) || row.runs_scripts);
+        let is_refused = self.primary.is_some() && requests.iter().any(writes);
+        is_refused.then(|| b"-READONLY You can't write against a read only replica.\r\n".to_vec())
+    }
+
+    fn refuse_by_slots(
+        &mut self,
+        requests: &[Args<'_>],
+        is_asking: bool,
+        is_readonly: bool,
+        now_us: u64,
+    ) -> Option<Vec<u8>> {
         let cross_slot = || Some(b"-CROSSSLOT Keys in request don't hash to the same slot\r\n".to_vec());
         let (mut slots, mut keys, mut is_read) = (BTreeSet::new(), BTreeSet::new(), true);
         for args in requests {
@@ -201,7 +129,7 @@ impl Node {
         if self.is_minority {
             return Some(b"-CLUSTERDOWN The cluster is down\r\n".to_vec());
         }
-        let missing = keys.iter().filter(|key| self.value(key, now_us).is_none()).count();
+        let missing = keys.iter().filter(|key| !self.data.has(0, key, now_us)).count();
         let owner = self.beliefs[usize::from(slot)].owner;
         let redirect = |code: &str, to: NodeIndex| {
             let (host, port) = place(to);
@@ -225,7 +153,7 @@ impl Node {
     }
 
     /// `CLUSTER SLOTS`, `SHARDS` and `NODES`, by what the node believes.
-    fn cluster(&self, args: Args<'_>) -> Vec<u8> {
+    pub(crate) fn cluster(&self, args: Args<'_>, protocol: Protocol) -> Vec<u8> {
         let bulk = |text: String| Value::Bulk(text.into_bytes());
         let integer = |number: usize| Value::Integer(number as i64);
         let mut runs: Vec<(usize, usize, NodeIndex)> = Vec::new();
@@ -303,7 +231,7 @@ impl Node {
             _ => Value::Error(b"ERR unknown subcommand".to_vec()),
         };
         let mut reply = Vec::new();
-        value.encode(&mut Encoder::new(&mut reply, Protocol::Resp3));
+        value.encode(&mut Encoder::new(&mut reply, protocol));
         reply
     }
 }

@@ -2,16 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use respool_command::WaitId;
 use respool_route::SLOTS;
 use respool_route::cluster::{Address, slot_of};
 use respool_testkit::Rng;
 use respool_wire::{ArgsBuf, Value};
 
-use crate::node::{Belief, Effects, Node, NodeIndex, Session, place, row_of};
+use crate::data::{Effects, request};
+use crate::links::Connection;
+use crate::node::{Belief, Node, NodeIndex, place};
+
+/// The time after which what could not be delivered is sent again, once it can be.
+const RESEND_US: u64 = 1_000;
+
+/// What requests that wait get when their node becomes a replica, or has other data.
+const UNBLOCKED: &[u8] =
+    b"-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n";
 
 /// How large, how fast.
 #[derive(Clone, Copy, Debug)]
 pub struct WorldTerms {
+    /// The nodes are a cluster. Otherwise they are servers that know of no slots, whose replicas refuse writes; slots say then which of the
+    /// primaries their clients mean for which keys, and do not move. A failover is made as Sentinels make it.
+    pub is_cluster: bool,
     /// Shards.
     pub primaries: usize,
     /// Replicas of each.
@@ -33,6 +46,7 @@ pub struct WorldTerms {
 impl Default for WorldTerms {
     fn default() -> Self {
         Self {
+            is_cluster: true,
             primaries: 3,
             replicas: 1,
             link_us: 500,
@@ -75,7 +89,7 @@ pub enum Fault {
 
 /// A connection of a client to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId(usize);
+pub struct ConnectionId(pub(crate) usize);
 
 /// What the world has for its client.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,18 +100,23 @@ pub enum Delivery {
         connection: ConnectionId,
         /// As they were sent.
         tag: u64,
-        /// In the order of the requests.
-        replies: Vec<Value>,
+        /// In the order of the requests, as the node has written them.
+        replies: Vec<Vec<u8>>,
         /// Whether the node had the slots of the requests when it executed them. What another one acknowledges is lost.
         is_owner: bool,
         /// Which came first: grows with each execution in the whole cluster.
         order: u64,
     },
+    /// A connection that was dialled is open.
+    Connected {
+        /// Which one.
+        connection: ConnectionId,
+    },
     /// There is no node at the address: nothing was executed.
     Refused {
         /// On which connection, which has ended.
         connection: ConnectionId,
-        /// As the requests were sent.
+        /// As the requests were sent; 0 of a connection that was dialled.
         tag: u64,
     },
     /// The connection has ended. What was sent and not answered may have been executed.
@@ -112,20 +131,43 @@ pub enum Delivery {
     },
 }
 
-struct Connection {
-    node: NodeIndex,
-    session: Session,
-    /// Messages do not overtake each other.
-    to_node_us: u64,
-    to_client_us: u64,
-    is_silent: bool,
-    has_ended: bool,
+/// A request that a node has been asked by a client, whether or not its client was told.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// Where.
+    pub node: NodeIndex,
+    /// Over which connection.
+    pub connection: ConnectionId,
+    /// When.
+    pub at_us: u64,
+    /// In which database.
+    pub database: u32,
+    /// What was asked.
+    pub args: ArgsBuf,
+    /// What was replied.
+    pub reply: Vec<u8>,
+    /// The node has refused it: a redirect, or a write to a replica.
+    pub is_refused: bool,
+    /// Whether the node had the slot of its first key. What another one does is lost.
+    pub is_owner: bool,
 }
 
-enum Event {
+pub(crate) enum Event {
+    Dial(ConnectionId),
     Request(ConnectionId, u64, Vec<ArgsBuf>),
+    /// The client has closed, and all that it had sent has come.
+    Gone(ConnectionId),
+    /// The time of the request that waits there is over.
+    WaitOver(ConnectionId, WaitId),
     Deliver(Delivery),
-    Apply { from: NodeIndex, to: NodeIndex, args: ArgsBuf },
+    /// What was sent while a node could not be reached is sent again.
+    Resend(NodeIndex),
+    Apply {
+        from: NodeIndex,
+        to: NodeIndex,
+        database: u32,
+        args: ArgsBuf,
+    },
     Learn(NodeIndex),
     Promote(NodeIndex),
     Heal(NodeIndex),
@@ -135,40 +177,43 @@ enum Event {
 
 /// A cluster and its clients' links.
 pub struct World {
-    terms: WorldTerms,
-    now_us: u64,
-    rng: Rng,
-    nodes: Vec<Node>,
+    pub(crate) terms: WorldTerms,
+    pub(crate) now_us: u64,
+    pub(crate) rng: Rng,
+    pub(crate) nodes: Vec<Node>,
     /// Who has each slot.
-    owners: Vec<Belief>,
-    replicas: BTreeMap<NodeIndex, Vec<NodeIndex>>,
-    epoch: u64,
-    events: BTreeMap<(u64, u64), Event>,
-    numbers: u64,
-    executions: u64,
-    connections: Vec<Connection>,
-    down: BTreeSet<NodeIndex>,
-    cut_from_clients: BTreeSet<NodeIndex>,
-    cut_from_nodes: BTreeSet<NodeIndex>,
-    slow: BTreeMap<NodeIndex, (u64, u64)>,
-    stale_us: BTreeMap<NodeIndex, u64>,
-    applied_us: BTreeMap<NodeIndex, u64>,
-    moving: BTreeSet<u16>,
+    pub(crate) owners: Vec<Belief>,
+    pub(crate) replicas: BTreeMap<NodeIndex, Vec<NodeIndex>>,
+    pub(crate) epoch: u64,
+    pub(crate) events: BTreeMap<(u64, u64), Event>,
+    pub(crate) numbers: u64,
+    pub(crate) executions: u64,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) down: BTreeSet<NodeIndex>,
+    pub(crate) cut_from_clients: BTreeSet<NodeIndex>,
+    pub(crate) cut_from_nodes: BTreeSet<NodeIndex>,
+    pub(crate) slow: BTreeMap<NodeIndex, (u64, u64)>,
+    pub(crate) stale_us: BTreeMap<NodeIndex, u64>,
+    pub(crate) applied_us: BTreeMap<NodeIndex, u64>,
+    pub(crate) moving: BTreeSet<u16>,
     /// Of those that move, the ones whose keys have all moved.
-    held: BTreeSet<u16>,
-    ready: VecDeque<Delivery>,
+    pub(crate) held: BTreeSet<u16>,
+    pub(crate) ready: VecDeque<Delivery>,
+    /// What nodes were asked, if that is kept.
+    pub(crate) journal: Option<Vec<Execution>>,
 }
 
 impl World {
     /// Primaries first, then their replicas; the slots in equal parts.
     pub fn new(terms: WorldTerms, seed: u64) -> Self {
         let count = terms.primaries * (1 + terms.replicas);
-        let mut nodes: Vec<Node> = (0..count).map(|index| Node::new(index, seed)).collect();
+        let mut nodes: Vec<Node> = (0..count).map(|index| Node::new(index, terms.is_cluster, seed)).collect();
         let replicas: BTreeMap<NodeIndex, Vec<NodeIndex>> = (0..terms.primaries)
             .map(|primary| (primary, (1..=terms.replicas).map(|turn| primary + turn * terms.primaries).collect()))
             .collect();
+        // Each begins at the nearest whole slot, as `redis-cli --cluster create` has it.
         let belief = |slot: usize| {
-            let owner = slot * terms.primaries / usize::from(SLOTS);
+            let owner = ((2 * slot + 1) * terms.primaries - 1) / (2 * usize::from(SLOTS));
             Belief { owner, epoch: owner as u64 + 1 }
         };
         let owners: Vec<Belief> = (0..usize::from(SLOTS)).map(belief).collect();
@@ -199,6 +244,7 @@ impl World {
             moving: BTreeSet::new(),
             held: BTreeSet::new(),
             ready: VecDeque::new(),
+            journal: None,
         }
     }
 
@@ -223,36 +269,25 @@ impl World {
         let (slot, now_us) = (slot_of(key), self.now_us);
         let owner = self.owner(slot);
         let destination = self.nodes[owner].migrating.get(&slot).copied();
-        let found = self.nodes[owner].value(key, now_us);
-        found.or_else(|| self.nodes[destination?].value(key, now_us))
+        let found = self.nodes[owner].data.value(key, now_us);
+        found.or_else(|| self.nodes[destination?].data.value(key, now_us))
     }
 
-    /// A connection to the node at an address. Whether there is one shows with the first request.
-    pub fn connect(&mut self, to: &Address) -> ConnectionId {
-        let node = (0..self.nodes.len()).find(|node| self.address(*node) == *to).expect("the address of a node");
-        self.connections.push(Connection {
-            node,
-            session: Session::default(),
-            to_node_us: 0,
-            to_client_us: 0,
-            is_silent: false,
-            has_ended: false,
-        });
-        ConnectionId(self.connections.len() - 1)
+    /// Keeps what nodes are asked from now on, for [`Self::take_journal`].
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Vec::new());
+        self.nodes.iter_mut().for_each(|node| node.journal = Some(Vec::new()));
     }
 
-    /// Sends requests with none of another caller between them.
-    pub fn send(&mut self, connection: ConnectionId, tag: u64, requests: Vec<ArgsBuf>) {
-        let delay_us = self.delay(self.connections[connection.0].node);
-        let link = &mut self.connections[connection.0];
-        link.to_node_us = (link.to_node_us + 1).max(self.now_us + delay_us);
-        let at_us = link.to_node_us;
-        self.push(at_us, Event::Request(connection, tag, requests));
+    /// What nodes were asked since this was last taken, in order.
+    pub fn take_journal(&mut self) -> Vec<Execution> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Ends a connection: what is on its way to the node is not executed any more.
-    pub fn close(&mut self, connection: ConnectionId) {
-        self.connections[connection.0].has_ended = true;
+    /// What a node has for a request at this moment, apart from all clients: for looking at its data.
+    pub fn look(&mut self, node: NodeIndex, database: u32, words: &[&[u8]]) -> Value {
+        let now_us = self.now_us;
+        Value::parse(&self.nodes[node].data.apply(database, request(words).as_args(), now_us)).expect("a reply")
     }
 
     /// Lets time pass until there is something, or until this time.
@@ -310,8 +345,7 @@ impl World {
                 self.end_connections(node);
                 self.lose_replication(node);
                 for wiped in std::iter::once(node).chain(self.replicas.get(&node).cloned().unwrap_or_default()) {
-                    let seed = self.rng.next_u64();
-                    self.nodes[wiped].wipe(seed);
+                    self.wipe(wiped);
                 }
                 self.nodes[node].is_loading = true;
                 self.push(now_us + 200_000, Event::Loaded(node));
@@ -319,7 +353,7 @@ impl World {
             }
             Fault::Migrate(slot, to) => {
                 let from = self.owner(slot);
-                let is_fit = self.is_primary(from) && self.is_primary(to) && from != to;
+                let is_fit = self.terms.is_cluster && self.is_primary(from) && self.is_primary(to) && from != to;
                 if is_fit && self.moving.insert(slot) {
                     self.nodes[to].importing.insert(slot, from);
                     self.nodes[from].migrating.insert(slot, to);
@@ -349,12 +383,12 @@ impl World {
         self.replicas.get(&primary)?.first().copied()
     }
 
-    fn push(&mut self, at_us: u64, event: Event) {
+    pub(crate) fn push(&mut self, at_us: u64, event: Event) {
         self.numbers += 1;
         self.events.insert((at_us, self.numbers), event);
     }
 
-    fn delay(&mut self, node: NodeIndex) -> u64 {
+    pub(crate) fn delay(&mut self, node: NodeIndex) -> u64 {
         let slow_us =
             self.slow.get(&node).filter(|(_, until_us)| self.now_us < *until_us).map_or(0, |(by_us, _)| *by_us);
         20 + self.rng.below(self.terms.link_us as usize) as u64 + slow_us
@@ -362,9 +396,12 @@ impl World {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Request(connection, tag, requests) => self.on_request(connection, tag, &requests),
-            Event::Deliver(delivery) => self.deliver(delivery),
-            Event::Apply { to, args, .. } => drop(self.nodes[to].run(args.as_args(), self.now_us)),
+            Event::Dial(_) | Event::Request(..) | Event::Gone(_) | Event::Deliver(_) => self.arrive(event),
+            Event::WaitOver(connection, wait) => self.on_wait_over(connection, wait),
+            Event::Resend(node) => self.resend(node),
+            Event::Apply { to, database, args, .. } => {
+                drop(self.nodes[to].data.apply(database, args.as_args(), self.now_us));
+            }
             Event::Learn(node) => self.learn(node),
             Event::Promote(node) => self.promote(node),
             Event::Heal(node) => self.heal(node),
@@ -373,62 +410,13 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, delivery: Delivery) {
-        let connection = match &delivery {
-            Delivery::Reply { connection, .. }
-            | Delivery::Refused { connection, .. }
-            | Delivery::Ended { connection } => *connection,
-            Delivery::Lost { .. } => return self.ready.push_back(delivery),
-        };
-        let link = &mut self.connections[connection.0];
-        if link.has_ended || link.is_silent || self.cut_from_clients.contains(&link.node) {
-            return;
-        }
-        link.has_ended |= !matches!(delivery, Delivery::Reply { .. });
-        self.ready.push_back(delivery);
-    }
-
-    /// To the client, in order with what is under way.
-    fn answer(&mut self, connection: ConnectionId, delivery: Delivery) {
-        let delay_us = self.delay(self.connections[connection.0].node);
-        let link = &mut self.connections[connection.0];
-        link.to_client_us = (link.to_client_us + 1).max(self.now_us + delay_us);
-        let at_us = link.to_client_us;
-        self.push(at_us, Event::Deliver(delivery));
-    }
-
-    fn on_request(&mut self, connection: ConnectionId, tag: u64, requests: &[ArgsBuf]) {
-        let link = &mut self.connections[connection.0];
-        let node = link.node;
-        if link.has_ended || link.is_silent || self.cut_from_clients.contains(&node) {
-            return;
-        }
-        if self.down.contains(&node) {
-            return self.answer(connection, Delivery::Refused { connection, tag });
-        }
-        let mut session = std::mem::take(&mut link.session);
-        let (mut replies, mut is_owner) = (Vec::new(), true);
-        for request in requests {
-            let args = request.as_args();
-            if let Some(key) = args.get(1).filter(|_| row_of(args).is_some_and(|row| !row.keys.is_none())) {
-                is_owner &= self.has(node, slot_of(key));
-            }
-            let (reply, effects) = self.nodes[node].handle(args, &mut session, self.now_us);
-            replies.push(Value::parse(&reply).expect("a reply"));
-            self.replicate(node, effects);
-        }
-        self.connections[connection.0].session = session;
-        self.executions += 1;
-        self.answer(connection, Delivery::Reply { connection, tag, replies, is_owner, order: self.executions });
-    }
-
     /// Whether what a node does to a slot stays.
-    fn has(&self, node: NodeIndex, slot: u16) -> bool {
+    pub(crate) fn has(&self, node: NodeIndex, slot: u16) -> bool {
         let owner = self.owner(slot);
         owner == node || self.nodes[owner].migrating.get(&slot) == Some(&node)
     }
 
-    fn replicate(&mut self, from: NodeIndex, effects: Effects) {
+    pub(crate) fn replicate(&mut self, from: NodeIndex, effects: Effects) {
         if effects.is_empty() || self.cut_from_nodes.contains(&from) {
             return;
         }
@@ -436,12 +424,12 @@ impl World {
             if self.cut_from_nodes.contains(&to) {
                 continue;
             }
-            for args in &effects {
+            for (database, args) in &effects {
                 let lag_us = self.rng.below(self.terms.lag_us as usize) as u64;
                 let applied_us = self.applied_us.entry(to).or_default();
                 *applied_us = (*applied_us + 1).max(self.now_us + lag_us);
                 let at_us = *applied_us;
-                self.push(at_us, Event::Apply { from, to, args: args.clone() });
+                self.push(at_us, Event::Apply { from, to, database: *database, args: args.clone() });
             }
         }
     }
@@ -449,22 +437,6 @@ impl World {
     /// What has not reached a replica does not reach it any more, and the other way round.
     fn lose_replication(&mut self, node: NodeIndex) {
         self.events.retain(|_, event| !matches!(event, Event::Apply { from, to, .. } if *from == node || *to == node));
-    }
-
-    fn end_connections(&mut self, node: NodeIndex) {
-        for number in 0..self.connections.len() {
-            if self.connections[number].node == node && !self.connections[number].has_ended {
-                let connection = ConnectionId(number);
-                self.connections[number].session = Session::default();
-                let are_replies_lost = self.rng.once_in(2);
-                self.events.retain(|_, event| match event {
-                    Event::Request(of, ..) => *of != connection,
-                    Event::Deliver(Delivery::Reply { connection: of, .. }) => *of != connection || !are_replies_lost,
-                    _ => true,
-                });
-                self.answer(connection, Delivery::Ended { connection });
-            }
-        }
     }
 
     fn tell_lost(&mut self, owner: NodeIndex) {
@@ -547,7 +519,10 @@ impl World {
 
     fn heal(&mut self, node: NodeIndex) {
         self.down.remove(&node);
-        self.cut_from_clients.remove(&node);
+        if self.cut_from_clients.remove(&node) {
+            let at_us = self.now_us + RESEND_US;
+            self.push(at_us, Event::Resend(node));
+        }
         self.cut_from_nodes.remove(&node);
         self.nodes[node].is_minority = false;
         if !self.replicas.contains_key(&node) {
@@ -557,6 +532,10 @@ impl World {
             let primary = of_replica.unwrap_or_else(|| self.owner(former.unwrap_or(0) as u16));
             if of_replica.is_none() {
                 self.replicas.entry(primary).or_default().push(node);
+                // Who makes it a replica ends its connections, but not in a cluster, where redirects do.
+                if !self.terms.is_cluster {
+                    self.end_connections(node);
+                }
             }
             self.copy(primary, node);
         } else {
@@ -571,19 +550,26 @@ impl World {
     /// A replica gets all that its primary has.
     fn copy(&mut self, from: NodeIndex, to: NodeIndex) {
         self.events.retain(|_, event| !matches!(event, Event::Apply { to: of, .. } if *of == to));
-        let (seed, now_us) = (self.rng.next_u64(), self.now_us);
-        self.nodes[to].wipe(seed);
+        self.wipe(to);
         self.nodes[to].primary = Some(from);
-        for key in self.nodes[from].keys(now_us) {
-            self.put(from, to, &key);
+        for database in self.nodes[from].data.used_databases() {
+            for key in self.nodes[from].data.keys(database, self.now_us) {
+                self.put(from, to, database, &key);
+            }
         }
     }
 
-    fn put(&mut self, from: NodeIndex, to: NodeIndex, key: &[u8]) -> Option<ArgsBuf> {
-        let value = self.nodes[from].value(key, self.now_us)?;
-        let args: ArgsBuf = [b"SET", key, &value].into_iter().collect();
-        self.nodes[to].run(args.as_args(), self.now_us);
+    fn put(&mut self, from: NodeIndex, to: NodeIndex, database: u32, key: &[u8]) -> Option<ArgsBuf> {
+        let args = self.nodes[from].data.copy_of(database, key, self.now_us)?;
+        self.nodes[to].data.apply(database, args.as_args(), self.now_us);
         Some(args)
+    }
+
+    /// A node loses its data. Requests that wait there are let go first.
+    fn wipe(&mut self, node: NodeIndex) {
+        self.let_go(node, |_| Some(UNBLOCKED.to_vec()));
+        let seed = self.rng.next_u64();
+        self.nodes[node].wipe(seed);
     }
 
     /// One key of a slot moves, or the slot itself behind the last one.
@@ -594,13 +580,13 @@ impl World {
         if !self.is_primary(from) || !self.is_primary(to) || self.owner(slot) != from {
             return self.push(self.now_us + self.terms.key_us, Event::Step(slot, from, to));
         }
-        let keys = self.nodes[from].keys(self.now_us);
+        let keys = self.nodes[from].data.keys(0, self.now_us);
         if let Some(key) = keys.iter().find(|key| slot_of(key) == slot) {
-            let moved = self.put(from, to, key);
-            self.replicate(to, moved.into_iter().collect());
-            let gone: ArgsBuf = [b"DEL", &key[..]].into_iter().collect();
-            self.nodes[from].run(gone.as_args(), self.now_us);
-            self.replicate(from, vec![gone]);
+            let moved = self.put(from, to, 0, key);
+            self.replicate(to, moved.into_iter().map(|moved| (0, moved)).collect());
+            let gone = request(&[b"DEL", key]);
+            self.nodes[from].data.apply(0, gone.as_args(), self.now_us);
+            self.replicate(from, vec![(0, gone)]);
             return self.push(self.now_us + self.terms.key_us, Event::Step(slot, from, to));
         }
         if self.held.insert(slot) {
@@ -616,6 +602,9 @@ impl World {
             self.nodes[node].importing.remove(&slot);
             self.nodes[node].migrating.remove(&slot);
         }
+        let (host, port) = place(to);
+        let moved = format!("-MOVED {slot} {host}:{port}\r\n").into_bytes();
+        self.let_go(from, |key| (slot_of(key) == slot).then(|| moved.clone()));
         self.spread();
     }
 

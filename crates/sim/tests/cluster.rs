@@ -287,6 +287,8 @@ impl Run {
     fn deliver(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Reply { connection, tag, replies, is_owner, .. } => {
+                let replies: Vec<Value> =
+                    replies.iter().map(|reply| Value::parse(reply).expect("a node's reply")).collect();
                 if let Some((number, address)) = self.questions.remove(&(connection, tag)) {
                     let report = Report::from_slots(&replies[0], &address)
                         .or_else(|_| Report::from_shards(&replies[0], &address, Ports::Plain))
@@ -324,6 +326,7 @@ impl Run {
                     }
                 }
             }
+            Delivery::Connected { .. } => unreachable!("none is dialled"),
             Delivery::Lost { slots } => {
                 let slots: BTreeSet<u16> = slots.into_iter().collect();
                 for number in 0..self.callers.len() {
@@ -469,7 +472,7 @@ impl Run {
 
     fn inject(&mut self, fault: Fault) {
         let slots_of = |node| (0..16_384).filter(|slot| self.world.is_at(*slot, node)).collect::<BTreeSet<u16>>();
-        self.windows.note(self.world.now_us(), fault, 0, slots_of);
+        self.windows.note(self.world.now_us(), fault, slots_of);
         self.world.inject(fault);
     }
 

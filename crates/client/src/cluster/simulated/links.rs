@@ -12,7 +12,7 @@ use respool_connection::{DialAdvice, Reconnect, ReconnectTerms};
 use respool_route::cluster::Address;
 use respool_sim::{ConnectionId, Delivery, Fault, World};
 use respool_testkit::Rng;
-use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
+use respool_wire::ArgsBuf;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -467,10 +467,11 @@ impl Links {
             }
             Some(Delivery::Refused { connection, .. } | Delivery::Ended { connection }) => self.lose(connection),
             Some(Delivery::Lost { slots }) => self.lost.extend(slots),
+            Some(Delivery::Connected { .. }) => unreachable!("none is dialled"),
         }
     }
 
-    fn on_reply(&mut self, connection: ConnectionId, tag: u64, reply: &Value, (is_owner, order): (bool, u64)) {
+    fn on_reply(&mut self, connection: ConnectionId, tag: u64, reply: &[u8], (is_owner, order): (bool, u64)) {
         let Some(line) = self.names.get(&connection).and_then(|name| self.lines.get_mut(name)) else { return };
         line.heard_us = self.world.now_us();
         let mut desk = self.around.lock();
@@ -491,10 +492,8 @@ impl Links {
             State::Up(of) if of == connection => {
                 let Some(written) = line.written.remove(&tag) else { return };
                 let Written { number, place, hash_tag, only_reads, text } = written;
-                let mut bytes = Vec::new();
-                reply.encode(&mut Encoder::new(&mut bytes, Protocol::Resp3));
                 let trace = self.traces.entry(text).or_default();
-                if bytes.starts_with(b"-") {
+                if reply.starts_with(b"-") {
                     trace.sent -= 1;
                 } else {
                     trace.executed = Some(order);
@@ -503,7 +502,7 @@ impl Links {
                     self.foreign.insert((hash_tag, only_reads));
                 }
                 let Some(entry) = desk.entries.get_mut(&number) else { return };
-                entry.ended[place] = Some(Ended::Reply(Reply::copied(&bytes).expect("a reply")));
+                entry.ended[place] = Some(Ended::Reply(Reply::copied(reply).expect("a reply")));
                 if entry.ended.iter().all(Option::is_some) {
                     entry.wake();
                 }

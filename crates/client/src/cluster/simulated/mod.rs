@@ -26,7 +26,7 @@ use crate::{Command, Config, Error, Outcome, Reply, cmd};
 use callers::{Deed, Fate, Keys, Ledger};
 use links::{KERNEL_LIMIT, Links, Simulation};
 use respool_route::cluster::{Address, RefreshTerms, slot_of};
-use respool_sim::{Fault, Harm, HarmWindows, World, WorldTerms};
+use respool_sim::{Fault, Harm, HarmTerms, HarmWindows, World, WorldTerms};
 use respool_testkit::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Formatter};
@@ -232,7 +232,7 @@ impl Run {
             questions: Vec::new(),
             names: 0,
             numbers: 0,
-            windows: HarmWindows::default(),
+            windows: HarmWindows::new(HarmTerms { half_open_us: KERNEL_LIMIT, ..HarmTerms::default() }),
             ledger: Ledger::default(),
             figures: Figures::default(),
             seed,
@@ -476,7 +476,9 @@ impl Run {
         let is_alone = call.deeds.len() == 1;
         assert!(!is_alone || fates[0] != Fate::Never || is_over, "given up too soon: {}", about());
         let lost = self.links.losses - call.losses;
-        let was_repeated = lost > u64::from(REPEATS_MAX);
+        // A read is repeated where its connection was lost, and elsewhere where its node was silent.
+        let silences = took_us / CLUSTER_SILENCE.as_micros() as u64;
+        let was_repeated = lost > 0 && lost + silences > u64::from(REPEATS_MAX);
         assert!(!is_alone || call.deeds[0].1.writes() || is_over || was_repeated, "not asked again: {}", about());
     }
 
@@ -538,7 +540,7 @@ impl Run {
             let is_hit = |slot: &u16| world.is_at(*slot, node) || world.is_at(*slot, primary);
             (0..16_384).filter(is_hit).collect::<BTreeSet<u16>>()
         };
-        self.windows.note(now_us, fault, KERNEL_LIMIT, slots_of);
+        self.windows.note(now_us, fault, slots_of);
         self.links.inject(fault);
     }
 

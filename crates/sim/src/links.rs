@@ -122,7 +122,8 @@ impl World {
         if link.has_ended || link.is_silent {
             return;
         }
-        if self.cut_from_clients.contains(&link.node) {
+        // What comes meanwhile stays behind what is sent again.
+        if self.cut_from_clients.contains(&link.node) || !link.held.is_empty() {
             return link.held.push(event);
         }
         match event {

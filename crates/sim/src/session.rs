@@ -227,7 +227,7 @@ impl Node {
     fn execute(&mut self, args: Args<'_>, asker: Asker, now_us: u64) -> Answer {
         let answer = self.data.run(args, asker, now_us, &mut self.effects);
         if let Answer::Reply(reply) = &answer {
-            self.note(asker.database, args, reply, false);
+            self.note(asker.database, args, reply, reply.starts_with(b"-"));
         }
         answer
     }

@@ -1,6 +1,7 @@
 //! Nodes, links and time, and the faults that happen to them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
 use respool_command::WaitId;
 use respool_route::SLOTS;
@@ -132,7 +133,7 @@ pub enum Delivery {
 }
 
 /// A request that a node has been asked by a client, whether or not its client was told.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Execution {
     /// Where.
     pub node: NodeIndex,
@@ -146,10 +147,20 @@ pub struct Execution {
     pub args: ArgsBuf,
     /// What was replied.
     pub reply: Vec<u8>,
-    /// The node has refused it: a redirect, or a write to a replica.
+    /// The node has done nothing: it replied an error.
     pub is_refused: bool,
     /// Whether the node had the slot of its first key. What another one does is lost.
     pub is_owner: bool,
+}
+
+impl fmt::Debug for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, at_us, database, connection, .. } = self;
+        let words: Vec<_> = self.args.as_args().iter().map(String::from_utf8_lossy).collect();
+        let reply = String::from_utf8_lossy(&self.reply);
+        let whose = if self.is_owner { "its own" } else { "not its" };
+        write!(f, "{words:?} at {node} over {} in {database} at {at_us}, {whose} slot: {reply:?}", connection.0)
+    }
 }
 
 pub(crate) enum Event {
@@ -440,7 +451,8 @@ impl World {
     }
 
     fn tell_lost(&mut self, owner: NodeIndex) {
-        let slots = (0..SLOTS).filter(|slot| self.owner(*slot) == owner).collect();
+        // With those of which keys have come there already.
+        let slots = (0..SLOTS).filter(|slot| self.has(owner, *slot)).collect();
         self.ready.push_back(Delivery::Lost { slots });
     }
 

@@ -97,8 +97,12 @@ fn nothing_on_a_connection_is_left_out_or_overtaken() {
     world.inject(Fault::Unreachable(0, 300 * MS));
     world.send(connection, 1, vec![request(&["RPUSH", "k", "a"])]);
     assert_eq!(replies(&mut world, 299 * MS), []);
+    // These come before the first is sent again.
     world.send(connection, 2, vec![request(&["RPUSH", "k", "b"])]);
-    assert_eq!(replies(&mut world, SECOND), [(1, ":1\r\n".to_owned()), (2, ":2\r\n".to_owned())]);
+    assert_eq!(replies(&mut world, MS), []);
+    world.send(connection, 3, vec![request(&["RPUSH", "k", "c"])]);
+    let expected = [(1, ":1\r\n"), (2, ":2\r\n"), (3, ":3\r\n")].map(|(tag, reply)| (tag, reply.to_owned()));
+    assert_eq!(replies(&mut world, SECOND), expected);
 }
 
 #[test]

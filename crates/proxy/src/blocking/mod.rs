@@ -45,7 +45,7 @@ use crate::interfaces::call::Call;
 use crate::interfaces::release::Release;
 use crate::limits::UNBLOCKS_AT_ONCE;
 use crate::nodes::multi::Multi;
-use crate::pool::LaneUse;
+use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::task::Tasks;
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
@@ -605,12 +605,33 @@ impl Blocking {
         if env.engine.is_some() {
             return false;
         }
+        let is_any_coming = self.check_coming(env);
         for node in self.nodes.ids() {
             self.serve_queue(env, node);
         }
         let Self { requests, sent, .. } = &*self;
         // Who waits at a node needs no look at the clock, but for being asked back.
-        requests.len() > sent.len() || sent.iter().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
+        is_any_coming
+            || requests.len() > sent.len()
+            || sent.iter().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
+    }
+
+    /// Ends connections whose nodes are too long silent about their numbers: those in the queue would wait for them, and no others
+    /// would be made. Returns whether a number is owed.
+    fn check_coming(&self, env: &mut Env<impl Execute>) -> bool {
+        let due_us = env.lag.due_us(env.now.mono_us, env.config.timeouts.silence_us);
+        let connections = self.nodes.iter().flat_map(|list| &list.connections);
+        let coming: Vec<LaneId> = connections.filter(|c| c.is_coming).filter_map(|c| env.lanes.find(c.lane)).collect();
+        for lane in &coming {
+            if env.lanes[*lane]
+                .silent_since_us()
+                .is_some_and(|since_us| due_us.is_some_and(|due_us| since_us <= due_us))
+            {
+                env.close_upstream(*lane);
+                env.end_lane(*lane, LaneEnd::Silent);
+            }
+        }
+        !coming.is_empty()
     }
 
     /// A node does not answer any more: waiting requests end.

@@ -87,7 +87,7 @@ impl<E: Execute> Env<E> {
                     let owes = this.up.tickets().oldest_us();
                     is_busy |= owes.is_some() || this.up.queued_bytes() > 0;
                     let tickets = this.up.tickets();
-                    let silent_since = owes.map(|since| since.max(this.up.last_heard_us()));
+                    let silent_since = this.silent_since_us();
                     // A node that left a reply out answers on, each reply in the place of the one before: its
                     // connection is never silent, but everything it says comes too late.
                     let late_since = this.late_since_us.filter(|_| tickets.outstanding() > 0);

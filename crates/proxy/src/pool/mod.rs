@@ -218,6 +218,11 @@ impl Lane {
         if is_catching_up { due_us.checked_sub(response_us) } else { Some(due_us) }
     }
 
+    /// Since when its node owes a reply and has said nothing.
+    pub(crate) fn silent_since_us(&self) -> Option<u64> {
+        self.up.tickets().oldest_us().map(|since_us| since_us.max(self.up.last_heard_us()))
+    }
+
     /// Whether nothing is queued on it and no reply is owed.
     pub(crate) fn is_settled(&self) -> bool {
         self.up.queued_bytes() == 0 && self.up.tickets().is_empty()

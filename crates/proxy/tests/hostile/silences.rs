@@ -105,3 +105,21 @@ fn a_slow_reply_is_passed_on_once_where_replies_are_proved() {
     bench.send(node, format!("$1\r\nn\r\n{seal}").as_bytes());
     assert_eq!(bench.heard(client), "$1\r\nn\r\n");
 }
+
+#[test]
+fn who_waits_for_a_connection_is_told_that_its_node_is_silent() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["BLPOP", "q", "0"]);
+    let silent = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(silent)), ["CLIENT ID"]);
+    for _ in 0..12 {
+        bench.wait(SECOND_US / 4);
+        bench.turn(|_| ());
+        bench.connect();
+    }
+    assert!(bench.closed.contains(&silent), "nobody waits there yet, so its node owes a reply");
+    let told = bench.heard(client);
+    assert!(told.starts_with("-ERR node node-0 "), "{told:?}");
+    assert_eq!(bench.worker.remains(), [("clients", 1)], "nothing is owed");
+}

@@ -1,5 +1,5 @@
 //! Seeded nodes with faults, in virtual time: a cluster, or servers with replicas that fail over. `client` is tested in it (its
-//! `cluster/simulated`).
+//! `cluster/simulated`) as a client of a cluster, and the machine of `proxy` (its `tests/cluster`) in front of servers.
 //!
 //! Nodes hold their data in the embedded engine, with scripts, watched keys and requests that wait for an element. What is between nodes is
 //! made here: replication that lags, failover, and in a cluster slots and redirects, epochs, slots that move key by key, and what each node

@@ -28,8 +28,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TEST_ARROWS: [(&str, &[&str]); 3] = [
     // Peers and generators, for all crates (the empty name).
     ("", &["respool-testkit"]),
-    // A local node to route to.
-    ("respool-proxy", &["respool-engine"]),
+    // A local node to route to, and a world of servers.
+    ("respool-proxy", &["respool-engine", "respool-sim"]),
     // A world for its cluster, and a server for its examples.
     ("respool-client", &["respool-sim", "respool"]),
 ];

@@ -2,7 +2,7 @@
 //! cut off with clients that still write to them, stall, slow down and come back empty; replicas that lag take over, and the settings follow
 //! as an operator or a Sentinel has them follow. Whatever happens, a client is told what was done: each reply is that of its own request,
 //! what is acknowledged is there unless a fault excuses it, what was not sent was not executed, nothing is done twice or elsewhere, and
-//! nobody waits for ever. The loop sleeps until the worker wants to be woken, so what is forgotten stays undone. A seed that fails fails
+//! no client waits for ever. The loop sleeps until the worker wants to be woken, so what is forgotten stays undone. A seed that fails fails
 //! again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test cluster`, and `RESPOOL_WORLD_SEEDS=n` runs so many.
 //!
 //! The proxy has no Redis Cluster behind it: each shard is one server of the settings. Members of a cluster may be named there; then what
@@ -391,7 +391,7 @@ impl Run {
         all
     }
 
-    /// Everybody leaves, and nothing is held for anybody.
+    /// All clients leave, and nothing is held for any of them.
     fn leave(&mut self) {
         for place in self.clients.keys().copied().collect::<Vec<_>>() {
             self.dismiss(place);

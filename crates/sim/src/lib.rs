@@ -15,7 +15,7 @@
 //! The world says where a reply comes from and whether that node had the slot, so that a test knows which acknowledged writes a failover
 //! may lose, and keeps a journal of what nodes were asked, for a test that asks whether that is what their clients were told.
 //!
-//! Keys have no times to live, messages of channels are not passed between nodes, and nobody logs in.
+//! Keys have no times to live, messages of channels are not passed between nodes, and no client logs in.
 #![forbid(unsafe_code)]
 
 mod data;

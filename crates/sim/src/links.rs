@@ -90,7 +90,7 @@ impl World {
         self.forget_session(connection);
     }
 
-    /// Ends a connection: what is on its way to the node still comes there, and its replies come to nobody.
+    /// Ends a connection: what is on its way to the node still comes there, and its replies are lost.
     pub fn hang_up(&mut self, connection: ConnectionId) {
         self.connections[connection.0].is_left = true;
         self.send_event(connection, Event::Gone(connection));
@@ -351,7 +351,7 @@ impl World {
     }
 }
 
-/// `CLIENT UNBLOCK`: whom, and whether with an error.
+/// `CLIENT UNBLOCK`: which client, and whether with an error.
 fn unblocks(args: Args<'_>) -> Option<(u64, bool)> {
     let is_it = args.name().eq_ignore_ascii_case(b"CLIENT") && args.get(1)?.eq_ignore_ascii_case(b"UNBLOCK");
     let client_id = std::str::from_utf8(args.get(2)?).ok()?.parse().ok()?;

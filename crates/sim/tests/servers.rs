@@ -106,7 +106,7 @@ fn nothing_on_a_connection_is_left_out_or_overtaken() {
 }
 
 #[test]
-fn what_was_sent_before_a_connection_is_closed_comes_or_does_not() {
+fn what_was_sent_before_a_close_comes_or_does_not() {
     for is_closed in [false, true] {
         let mut world = servers();
         let (first, second) = (dial(&mut world, 0), dial(&mut world, 0));
@@ -127,7 +127,7 @@ fn what_was_sent_before_a_connection_is_closed_comes_or_does_not() {
 }
 
 #[test]
-fn a_server_that_returns_is_the_replica_of_the_one_that_took_over() {
+fn a_server_that_returns_is_a_replica_of_its_successor() {
     let mut world = servers();
     let connection = dial(&mut world, 0);
     ask(&mut world, connection, &["RPUSH", "k", "a"]);

@@ -24,7 +24,7 @@ const ENV_LINES_MAX: usize = 7_963;
 /// Files with functions that have unit tests, in percent.
 const TESTED_PERCENT_MIN: usize = 60;
 /// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500.
-const CODE_LINES_MAX: usize = 31_544;
+const CODE_LINES_MAX: usize = 31_547;
 
 /// Folders that own the state of a feature. `worker` puts them together, and is alone to name them in the end.
 const FEATURES: [&str; 12] = [

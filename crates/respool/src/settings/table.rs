@@ -328,7 +328,7 @@ rows! {
     ProcessBytes {
         name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,
         kind: bytes(MB, 1024 * GB), default: "1gb",
-        more: "The data of embedded nodes does not count. If that is not enough, the client with the most is disconnected; \
+        more: "The data of embedded nodes does not count. If that is not enough, clients that take nothing are disconnected, the largest first; \
                clients that said CLIENT NO-EVICT ON are spared.",
     }
     /// Most elements of a request.

@@ -20,11 +20,11 @@ const WORKER_LINES_MAX: usize = 1_000;
 /// Its fields: the environment, and one for each feature.
 const WORKER_FIELDS_MAX: usize = 16;
 /// Lines of the `impl` blocks of the environment, whose methods reach every part of it.
-const ENV_LINES_MAX: usize = 7_963;
+const ENV_LINES_MAX: usize = 7_989;
 /// Files with functions that have unit tests, in percent.
 const TESTED_PERCENT_MIN: usize = 60;
 /// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500.
-const CODE_LINES_MAX: usize = 31_547;
+const CODE_LINES_MAX: usize = 31_579;
 
 /// Folders that own the state of a feature. `worker` puts them together, and is alone to name them in the end.
 const FEATURES: [&str; 12] = [

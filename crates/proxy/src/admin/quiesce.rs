@@ -80,7 +80,9 @@ impl AdminState {
         let is_left = |session: &&crate::session::Session| {
             let listens = session.subscriber.as_ref().is_some_and(|subscriber| subscriber.is_subscribed());
             let is_suspended = session.pause.has(Pause::SUSPENDED) || self.suspends(session);
-            is_suspended && !listens && !session.is_waiting() && !session.is_owed_nothing()
+            // Half of a large request is none, and nothing is outstanding before it.
+            let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
+            is_suspended && !listens && !is_amid_request && !session.is_waiting() && !session.is_owed_nothing()
         };
         unsettled.clients = env.clients.sessions.iter().filter(|(_, session)| is_left(session)).count();
         env.shared.settling.publish(env.number, unsettled);

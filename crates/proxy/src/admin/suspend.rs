@@ -2,7 +2,7 @@
 //! order. Clients that connect afterwards are read, so that the console can be reached; their requests to nodes are held
 //! back.
 //!
-//! A large request whose beginning has been sent to a node is read to its end before its client is suspended.
+//! A large request of which a node has the beginning is not executed before it has the end: its client is read on with all others.
 
 use crate::admin::AdminState;
 use crate::env::Env;
@@ -26,13 +26,12 @@ impl AdminState {
         self.suspension.is_some_and(|suspension| applies_to(suspension, session))
     }
 
-    /// Stops reading the clients that the suspension applies to, except in the middle of a large request.
+    /// Stops reading the clients that the suspension applies to.
     pub(super) fn suspend_clients(&mut self, env: &mut Env<impl Execute>) {
         let Some(suspension) = self.suspension else { return };
         let mut left = Vec::new();
         for (index, session) in env.clients.sessions.iter_mut() {
-            let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
-            if applies_to(suspension, session) && !is_amid_request && !session.pause.has(Pause::SUSPENDED) {
+            if applies_to(suspension, session) && !session.pause.has(Pause::SUSPENDED) {
                 session.pause.add(Pause::SUSPENDED);
                 if session.details.has_hung_up {
                     left.push(index);

@@ -426,6 +426,7 @@ impl<E: Execute> Env<E> {
                 self.close_client(index);
             }
         }
+        self.review_streamed(false);
     }
 }
 

@@ -623,10 +623,10 @@ impl Blocking {
         let connections = self.nodes.iter().flat_map(|list| &list.connections);
         let coming: Vec<LaneId> = connections.filter(|c| c.is_coming).filter_map(|c| env.lanes.find(c.lane)).collect();
         for lane in &coming {
-            if env.lanes[*lane]
-                .silent_since_us()
-                .is_some_and(|since_us| due_us.is_some_and(|due_us| since_us <= due_us))
-            {
+            let this = &env.lanes[*lane];
+            // That its turn to be dialled does not come, or the dial lasts, says nothing of the node.
+            let is_late = |since_us| due_us.is_some_and(|due_us| since_us <= due_us);
+            if this.up.is_ready() && !this.is_left && this.silent_since_us().is_some_and(is_late) {
                 env.close_upstream(*lane);
                 env.end_lane(*lane, LaneEnd::Silent);
             }

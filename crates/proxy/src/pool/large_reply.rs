@@ -171,7 +171,7 @@ impl<E: Execute> Env<E> {
         }
         let config = Arc::clone(&self.config);
         self.leave_large_where(|node| !config.has_node(node));
-        self.review_streamed();
+        self.review_streamed(true);
     }
 
     /// Clients' own connections to some nodes take nothing more. What comes behind that may go to the same nodes again, as when

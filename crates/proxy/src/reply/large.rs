@@ -50,6 +50,11 @@ impl Large {
         self.ways.iter().filter_map(|way| way.lane)
     }
 
+    /// Memory held for a request that is being passed on.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.sending.as_ref().map_or(0, |head| head.held_bytes())
+    }
+
     /// How many nodes it is about.
     pub(crate) fn len(&self) -> usize {
         self.ways.len()

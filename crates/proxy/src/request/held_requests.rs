@@ -95,7 +95,7 @@ impl<E: Execute> Env<E> {
     /// Has sessions know whether requests are held back, and those go on that waited.
     pub(crate) fn settle_holding(&mut self, waits: &mut impl WaitsAtNodes) {
         // A node may be drained since.
-        self.review_streamed();
+        self.review_streamed(false);
         let is_holding = self.is_holding();
         let is_any = is_holding || self.client_pause.is_some();
         self.clients.for_each_session(|flags| {

@@ -23,7 +23,14 @@ pub(crate) struct StreamedHead {
     /// The way to its end.
     pub(crate) tail: RequestTail,
     pub(crate) row: &'static Row,
-    /// Its arguments in front of the large one, as the client said them and as the node was sent them.
+    /// Its arguments up to its key, as the client said them, and as the node was sent them if the key has another name there.
     pub(crate) said: ArgsBuf,
-    pub(crate) sent: ArgsBuf,
+    pub(crate) sent: Option<ArgsBuf>,
+}
+
+impl StreamedHead {
+    /// Memory held for it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.said.capacity() + self.sent.as_ref().map_or(0, ArgsBuf::capacity)
+    }
 }

@@ -79,8 +79,10 @@ impl<E: Execute> Env<E> {
             return None;
         }
         self.note_target(&target, row);
-        let sent: ArgsBuf = target.args(begun.args).iter().collect();
-        let head = head_of(sent.as_args(), &begun);
+        let head = head_of(target.args(begun.args), &begun);
+        let until_key =
+            |args: Args<'_>| -> ArgsBuf { args.iter().take(row.keys.single().map_or(0, |key| key + 1)).collect() };
+        let (said, sent) = (until_key(begun.args), target.renamed.as_ref().map(|args| until_key(args.as_args())));
         if self.clients.sessions.at(index)?.flags.has(SessionFlags::TRACKING) {
             reads.track_request(self, index, row, begun.args);
         }
@@ -103,7 +105,7 @@ impl<E: Execute> Env<E> {
         self.is_busy = true;
         self.counters.requests.add(1);
         self.counters.requests_in_pieces.add(1);
-        Some(StreamedHead { tail, row, said: begun.args.iter().collect(), sent })
+        Some(StreamedHead { tail, row, said, sent })
     }
 
     /// The connection of a client's own to a node. Nothing of the client's is outstanding.
@@ -126,7 +128,13 @@ impl<E: Execute> Env<E> {
         let limits = self.config.request_limits;
         let now_us = self.now.mono_us;
         if !self.may_pass_on(index) {
+            if self.clients.is_leaving(index) {
+                input.wipe();
+                return None;
+            }
+            self.clients.note_halted(index);
             self.clients.sessions.at_mut(index)?.input = Some(input);
+            self.clients.list(index);
             return None;
         }
         let session = self.clients.sessions.at_mut(index)?;
@@ -134,6 +142,8 @@ impl<E: Execute> Env<E> {
         let tail = &mut large.sending.as_mut()?.tail;
         let taken = tail.take(input.bytes(), &limits);
         let is_owed = !session.down.is_settled();
+        // It may have been sent long ago, and held.
+        session.last_active_us = now_us;
         let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
         let (used, is_end) = match taken {
             Ok(taken) => taken,
@@ -231,7 +241,9 @@ impl<E: Execute> Env<E> {
             return self.end_lane(lane, LaneEnd::Silent);
         }
         let has_stalled = self.clients.sessions.get_mut(sender.client).is_some_and(|session| {
-            session.pause.is_none() && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
+            // What it has sent while it was held is still to be passed on.
+            let is_read = session.pause.is_none() && !session.is_resuming;
+            is_read && now_us.saturating_sub(session.last_active_us) > STALLED_REQUEST_US
         });
         if has_stalled {
             self.cut_off(sender.client.index, DisconnectReason::Stalled);
@@ -326,9 +338,6 @@ impl<E: Execute> Env<E> {
             self.wait_for_pause(index);
             return false;
         }
-        if self.shared.standing().suspended.is_some() {
-            return true;
-        }
         match self.hold_for_nodes(index, &[node]) {
             None => true,
             Some(Held::Waits) => false,
@@ -340,19 +349,20 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// Other nodes or routes are configured, or a node is drained: gives up the requests of which a node that has nothing more to do
-    /// with them has the beginning.
-    pub(crate) fn review_streamed(&mut self) {
+    /// Gives up the requests of which a node has the beginning that has nothing more to do with them: a node is drained, users have
+    /// other rights, or (`has_moved`) other nodes or routes are configured.
+    pub(crate) fn review_streamed(&mut self, has_moved: bool) {
         let is_amid = |session: &Session| session.large.as_ref().is_some_and(|l| l.sending.is_some());
         for index in self.clients.sessions.places(is_amid) {
-            if let Some(error) = self.why_misplaced(index) {
+            if let Some(error) = self.why_given_up(index, has_moved) {
                 self.give_up_streamed(index, &error);
             }
         }
     }
 
-    fn why_misplaced(&mut self, index: ClientId) -> Option<ErrorReply> {
-        let large = self.clients.sessions.at(index)?.large.as_deref()?;
+    fn why_given_up(&mut self, index: ClientId, has_moved: bool) -> Option<ErrorReply> {
+        let session = self.clients.sessions.at(index)?;
+        let large = session.large.as_deref()?;
         let (head, lane) = (large.sending.as_deref()?, self.lanes.find(large.sending_lane()?)?);
         let node = self.lanes[lane].node;
         let known = &self.lanes.nodes[node];
@@ -362,14 +372,29 @@ impl<E: Execute> Env<E> {
         if known.is_drained {
             return Some(error_text::drained(&known.name));
         }
-        if !may_change(head.row) {
+        let row = head.row;
+        if session.flags.has(SessionFlags::RESTRICTED) {
+            // What an option decides is not kept.
+            let is_known = !row.keys.depend_on_options();
+            let denial = self.denial_of(index, row, head.said.as_args());
+            if denial.is_some() || !is_known {
+                return denial.or_else(|| Some(error_text::RIGHTS_ON_THE_WAY.into()));
+            }
+        }
+        if !has_moved || !may_change(row) {
             return None;
         }
-        let (row, said, sent) = (head.row, head.said.clone(), head.sent.clone());
-        let target = self.target(index, row, said.as_args());
-        let is_same = target
-            .is_ok_and(|target| target.node == node && target.args(said.as_args()).iter().eq(sent.as_args().iter()));
-        (!is_same).then(|| error_text::MOVED_ON_THE_WAY.into())
+        let (said, sent) = (head.said.clone(), head.sent.clone());
+        match self.target(index, row, said.as_args()) {
+            Ok(target) => {
+                // A node that stands in for another may do so no more.
+                let is_there = [target.node, NodeId::at(target.place.node)].contains(&node);
+                let sent = sent.as_ref().unwrap_or(&said);
+                let is_named = sent.as_args().iter().zip(target.args(said.as_args()).iter()).all(|(a, b)| a == b);
+                (!(is_there && is_named)).then(|| error_text::MOVED_ON_THE_WAY.into())
+            }
+            Err(error) => Some(error),
+        }
     }
 
     /// Ends a connection that has half of a request, and tells the client. What comes of the rest is thrown away.

@@ -338,6 +338,7 @@ impl Session {
             + self.gathered_bytes
             + self.input.as_ref().map_or(0, |i| i.held_bytes())
             + self.pins.as_ref().map_or(0, |p| p.held_bytes())
+            + self.large.as_ref().map_or(0, |l| l.held_bytes())
     }
 
     /// What it is disconnected for where memory is short. Messages count for each subscriber that they wait for, as in Redis, although they

@@ -2,10 +2,11 @@
 //! request has no reply.
 
 use crate::NoEngine;
-use crate::bench::{Bench, request};
+use crate::bench::{Bench, request, users};
 use crate::support::config;
 use respool_connection::{ConnId, Endpoint, Machine, Service};
-use respool_proxy::{Budgets, Config, Mail};
+use respool_proxy::hooks::Hooks;
+use respool_proxy::{Budgets, Config, Mail, UserLimits};
 use respool_route::{Node, Pool, Routes, Scheme, Topology};
 use std::sync::Arc;
 
@@ -204,19 +205,92 @@ fn a_large_request_is_refused_behind_a_pause_that_lasts() {
     assert_eq!(bench.heard(client), "$6\r\nbehind\r\n");
 }
 
+/// Each order holds as long as it is not taken back, whatever others come and end meanwhile.
 #[test]
-fn a_suspension_waits_for_the_end_of_a_large_request() {
-    let (mut bench, client, own) = half();
-    let operator = bench.accept();
-    bench.ask(operator, &["PROXY", "SUSPEND"]);
-    assert_eq!(bench.heard(operator), "");
-    bench.send(client, &rest());
-    assert_eq!(bench.heard(own).len(), rest().len());
-    bench.send(own, b"+OK\r\n");
-    assert_eq!(bench.heard(client), "+OK\r\n");
-    bench.wait(100_000);
-    bench.turn(|_| ());
-    assert_eq!(bench.heard(operator), "+OK\r\n");
+fn a_large_request_waits_for_the_end_of_all_orders() {
+    let pause_all: &[&str] = &["PROXY", "PAUSE", "WAIT", "node-0"];
+    for first in [None, Some(pause_all), Some(&["CLIENT", "PAUSE", "300", "WRITE"][..])] {
+        let (mut bench, client, own) = half();
+        let operator = bench.accept();
+        for words in first.into_iter().chain([&["PROXY", "SUSPEND"][..]]) {
+            assert_eq!(bench.answer(operator, words), "+OK\r\n", "half of a request is not waited for: {first:?}");
+        }
+        let rest = rest();
+        let left = bench.offer(client, &rest);
+        for _ in 0..5 {
+            bench.wait(100_000);
+            bench.turn(|_| ());
+        }
+        assert_eq!((bench.heard(own), bench.heard(client)), (String::new(), String::new()), "{first:?}");
+        assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+        bench.send(client, left);
+        assert_eq!(bench.heard(own).len(), rest.len(), "{first:?}");
+        bench.send(own, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n");
+    }
+}
+
+/// It has sent all of it in time.
+#[test]
+fn a_client_that_was_held_for_long_has_not_stalled() {
+    for pause in [&["CLIENT", "PAUSE", "40000", "WRITE"][..], &["PROXY", "PAUSE"]] {
+        let (mut bench, client, own) = half();
+        let operator = bench.accept();
+        assert_eq!(bench.answer(operator, pause), "+OK\r\n");
+        bench.send(client, &rest());
+        for _ in 0..399 {
+            bench.wait(100_000);
+            bench.turn(|_| ());
+        }
+        assert_eq!(bench.heard(own), "", "{pause:?}");
+        if pause[0] == "PROXY" {
+            assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+        }
+        bench.wait(150_000);
+        bench.turn(|_| ());
+        assert_eq!(bench.heard(own).len(), rest().len(), "{pause:?}");
+        bench.send(own, b"+OK\r\n");
+        assert_eq!(bench.heard(client), "+OK\r\n");
+    }
+}
+
+#[test]
+fn rights_that_are_taken_hold_for_a_large_request() {
+    for (rules, text) in
+        [(&["-set"][..], "NOPERM"), (&["resetkeys", "~other"], "NOPERM"), (&["-get"], "NOPERM"), (&["+get"], "")]
+    {
+        let users = users(&[("bob", UserLimits::default())]);
+        let mut bench = Bench::<NoEngine>::with_users_and_hooks(settings(1), users, Hooks::default());
+        let client = bench.accept();
+        assert_eq!(bench.answer(client, &["AUTH", "bob", "secret"]), "+OK\r\n");
+        bench.send(client, &request(&["SET", "key", &"v".repeat(100_000)])[..50_000]);
+        let own = bench.connect()[0];
+        assert_eq!(bench.heard(own).len(), 50_000);
+        let operator = bench.accept();
+        assert_eq!(bench.answer(operator, &[&["ACL", "SETUSER", "bob"][..], rules].concat()), "+OK\r\n");
+        bench.send(client, &rest());
+        let (error, sent) = (bench.heard(client), bench.heard(own).len());
+        assert!(error.starts_with(&format!("-{text}")) || text.is_empty() && error.is_empty(), "{rules:?}: {error}");
+        assert_eq!(sent, if text.is_empty() { rest().len() } else { 0 }, "{rules:?}");
+        assert_eq!(bench.closed.contains(&own), !text.is_empty());
+    }
+}
+
+#[test]
+fn what_stands_before_a_large_argument_is_not_kept() {
+    let mut bench = Bench::<NoEngine>::proxy(settings(1));
+    let client = bench.accept();
+    let elements = "e".repeat(900);
+    let small: Vec<&str> = ["RPUSH", "key"].into_iter().chain(std::iter::repeat_n(&*elements, 500)).collect();
+    let large = "v".repeat(100_000);
+    let whole = request(&[&small[..], &[&*large]].concat());
+    bench.send(client, &whole[..whole.len() - 50_000]);
+    let own = bench.connect()[0];
+    assert_eq!(bench.heard(own).len(), whole.len() - 50_000);
+    // The client's buffer has had room for it, and keeps that for a while.
+    assert!(bench.shared.ledger.held_bytes() < 600_000, "{} bytes", bench.shared.ledger.held_bytes());
+    bench.send(client, &whole[whole.len() - 50_000..]);
+    assert_eq!(bench.heard(own).len(), 50_000);
 }
 
 #[test]

@@ -87,12 +87,13 @@ pub struct Waited {
 }
 
 /// A request that others waited for: the one that its server answers next.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestAhead {
     /// The name of its command, as its caller has written it; the first word, and empty if that is longer than thirty bytes or so.
     pub command: String,
-    /// Its key, if its command has one key, right behind the name, and that is short. It is no part of how an error is printed.
+    /// Its key, if its command has one key, right behind the name, and that is short. It may be another caller's, so it is no part of how an
+    /// error is printed.
     pub key: Option<Bytes>,
     /// Bytes of its arguments as they are sent.
     pub argument_bytes: usize,
@@ -100,6 +101,12 @@ pub struct RequestAhead {
     pub reply_bytes: usize,
     /// How long ago it was queued.
     pub age: Duration,
+}
+
+impl fmt::Debug for RequestAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestAhead({self})")
+    }
 }
 
 impl fmt::Display for RequestAhead {

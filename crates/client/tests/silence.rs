@@ -80,6 +80,7 @@ fn a_call_that_is_late_says_what_it_waited_behind() {
                 assert!((limit..60 * limit).contains(&first.age), "{first:?}");
                 let shown = error.to_string();
                 assert!(shown.contains("(first GET of 22 bytes, queued ") && !shown.contains("nothing"), "{shown}");
+                assert!(!format!("{error:?}").contains("nothing"), "{error:?}");
             }
         }
     });

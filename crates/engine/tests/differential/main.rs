@@ -1,7 +1,7 @@
 //! The engine against a real redis-server 7.0: the same generated requests to both, replies compared byte for byte.
 //!
 //! The environment variable `RESPOOL_TEST_REDIS=off` leaves these tests out, for machines without a redis-server.
-//! `RESPOOL_TEST_REQUESTS` says how many requests each dialect gets (a few thousand if unset), `RESPOOL_TEST_SEED` where
+//! `RESPOOL_TEST_REQUESTS` says how many requests each dialect gets (17,000 if unset), `RESPOOL_TEST_SEED` where
 //! the script starts. What the two may differ in is listed in `rules.rs`; nothing else is forgiven.
 
 #![allow(
@@ -30,7 +30,8 @@ use rules::Verdict;
 use subject::{Request, Subject, number_from, shown};
 
 /// Requests per dialect unless the environment says otherwise.
-const REQUESTS: usize = 6_000;
+/// With those that are played through a socket (`behaviour::differential`), fifty thousand in a run of all tests.
+const REQUESTS: usize = 17_000;
 /// Requests between two flushes of both stores.
 const ROUND: usize = 1_500;
 /// Differences that are told before the test gives up.

@@ -74,17 +74,21 @@ impl Blocking {
             return;
         }
         let is_astray = |blocked: &BlockedRequest| has_other_ways || env.lanes.nodes[blocked.node].is_gone;
-        let requests = &self.requests;
-        let astray = requests.iter().filter(|(_, blocked)| is_astray(blocked));
-        let mut astray: Vec<(u64, Handle)> =
-            astray.filter_map(|(index, blocked)| Some((blocked.turn, requests.handle(index)?))).collect();
-        // Who came first asks again first.
-        astray.sort_unstable_by_key(|(turn, _)| *turn);
-        for (_, blocked) in astray {
+        for blocked in self.in_turn(is_astray) {
             if !self.is_at_home(env, blocked) {
                 self.recall(env, blocked);
             }
         }
+    }
+
+    /// Some requests, those that came first before the others.
+    fn in_turn(&self, is_one: impl Fn(&BlockedRequest) -> bool) -> Vec<Handle> {
+        let requests = &self.requests;
+        let those = requests.iter().filter(|(_, blocked)| is_one(blocked));
+        let mut those: Vec<(u64, Handle)> =
+            those.filter_map(|(index, blocked)| Some((blocked.turn, requests.handle(index)?))).collect();
+        those.sort_unstable_by_key(|(turn, _)| *turn);
+        those.into_iter().map(|(_, blocked)| blocked).collect()
     }
 
     /// Whether a request waits where it would be sent if it was asked now.
@@ -212,11 +216,7 @@ impl WaitsAtNodes for Blocking {
         if env.engine.is_some() {
             return;
         }
-        let requests = &self.requests;
-        let is_to_go_on = |blocked: &BlockedRequest| blocked.is_on_own && blocked.state == State::Queued;
-        let of_own = requests.iter().filter(|(_, blocked)| is_to_go_on(blocked));
-        let of_own: Vec<Handle> = of_own.filter_map(|(index, _)| requests.handle(index)).collect();
-        for blocked in of_own {
+        for blocked in self.in_turn(|blocked| blocked.is_on_own && blocked.state == State::Queued) {
             let Some(Target::Client { asker, .. }) = self.requests.get(blocked).map(|w| w.target) else {
                 continue;
             };
@@ -228,9 +228,7 @@ impl WaitsAtNodes for Blocking {
     }
 
     fn recall_blocked_from(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
-        let requests = &self.requests;
-        let there = requests.iter().filter(|(_, blocked)| blocked.node == node);
-        let there: Vec<Handle> = there.filter_map(|(index, _)| requests.handle(index)).collect();
+        let there = self.in_turn(|blocked| blocked.node == node);
         there.into_iter().for_each(|blocked| self.recall(env, blocked));
     }
 }

@@ -266,7 +266,7 @@ fn measure(
     }
     let restarts = if options.quick { scenario.restarts.div_ceil(4) } else { scenario.restarts };
     let time = if restarts > 0 { RESTART_PAUSE * (restarts + 1) } else { options.time().mul_f64(scenario.length) };
-    let address = if scenario.is_unix { format!("unix:{}", server.unix()) } else { server.tcp().to_string() };
+    let address = if scenario.is_unix { server.unix() } else { server.tcp() }.to_string();
     let mut command = program(options, scenario, peer, &address, time);
     command.args(["--seed", &(round + 1).to_string()]);
     if scenario.program == "open" {

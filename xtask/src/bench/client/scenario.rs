@@ -253,11 +253,12 @@ pub(crate) const ALL: [Scenario; 20] = [
     },
     Scenario {
         name: "restart-1000",
-        title: "1,000 callers while the server is killed and started again and again; it keeps what it has executed",
+        title: "1,000 callers while the server is killed and started again and again, of tasks alone; it keeps what it has executed",
         program: "restart",
         tasks: 1_000,
         restarts: 20,
         is_once: true,
+        is_without_threads: true,
         columns: COUNTED,
         ..USUAL
     },

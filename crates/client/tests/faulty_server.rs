@@ -1,5 +1,7 @@
 //! Against a server that is written here: byte by byte, in pieces, silent, closing in the middle, pushing in between, refusing.
 
+#[path = "faulty_server/beginners.rs"]
+mod beginners;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

@@ -102,7 +102,7 @@ impl Data {
         self.engine.cancel(wait);
     }
 
-    /// Returns what [`Self::is_dirty`] is to be asked with.
+    /// Watches keys for a client, as WATCH does. Returns the generation of the data, which [`Self::is_dirty`] takes.
     pub(crate) fn watch(&mut self, asker: Asker, now_us: u64, keys: Args<'_>) -> u64 {
         self.engine.watch(asker.client_id, asker.database, Millis(now_us / 1_000), keys);
         self.generation

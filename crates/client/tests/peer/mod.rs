@@ -19,18 +19,8 @@ pub(crate) fn server(serve: impl Fn(Peer) + Send + Sync + 'static) -> String {
                 let socket = socket.unwrap();
                 socket.set_nodelay(true).unwrap();
                 let mut peer = Peer { socket, input: Vec::new() };
-                while let Some(request) = peer.request() {
-                    let answer: &[u8] = match &*request[0] {
-                        "HELLO" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n",
-                        "PING" => b"+PONG\r\n",
-                        _ => b"+OK\r\n",
-                    };
-                    if peer.socket.write_all(answer).is_err() {
-                        return;
-                    }
-                    if request[0] == "PING" {
-                        return serve(peer);
-                    }
+                if peer.shake_hands() {
+                    serve(peer);
                 }
             });
         }
@@ -62,6 +52,24 @@ impl Peer {
                 Ok(bytes) => self.input.extend_from_slice(&buffer[..bytes]),
             }
         }
+    }
+
+    /// Answers the handshake as it should be. Whether it came to its end.
+    pub(crate) fn shake_hands(&mut self) -> bool {
+        while let Some(request) = self.request() {
+            let answer: &[u8] = match &*request[0] {
+                "HELLO" => b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n",
+                "PING" => b"+PONG\r\n",
+                _ => b"+OK\r\n",
+            };
+            if !self.send(answer) {
+                return false;
+            }
+            if request[0] == "PING" {
+                return true;
+            }
+        }
+        false
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {

@@ -79,7 +79,7 @@ pub(super) struct Exchange {
     pub(super) protocol: Cell<Protocol>,
     /// The script that runs is being ended.
     pub(super) is_killed: Cell<bool>,
-    /// The script could not be interrupted when its slice was over, because its calls are nested too deep: that is to be made up for.
+    /// The script's time slice is over, and its calls were nested too deep to interrupt it. It is interrupted as soon as they are not.
     pub(super) is_look_due: Cell<bool>,
     /// The text of a library runs, which may register functions.
     pub(super) is_loading: Cell<bool>,

@@ -63,7 +63,7 @@ impl<E: Execute> Env<E> {
         self.brake(index);
     }
 
-    /// Queues the beginning of a large request. `None`: it is to be collected, or tried again.
+    /// Queues the beginning of a large request on a connection. `None`: the request is collected, or the next read tries again.
     fn try_pieces(&mut self, reads: &mut impl ReadTracker, index: ClientId, input: &Input) -> Option<StreamedHead> {
         let bytes = input.bytes();
         let begun = input.decoder.begun(bytes, self.config.budgets.request_whole)?;

@@ -298,7 +298,7 @@ impl Client {
         format!("client {} at {}: {:?}", self.number, self.seat, self.pending.front())
     }
 
-    /// Asks for something. Returns what is to be sent.
+    /// Makes up to seven requests if the client waits for nothing else. Returns their bytes.
     pub(super) fn ask(&mut self, scene: &mut Scene<'_>) -> Vec<u8> {
         let is_free = self.swap.is_none() && !self.is_waiting() && self.pending.len() < DEPTH_MAX;
         if is_free {

@@ -163,7 +163,7 @@ impl Seat {
         self.worker.begin_turn(Now { mono_us: now_us, unix_us: now_us + 1_700_000_000_000_000 });
     }
 
-    /// One turn. Gives what is to be done then.
+    /// One turn of the worker's event loop. Returns the worker's actions.
     pub(super) fn turn(&mut self, now_us: u64) -> Vec<Order> {
         self.turns += 1;
         (self.has_news, self.again_us) = (false, None);

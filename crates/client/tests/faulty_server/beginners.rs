@@ -1,9 +1,6 @@
 //! Many clients that begin at the same time, as those of many processes: what they dial, and how they come back when they are turned away.
 
-#[allow(dead_code, reason = "others need more of it")]
-mod peer;
-
-use peer::{Peer, config};
+use crate::peer::{Peer, config};
 use respool_client::{Client, cmd};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,16 +55,7 @@ fn clients_that_begin_at_once_dial_once_each() {
         for socket in listener.incoming() {
             counted.fetch_add(1, Ordering::SeqCst);
             let mut peer = Peer { socket: socket.unwrap(), input: Vec::new() };
-            while let Some(request) = peer.request() {
-                match &*request[0] {
-                    "HELLO" => peer.send(b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n"),
-                    "PING" => peer.send(b"+PONG\r\n"),
-                    _ => peer.send(b"+OK\r\n"),
-                };
-                if request[0] == "PING" {
-                    break;
-                }
-            }
+            peer.shake_hands();
             thread::spawn(move || {
                 while let Some(request) = peer.request() {
                     peer.echo(&request);
@@ -108,13 +96,9 @@ fn clients_that_are_turned_away_at_once_come_back_slowly() {
                 ended.send(began.elapsed()).unwrap();
             }
             thread::spawn(move || {
+                peer.shake_hands();
                 while let Some(request) = peer.request() {
-                    match &*request[0] {
-                        "HELLO" => peer.send(b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n"),
-                        "PING" => peer.send(b"+PONG\r\n"),
-                        "GET" => peer.echo(&request),
-                        _ => peer.send(b"+OK\r\n"),
-                    };
+                    peer.echo(&request);
                 }
             });
         }

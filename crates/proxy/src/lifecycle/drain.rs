@@ -105,12 +105,13 @@ impl<E: Execute> Env<E> {
     }
 
     /// What is waited for or held, by kind, that is no feature's own.
-    pub(crate) fn remains(&self) -> [(&'static str, usize); 10] {
+    pub(crate) fn remains(&self) -> [(&'static str, usize); 11] {
         let owners = self.lanes.owners.iter().filter(|owner| matches!(owner, KeyOwner::Client(_))).count();
         let lanes = self.lanes.all.iter();
         let outstanding = lanes.map(|lane| lane.up.tickets().len() + lane.selects.len() + lane.throttled.len()).sum();
         [
             ("clients", self.clients.sessions.len()),
+            ("clients whose connections are full", self.clients.full.len()),
             ("clients to go on with", self.clients.resuming.len() + self.clients.doomed.len()),
             ("clients expected to ask again", self.clients.arrivals.returning()),
             ("requests in parts", self.scatters.len()),

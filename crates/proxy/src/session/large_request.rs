@@ -333,8 +333,7 @@ impl<E: Execute> Env<E> {
         let lane = large.sending_lane().and_then(|lane| self.lanes.find(lane));
         let (Some(head), Some(lane)) = (large.sending.as_deref(), lane) else { return true };
         let node = self.lanes[lane].node;
-        let changes = may_change(head.row);
-        if self.client_pause.is_some_and(|hold| hold.is_for_all || changes) {
+        if self.client_pause.is_some_and(|hold| hold.holds(head.row)) {
             self.wait_for_pause(index);
             return false;
         }

@@ -54,7 +54,6 @@ impl<E: Execute> Env<E> {
 
     fn let_go(&mut self, client: ClientHandle) {
         if let Some(session) = self.clients.sessions.remove(client.index) {
-            self.clients.full.remove(&client.index);
             self.forget(client, session);
         }
     }
@@ -86,6 +85,7 @@ impl<E: Execute> Env<E> {
     }
 
     fn forget(&mut self, client: ClientHandle, mut session: Session) {
+        self.clients.full.remove(&client.index);
         self.clients.arrivals.forget(&mut session.pace);
         self.forget_states(client, &mut session);
         session.leave_user();

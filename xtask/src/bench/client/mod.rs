@@ -208,7 +208,8 @@ fn note_of(module: &str) -> String {
     if output.status.success() {
         format!("`{module}` is not compared, though the Go module proxy has it by now: {}", text(&output.stdout))
     } else {
-        format!("`{module}` is not compared: it cannot be had from the Go module proxy ({})", text(&output.stderr))
+        println!("note: {module}: {}", text(&output.stderr));
+        format!("`{module}` is not compared: it cannot be had from the Go module proxy")
     }
 }
 

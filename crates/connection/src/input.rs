@@ -4,7 +4,7 @@
 //! bytes move here, together with the decoder's progress, and further bytes are read in behind them. A client between two
 //! requests therefore costs one empty pointer.
 
-use crate::limits::ALLOCATION_BYTES;
+use crate::buffer::occupied_bytes;
 use respool_wire::{RequestDecoder, wipe};
 
 /// The bytes received of an unfinished request (and whatever came behind it), and how far they have been looked at.
@@ -55,7 +55,7 @@ impl Input {
 
     /// Memory held, in bytes.
     pub fn held_bytes(&self) -> usize {
-        size_of::<Self>() + self.bytes.capacity() + self.decoder.held_bytes() + ALLOCATION_BYTES
+        size_of::<Self>() + occupied_bytes(&self.bytes) + self.decoder.held_bytes()
     }
 
     /// The first `bytes` waiting bytes have become requests.
@@ -76,15 +76,15 @@ impl Input {
         self.wipe_consumed();
     }
 
-    /// Room for the next read: as much as has arrived already, within bounds, so that growing stays linear.
+    /// Room for the next read: as much as has arrived already, within bounds, so that growing stays linear. Of an argument that ends within that
+    /// there is no more room than it needs.
     pub fn room(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.bytes.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
             self.start = 0;
         }
-        let room = self.filled.clamp(ROOM_BYTES_MIN, ROOM_BYTES_MAX);
-        let wanted = self.filled + room;
+        let wanted = self.wanted();
         if self.bytes.len() < wanted && self.filled <= ROOM_BYTES_MIN {
             // As small as a request with a password: the bytes move, and nothing stays where they were.
             let mut bytes = vec![0; wanted];
@@ -96,8 +96,76 @@ impl Input {
         &mut self.bytes[self.filled..]
     }
 
+    /// How long the buffer has to be for the next read.
+    fn wanted(&self) -> usize {
+        let (filled, len) = (self.filled, self.bytes.len());
+        let room = filled.clamp(ROOM_BYTES_MIN, ROOM_BYTES_MAX);
+        match self.decoder.needed() {
+            // What is there suffices, for the argument that is arriving.
+            Some(end) if filled < len && end <= len => len,
+            Some(end) if end >= filled + ROOM_BYTES_MIN => end.min(filled + room),
+            // Behind it come more, of unknown length.
+            _ => filled + (room / 4).max(ROOM_BYTES_MIN),
+        }
+    }
+
     /// `bytes` bytes were read into [`Self::room`].
     pub fn fill(&mut self, bytes: usize) {
         self.filled = (self.filled + bytes).min(self.bytes.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use respool_wire::{RequestLimits, Step};
+
+    /// Has a request arrive as reads give it, and returns what is held when all but its last byte is there.
+    fn held_of(request: &[u8]) -> usize {
+        let limits = RequestLimits::default();
+        let mut input = Input::begin(RequestDecoder::new(), &request[..100]);
+        let mut at = 100;
+        loop {
+            let (decoder, bytes) = input.split();
+            assert!(matches!(decoder.decode(bytes, &limits), Ok(Step::Incomplete)));
+            if at == request.len() - 1 {
+                return input.held_bytes();
+            }
+            let room = input.room();
+            let read = room.len().min(request.len() - 1 - at).min(40_000);
+            room[..read].copy_from_slice(&request[at..at + read]);
+            input.fill(read);
+            at += read;
+        }
+    }
+
+    #[test]
+    fn a_large_argument_takes_no_more_memory_than_it_has_bytes() {
+        for bytes in [100_000, 307_200, 1 << 20, 3_000_000, 40_000_000] {
+            let mut request = format!("*2\r\n$3\r\nGET\r\n${bytes}\r\n").into_bytes();
+            request.resize(request.len() + bytes + 2, b'v');
+            let held = held_of(&request);
+            assert!((bytes..bytes + bytes / 50 + 2_000).contains(&held), "{held} of {bytes}");
+        }
+    }
+
+    #[test]
+    fn many_small_arguments_are_copied_seldom() {
+        let mut request = b"*100001\r\n$4\r\nMGET\r\n".to_vec();
+        (0..100_000).for_each(|_| request.extend_from_slice(b"$3\r\nkey\r\n"));
+        let mut input = Input::begin(RequestDecoder::new(), &request[..100]);
+        let (mut at, mut moves, mut capacity) = (100, 0, 0);
+        while at < request.len() - 1 {
+            let (decoder, bytes) = input.split();
+            assert!(matches!(decoder.decode(bytes, &RequestLimits::default()), Ok(Step::Incomplete)));
+            let room = input.room();
+            let read = room.len().min(request.len() - 1 - at).min(5_000);
+            room[..read].copy_from_slice(&request[at..at + read]);
+            input.fill(read);
+            at += read;
+            moves += usize::from(std::mem::replace(&mut capacity, input.capacity()) != input.capacity());
+            assert!(input.held_bytes() <= at * 3 / 2 + ROOM_BYTES_MIN + 2_000_000, "{} of {at}", input.held_bytes());
+        }
+        assert!(moves <= 12, "{moves}");
     }
 }

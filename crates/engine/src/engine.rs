@@ -71,6 +71,7 @@ impl Engine {
         let databases = config.databases.max(1);
         let mut keyspace = Keyspace::new(heap, databases);
         keyspace.set_eviction(config.eviction, config.eviction_samples);
+        keyspace.note_bound(config.memory_bytes_max.is_some());
         Self {
             keyspace,
             memory_bytes_max: config.memory_bytes_max,
@@ -170,8 +171,15 @@ impl Engine {
         &mut self.scripts
     }
 
+    /// Sets `maxmemory`.
+    pub(crate) fn bound_memory(&mut self, bytes_max: Option<u64>) {
+        self.memory_bytes_max = bytes_max;
+        self.keyspace.note_bound(bytes_max.is_some());
+    }
+
     pub(crate) fn reset_counters(&mut self) {
-        self.keyspace.counters = Counters::default();
+        let changes = self.keyspace.counters.changes;
+        self.keyspace.counters = Counters { changes, ..Counters::default() };
     }
 
     /// The policy of eviction, and how many keys are looked at.

@@ -55,7 +55,7 @@ const OWN: &[Own] = &[
         names: &["maxmemory"],
         words: NUMBER,
         show: |engine| engine.memory_bytes_max.unwrap_or(0),
-        take: |engine, value| engine.memory_bytes_max = (value > 0).then_some(value),
+        take: |engine, value| engine.bound_memory((value > 0).then_some(value)),
     },
     Own {
         names: &["maxmemory-policy"],

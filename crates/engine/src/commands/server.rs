@@ -100,6 +100,8 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
             text.push_str(&format!("{gap}# {name}\r\n{lines}"));
         }
     };
+    // There is no snapshot, so these are all changes since the start.
+    let changes = keyspace.counters.changes;
     let (used, dataset, startup) = (keyspace.bounded_bytes(), keyspace.used_bytes(), keyspace.own_bytes());
     let peak = keyspace.peak_bytes.max(used);
     let share = |part: usize, whole: usize| if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
@@ -122,7 +124,10 @@ fn info(call: &mut Call<'_, '_>) -> Answer {
     );
     keyspace.script_memory.write_lines(&mut memory);
     section("Memory", memory);
-    section("Persistence", format!("{PERSISTENCE}rdb_last_save_time:{began}\r\n"));
+    section(
+        "Persistence",
+        format!("{PERSISTENCE}rdb_last_save_time:{began}\r\nrdb_changes_since_last_save:{changes}\r\n"),
+    );
     section(
         "Stats",
         format!(

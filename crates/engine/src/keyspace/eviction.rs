@@ -111,6 +111,8 @@ pub(super) struct Eviction {
     policy: EvictionPolicy,
     /// Keys of a database that are looked at for one that goes.
     pub(super) samples: usize,
+    /// `maxmemory` is set.
+    pub(super) is_bounded: bool,
     /// The policy is by frequency.
     counts_uses: bool,
     pub(super) candidates: Candidates,
@@ -127,6 +129,7 @@ impl Default for Eviction {
         Self {
             policy: EvictionPolicy::NoEviction,
             samples: EVICTION_SAMPLES,
+            is_bounded: false,
             counts_uses: false,
             candidates: Candidates::default(),
             first_database: 0,
@@ -141,6 +144,12 @@ impl Eviction {
         self.policy
     }
 
+    /// Each value has a use of its own, so that in Redis none is shared: there is a limit, and the policy goes by uses.
+    pub(super) fn keeps_values_apart(&self) -> bool {
+        let is_by_use = matches!(self.policy, EvictionPolicy::AllkeysLru | EvictionPolicy::VolatileLru);
+        self.is_bounded && (is_by_use || self.counts_uses)
+    }
+
     /// Records count how often keys are used, and not when.
     #[inline]
     pub(super) fn counts_uses(&self) -> bool {
@@ -153,6 +162,7 @@ impl Eviction {
             policy,
             samples: samples.clamp(1, EVICTION_SAMPLES_MAX),
             counts_uses: policy.is_by_frequency(),
+            is_bounded: self.is_bounded,
             spares_uses: self.spares_uses,
             level: self.level,
             ..Self::default()

@@ -97,7 +97,7 @@ impl Keyspace {
         })?;
         self.counters.expired_fields += count as u64;
         self.notify_of(at.database, events::HEXPIRED, found);
-        self.note(at.database, found);
+        self.note_uncounted(at.database, found);
         self.list_hash(at.database, found.record);
         Some(count)
     }

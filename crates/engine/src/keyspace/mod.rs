@@ -60,6 +60,8 @@ pub struct Counters {
     pub evicted_keys: u64,
     /// Large values that were queued to be freed in parts.
     pub freed_slowly: u64,
+    /// Changes by requests: each key counts once for each request that changes it. CONFIG RESETSTAT leaves them.
+    pub changes: u64,
 }
 
 /// Which database, and what time it is: what every access to a key needs.
@@ -156,6 +158,13 @@ impl Keyspace {
     /// A key changes, or has changed.
     #[inline]
     fn note(&mut self, database: usize, found: Found) {
+        self.counters.changes += 1;
+        self.note_uncounted(database, found);
+    }
+
+    /// The same for what no request has changed, and for what has been counted.
+    #[inline]
+    fn note_uncounted(&mut self, database: usize, found: Found) {
         if self.is_noted {
             let key = KeyRecord::new(self.heap.pool.get(found.record)).key().to_vec();
             self.note_key(database, &key);
@@ -163,9 +172,17 @@ impl Keyspace {
     }
 
     /// The value of a key has changed, which is this event.
+    #[inline]
+    fn count_edit(&mut self, database: usize, found: Found, event: Option<Event>) {
+        self.counters.changes += 1;
+        if self.is_noted {
+            self.note_edit(database, found, event);
+        }
+    }
+
     #[cold]
     fn note_edit(&mut self, database: usize, found: Found, event: Option<Event>) {
-        self.note(database, found);
+        self.note_uncounted(database, found);
         event.into_iter().for_each(|event| self.notify_of(database, event, found));
     }
 
@@ -405,8 +422,8 @@ impl Keyspace {
         if has_deadlines {
             self.list_hash(database, found.record);
         }
-        if is_change && self.is_noted {
-            self.note_edit(database, found, event);
+        if is_change {
+            self.count_edit(database, found, event);
         }
         Some((said, has_elements))
     }
@@ -472,15 +489,15 @@ impl Keyspace {
     ) -> R {
         if let Value::Long(handle) = self.value(found) {
             let Edited { said, is_change, event } = self.heap.pool.edit_large(handle, edit);
-            if is_change && self.is_noted {
-                self.note_edit(at.database, found, event);
+            if is_change {
+                self.count_edit(at.database, found, event);
             }
             return said;
         }
         let mut text = self.text(found).map(Element::to_vec).unwrap_or_default();
         let Edited { said, is_change, event } = edit(&mut text);
-        if is_change && self.is_noted {
-            self.note_edit(at.database, found, event);
+        if is_change {
+            self.count_edit(at.database, found, event);
         }
         // It is kept as text that is being edited, even if it is what it was.
         if text.len() > INLINE_BYTES_MAX {
@@ -508,6 +525,7 @@ impl Keyspace {
     /// Gives a key a value, whatever it held.
     #[inline]
     fn put(&mut self, at: At, key: &[u8], value: Value<'_>, expiry: Expiry) {
+        self.counters.changes += 1;
         if self.is_noted {
             self.note_put(at, key);
         }
@@ -608,7 +626,7 @@ impl Keyspace {
 
     /// Moves a key, its value and its deadline to another name or database, where no key of that name may be.
     pub(crate) fn rename(&mut self, at: At, found: Found, to: At, key: &[u8]) {
-        self.note(at.database, found);
+        self.note_uncounted(at.database, found);
         let deadline = self.deadline(found);
         let old = self.heap.pool.get(found.record).to_vec();
         let old = KeyRecord::new(&old);
@@ -730,6 +748,7 @@ impl Keyspace {
             }
         }
         self.databases.swap(a, b);
+        self.counters.changes += 1;
         self.signal_all(a);
         self.signal_all(b);
     }

@@ -10,6 +10,16 @@ impl Keyspace {
         self.is_noted
     }
 
+    /// `maxmemory` is set, or no more.
+    pub(crate) fn note_bound(&mut self, is_bounded: bool) {
+        self.eviction.is_bounded = is_bounded;
+    }
+
+    /// Whether values are not shared, as `OBJECT REFCOUNT` shows.
+    pub(crate) fn keeps_values_apart(&self) -> bool {
+        self.eviction.keeps_values_apart()
+    }
+
     /// Something has happened to a key.
     #[inline]
     pub(crate) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {

@@ -119,6 +119,7 @@ impl Keyspace {
         self.journal.note_everything();
         self.spoil_all(database);
         let emptied = std::mem::take(&mut self.databases[database]);
+        self.counters.changes += emptied.table.len() as u64 + 1;
         self.table_bytes -= emptied.counted_bytes;
         self.graves.push_keys(emptied.table);
         self.reap(limits::REAPED_AT_ONCE);
@@ -129,6 +130,8 @@ impl Keyspace {
     pub(crate) fn flush_all(&mut self) {
         self.journal.note_everything();
         (0..self.databases.len()).for_each(|database| self.spoil_all(database));
+        let keys: usize = self.databases.iter().map(|database| database.table.len()).sum();
+        self.counters.changes += keys as u64 + 1;
         self.databases.iter_mut().for_each(|database| *database = Database::default());
         self.table_bytes = 0;
         self.objects = Weighed::default();

@@ -337,7 +337,6 @@ const MISSING: &[&str] = &[
     "Memory: mem_fragmentation_ratio",
     "Memory: rss_overhead_bytes",
     "Memory: rss_overhead_ratio",
-    "Persistence: rdb_changes_since_last_save",
     "Server: atomicvar_api",
     "Server: gcc_version",
     "Server: redis_build_id",

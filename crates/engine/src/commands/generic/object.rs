@@ -51,7 +51,9 @@ pub(super) fn encoding(call: &mut Call<'_, '_>) -> Answer {
 pub(super) fn refcount(call: &mut Call<'_, '_>) -> Answer {
     let Some(found) = call.object_or_null() else { return Ok(()) };
     match call.keyspace.value(found) {
-        Value::Integer(0..SHARED_INTEGERS) => call.reply_integer(i32::MAX.into()),
+        Value::Integer(0..SHARED_INTEGERS) if !call.keyspace.keeps_values_apart() => {
+            call.reply_integer(i32::MAX.into())
+        }
         _ => call.reply_integer(1),
     }
 }

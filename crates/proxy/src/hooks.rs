@@ -172,6 +172,8 @@ pub enum ConfigVerb<'a> {
     Rewrite {
         /// The users, a line each; `None`: they have a file of their own.
         users: Option<&'a [u8]>,
+        /// Values that are their defaults are written, too.
+        is_forced: bool,
     },
 }
 

@@ -449,5 +449,8 @@ pub const COUNTED_ERRORS_MAX: usize = 128;
 /// Bytes at the beginning of an error among which its code ends, as in Redis.
 pub const ERROR_CODE_BYTES_MAX: usize = 32;
 
+/// With so many bytes of an unfinished request it is looked at what the clients of an engine hold, before the request is executed.
+pub const CHECKED_INPUT_BYTES: usize = 64 * 1024;
+
 /// How long after the memory of the clients of an engine was added up it is added up again, in microseconds.
 pub const CLIENT_MEMORY_INTERVAL_US: u64 = 50_000;

@@ -259,20 +259,20 @@ impl Clients {
         flags
     }
 
-    /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes, whose reply
-    /// does not count as outstanding.
+    /// One line of CLIENT LIST. `request_bytes`: it is the client that asks, with a request of so many bytes.
     pub(crate) fn describe_client(&self, now: Now, index: ClientId, request_bytes: Option<usize>) -> String {
         let Some(session) = self.sessions.at(index) else { return String::new() };
         let cold = &session.details;
         let seconds_since = |then: u64| now.mono_us.saturating_sub(then) / 1_000_000;
         let flags = self.flags_of(index);
         let [channels, patterns, shards] = session.subscriber.as_ref().map_or([0; 3], |s| s.counts());
-        let queued = session.pins.as_deref().and_then(Pins::queued);
+        let pins = session.pins.as_deref();
+        let (backlog, backlog_bytes) =
+            session.subscriber.as_ref().map_or((0, 0), |s| (s.backlog_len(), s.backlog_bytes()));
         let input = session.input.as_ref().map_or((0, 0), |i| (i.len(), i.capacity() - i.len()));
-        let outstanding = session.down.outstanding();
         format!(
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={channels} psub={patterns} ssub={shards} multi={} \
-             qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll={} omem={} tot-mem={} events={} cmd={} \
+             qbuf={} qbuf-free={} argv-mem={} multi-mem={} rbs=0 rbp=0 obl={} oll={backlog} omem={} tot-mem={} events={} cmd={} \
              user={} redir={} resp={} lib-name={} lib-ver={}",
             session.id,
             cold.peer.address,
@@ -282,13 +282,15 @@ impl Clients {
             seconds_since(cold.connected_us),
             seconds_since(session.last_active_us),
             session.database,
-            queued.map_or(-1, |q| q as i64),
+            pins.and_then(Pins::queued).map_or(-1, |q| q as i64),
             request_bytes.map_or(input.0, |bytes| bytes.max(input.0)),
             input.1,
+            session.large.as_ref().map_or(0, |large| large.held_bytes()),
+            pins.map_or(0, Pins::transaction_bytes),
             session.down.output().len(),
-            if request_bytes.is_some() { outstanding.saturating_sub(1) } else { outstanding },
-            session.reply_bytes(),
-            session.held_bytes() + std::mem::size_of_val(session),
+            // What the limits of output bound.
+            session.reply_bytes() + backlog_bytes,
+            session.eviction_bytes() + std::mem::size_of_val(session),
             if session.is_blocked { "rw" } else { "r" },
             session.last_row.map_or("NULL", |row| row.full_name()),
             String::from_utf8_lossy(session.user_name()),

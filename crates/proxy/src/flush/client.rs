@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::ids::ClientId;
-use crate::limits::{CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
+use crate::limits::{CHECKED_INPUT_BYTES, CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::{Pause, SessionFlags};
 use respool_command::Execute;
@@ -40,7 +40,11 @@ impl<E: Execute> Env<E> {
         self.clients.arrivals.note_request(&mut session.pace, gap_us, self.now.mono_us);
         let Some(input) = &mut session.input else { return Received::Fresh };
         input.fill(bytes);
-        if session.pause.is_none() {
+        let (is_large, is_read) = (input.len() >= CHECKED_INPUT_BYTES, session.pause.is_none());
+        if is_large && self.config.budgets.clients != usize::MAX && !self.check_received(index) {
+            return Received::Kept;
+        }
+        if is_read {
             return Received::Input;
         }
         self.clients.list(index);

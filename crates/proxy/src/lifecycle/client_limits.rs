@@ -6,6 +6,8 @@ use crate::ids::ClientHandle;
 pub(crate) struct ClientLimits {
     /// When the clients' memory is added up again: the account that is looked at in every turn has more in it than what clients hold.
     pub(super) summed_again_us: u64,
+    /// What clients held when it was added up last, and what was in that account then.
+    pub(super) summed: (usize, usize),
     /// The clients that are beyond a soft limit, and since when.
     pub(super) over_soft: Vec<(ClientHandle, u64)>,
 }

@@ -17,11 +17,33 @@ impl<E: Execute> Env<E> {
         }
     }
 
+    /// A client has sent much of a request: as in Redis, whoever holds too much goes before it is executed. `false`: the client has gone.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn check_received(&mut self, index: ClientId) -> bool {
+        let limit = self.config.budgets.clients;
+        let Some(session) = self.clients.sessions.at_mut(index) else { return false };
+        session.account(&self.shared.ledger);
+        let held = self.shared.ledger.held_bytes();
+        let (sum, held_then) = self.client_limits.summed;
+        if held <= limit || sum + held.saturating_sub(held_then) <= limit {
+            return true;
+        }
+        self.evict_clients(limit);
+        self.clients.sessions.at(index).is_some()
+    }
+
+    /// The limit may be another: clients are looked at in the next turn.
+    pub(crate) fn look_at_client_memory_again(&mut self) {
+        self.client_limits.summed_again_us = 0;
+    }
+
     fn evict_clients(&mut self, limit: usize) {
         self.client_limits.summed_again_us = self.now.mono_us + CLIENT_MEMORY_INTERVAL_US;
         // One that has left in the midst of its transaction goes by itself, with all that it holds.
         let sessions = || self.clients.sessions.iter().filter(|(_, session)| session.departure().is_none());
         let mut sum: usize = sessions().map(|(_, session)| session.eviction_bytes()).sum();
+        self.client_limits.summed = (sum, self.shared.ledger.held_bytes());
         if sum <= limit {
             return;
         }
@@ -36,13 +58,14 @@ impl<E: Execute> Env<E> {
             self.cut_off(index, DisconnectReason::ClientMemory);
             sum -= bytes;
         }
+        self.client_limits.summed = (sum, self.shared.ledger.held_bytes());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::push::subscriber::Subscriber;
-    use crate::testing::{env_of, env_with_node, roomy_config};
+    use crate::testing::{Layers, env_of, env_with_node, roomy_config};
 
     #[test]
     fn the_largest_client_goes_first_and_one_that_may_not_stays() {
@@ -77,6 +100,29 @@ mod tests {
         env.evict_clients(100_000);
         let is_there = |client| env.clients.sessions.at(client).is_some();
         assert_eq!([first, second, other].map(is_there), [false, false, true]);
+    }
+
+    #[test]
+    fn a_request_that_is_too_large_is_not_executed() {
+        let mut config = roomy_config();
+        config.budgets.clients = 300_000;
+        let mut layers = Layers::new(env_of(config, None));
+        let client = layers.env.test_client();
+        let request = |bytes: usize| format!("*2\r\n$4\r\nECHO\r\n${bytes}\r\n{}\r\n", "v".repeat(bytes)).into_bytes();
+        let send = |layers: &mut Layers, mut request: &[u8]| {
+            while !request.is_empty()
+                && let Some(room) = layers.env.room_of(client.conn())
+            {
+                let bytes = room.len().min(request.len()).min(20_000);
+                layers.receive(client, &request[..bytes]);
+                request = &request[bytes..];
+            }
+        };
+        send(&mut layers, &request(200_000));
+        assert_eq!(layers.env.counters.requests.value(), 1);
+        send(&mut layers, &request(310_000));
+        assert!(layers.env.clients.sessions.at(client).is_none());
+        assert_eq!(layers.env.counters.requests.value(), 1, "it was not executed");
     }
 
     #[test]

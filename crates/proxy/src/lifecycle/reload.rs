@@ -50,6 +50,7 @@ impl<E: Execute> Env<E> {
         let has_other_proofs = self.config.integrity != config.integrity;
         let before = std::mem::replace(&mut self.config, config);
         self.clients.output_hard = self.config.budgets.client_output_hard;
+        self.look_at_client_memory_again();
         if has_other_proofs {
             self.lanes.take_integrity(self.config.integrity, &self.shared.ledger);
         }

@@ -14,6 +14,9 @@ use respool_wire::{ArgsBuf, Request};
 /// The parameter that says who may: `no`, `local` or `yes`. It is decided at the start.
 const PARAMETER: &[u8] = b"enable-debug-command";
 
+/// The subcommand that is about the parameters, and not about an engine.
+const REWRITES: &[u8] = b"CONFIG-REWRITE-FORCE-ALL";
+
 /// What is about all keys, and cannot be told of several engines in one reply, or would make keys in an engine that does not have them.
 const OF_ONE_ENGINE: [&str; 4] = ["DIGEST", "POPULATE", "HTSTATS", "HTSTATS-KEY"];
 
@@ -87,6 +90,10 @@ impl<E: Execute> Env<E> {
     pub(super) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
         if !self.allows_debug(index) {
             return AdminStep::Done(self.refuse(index, error_text::DEBUG_NOT_ALLOWED));
+        }
+        let args = request.args;
+        if args.len() == 2 && args.at(1).eq_ignore_ascii_case(REWRITES) {
+            return AdminStep::Done(self.rewrite_parameters(index, true));
         }
         match self.engine {
             Some(_) => AdminStep::Debug,

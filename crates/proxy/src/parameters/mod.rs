@@ -92,7 +92,7 @@ impl<E: Execute> Env<E> {
                 Some(self.take_parameters(index, row).into())
             }
             Command::Server(ServerCommand::ConfigSet) => Some(self.set_parameters(index, row, args)),
-            Command::Server(ServerCommand::ConfigRewrite) => Some(self.rewrite_parameters(index).into()),
+            Command::Server(ServerCommand::ConfigRewrite) => Some(self.rewrite_parameters(index, false).into()),
             _ => None,
         }
     }
@@ -253,18 +253,20 @@ impl<E: Execute> Env<E> {
     /// What later requests in the same bytes have to be held to already. The rest comes with the letter that tells of other settings.
     fn take_limits(&mut self, config: &Config) {
         self.clients.output_hard = config.budgets.client_output_hard;
+        self.look_at_client_memory_again();
         self.command_log.calls.time_next();
         self.seen.begin_countdown(config.seeing);
         self.is_busy = true;
     }
 
-    fn rewrite_parameters(&mut self, index: ClientId) -> Flow {
+    /// `is_forced`: values that are their defaults are written, too.
+    pub(super) fn rewrite_parameters(&mut self, index: ClientId, is_forced: bool) -> Flow {
         let access = Arc::clone(&self.shared.access);
         let users = match access.outside().acl_file().is_none().then(|| file::directives(&self.users)).transpose() {
             Ok(users) => users,
             Err(words) => return self.refuse(index, words),
         };
-        match self.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref() }) {
+        match self.shared.hooks.configure(ConfigVerb::Rewrite { users: users.as_deref(), is_forced }) {
             Ok(_) => self.confirm(index),
             Err(words) => self.refuse(index, words),
         }

@@ -59,6 +59,10 @@ impl SessionSubscriber for Subscriber {
     fn backlog_bytes(&self) -> usize {
         self.backlog.bytes()
     }
+
+    fn backlog_len(&self) -> usize {
+        self.backlog.waiting.len()
+    }
 }
 
 impl Subscriber {

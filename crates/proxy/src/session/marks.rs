@@ -51,6 +51,9 @@ pub(crate) trait SessionSubscriber: Any + Debug + Send {
     /// Bytes of messages that wait for it outside its outbox.
     fn backlog_bytes(&self) -> usize;
 
+    /// How many these are.
+    fn backlog_len(&self) -> usize;
+
     /// Whether it subscribes to anything.
     fn is_subscribed(&self) -> bool {
         self.counts() != [0; 3]
@@ -61,7 +64,7 @@ impl Pins {
     pub(crate) fn held_bytes(&self) -> usize {
         size_of::<Self>()
             + self.waiting_bytes
-            + self.transaction.as_ref().map_or(0, |transaction| transaction.held_bytes())
+            + self.transaction_bytes()
             + self.local_watch.unwrap_or(0)
             + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
     }
@@ -69,6 +72,11 @@ impl Pins {
     /// How many requests wait for EXEC; `None` if none are queued.
     pub(crate) fn queued(&self) -> Option<usize> {
         self.transaction.as_ref()?.queued()
+    }
+
+    /// Bytes of the requests that wait for EXEC, and of what belongs to them.
+    pub(crate) fn transaction_bytes(&self) -> usize {
+        self.transaction.as_ref().map_or(0, |transaction| transaction.held_bytes())
     }
 
     /// Whether the reply to an EXEC is being put together.

@@ -18,13 +18,19 @@ struct OptionLines {
 }
 
 /// The new text of the file whose text is `old`. `users`: their lines, which `user` directives become; `None`: they are in a file of
-/// their own. `directory`: where the process is.
+/// their own. `directory`: where the process is. `is_forced`: what is as its default is said, too.
 #[must_use]
-pub fn rewritten(parameters: &Parameters, old: &[u8], users: Option<&[u8]>, directory: &str) -> Vec<u8> {
+pub fn rewritten(
+    parameters: &Parameters,
+    old: &[u8],
+    users: Option<&[u8]>,
+    directory: &str,
+    is_forced: bool,
+) -> Vec<u8> {
     let mut text = Text::read(old);
     for (row, value) in parameters.iter() {
         if let Some(option) = option(row, value, directory) {
-            text.say(&option);
+            text.say(&OptionLines { is_forced: option.is_forced || is_forced, ..option });
         }
     }
     let lines: Vec<Vec<u8>> = match users {
@@ -193,7 +199,7 @@ mod tests {
     }
 
     fn rewrite(parameters: &Parameters, old: &str) -> String {
-        let new = rewritten(parameters, old.as_bytes(), Some(b"user default on nopass ~* &* +@all\n"), "/d");
+        let new = rewritten(parameters, old.as_bytes(), Some(b"user default on nopass ~* &* +@all\n"), "/d", false);
         String::from_utf8(new).expect("it is text")
     }
 

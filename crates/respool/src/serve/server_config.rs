@@ -150,7 +150,7 @@ impl ServerConfig {
                 Ok(ConfigAnswer::Set { config, about_users })
             }
             ConfigVerb::OfEngine => Ok(self.of_engine()),
-            ConfigVerb::Rewrite { users } => self.rewrite(users),
+            ConfigVerb::Rewrite { users, is_forced } => self.rewrite(users, is_forced),
         }
     }
 
@@ -230,14 +230,14 @@ impl ServerConfig {
         Ok((config, about_users))
     }
 
-    fn rewrite(&self, users: Option<&[u8]>) -> Result<ConfigAnswer, String> {
+    fn rewrite(&self, users: Option<&[u8]>, is_forced: bool) -> Result<ConfigAnswer, String> {
         let state = self.state();
         let file = state.parameters.file().ok_or("ERR The server is running without a config file")?;
         let written = read(file).and_then(|old| {
             let directory = std::env::current_dir()?;
             // A server reads its file as text, and would not start with this line.
             let directory = directory.to_str().ok_or_else(|| io::Error::other(DIRECTORY_IS_NO_TEXT))?;
-            let new = rewrite::rewritten(&state.parameters, &old, users, directory);
+            let new = rewrite::rewritten(&state.parameters, &old, users, directory, is_forced);
             replace(file, &new)
         });
         match written {

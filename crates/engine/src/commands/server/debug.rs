@@ -36,6 +36,8 @@ const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CHANGE-REPL-ID",
     "    Accepted and without effect: there is no replication.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    As CONFIG REWRITE, but also write what is as its default is.",
     "DIGEST",
     "    Show a signature of all keys and values.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -138,7 +140,6 @@ pub(super) fn debug(call: &mut Call<'_, '_>) -> Answer {
         (
             b"client-eviction"
             | b"clusterlink"
-            | b"config-rewrite-force-all"
             | b"drop-cluster-packet-filter"
             | b"mallctl"
             | b"mallctl-str"

@@ -289,6 +289,18 @@ pub const NAMES_TURNS_MAX: usize = 32;
 /// every key.
 pub const TRACKED_BYTES_MAX: usize = 512 << 20;
 
+/// Tracked keys of all workers may take this part of `process_bytes`.
+pub const TRACKED_SHARE_DIVISOR: usize = 4;
+
+/// So many bytes of tracked keys may have come or gone in a worker before its account is brought up to date, at the end of the turn.
+pub const TRACKED_UNACCOUNTED_MAX: usize = 64 * 1024;
+
+/// A client that said CLIENT NO-EVICT is spared while another holds this part at least of what it holds.
+pub const SPARED_DIVISOR: usize = 16;
+
+/// For how long it is spared where no other does, in microseconds.
+pub const SPARED_PATIENCE_US: u64 = 2_000_000;
+
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
 pub const TRACKED_TRANSACTION_KEYS_MAX: usize = 10_000;
 

@@ -56,7 +56,8 @@ impl<E: Execute> Env<E> {
     pub(super) fn room_of_client(&mut self, index: ClientId) -> Option<&mut [u8]> {
         let is_pressed = self.shared.ledger.held_bytes() > self.config.budgets.process;
         let session = self.clients.sessions.at_mut(index)?;
-        if is_pressed {
+        // One that has closed its side is read to its end: what is held for it is given back with it.
+        if is_pressed && !session.details.has_hung_up {
             session.pause.add(Pause::PRESSURE);
             self.is_busy = true;
         }

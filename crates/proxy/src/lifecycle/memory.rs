@@ -29,7 +29,7 @@ use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
 use crate::limits::{
     PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US, SHORT_INTERVAL_US, SHORT_TURN_NS_PER_CLIENT,
-    SHORT_TURN_US, TAKES_ALL_US, TAKES_NOTHING_US, UNREAD_SHARE_DIVISOR,
+    SHORT_TURN_US, SPARED_DIVISOR, SPARED_PATIENCE_US, TAKES_ALL_US, TAKES_NOTHING_US, UNREAD_SHARE_DIVISOR,
 };
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::reply_window::Taking;
@@ -153,7 +153,14 @@ impl MemoryPressure {
         let queues = env.lanes.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (ClientId, &Session)| (s.eviction_bytes() + queue_of(index).unwrap_or(0), index);
-        let largest = env.clients.sessions.iter().filter(may_go).map(held_by).max();
+        let sessions = env.clients.sessions.iter().filter(|(_, session)| session.departure().is_none());
+        let held = sessions.map(|one @ (_, session)| (held_by(one), session.details.is_no_evict));
+        let (spared, others): (Vec<_>, Vec<_>) = held.partition(|(_, is_spared)| *is_spared);
+        let [spared, other] = [spared, others].map(|held| held.into_iter().map(|(held, _)| held).max());
+        // Where no other's going would help, all would go one after the other and none be served.
+        let helps = |(bytes, _): &(usize, ClientId)| spared.is_none_or(|(most, _)| *bytes >= most / SPARED_DIVISOR);
+        let has_lasted = self.since_us.is_some_and(|since_us| env.now.mono_us - since_us >= SPARED_PATIENCE_US);
+        let largest = other.filter(helps).or(spared.filter(|_| has_lasted));
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
         if self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes) {
             env.cut_off(index, DisconnectReason::Memory);

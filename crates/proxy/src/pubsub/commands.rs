@@ -21,6 +21,7 @@ use crate::session::{Flow, Pause, Session, SessionFlags};
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_connection::push::frame::{Kind, Verb};
+use respool_connection::push::registry::PAIR_BYTES;
 use respool_connection::push::scope::Scope;
 use respool_wire::{Args, Protocol};
 
@@ -105,7 +106,8 @@ impl<T: TrackedKeys> Subscriptions<T> {
         kind: Kind,
         names: Args<'_>,
     ) -> Result<PartialSubscribe, Flow> {
-        if env.shared.ledger.held_bytes() > env.config.budgets.process {
+        let added: usize = names.iter().map(|name| name.len() + PAIR_BYTES).sum();
+        if env.shared.ledger.held_bytes().saturating_add(added) > env.config.budgets.process {
             return Err(env.refuse(index, error_text::OUT_OF_MEMORY));
         }
         // A node that takes its time is not waited for with any number of names, and a channel that is being given up has
@@ -160,7 +162,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
             let registry = &mut self.registries[kind as usize];
             // Held until the request is answered, so that the number outlives what else happens.
             registry.retain(id);
-            let is_change = subscriber.sets[kind as usize].insert(id, (), registry.mix());
+            let is_change = subscriber.take_channel(kind, id, registry);
             items.push(Item { id, is_change });
             if is_change {
                 let unsettled = subscriber.unsettled.get_or_insert_default();
@@ -239,8 +241,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let mut items = Vec::with_capacity(named.len());
         let (mut nodes, mut departures) = (Vec::new(), Vec::new());
         for id in named {
-            let mix = self.registries[kind as usize].mix();
-            let is_change = subscriber.sets[kind as usize].remove(id, mix).is_some();
+            let is_change = subscriber.drop_channel(kind, id, &self.registries[kind as usize]);
             items.push(Item { id, is_change });
             if !is_change {
                 continue;

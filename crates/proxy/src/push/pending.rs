@@ -70,9 +70,8 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let undone: Vec<u32> = this.items.iter().filter(|item| item.is_change).map(|item| item.id).collect();
         let Some(session) = clients.sessions.get_mut(handle) else { return 0 };
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return 0 };
-        let mix = self.registries[kind as usize].mix();
         for id in &undone {
-            subscriber.sets[kind as usize].remove(*id, mix);
+            subscriber.drop_channel(kind, *id, &self.registries[kind as usize]);
             let relying = if subscriber.relying.is_empty() { None } else { subscriber.relying.remove(&(kind, *id)) };
             next.extend(relying.into_iter().flatten().filter_map(|number| subscriber.pending_of(number)));
         }

@@ -309,14 +309,15 @@ impl<T: TrackedKeys> Subscriptions<T> {
             let scope = if is_scoped { scope_of(session) } else { Scope::default() };
             let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { continue };
             subscriber.scopes = if is_scoped { vec![scope.clone()] } else { Vec::new() };
-            for kind in [0, 1, 2] {
+            for of_kind in Kind::ALL {
+                let kind = of_kind as usize;
                 let number = |registries: &mut Registries, id: u32| {
                     registries[kind].intern(&[&scope, old[kind].name(id)].concat())
                 };
-                for id in std::mem::take(&mut subscriber.sets[kind]).ids() {
+                for id in subscriber.take_channels(of_kind, &old[kind]) {
                     let id = number(&mut self.registries, id);
                     // Two ways may have led to one name.
-                    if subscriber.sets[kind].insert(id, (), mixes[kind]) {
+                    if subscriber.take_channel(of_kind, id, &self.registries[kind]) {
                         self.registries[kind].join(id, subscriber.id);
                         self.pairs += 1;
                     }

@@ -7,6 +7,7 @@ use crate::workers::budget::ProcessBudget;
 use respool_connection::limits::ALLOCATION_BYTES;
 use respool_connection::push::frame::Kind;
 use respool_connection::push::id_map::IdTable;
+use respool_connection::push::registry::{PAIR_BYTES, Registry};
 use respool_connection::push::scope::Scope;
 use respool_connection::{BufferPool, Downstream, Seq};
 use respool_wire::Protocol;
@@ -21,6 +22,10 @@ pub(crate) struct Subscriber {
     pub(crate) id: u32,
     /// Numbers of channels by kind.
     pub(crate) sets: [IdTable<()>; 3],
+    /// Bytes of their names, and of its places among their subscribers.
+    name_bytes: usize,
+    /// Bytes of prefixes of keys that it is told of.
+    pub(crate) prefix_bytes: usize,
     /// Under routes, as which user and in which databases it has subscribed.
     pub(crate) scopes: Vec<Scope>,
     /// Those of them that it has not been told of yet, if any, each with the number of the request that began it: it gets no
@@ -63,6 +68,10 @@ impl SessionSubscriber for Subscriber {
     fn backlog_len(&self) -> usize {
         self.backlog.waiting.len()
     }
+
+    fn named_bytes(&self) -> usize {
+        self.name_bytes + self.prefix_bytes
+    }
 }
 
 impl Subscriber {
@@ -80,6 +89,31 @@ impl Subscriber {
     pub(crate) fn of_mut(subscriber: &mut Option<Box<dyn SessionSubscriber>>) -> Option<&mut Self> {
         let subscriber: &mut dyn Any = &mut **subscriber.as_mut()?;
         subscriber.downcast_mut()
+    }
+
+    /// Subscribes to the channel of this number. `false`: it does already.
+    pub(crate) fn take_channel(&mut self, kind: Kind, id: u32, registry: &Registry) -> bool {
+        let is_change = self.sets[kind as usize].insert(id, (), registry.mix());
+        if is_change {
+            self.name_bytes += channel_bytes(registry, id);
+        }
+        is_change
+    }
+
+    /// Subscribes to it no more. `false`: it does not.
+    pub(crate) fn drop_channel(&mut self, kind: Kind, id: u32, registry: &Registry) -> bool {
+        let is_change = self.sets[kind as usize].remove(id, registry.mix()).is_some();
+        if is_change {
+            self.name_bytes -= channel_bytes(registry, id);
+        }
+        is_change
+    }
+
+    /// What it subscribes to, of which it forgets that it does.
+    pub(crate) fn take_channels(&mut self, kind: Kind, registry: &Registry) -> Vec<u32> {
+        let ids: Vec<u32> = self.sets[kind as usize].ids().collect();
+        ids.iter().for_each(|id| _ = self.drop_channel(kind, *id, registry));
+        ids
     }
 
     /// How many channels of a kind it subscribes to.
@@ -125,6 +159,11 @@ pub(crate) struct PartialSubscribe {
     pub(crate) number: u32,
     /// Names that are dealt with.
     pub(crate) done: usize,
+}
+
+/// What a subscription to a channel takes, as if the channel had no other subscriber.
+fn channel_bytes(registry: &Registry, id: u32) -> usize {
+    registry.full_name(id).len() + PAIR_BYTES
 }
 
 /// Which of a subscriber's two counts a kind belongs to: Redis counts channels and patterns together.

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::ended::Ended;
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientId, Handle, NodeId, PerNode};
+use crate::limits::TRACKED_UNACCOUNTED_MAX;
 use crate::observe::counters::Counters;
 use crate::push::lane::PushLane;
 use crate::push::pending_changes::{FailedRequests, PendingChanges};
@@ -116,6 +117,8 @@ pub(crate) struct Subscriptions<T> {
     /// Pairs of client and channel.
     pub(crate) pairs: usize,
     pub(crate) accounted: usize,
+    /// What of it is tracked keys.
+    tracked_accounted: usize,
     /// Some node may have to be told something.
     pub(crate) has_news: bool,
     /// Clients with messages waiting and room for them.
@@ -159,6 +162,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
             is_routed: !config.routes.are_plain(),
             pairs: 0,
             accounted: 0,
+            tracked_accounted: 0,
             has_news: false,
             refilling: Vec::new(),
             encoded: Vec::new(),
@@ -280,8 +284,15 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let at_nodes = self.at_nodes.iter().flat_map(|registries| registries.iter());
         let names = self.registries.iter().chain(at_nodes).map(Registry::bytes).sum::<usize>();
         let now = names + self.pairs * PAIR_BYTES;
-        let now = now + self.tracked.bytes();
+        self.tracked_accounted = self.tracked.bytes();
+        let now = now + self.tracked_accounted;
         ledger.account(self.accounted, now);
         self.accounted = now;
+    }
+
+    /// Whether tracked keys have come or gone that are not in the account yet, and more than a few.
+    #[inline]
+    pub(crate) fn is_account_stale(&self) -> bool {
+        self.tracked.bytes().abs_diff(self.tracked_accounted) > TRACKED_UNACCOUNTED_MAX
     }
 }

@@ -54,6 +54,9 @@ pub(crate) trait SessionSubscriber: Any + Debug + Send {
     /// How many these are.
     fn backlog_len(&self) -> usize;
 
+    /// Bytes of what it subscribes to and tracks, as if none of it were shared with others: that goes with the client.
+    fn named_bytes(&self) -> usize;
+
     /// Whether it subscribes to anything.
     fn is_subscribed(&self) -> bool {
         self.counts() != [0; 3]

@@ -341,10 +341,11 @@ impl Session {
             + self.large.as_ref().map_or(0, |l| l.held_bytes())
     }
 
-    /// What it is disconnected for where memory is short. Messages count for each subscriber that they wait for, as in Redis, although they
-    /// are held once.
+    /// What it is disconnected for where memory is short. Messages and names of channels count for each subscriber that has them, as in
+    /// Redis, although they are held once.
     pub(crate) fn eviction_bytes(&self) -> usize {
-        self.held_bytes() + self.subscriber.as_ref().map_or(0, |subscriber| subscriber.backlog_bytes())
+        let of = |subscriber: &dyn SessionSubscriber| subscriber.backlog_bytes() + subscriber.named_bytes();
+        self.held_bytes() + self.subscriber.as_deref().map_or(0, of)
     }
 
     /// Whether it has connections that serve it alone, and what for.

@@ -231,8 +231,8 @@ impl Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index).filter(|_| !keys.is_empty()) else { return };
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         keys.iter().for_each(|key| self.tracked.remember(subscriber, handle, key));
-        let keys_max = env.shared.tracked_keys_max(&env.config);
-        self.evict(keys_max, keys.len(), &mut env.clients);
+        let bounds = env.shared.table_bounds(&env.config);
+        self.evict(bounds, keys.len(), &mut env.clients);
         self.tracked.show(&env.counters);
     }
 }

@@ -10,6 +10,7 @@ use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::session::table::Clients;
 use crate::slab::Slab;
 use crate::tracking::state::{Changed, Mode, Redirected, Tracking, TrackingClient, TrackingOptions};
+use crate::tracking::table_limit::TableBounds;
 use respool_command::Execute;
 use respool_connection::push::id_map::{IdTable, Ids};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};
@@ -39,6 +40,8 @@ pub(crate) struct TrackingTable {
     pub(crate) pairs: usize,
     /// Prefixes, with how many clients want each.
     pub(crate) prefixes: BTreeMap<Box<[u8]>, usize>,
+    /// Bytes of the prefixes, here and with their clients.
+    prefix_bytes: usize,
     /// Where the next key is looked for when there are too many.
     cursor: u32,
     /// Clients that have read something while a lane was missing.
@@ -96,9 +99,14 @@ impl TrackingTable {
         }
     }
 
+    /// Bytes of keys and of the references to their readers.
+    pub(super) fn key_bytes(&self) -> usize {
+        self.keys.bytes() + self.pairs * PAIR_BYTES
+    }
+
     /// A key that has to be forgotten, if there are too many or they take too much.
-    pub(crate) fn next_victim(&mut self, keys_max: usize) -> Option<u32> {
-        if !self.is_over_bounds(keys_max) {
+    pub(super) fn next_victim(&mut self, bounds: TableBounds) -> Option<u32> {
+        if !self.is_over_bounds(bounds) {
             return None;
         }
         let victim = self.keys.active_from(self.cursor).next().or_else(|| self.keys.active_from(0).next())?;
@@ -106,6 +114,9 @@ impl TrackingTable {
         Some(victim)
     }
 }
+
+/// What a prefix takes beside its bytes, in the table and with its client.
+const PREFIX_BYTES: usize = 2 * size_of::<Box<[u8]>>() + size_of::<usize>();
 
 impl TrackedKeys for TrackingTable {
     fn new(seed: u64) -> Self {
@@ -117,6 +128,7 @@ impl TrackedKeys for TrackingTable {
             noloop: IdTable::default(),
             pairs: 0,
             prefixes: BTreeMap::new(),
+            prefix_bytes: 0,
             cursor: 0,
             doubtful: Vec::new(),
             parting: Vec::new(),
@@ -137,7 +149,7 @@ impl TrackedKeys for TrackingTable {
     }
 
     fn bytes(&self) -> usize {
-        self.keys.bytes() + self.pairs * PAIR_BYTES
+        self.key_bytes() + self.prefix_bytes
     }
 
     fn remains(&self) -> usize {
@@ -174,6 +186,7 @@ impl TrackedKeys for TrackingTable {
         self.forget_all(subscriber);
         let tracking = TrackingClient::of_mut(subscriber).and_then(|client| client.tracking.take());
         let Some(tracking) = tracking else { return false };
+        self.prefix_bytes -= std::mem::take(&mut subscriber.prefix_bytes);
         for prefix in tracking.prefixes {
             match self.prefixes.get_mut(&prefix) {
                 Some(wanted) if *wanted > 1 => *wanted -= 1,
@@ -208,10 +221,14 @@ impl TrackedKeys for TrackingTable {
         tracking.is_redirect_broken = false;
         let is_new = !tracking.prefixes.iter().any(|prefix| prefix.is_empty());
         let is_for_all = tracking.mode == Mode::Broadcast && prefixes.is_empty() && is_new;
+        let mut added = 0;
         for prefix in prefixes.into_iter().chain(is_for_all.then(Box::default)) {
+            added += 2 * prefix.len() + PREFIX_BYTES;
             *subscriptions.tracked.prefixes.entry(prefix.clone()).or_default() += 1;
             tracking.prefixes.push(prefix);
         }
+        subscriptions.tracked.prefix_bytes += added;
+        subscriber.prefix_bytes += added;
         let mix = subscriptions.tracked.keys.mix();
         let had_noloop = subscriptions.tracked.noloop.contains(subscriber.id, mix);
         if let Some(handle) = subscriptions.subscribers.at(subscriber.id) {
@@ -267,7 +284,7 @@ impl TrackedKeys for TrackingTable {
     }
 
     fn is_too_large(&self, env: &Env<impl Execute>) -> bool {
-        !self.keys.is_empty() && self.is_over_bounds(env.shared.tracked_keys_max(&env.config))
+        !self.keys.is_empty() && self.is_over_bounds(env.shared.table_bounds(&env.config))
     }
 
     fn check_lanes(subscriptions: &mut Subscriptions<Self>, env: &mut Env<impl Execute>) {

@@ -7,7 +7,7 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::integer::integer;
-use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX};
+use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX, TRACKED_SHARE_DIVISOR};
 use crate::push::subscriptions::TrackedKeys;
 use crate::session::table::Clients;
 use crate::tracking::Subscriptions;
@@ -22,16 +22,23 @@ const NAME: &[u8] = b"tracking-table-max-keys";
 
 impl TrackingTable {
     /// Whether the table is over its bounds.
-    pub(super) fn is_over_bounds(&self, keys_max: usize) -> bool {
-        self.keys.len() > keys_max || self.bytes() > TRACKED_BYTES_MAX
+    pub(super) fn is_over_bounds(&self, bounds: TableBounds) -> bool {
+        self.keys.len() > bounds.keys_max || self.key_bytes() > bounds.bytes_max
     }
+}
+
+/// What the table of one worker may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableBounds {
+    pub(super) keys_max: usize,
+    pub(super) bytes_max: usize,
 }
 
 impl Subscriptions {
     /// Evicts keys while the table is over its bounds, `most` at most.
-    pub(super) fn evict(&mut self, keys_max: usize, most: usize, clients: &mut Clients) {
+    pub(super) fn evict(&mut self, bounds: TableBounds, most: usize, clients: &mut Clients) {
         for _ in 0..most {
-            let Some(victim) = self.tracked.next_victim(keys_max) else { return };
+            let Some(victim) = self.tracked.next_victim(bounds) else { return };
             self.invalidate_key(victim, clients);
         }
     }
@@ -41,13 +48,15 @@ impl Subscriptions {
     pub(crate) fn evict_tracked(&mut self, env: &mut Env<impl Execute>) {
         if self.tracked.is_too_large(env) {
             self.evict_some(env);
+        } else if self.is_account_stale() {
+            self.account_subscriptions(env);
         }
     }
 
     #[cold]
     fn evict_some(&mut self, env: &mut Env<impl Execute>) {
-        let keys_max = env.shared.tracked_keys_max(&env.config);
-        self.evict(keys_max, STRUCK_OUT_PER_TURN_MAX, &mut env.clients);
+        let bounds = env.shared.table_bounds(&env.config);
+        self.evict(bounds, STRUCK_OUT_PER_TURN_MAX, &mut env.clients);
         self.account_subscriptions(env);
     }
 }
@@ -68,8 +77,15 @@ impl<E: Execute> Env<E> {
 }
 
 impl Shared {
-    /// The bound of this worker's table. A setting of 0 means none.
-    pub(super) fn tracked_keys_max(&self, config: &Config) -> usize {
+    /// The bounds of this worker's table. All workers' tables have a share of what the process may hold: to evict a key costs an invalidation
+    /// of it, and everybody would wait otherwise.
+    pub(super) fn table_bounds(&self, config: &Config) -> TableBounds {
+        let share = config.budgets.process / TRACKED_SHARE_DIVISOR / self.workers().count().max(1);
+        TableBounds { keys_max: self.tracked_keys_max(config), bytes_max: share.min(TRACKED_BYTES_MAX) }
+    }
+
+    /// The bound of the number of keys. A setting of 0 means none.
+    fn tracked_keys_max(&self, config: &Config) -> usize {
         let said = self.tracked_keys_said.load(Ordering::Relaxed);
         let keys_max = said.checked_sub(1).unwrap_or(config.subscriptions.tracked_keys_max);
         if keys_max == 0 { usize::MAX } else { keys_max }

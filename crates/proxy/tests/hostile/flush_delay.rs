@@ -268,8 +268,8 @@ fn a_request_that_goes_on_behind_a_write_leaves_with_it() {
     let budgets = Budgets { client_output_soft: 64 * 1024, upstream_queue: 4_000, ..base.budgets };
     let (mut bench, client, node) = Bench::connected(Config { budgets, flush: FlushPolicy::EachTurn, ..base });
     bench.read_on(client, 0);
-    let echo = request(&["ECHO", &"e".repeat(40_000)]);
-    bench.send(client, &[&*echo, &echo, &request(&["SET", "key", &"v".repeat(5_000)])].concat());
+    let echoes = request(&["ECHO", &"e".repeat(9_000)]).repeat(8);
+    bench.send(client, &[echoes, request(&["SET", "key", &"v".repeat(5_000)])].concat());
     assert_eq!(bench.heard(node), "", "too much is unread");
     bench.read_on(client, usize::MAX);
     assert!(

@@ -329,7 +329,8 @@ rows! {
         name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,
         kind: bytes(MB, 1024 * GB), default: "1gb",
         more: "The data of embedded nodes does not count. If that is not enough, clients that take nothing are disconnected, the largest first; \
-               clients that said CLIENT NO-EVICT ON are spared.",
+               clients that said CLIENT NO-EVICT ON are spared while another holds a sixteenth as much, and for two seconds more. What a client subscribes to counts as held \
+               by it.",
     }
     /// Most elements of a request.
     RequestElementsMax {
@@ -424,7 +425,7 @@ rows! {
     TrackingTableMaxKeys {
         name: "tracking_table_max_keys", redis: Some("tracking-table-max-keys"), group: Group::Pooling,
         reload: Reload::Live, kind: count(0, 1_000_000_000), default: "1000000",
-        more: "For one more, some other is told of as if it had changed. 0 means as many as fit into 512 MB, which bounds them in any \
+        more: "For one more, some other is told of as if it had changed. 0 means as many as fit into 512 MB, and into a quarter of process_bytes for all workers, which bounds them in any \
                case. `CONFIG SET` overrules it until the process ends.",
     }
     /// When requests are written to shared connections.

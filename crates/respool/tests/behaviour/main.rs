@@ -26,6 +26,7 @@ mod memory;
 mod merged_replication;
 mod misbehaving_nodes;
 mod monitor;
+mod named_memory;
 mod order;
 mod pausing;
 mod pooling;

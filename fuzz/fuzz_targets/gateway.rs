@@ -346,7 +346,7 @@ impl World {
 
     fn begin(&mut self, passed_us: u64) {
         self.now_us += passed_us;
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, self.now_us));
     }
 
     /// A node answers so many of the requests that it has been sent.

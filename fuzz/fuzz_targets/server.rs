@@ -271,7 +271,7 @@ impl World {
         }
         self.now_us += passed_us;
         let unix_us = 1_700_000_000_000_000 + self.now_us;
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, unix_us));
         // Clients may have been closed with it: they hold too much.
         self.act();
     }

@@ -28,6 +28,10 @@ pub trait Execute {
     /// necessary.
     fn tick(&mut self, now: Millis) -> Option<Millis>;
 
+    /// Expires all whose deadline is that time or earlier, however long it takes. A node that keeps what has expired for a reason keeps
+    /// it.
+    fn expire_due(&mut self, _now: Millis) {}
+
     /// Serves one parked request that has become ready, and writes its reply in the protocol in which it was parked. Keys are
     /// served in the order in which they became ready, the requests of a key in the order in which they came. `None`: no
     /// request is ready, or a script has not ended.

@@ -18,6 +18,39 @@ pub struct Now {
     /// Microseconds since the Unix epoch. It may be set back or forth at any time, so nothing but what is shown and when
     /// keys expire may depend on it.
     pub unix_us: u64,
+    /// Microseconds of the clock by which requests of clients wait: the timeouts of BLPOP and its like, and CLIENT PAUSE. It is the
+    /// monotonic one, unless the program has moved the time that its clients see. It never goes back.
+    pub client_us: u64,
+    /// The time that clients see stands still.
+    pub is_frozen: bool,
+}
+
+impl Now {
+    /// The time by clocks that nobody moves.
+    #[inline]
+    pub fn of_clocks(mono_us: u64, unix_us: u64) -> Self {
+        Self { mono_us, unix_us, client_us: mono_us, is_frozen: false }
+    }
+
+    /// So much time has passed since it was read.
+    pub fn pass(&mut self, us: u64) {
+        self.mono_us += us;
+        if !self.is_frozen {
+            self.unix_us += us;
+            self.client_us += us;
+        }
+    }
+
+    /// When a deadline of `client_us` comes, on the monotonic clock. A deadline that has come is one that has just come. `None`: not before
+    /// somebody moves the clock.
+    #[inline]
+    pub fn due_us(&self, deadline_us: u64) -> Option<u64> {
+        match deadline_us.checked_sub(self.client_us) {
+            None | Some(0) => Some(self.mono_us),
+            Some(_) if self.is_frozen => None,
+            Some(left_us) => Some(self.mono_us.saturating_add(left_us)),
+        }
+    }
 }
 
 /// A connection of one worker. The machine chooses the numbers and the loop uses them as tokens; both ends of the proxy
@@ -237,7 +270,20 @@ pub trait Machine {
 
 #[cfg(test)]
 mod tests {
-    use super::ConnId;
+    use super::{ConnId, Now};
+
+    #[test]
+    fn deadlines_of_clients_come_when_their_clock_says_so() {
+        let now = Now { mono_us: 1_000, unix_us: 7, client_us: 50_000, is_frozen: false };
+        assert_eq!([49_999, 50_000, 50_010].map(|at| now.due_us(at)), [Some(1_000), Some(1_000), Some(1_010)]);
+        let frozen = Now { is_frozen: true, ..now };
+        assert_eq!([49_999, 50_000, 50_010].map(|at| frozen.due_us(at)), [Some(1_000), Some(1_000), None]);
+        let (mut later, mut still) = (now, frozen);
+        later.pass(5);
+        still.pass(5);
+        assert_eq!(later, Now { mono_us: 1_005, unix_us: 12, client_us: 50_005, is_frozen: false });
+        assert_eq!(still, Now { mono_us: 1_005, ..frozen });
+    }
 
     #[test]
     fn both_number_spaces_survive_the_token() {

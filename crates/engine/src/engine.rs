@@ -375,6 +375,14 @@ impl Execute for Engine {
         Some(Millis(now.0.saturating_add(wait)))
     }
 
+    fn expire_due(&mut self, now: Millis) {
+        if self.open_databases > 0 && self.keyspace.may_sweep() {
+            let at = self.enter(now);
+            // As in Redis, a key is there to the end of the millisecond of its deadline for who asks for it.
+            self.keyspace.sweep_all(at.saturating_add(1));
+        }
+    }
+
     fn poll_ready(&mut self, now: Millis, reply: &mut Vec<u8>) -> Option<WaitId> {
         if self.open_databases == 0 {
             return None;

@@ -1,10 +1,13 @@
 //! The clocks of one worker, of which the monotonic one is the process's.
+//!
+//! A program that tests other programs moves the time that its clients see ([`MovableClock`]). The loop's own time, by which it waits for
+//! sockets, is the kernel's all the same.
 
-use crate::limits::WALL_CLOCK_AGE_US_MAX;
+use crate::limits::{MOVED_CLOCK_US_MAX, WALL_CLOCK_AGE_US_MAX};
 use respool_connection::Now;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// When the first worker of the process began: where the monotonic clock of all of them starts, because some of what they
 /// have in common is told by it. In microseconds of the system's monotonic clock.
@@ -39,19 +42,29 @@ pub(crate) struct Clock {
     lead_us: u64,
     /// When the wall clock is to be read again.
     again_us: u64,
+    /// What clients see in the place of both, if it is moved.
+    moved: Option<MovableClock>,
 }
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        Self { zero_us: *ZERO.get_or_init(system_us), lead_us: 0, again_us: 0 }
+        Self { zero_us: *ZERO.get_or_init(system_us), lead_us: 0, again_us: 0, moved: None }
+    }
+
+    /// Has clients see the time of another clock from now on.
+    pub(crate) fn follow(&mut self, clock: MovableClock) {
+        self.moved = Some(clock);
     }
 
     pub(crate) fn now(&mut self) -> Now {
         let mono_us = since(self.zero_us);
+        if let Some(now) = self.moved.as_ref().and_then(|moved| moved.seen_at(mono_us)) {
+            return now;
+        }
         if mono_us >= self.again_us {
             self.read_wall_clock(mono_us);
         }
-        Now { mono_us, unix_us: mono_us + self.lead_us }
+        Now::of_clocks(mono_us, mono_us + self.lead_us)
     }
 
     #[cold]
@@ -62,9 +75,168 @@ impl Clock {
     }
 }
 
+/// The time that clients of a server see, set and moved by the program around. All clones are the same clock, and all
+/// workers that follow it see a change with their next turn. Until it is set or moved for the first time it is the system's clock.
+#[derive(Clone, Debug, Default)]
+pub struct MovableClock(Arc<Mutex<Option<Moved>>>);
+
+/// Where the clock stood when it was last touched.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    /// The kernel's time then, by [`monotonic_us`].
+    touched_us: u64,
+    unix_us: u64,
+    client_us: u64,
+    is_frozen: bool,
+}
+
+impl MovableClock {
+    /// What time it is.
+    pub fn time(&self) -> SystemTime {
+        match self.seen_at(monotonic_us()) {
+            Some(now) => UNIX_EPOCH + Duration::from_micros(now.unix_us),
+            None => SystemTime::now(),
+        }
+    }
+
+    /// Moves it forward: so much time has passed at once.
+    pub fn advance(&self, by: Duration) {
+        let by_us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+        self.touch(|moved| moved.pass(by_us));
+    }
+
+    /// Sets it. If that is later than it was, the time between has passed. If it is earlier, nothing else that waits for time to pass
+    /// is set back: the timeouts of waiting clients are what is left of them.
+    pub fn set(&self, time: SystemTime) {
+        let unix_us = us_since_epoch(time);
+        self.touch(|moved| match unix_us.checked_sub(moved.unix_us) {
+            Some(later_us) => moved.pass(later_us),
+            None => moved.unix_us = unix_us,
+        });
+    }
+
+    /// Whether it stands still, but for what [`MovableClock::advance`] and [`MovableClock::set`] do.
+    pub fn set_frozen(&self, is_frozen: bool) {
+        self.touch(|moved| moved.is_frozen = is_frozen);
+    }
+
+    /// Whether it stands still.
+    pub fn is_frozen(&self) -> bool {
+        self.moved().is_some_and(|moved| moved.is_frozen)
+    }
+
+    /// What clients see at a time of the kernel. `None`: what the system's clock says.
+    fn seen_at(&self, mono_us: u64) -> Option<Now> {
+        let Moved { unix_us, client_us, is_frozen, .. } = (*self.moved())?.caught_up(mono_us);
+        Some(Now { mono_us, unix_us, client_us, is_frozen })
+    }
+
+    fn touch(&self, change: impl FnOnce(&mut Moved)) {
+        let mut moved = self.moved();
+        let mut now = moved.map_or_else(Moved::by_the_system, |moved| moved.caught_up(monotonic_us()));
+        change(&mut now);
+        *moved = Some(now);
+    }
+
+    fn moved(&self) -> MutexGuard<'_, Option<Moved>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Moved {
+    fn by_the_system() -> Self {
+        let touched_us = monotonic_us();
+        Self { touched_us, unix_us: us_since_epoch(SystemTime::now()), client_us: touched_us, is_frozen: false }
+    }
+
+    /// The same clock at a later time of the kernel.
+    fn caught_up(mut self, mono_us: u64) -> Self {
+        let passed_us = mono_us.saturating_sub(self.touched_us);
+        self.touched_us = self.touched_us.max(mono_us);
+        if !self.is_frozen {
+            self.pass(passed_us);
+        }
+        self
+    }
+
+    fn pass(&mut self, us: u64) {
+        self.unix_us = self.unix_us.saturating_add(us).min(MOVED_CLOCK_US_MAX);
+        self.client_us = self.client_us.saturating_add(us).min(MOVED_CLOCK_US_MAX);
+    }
+}
+
+/// What is before the epoch is the epoch, and what is later than a clock is moved is the latest that it is.
+fn us_since_epoch(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX).min(MOVED_CLOCK_US_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn moved(unix_us: u64, is_frozen: bool) -> MovableClock {
+        MovableClock(Arc::new(Mutex::new(Some(Moved { touched_us: 100, unix_us, client_us: 100, is_frozen }))))
+    }
+
+    /// The times that clients see at a time of the kernel.
+    fn seen(clock: &MovableClock, mono_us: u64) -> (u64, u64) {
+        let now = clock.seen_at(mono_us).expect("it was set");
+        assert_eq!(now.mono_us, mono_us, "what the loop waits by is never moved");
+        (now.unix_us, now.client_us)
+    }
+
+    #[test]
+    fn a_clock_that_nobody_has_moved_is_the_systems() {
+        let clock = MovableClock::default();
+        assert!(clock.seen_at(100).is_none() && !clock.is_frozen());
+        let (before, seen) = (SystemTime::now(), clock.time());
+        assert!(before <= seen && seen <= SystemTime::now());
+        clock.set_frozen(true);
+        assert!(clock.is_frozen() && clock.time() >= before);
+    }
+
+    #[test]
+    fn a_clock_that_goes_on_follows_the_kernel() {
+        let clock = moved(5_000, false);
+        assert_eq!(seen(&clock, 100), (5_000, 100));
+        assert_eq!(seen(&clock, 107), (5_007, 107));
+        assert_eq!(
+            seen(&clock, 90),
+            (5_000, 100),
+            "a worker that has read the kernel's time before sees no earlier one"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_is_frozen_stands_until_it_is_moved() {
+        let clock = moved(5_000, true);
+        assert_eq!(seen(&clock, 1_000_000), (5_000, 100));
+        clock.advance(Duration::from_micros(30));
+        assert_eq!(seen(&clock, 2_000_000), (5_030, 130));
+        clock.set_frozen(false);
+        let (unix_us, client_us) = seen(&clock, monotonic_us() + 1_000_000);
+        assert!(unix_us >= 1_005_030 && client_us >= 1_000_130, "{unix_us} {client_us}");
+    }
+
+    #[test]
+    fn what_waits_is_not_set_back_with_the_time_of_day() {
+        let clock = moved(5_000, true);
+        clock.set(UNIX_EPOCH + Duration::from_micros(1_000));
+        assert_eq!(seen(&clock, 100), (1_000, 100));
+        clock.set(UNIX_EPOCH + Duration::from_micros(1_500));
+        assert_eq!(seen(&clock, 100), (1_500, 600));
+        clock.set(UNIX_EPOCH - Duration::from_secs(1));
+        assert_eq!((seen(&clock, 100), clock.time()), ((0, 600), UNIX_EPOCH));
+    }
+
+    #[test]
+    fn no_clock_is_moved_beyond_what_can_be_counted() {
+        let clock = moved(5_000, true);
+        clock.advance(Duration::MAX);
+        clock.advance(Duration::MAX);
+        assert_eq!(seen(&clock, 100), (MOVED_CLOCK_US_MAX, MOVED_CLOCK_US_MAX));
+    }
 
     #[test]
     fn all_workers_have_one_monotonic_clock() {

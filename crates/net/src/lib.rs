@@ -23,7 +23,7 @@ mod transport;
 mod worker;
 mod yielding;
 
-pub use clock::monotonic_us;
+pub use clock::{MovableClock, monotonic_us};
 pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
 pub use mailbox::{Inbox, Postbox, mailbox};
 pub use sockets::Sockets;

@@ -117,6 +117,10 @@ pub const HANDOVER_LABEL_BYTES_MAX: usize = 510;
 /// Longest line that two processes say to each other then, in bytes.
 pub const HANDOVER_LINE_BYTES_MAX: usize = 1024;
 
+/// As far as a clock is moved, in microseconds: the end of the year 9999. What deadlines are computed from it stays far below
+/// what 64 bits hold, in milliseconds and in microseconds.
+pub const MOVED_CLOCK_US_MAX: u64 = 253_402_300_799_999_999;
+
 /// How old a reading of the wall clock may be, in microseconds: a change of it is noticed that late.
 pub const WALL_CLOCK_AGE_US_MAX: u64 = 10_000;
 

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn at(mono_us: u64) -> Now {
-        Now { mono_us, unix_us: 0 }
+        Now::of_clocks(mono_us, 0)
     }
 
     #[test]

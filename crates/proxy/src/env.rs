@@ -119,6 +119,17 @@ impl<E> Env<E> {
         Millis(self.now.unix_us / 1000)
     }
 
+    /// The time by which blocked requests wait here: that of the clients where an engine in this process has parked them. Where nodes mind
+    /// their time it is only a bound for them.
+    pub(crate) fn waiting_us(&self) -> u64 {
+        if self.engine.is_some() { self.now.client_us } else { self.now.mono_us }
+    }
+
+    /// When a time of [`Env::waiting_us`] comes, on the monotonic clock.
+    pub(crate) fn waiting_due_us(&self, at_us: u64) -> Option<u64> {
+        if self.engine.is_some() { self.now.due_us(at_us) } else { Some(at_us) }
+    }
+
     /// The environment of a worker with no connections.
     pub(crate) fn new(setup: WorkerSetup<E>) -> Self {
         let counters = Arc::clone(&setup.shared.counters[setup.number.get()]);
@@ -241,7 +252,7 @@ mod tests {
     fn a_turn_begins_with_the_time_and_without_old_knowledge() {
         let mut env = env_with_node();
         env.is_patient = Some(true);
-        env.begin_turn(Now { mono_us: 2_000_000, unix_us: 7_000_000 });
+        env.begin_turn(Now::of_clocks(2_000_000, 7_000_000));
         assert_eq!((env.is_patient, env.engine_now(), env.counters.turns.value()), (None, Millis(7_000), 1));
     }
 }

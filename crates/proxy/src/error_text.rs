@@ -293,6 +293,13 @@ pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If th
 pub(crate) const DEBUG_OF_ONE_ENGINE: &str =
     "ERR this subcommand of DEBUG is about the keys of one engine, and this server has several (engine_threads)";
 
+/// `DEBUG CLOCK` with other words than there are.
+pub(crate) const DEBUG_CLOCK: &str =
+    "ERR DEBUG CLOCK takes ADVANCE milliseconds, SET unix-time-milliseconds, FREEZE or RUN";
+
+/// `DEBUG CLOCK` in a transaction, for which time stands still.
+pub(crate) const DEBUG_CLOCK_IN_EXEC: &str = "ERR the clock cannot be moved within a transaction";
+
 /// `SHUTDOWN` of one server among several pools.
 pub(crate) const SHUTDOWN_OTHER_POOLS: &str =
     "ERR Errors trying to SHUTDOWN: several pools share this process, and all would end with it";

@@ -238,7 +238,33 @@ pub struct ProcessorTime {
     pub user_us: u64,
 }
 
-type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync>;
+/// What `DEBUG CLOCK` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockOrder {
+    /// So many milliseconds pass at once.
+    Advance(u64),
+    /// It is set to so many milliseconds since the epoch.
+    Set(u64),
+    /// It stands still.
+    Freeze,
+    /// It goes on.
+    Run,
+}
+
+/// What becomes of a request, by the word of the program around.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on.
+    Pass,
+    /// Its client is told this error instead.
+    Refuse(String),
+    /// It is left unread, with all that its client has sent behind it, until [`crate::Mail::Orders`]: then it is asked about again.
+    Hold,
+    /// Its client's connection is closed, and it is not answered.
+    Close,
+}
+
+type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Verdict + Send + Sync>;
 
 /// The hooks, each with the method that sets it.
 macro_rules! hooks {
@@ -271,6 +297,8 @@ hooks! {
     on_accept sets on_accept: (&Peer) -> bool;
     /// Has the hook asked about parameters. `Err` is the error that the client is told, without its dash.
     on_config sets on_config: (ConfigVerb<'_>) -> Result<ConfigAnswer, String>;
+    /// Has the hook move the time that clients see, where `DEBUG CLOCK` may.
+    on_clock sets on_clock: (ClockOrder);
     /// Has the hook asked how late it is, in microseconds of the loop's monotonic clock, where a request takes time that the turn's own
     /// time does not show.
     with_clock sets clock: () -> u64;
@@ -289,7 +317,20 @@ impl Hooks {
         categories: Categories,
         on_request: impl Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        Self { on_request: Some((categories, Box::new(on_request))), ..self }
+        self.judging(categories, move |peer, row, args| match on_request(peer, row, args) {
+            Ok(()) => Verdict::Pass,
+            Err(words) => Verdict::Refuse(words),
+        })
+    }
+
+    /// The same with all that may become of a request. A request that has passed is not asked about again, though it may be read again.
+    #[must_use]
+    pub fn judging(
+        self,
+        categories: Categories,
+        judge: impl Fn(&Peer, &'static Row, Args<'_>) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        Self { on_request: Some((categories, Box::new(judge))), ..self }
     }
 
     pub(crate) fn give_back(&self) {
@@ -304,6 +345,14 @@ impl Hooks {
     /// The time of the monotonic clock in the middle of a turn. `None`: there is none but the turn's.
     pub(crate) fn monotonic_us(&self) -> Option<u64> {
         self.clock.as_ref().map(|clock| clock())
+    }
+
+    pub(crate) fn moves_clock(&self) -> bool {
+        self.on_clock.is_some()
+    }
+
+    pub(crate) fn move_clock(&self, order: ClockOrder) {
+        self.on_clock.iter().for_each(|on_clock| on_clock(order));
     }
 
     /// Whether there are parameters. Without them the engine knows a few of its own.
@@ -326,10 +375,19 @@ impl Hooks {
         self.on_request.is_some()
     }
 
-    pub(crate) fn allows(&self, peer: &Peer, row: &'static Row, args: Args<'_>) -> Result<(), String> {
+    pub(crate) fn judge(&self, peer: &Peer, row: &'static Row, args: Args<'_>) -> Verdict {
         match &self.on_request {
-            Some((categories, on_request)) if row.categories.has_any(*categories) => on_request(peer, row, args),
-            _ => Ok(()),
+            Some((categories, judge)) if row.categories.has_any(*categories) => judge(peer, row, args),
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// The same for a request within another one, which can be neither left unread nor left unanswered.
+    pub(crate) fn allows(&self, peer: &Peer, row: &'static Row, args: Args<'_>) -> Result<(), String> {
+        match self.judge(peer, row, args) {
+            Verdict::Pass => Ok(()),
+            Verdict::Refuse(words) => Err(words),
+            Verdict::Hold | Verdict::Close => Err(error_text::NOT_ADMITTED.to_owned()),
         }
     }
 

@@ -64,6 +64,7 @@ mod transaction;
 mod lifecycle;
 pub mod observe;
 mod users;
+mod visits;
 mod workers;
 
 pub use admin::inquiry::{Inquiry, NodeOrder, Report, ReportCell, ReportTable};
@@ -79,6 +80,7 @@ pub use respool_connection::echo_check::IntegrityTerms;
 pub use respool_route::PoolMode;
 pub use users::access::{Access, AccessRules, AclStore};
 pub use users::quota::UserLimits;
+pub use visits::{Visit, Visited};
 pub use worker::Worker;
 pub use workers::budget::ProcessBudget;
 pub use workers::late_scripts::LateScripts;

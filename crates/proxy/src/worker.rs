@@ -16,6 +16,7 @@ mod replies;
 mod subscriptions;
 mod timers;
 mod transaction;
+mod visits;
 
 use crate::admin::AdminState;
 use crate::blocking::queue::Blocking;
@@ -38,6 +39,7 @@ use crate::session::table::Resumption;
 use crate::session::{Flow, Pause, SessionFlags};
 use crate::tracking::Subscriptions;
 use crate::transaction::exec_reply::continue_exec_reply;
+use crate::visits::Visits;
 use crate::worker::query::Query;
 use crate::workers::query::Queries;
 use respool_command::Execute;
@@ -59,6 +61,7 @@ pub struct Worker<E> {
     pub(crate) functions: Functions,
     pub(crate) retirement: DrainProgress,
     pub(crate) tidying: TableShrink,
+    pub(crate) visits: Visits,
 }
 
 impl<E: Execute> Worker<E> {
@@ -76,6 +79,7 @@ impl<E: Execute> Worker<E> {
             functions: Functions::default(),
             retirement: DrainProgress::default(),
             tidying: TableShrink::default(),
+            visits: Visits::default(),
         };
         worker.env.adopt_allowances();
         worker.engine_side().review_events();
@@ -256,6 +260,9 @@ impl<E: Execute> Machine for Worker<E> {
         let before = self.env.lanes.begin_writing();
         self.run_timers();
         self.env.lanes.write_first(before);
+        if !self.visits.is_empty() {
+            self.receive_visits();
+        }
         self.subscriptions.evict_tracked(&mut self.env);
         self.tell_what_is_new();
         self.env.begin_slices();
@@ -325,7 +332,7 @@ impl<E: Execute> Machine for Worker<E> {
     }
 
     fn next_wakeup_us(&self) -> Option<u64> {
-        let of_features = [self.subscriptions.subscriptions_due_us(&self.env), self.blocking.next_due_us()];
+        let of_features = [self.subscriptions.subscriptions_due_us(&self.env), self.blocking.next_due_us(&self.env)];
         of_features.into_iter().flatten().chain([self.env.next_due_us()]).min()
     }
 }

@@ -124,7 +124,7 @@ impl World {
             engine: None,
             entropy: seed,
         });
-        worker.begin_turn(Now { mono_us: 1_000_000, unix_us: 1_700_000_000_000_000 });
+        worker.begin_turn(Now::of_clocks(1_000_000, 1_700_000_000_000_000));
         let operator = worker.handle_accept(Peer::default()).expect("there is room");
         worker.end_turn();
         let turn_bytes = [500, 5_000, 32 * 1024][chance.below(3)];
@@ -284,7 +284,7 @@ impl World {
             (false, 0) => self.chance.below(300_000) as u64,
             (false, _) => self.chance.below(300) as u64,
         };
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, self.now_us + 1_700_000_000_000_000));
         if !is_calm {
             self.trouble();
         }

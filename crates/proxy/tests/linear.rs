@@ -91,7 +91,7 @@ impl World {
             self.unix_ahead_us += if self.chance.one_in(2) { hour } else { -hour };
         }
         let unix_us = self.now_us.saturating_add_signed(self.unix_ahead_us);
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, unix_us));
         if !is_calm && self.chance.one_in(150) {
             let mode = PoolMode::ALL[self.chance.below(3)].0;
             let lanes = LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() };

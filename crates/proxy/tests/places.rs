@@ -121,7 +121,7 @@ impl World {
             0 => self.chance.below(100_000) as u64,
             _ => self.chance.below(300) as u64,
         };
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, self.now_us + 1_700_000_000_000_000));
         self.connect(is_calm);
         self.answer(is_calm);
         if !is_calm && self.chance.one_in(40) {

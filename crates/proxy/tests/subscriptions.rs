@@ -199,7 +199,7 @@ impl World {
             // The loops had something to read at once: messages may wait for more.
             self.workers.iter_mut().for_each(|worker| worker.handle_waited(0));
         }
-        let now = Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 };
+        let now = Now::of_clocks(self.now_us, self.now_us + 1_700_000_000_000_000);
         self.workers.iter_mut().for_each(|worker| worker.begin_turn(now));
         for _ in 0..self.mail.len() {
             let Some((to, mail)) = self.mail.pop_front() else { break };
@@ -724,7 +724,7 @@ impl World {
     fn turn_quietly(&mut self) {
         for _ in 0..6 {
             self.now_us += 100;
-            let now = Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 };
+            let now = Now::of_clocks(self.now_us, self.now_us + 1_700_000_000_000_000);
             self.workers.iter_mut().for_each(|worker| worker.begin_turn(now));
             for key in self.ends.keys().copied().collect::<Vec<_>>() {
                 while let Some(bytes) = self.ends.get_mut(&key).and_then(|end| end.to_send.pop_front()) {

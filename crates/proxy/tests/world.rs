@@ -197,7 +197,7 @@ impl World {
             0 => self.chance.below(300_000) as u64,
             _ => self.chance.below(300) as u64,
         };
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + 1_700_000_000_000_000 });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, self.now_us + 1_700_000_000_000_000));
         if self.fate == Fate::Restless && !is_calm && self.chance.one_in(60) {
             self.reload();
         }
@@ -784,7 +784,7 @@ fn everybody_leaves(world: &mut World, seed: u64) {
 #[test]
 fn a_place_is_not_reused_before_the_loop_has_closed_it() {
     let mut world = World::new(1, Fate::Rough);
-    world.worker.begin_turn(Now { mono_us: 1, unix_us: 1 });
+    world.worker.begin_turn(Now::of_clocks(1, 1));
     let leaving = world.worker.handle_accept(Peer::default()).unwrap();
     world.worker.handle_ended(leaving);
     world.worker.end_turn();

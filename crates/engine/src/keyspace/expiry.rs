@@ -134,6 +134,33 @@ impl Keyspace {
         waits.fold(limits::TICK_IDLE_MS, u64::min)
     }
 
+    /// Removes every key, and every field of a hash, whose time has come: the active cycle without its bounds.
+    pub(crate) fn sweep_all(&mut self, now: i64) {
+        for database in 0..self.databases.len() {
+            self.sweep_whole_list(database, now, |database| &mut database.keys, Self::expire_key);
+            self.sweep_whole_list(database, now, |database| &mut database.hashes, Self::expire_hash);
+        }
+    }
+
+    fn sweep_whole_list(
+        &mut self,
+        database: usize,
+        now: i64,
+        list_of: fn(&mut Database) -> &mut Deadlines,
+        expire: fn(&mut Self, At, Handle) -> Swept,
+    ) {
+        let mut place = 0;
+        while let Some(&Expiring { record, second }) = list_of(&mut self.databases[database]).entries.get(place) {
+            if second > second_of(now) {
+                place += 1;
+                continue;
+            }
+            let swept = expire(self, At { database, now }, record);
+            // Where an entry was removed, the last one has moved there. A hash with many fields is listed until all that are due have gone.
+            place += usize::from(swept.is_listed && swept.count < limits::EXPIRED_AT_ONCE);
+        }
+    }
+
     fn sweep_database(&mut self, database: usize, now: i64) -> u64 {
         let keys = self.sweep_list(database, now, |database| &mut database.keys, Self::expire_key);
         let hashes = self.sweep_list(database, now, |database| &mut database.hashes, Self::expire_hash);

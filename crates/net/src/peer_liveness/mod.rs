@@ -245,7 +245,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_millis(900);
 
     fn at(millis: u64) -> Now {
-        Now { mono_us: millis * 1000, unix_us: 0 }
+        Now::of_clocks(millis * 1000, 0)
     }
 
     fn asking(since_heard_ms: u64) -> Signs {

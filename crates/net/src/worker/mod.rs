@@ -22,7 +22,7 @@ mod tls_accept;
 #[cfg(test)]
 mod wakes;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, MovableClock};
 use crate::limits::{ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, SETTLE_ROUNDS_MAX};
 use crate::linger::Lingering;
 use crate::listener::ListenerSocket;
@@ -179,6 +179,13 @@ impl<M: Service> Worker<M> {
         worker.names.set_interval(worker.transport.names_interval);
         setup.listeners.into_iter().try_for_each(|listener| worker.listen(listener))?;
         Ok(worker)
+    }
+
+    /// Has clients see the time of a clock that the program moves.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Option<MovableClock>) -> Self {
+        clock.into_iter().for_each(|clock| self.clock.follow(clock));
+        self
     }
 
     /// Accepts from one more socket.

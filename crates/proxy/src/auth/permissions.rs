@@ -465,6 +465,7 @@ impl Clients {
         let number = self.counters.requests.value();
         if let Some(session) = self.sessions.at_mut(index) {
             session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
+            session.details.has_passed = session.flags.has(SessionFlags::HOOKED) && session.details.passed_at == number;
             if session.flags.has(SessionFlags::TRACKING) {
                 self.keep_mark(index, number);
             }

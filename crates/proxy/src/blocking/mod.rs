@@ -175,9 +175,11 @@ impl Blocking {
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
         let is_on_own = env.clients.has_noloop_lanes(index);
-        let arrived_us = env.now.mono_us;
+        let (arrived_us, client_us, waiting_us) = (env.now.mono_us, env.now.client_us, env.waiting_us());
         let session = env.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
-        let deadline_us = timeout_us(row, args.as_args()).map(|timeout_us| arrived_us.saturating_add(timeout_us));
+        let timeout_us = timeout_us(row, args.as_args());
+        let deadline_of = |since_us: u64| timeout_us.map(|timeout_us| since_us.saturating_add(timeout_us));
+        let (deadline_us, client_deadline_us) = (deadline_of(waiting_us), deadline_of(client_us));
         let takes = if env.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
         // An engine keeps the request as well, and its keys once more.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 3 * arg.len() + 128).sum::<usize>();
@@ -202,6 +204,7 @@ impl Blocking {
             held_bytes,
             arrived_us,
             deadline_us,
+            client_deadline_us,
             due_us: None,
             // An engine has been asked by now.
             is_looked: env.engine.is_some(),
@@ -324,14 +327,14 @@ impl Blocking {
         let place = lane.index;
         let Env { lanes, clients, now, .. } = env;
         let Some(this) = self.requests.get_mut(blocked) else { return };
-        this.begin_late(now.mono_us);
+        this.begin_late(*now);
         if is_wait(this.row) {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
             // everything that this client has written, on whatever connection, and has an answer for.
             let write = |out: &mut Vec<u8>| encode_request(out, [&b"PING"[..]].into_iter());
             lanes.push(place, Tasks::owner(task, BEFORE), *now, &mut clients.pool, write);
         }
-        let write = |out: &mut Vec<u8>| this.encode(now.mono_us, out);
+        let write = |out: &mut Vec<u8>| this.encode(*now, out);
         lanes.push(place, Tasks::owner(task, COUNTS), *now, &mut clients.pool, write);
         if this.release.is_some() {
             env.is_busy = true;
@@ -560,7 +563,7 @@ impl Blocking {
     #[cold]
     pub(crate) fn handle_blocked_deadlines(&mut self, env: &mut Env<impl Execute>) {
         let now_us = env.now.mono_us;
-        for blocked in self.take_overdue(now_us) {
+        for blocked in self.take_overdue(env.waiting_us()) {
             // One that is being tried is told behind that, unless there is another reason to let it go.
             let Some(this) = self.requests.get(blocked) else { continue };
             match (this.release, this.state) {

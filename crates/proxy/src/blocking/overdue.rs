@@ -20,6 +20,7 @@ use crate::ids::{Handle, LaneId, LaneKeyId, NodeId};
 use crate::interfaces::release::Release;
 use crate::nodes::multi::Multi;
 use respool_command::Execute;
+use respool_connection::Now;
 
 /// What is left of its time to a request that is sent when it has none, in microseconds: the least that nodes know.
 const LATE_US: u64 = 1_000;
@@ -36,9 +37,10 @@ impl BlockedRequest {
     }
 
     /// It is sent now. Where its time is over its node has some from now on.
-    pub(crate) fn begin_late(&mut self, now_us: u64) {
-        if self.is_overdue(now_us) {
-            self.deadline_us = Some(now_us + LATE_US);
+    pub(crate) fn begin_late(&mut self, now: Now) {
+        if self.is_overdue(now.mono_us) {
+            self.deadline_us = Some(now.mono_us + LATE_US);
+            self.client_deadline_us = Some(now.client_us + LATE_US);
         }
     }
 }
@@ -97,6 +99,10 @@ impl<E: Execute> Env<E> {
     /// really sent.
     pub(crate) fn is_given_up(&self, blocked: &BlockedRequest, due_us: Option<u64>) -> bool {
         let (Some(deadline_us), Some(due_us)) = (blocked.deadline_us, due_us) else { return false };
+        if blocked.client_deadline_us.is_some_and(|at| at > self.now.client_us) {
+            // An embedded node goes by a clock that is moved, and has no reason to answer yet.
+            return false;
+        }
         let State::Sent(lane) = blocked.state else { return deadline_us <= due_us };
         let sent_us = self.lanes.find(lane).and_then(|lane| self.lanes[lane].up.tickets().oldest_us());
         let stalled_us = sent_us.map_or(0, |sent_us| self.lag.attended_us(sent_us) - sent_us);

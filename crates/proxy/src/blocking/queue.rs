@@ -7,9 +7,11 @@ use crate::blocking::fairness::Takers;
 use crate::blocking::parking::Parking;
 use crate::blocking::request::{BlockedRequest, State};
 use crate::blocking::returns::Returns;
+use crate::env::Env;
 use crate::ids::{Handle, LaneHandle, LaneKeyId, NodeId, PerNode};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
 use crate::slab::Slab;
+use respool_connection::Now;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A connection of the blocking lane.
@@ -86,7 +88,7 @@ pub(crate) struct Blocking {
     pub(crate) sent: BTreeSet<Handle>,
     /// Nodes in whose place requests wait at others, each once.
     pub(crate) stood_for: Vec<NodeId>,
-    /// When the time of those runs out who have no connection.
+    /// When the time of those runs out who have no connection, by [`Env::waiting_us`].
     deadlines: BTreeSet<(u64, Handle)>,
     /// When some of those in the queue are tried again; `None`: the queue is empty.
     try_at_us: Option<u64>,
@@ -148,13 +150,15 @@ impl Blocking {
         handle
     }
 
-    /// A request that queues waits no longer than until then.
-    pub(crate) fn hasten(&mut self, blocked: Handle, at_us: u64) {
+    /// A request that queues for a node waits no longer than that.
+    pub(crate) fn hasten(&mut self, blocked: Handle, now: Now, left_us: u64) {
         let Some(this) = self.requests.get_mut(blocked) else { return };
+        let at_us = now.mono_us + left_us;
         if this.deadline_us.is_some_and(|deadline_us| deadline_us <= at_us) {
             return;
         }
         this.deadline_us = Some(at_us);
+        this.client_deadline_us = Some(now.client_us + left_us);
         self.put_off(blocked, at_us);
     }
 
@@ -201,9 +205,9 @@ impl Blocking {
         }
     }
 
-    /// When anything is to be done next.
-    pub(crate) fn next_due_us(&self) -> Option<u64> {
-        let deadline_us = self.deadlines.first().map(|(at, _)| *at);
+    /// When anything is to be done next, on the monotonic clock.
+    pub(crate) fn next_due_us<E>(&self, env: &Env<E>) -> Option<u64> {
+        let deadline_us = self.deadlines.first().and_then(|(at, _)| env.waiting_due_us(*at));
         deadline_us.into_iter().chain(self.try_at_us).min()
     }
 

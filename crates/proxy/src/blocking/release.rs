@@ -74,7 +74,7 @@ impl Blocking {
         this.release = Some(Release::HalfClosed);
         let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
         if can_be_tried || self.has_one_coming(node) {
-            self.hasten(blocked, env.now.mono_us + ASK_ONCE_US_MAX);
+            self.hasten(blocked, env.now, ASK_ONCE_US_MAX);
             self.begin_trying(env.now.mono_us);
             self.try_behind_others(env, blocked);
         } else {

@@ -9,6 +9,7 @@ use respool_command::{
     Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, TimeoutUnit, WaitId,
     timeout_place,
 };
+use respool_connection::Now;
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 use std::sync::Arc;
 
@@ -95,8 +96,10 @@ pub(crate) struct BlockedRequest {
     /// What its session's account has of it.
     pub(crate) held_bytes: usize,
     pub(crate) arrived_us: u64,
-    /// When its time has run out; `None`: never, or the node has to say what is wrong with its timeout.
+    /// When its time has run out, by [`crate::env::Env::waiting_us`]; `None`: never, or the node has to say what is wrong with its timeout.
     pub(crate) deadline_us: Option<u64>,
+    /// The same by the clock of clients, by which an embedded node goes.
+    pub(crate) client_deadline_us: Option<u64>,
     /// When it is looked after while it queues: at its deadline, or once more.
     pub(crate) due_us: Option<u64>,
     /// The node has been asked and had nothing for it.
@@ -117,15 +120,16 @@ pub(crate) fn begins_at_arrival(row: &Row, args: Args<'_>) -> bool {
 }
 
 impl BlockedRequest {
-    /// Writes the request, with what is left of its time if some of it has passed.
-    pub(crate) fn encode(&self, now_us: u64, out: &mut Vec<u8>) {
+    /// Writes the request, with what is left of its time by the clock of clients if some of it has passed.
+    pub(crate) fn encode(&self, now: Now, out: &mut Vec<u8>) {
         let args = self.args.as_args();
-        let is_late = now_us.saturating_sub(self.arrived_us) >= 1_000;
-        let (Some(deadline_us), Some((at, unit)), true) = (self.deadline_us, timeout_place(self.row, args), is_late)
+        let is_late = now.mono_us.saturating_sub(self.arrived_us) >= 1_000;
+        let (Some(deadline_us), Some((at, unit)), true) =
+            (self.client_deadline_us, timeout_place(self.row, args), is_late)
         else {
             return encode_request(out, args.iter());
         };
-        let left_ms = deadline_us.saturating_sub(now_us).div_ceil(1_000).max(1);
+        let left_ms = deadline_us.saturating_sub(now.client_us).div_ceil(1_000).max(1);
         let left = match unit {
             TimeoutUnit::Millis => left_ms.to_string(),
             TimeoutUnit::Seconds => format!("{}.{:03}", left_ms / 1_000, left_ms % 1_000),
@@ -239,6 +243,7 @@ pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
         held_bytes: 0,
         arrived_us,
         deadline_us,
+        client_deadline_us: deadline_us,
         due_us: None,
         is_looked: false,
         state: State::Queued,
@@ -262,7 +267,7 @@ mod tests {
 
     fn sent(words: &[&str], after_us: u64) -> String {
         let mut out = Vec::new();
-        blocked(words, 5_000_000).encode(5_000_000 + after_us, &mut out);
+        blocked(words, 5_000_000).encode(Now::of_clocks(5_000_000 + after_us, 0), &mut out);
         let text = String::from_utf8(out).expect("the test sends text");
         text.split("\r\n").skip(2).step_by(2).collect::<Vec<_>>().join(" ")
     }

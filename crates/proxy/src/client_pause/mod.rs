@@ -33,7 +33,7 @@ impl Functions {
     /// requests.
     pub(crate) fn adopt_client_pause(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
         let ordered = env.shared.standing().client_pause.map(ClientPause::from);
-        let Some(hold) = ordered.filter(|hold| hold.until_us > env.now.mono_us) else {
+        let Some(hold) = ordered.filter(|hold| hold.until_us > env.now.client_us) else {
             return self.end_client_pause(env, waits);
         };
         let before = env.client_pause.replace(hold);
@@ -47,7 +47,7 @@ impl Functions {
 
     /// Ends a pause whose time has come.
     pub(crate) fn check_client_pause(&mut self, env: &mut Env<impl Execute>, waits: &mut impl WaitsAtNodes) {
-        if env.client_pause.is_some_and(|hold| env.now.mono_us >= hold.until_us) {
+        if env.client_pause.is_some_and(|hold| env.now.client_us >= hold.until_us) {
             self.end_client_pause(env, waits);
         }
     }
@@ -107,9 +107,9 @@ impl<E: Execute> Env<E> {
         let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
             return self.refuse(index, texts::TIMEOUT_NEGATIVE).into();
         };
-        let until_us = self.now.mono_us.saturating_add(timeout_ms.saturating_mul(1000));
+        let until_us = self.now.client_us.saturating_add(timeout_ms.saturating_mul(1000));
         let is_taken = self.shared.change_orders(|standing| {
-            let before = standing.client_pause.filter(|hold| hold.until_us > self.now.mono_us);
+            let before = standing.client_pause.filter(|hold| hold.until_us > self.now.client_us);
             standing.client_pause = Some(KeptClientPause {
                 until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
                 is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
@@ -133,7 +133,7 @@ impl<E: Execute> Env<E> {
     /// Sees to it that timers are looked at when a pause ends.
     pub(crate) fn schedule_client_pause(&mut self) {
         if let Some(hold) = self.client_pause {
-            self.cron_at_us = self.cron_at_us.min(hold.until_us.max(self.now.mono_us));
+            self.cron_at_us = self.now.due_us(hold.until_us).map_or(self.cron_at_us, |at| at.min(self.cron_at_us));
         }
     }
 
@@ -223,11 +223,11 @@ mod tests {
         assert!(
             !is_held(&mut env, &mut functions, "CLIENT UNPAUSE") && !is_held(&mut env, &mut functions, "PROXY HELP")
         );
-        env.now.mono_us += 9_999;
+        env.now.pass(9_999);
         let mut waits = NotedWaits::default();
         functions.check_client_pause(&mut env, &mut waits);
         assert!(env.client_pause.is_some(), "the longer of two times holds");
-        env.now.mono_us += 1;
+        env.now.pass(1);
         functions.check_client_pause(&mut env, &mut waits);
         assert!(env.client_pause.is_none() && waits.went_on == 1);
         pause(&mut env, &mut functions, "CLIENT PAUSE 10");

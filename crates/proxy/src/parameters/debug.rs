@@ -2,14 +2,15 @@
 
 use crate::env::Env;
 use crate::error_text;
-use crate::hooks::{ConfigAnswer, ConfigVerb};
+use crate::hooks::{ClockOrder, ConfigAnswer, ConfigVerb};
 use crate::ids::{ClientId, NodeId};
+use crate::integer::integer;
 use crate::interfaces::call::Call;
 use crate::parameters::AdminStep;
-use crate::session::Flow;
+use crate::session::{Flow, Session};
 use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::NodePlace;
-use respool_wire::{ArgsBuf, Request};
+use respool_wire::{Args, ArgsBuf, Request};
 
 /// The parameter that says who may: `no`, `local` or `yes`. It is decided at the start.
 const PARAMETER: &[u8] = b"enable-debug-command";
@@ -81,8 +82,21 @@ impl<E: Execute> Env<E> {
     fn catch_up(&mut self) {
         let Some(mono_us) = self.shared.hooks.monotonic_us() else { return };
         let late = mono_us.saturating_sub(self.now.mono_us);
-        self.now.mono_us += late;
-        self.now.unix_us += late;
+        self.now.pass(late);
+    }
+
+    /// `DEBUG CLOCK`: the time that clients see is moved, for tests of other programs.
+    #[cold]
+    fn debug_clock(&mut self, index: ClientId, args: Args<'_>) -> AdminStep {
+        let Some(order) = clock_order(args) else {
+            return AdminStep::Done(self.refuse(index, error_text::DEBUG_CLOCK));
+        };
+        if self.clients.sessions.at(index).is_some_and(Session::is_amid_exec_reply) {
+            return AdminStep::Done(self.refuse(index, error_text::DEBUG_CLOCK_IN_EXEC));
+        }
+        let Some(()) = self.clients.settle_before(index) else { return AdminStep::Done(Flow::Again) };
+        self.shared.hooks.move_clock(order);
+        AdminStep::ClockMoved
     }
 
     /// `DEBUG` of the engine.
@@ -95,10 +109,27 @@ impl<E: Execute> Env<E> {
         if args.len() == 2 && args.at(1).eq_ignore_ascii_case(REWRITES) {
             return AdminStep::Done(self.rewrite_parameters(index, true));
         }
+        if args.at(1).eq_ignore_ascii_case(b"CLOCK") && self.engine.is_some() && self.shared.hooks.moves_clock()
+        {
+            return self.debug_clock(index, args);
+        }
         match self.engine {
             Some(_) => AdminStep::Debug,
             None => AdminStep::Done(self.debug_engines(Call { index, row, request })),
         }
+    }
+}
+
+/// What the words behind `DEBUG CLOCK` say. `None`: nothing.
+fn clock_order(args: Args<'_>) -> Option<ClockOrder> {
+    let is = |name: &str| args.get(2).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    let ms = || u64::try_from(args.get(3).and_then(integer)?).ok();
+    match args.len() {
+        4 if is("ADVANCE") => ms().map(ClockOrder::Advance),
+        4 if is("SET") => ms().map(ClockOrder::Set),
+        3 if is("FREEZE") => Some(ClockOrder::Freeze),
+        3 if is("RUN") => Some(ClockOrder::Run),
+        _ => None,
     }
 }
 
@@ -121,6 +152,23 @@ mod tests {
             assert_eq!(matches!(step, AdminStep::Done(Flow::Next)), is_done, "{step:?}");
             assert_eq!(matches!(step, AdminStep::Debug), !is_done, "{step:?}");
             assert_eq!(env.take_output(client).starts_with('-'), is_done);
+        }
+    }
+
+    #[test]
+    fn orders_to_the_clock_are_read() {
+        let order = |said: &str| {
+            let args: ArgsBuf = said.split(' ').collect();
+            clock_order(args.as_args())
+        };
+        assert_eq!(order("DEBUG CLOCK advance 1500"), Some(ClockOrder::Advance(1500)));
+        assert_eq!(order("DEBUG CLOCK SET 1600000000000"), Some(ClockOrder::Set(1_600_000_000_000)));
+        assert_eq!(
+            [order("DEBUG CLOCK freeze"), order("DEBUG CLOCK RUN")],
+            [Some(ClockOrder::Freeze), Some(ClockOrder::Run)]
+        );
+        for said in ["", " ADVANCE", " ADVANCE -1", " ADVANCE x", " SET 1 2", " FREEZE 1", " STOP"] {
+            assert_eq!(order(&format!("DEBUG CLOCK{said}")), None, "{said}");
         }
     }
 

@@ -26,6 +26,8 @@ use std::sync::Arc;
 /// What becomes of a request that steers or shows a server.
 #[derive(Debug)]
 pub(crate) enum AdminStep {
+    /// The time that clients see has been moved: the client is told once all that is over by then has ended.
+    ClockMoved,
     /// It has been dealt with.
     Done(Flow),
     /// It may concern the clients of all workers.

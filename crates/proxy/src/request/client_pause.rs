@@ -5,7 +5,7 @@ use respool_command::{Command, Flags, PubsubCommand, Row};
 /// A pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientPause {
-    /// When it ends, on the monotonic clock.
+    /// When it ends, on the clock of clients.
     pub(crate) until_us: u64,
     /// Whether reads wait, too.
     pub(crate) is_for_all: bool,

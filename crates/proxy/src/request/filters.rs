@@ -8,6 +8,7 @@
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
+use crate::hooks::Verdict;
 use crate::ids::ClientId;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Command, Execute, Row, TransactionsCommand, UnknownCommand, text as texts};
@@ -16,9 +17,27 @@ use respool_wire::{Args, Request};
 impl<E: Execute> Env<E> {
     /// The program around the worker may refuse a request.
     pub(crate) fn ask_hooks(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let peer = &self.clients.sessions.at(index)?.details.peer;
-        let refusal = self.shared.hooks.allows(peer, row, args).err()?;
-        Some(self.refuse_unread(index, error_text::verbatim(&refusal)))
+        let number = self.counters.requests.value();
+        let details = &mut self.clients.sessions.at_mut(index)?.details;
+        let verdict = match std::mem::take(&mut details.has_passed) {
+            true => Verdict::Pass,
+            false => self.shared.hooks.judge(&details.peer, row, args),
+        };
+        match verdict {
+            Verdict::Pass => {
+                details.passed_at = number;
+                None
+            }
+            Verdict::Refuse(words) => Some(self.refuse_unread(index, error_text::verbatim(&words))),
+            Verdict::Hold => {
+                self.clients.mark_held(index);
+                Some(Flow::Again)
+            }
+            Verdict::Close => {
+                self.close_client(index);
+                Some(Flow::Stop)
+            }
+        }
     }
 
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so

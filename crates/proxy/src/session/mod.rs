@@ -190,6 +190,10 @@ pub(crate) struct SessionDetails {
     pub(crate) paid_at: u64,
     /// Its next request has been let pass before, and was put back.
     pub(crate) has_paid: bool,
+    /// The same for the program around: which request was the last that it let pass.
+    pub(crate) passed_at: u64,
+    /// It has let the next request pass before.
+    pub(crate) has_passed: bool,
     /// Since when it has owed us to say who it is.
     pub(crate) stranger_since_us: u64,
     /// What nodes were asked on its behalf about commands that no row describes.

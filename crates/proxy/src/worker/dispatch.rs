@@ -144,6 +144,7 @@ impl<E: Execute> Worker<E> {
                 self.engine_side().serve_after(index);
                 flow
             }
+            AdminStep::ClockMoved => self.answer_behind_time(index),
             AdminStep::Local => self.answer_locally(index, row, request.args),
             AdminStep::PassOn => self.pass_on(call),
         }

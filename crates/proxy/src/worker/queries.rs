@@ -11,6 +11,7 @@ use crate::interfaces::client_query::{ClientAnswer, ClientQuery, ClientQuestion}
 use crate::mail::Mail;
 use crate::session::Flow;
 use crate::tracking::state::{LostRedirect, Redirected};
+use crate::visits::Visit;
 use crate::worker::Worker;
 use crate::worker::internal_requests::by_type;
 use crate::worker::pins::list_pins;
@@ -88,6 +89,7 @@ impl<E: Execute> Worker<E> {
             redirected => Redirected: self.env.take_redirected(Arc::unwrap_or_clone(redirected)),
             broken => LostRedirect: self.env.clients.break_redirection(*broken),
             turn => ChangeTurn: self.env.send_change(turn.0),
+            visit => Arc<Visit>: self.visits.expect(Arc::clone(&visit), self.env.counters.turns.value()),
             inquiry => Arc<Inquiry>: answer_inquiry(self, &inquiry, Self::answer_admin_query),
         });
     }

@@ -18,7 +18,7 @@ impl<E: Execute> Worker<E> {
         if self.subscriptions.subscriptions_are_due(&self.env) {
             self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));
         }
-        if self.blocking.next_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
+        if self.blocking.next_due_us(&self.env).is_some_and(|at| self.env.now.mono_us >= at) {
             self.come_due(|this| this.blocking.handle_blocked_deadlines(&mut this.env));
         }
         if self.blocking.has_stood_in(&self.env) {

@@ -160,7 +160,7 @@ impl Seat {
     }
 
     fn begin(&mut self, now_us: u64) {
-        self.worker.begin_turn(Now { mono_us: now_us, unix_us: now_us + 1_700_000_000_000_000 });
+        self.worker.begin_turn(Now::of_clocks(now_us, now_us + 1_700_000_000_000_000));
     }
 
     /// One turn of the worker's event loop. Returns the worker's actions.

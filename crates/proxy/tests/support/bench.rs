@@ -146,7 +146,7 @@ impl<E: Execute> Bench<E> {
     /// One turn, in which `events` happen.
     pub(crate) fn turn(&mut self, events: impl FnOnce(&mut Worker<E>)) {
         self.now_us += 10;
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us + self.wall_us });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, self.now_us + self.wall_us));
         events(&mut self.worker);
         self.worker.end_turn();
         settle(

@@ -42,7 +42,7 @@ impl Bench {
     /// One turn, in which `events` happen.
     fn turn(&mut self, events: impl FnOnce(&mut Worker<NoEngine>)) {
         self.now_us += 10;
-        self.worker.begin_turn(Now { mono_us: self.now_us, unix_us: self.now_us });
+        self.worker.begin_turn(Now::of_clocks(self.now_us, self.now_us));
         events(&mut self.worker);
         self.worker.end_turn();
         settle(

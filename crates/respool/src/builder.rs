@@ -12,10 +12,11 @@ use std::thread::{self, JoinHandle};
 
 use respool_command::{Categories, Row};
 use respool_connection::Peer;
-use respool_proxy::hooks::{Event, Hooks, ProcessAction};
+use respool_net::MovableClock;
+use respool_proxy::hooks::{Event, Hooks, ProcessAction, Verdict};
 use respool_wire::Args;
 
-use crate::admin::{End, Metrics, process};
+use crate::admin::{End, InstanceWorkers, Metrics, process};
 use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::serve::handover::Inherited;
@@ -28,7 +29,7 @@ use crate::settings::{Address, Fault, Faults, Origin, RawSettings, Setting, file
 
 type OnAccept = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
 type OnEvent = Arc<dyn Fn(&Event) + Send + Sync>;
-type OnRequest = Arc<dyn Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync>;
+type OnRequest = Arc<dyn Fn(&Peer, &'static Row, Args<'_>) -> Verdict + Send + Sync>;
 
 /// What there is to run. What is not said is as the table of settings has it: without a node, an embedded server on
 /// `127.0.0.1:6379`.
@@ -40,6 +41,8 @@ pub struct Builder {
     on_accept: Option<OnAccept>,
     on_event: Option<OnEvent>,
     on_request: Option<(Categories, OnRequest)>,
+    /// The time that clients see, if it is moved.
+    pub(crate) clock: Option<MovableClock>,
 }
 
 impl Builder {
@@ -100,11 +103,23 @@ impl Builder {
     /// client is told instead. It must not wait. Requests of other categories cost a look at their row.
     #[must_use]
     pub fn on_request(
-        mut self,
+        self,
         categories: Categories,
         hook: impl Fn(&Peer, &'static Row, Args<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        self.on_request = Some((categories, Arc::new(hook)));
+        self.judging(categories, move |peer, row, args| match hook(peer, row, args) {
+            Ok(()) => Verdict::Pass,
+            Err(words) => Verdict::Refuse(words),
+        })
+    }
+
+    /// The same with all that may become of a request.
+    pub(crate) fn judging(
+        mut self,
+        categories: Categories,
+        judge: impl Fn(&Peer, &'static Row, Args<'_>) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.on_request = Some((categories, Arc::new(judge)));
         self
     }
 
@@ -117,19 +132,21 @@ impl Builder {
         understood.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let control = Control::new(understood);
         let settings = control.settings();
+        let hooks = self.hooks(&control);
         let metrics = Metrics::default();
         metrics.observe(process::snapshot);
         let job = Job {
             workers: settings.workers.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)),
             control: Arc::clone(&control),
             metrics: metrics.clone(),
-            hooks: self.hooks(&control),
+            hooks,
             parameters: None,
+            clock: self.clock,
         };
-        let (tell_addresses, addresses) = channel();
-        let serving = thread::Builder::new().name("respool".to_owned()).spawn(move || run(&job, tell_addresses))?;
-        match addresses.recv() {
-            Ok(addresses) => Ok(Server { control, metrics, addresses, serving: Some(serving) }),
+        let (tell_opened, opened) = channel();
+        let serving = thread::Builder::new().name("respool".to_owned()).spawn(move || run(&job, tell_opened))?;
+        match opened.recv() {
+            Ok((addresses, instances)) => Ok(Server { control, metrics, addresses, instances, serving: Some(serving) }),
             // It ended before it was ready, and its result says why.
             Err(_) => match join(serving) {
                 Ok(()) => Err(Failure::running("the server ended before it was ready")),
@@ -198,7 +215,7 @@ impl Builder {
                 hooks = hooks.on_accept(move |peer| on_accept(peer));
             }
             if let Some((categories, on_request)) = on_request.clone() {
-                hooks = hooks.on_request(categories, move |peer, row, args| on_request(peer, row, args));
+                hooks = hooks.judging(categories, move |peer, row, args| on_request(peer, row, args));
             }
             hooks
         })
@@ -213,10 +230,14 @@ impl fmt::Debug for Builder {
     }
 }
 
-fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
+/// What is told once everything is open: where it listens, and how its workers are reached.
+type TellOpened = Sender<(Vec<Address>, Vec<InstanceWorkers>)>;
+
+fn run(job: &Job, tell_opened: TellOpened) -> Result<(), Failure> {
     let (control, metrics, sent) = (Arc::clone(&job.control), job.metrics.clone(), job.metrics.clone());
     let (mut admin, mut statsd) = (None, None);
     let served = serve::run(job, Inherited::default(), |opened| {
+        let instances = opened.instances.clone();
         if let Some(address) = &control.settings().admin.listen {
             let control = Arc::clone(&control);
             admin = Some(crate::admin::http::start(address, None, control, metrics, opened.instances)?.end);
@@ -224,7 +245,7 @@ fn run(job: &Job, tell_addresses: Sender<Vec<Address>>) -> Result<(), Failure> {
         statsd = crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
         control.enter(Phase::Serving);
         // Who started it waits for them.
-        let _ = tell_addresses.send(opened.addresses.iter().flatten().cloned().collect());
+        let _ = tell_opened.send((opened.addresses.iter().flatten().cloned().collect(), instances));
         Ok(())
     });
     // This process goes on: nothing of the server may stay, whatever ended it.
@@ -243,6 +264,8 @@ pub struct Server {
     control: Arc<Control>,
     metrics: Metrics,
     addresses: Vec<Address>,
+    #[cfg_attr(not(feature = "test-server"), expect(dead_code, reason = "only tests look at the engines"))]
+    pub(crate) instances: Vec<InstanceWorkers>,
     serving: Option<JoinHandle<Result<(), Failure>>>,
 }
 
@@ -251,6 +274,12 @@ impl Server {
     #[must_use]
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// The settings in force.
+    #[cfg(feature = "test-server")]
+    pub(crate) fn settings(&self) -> Arc<crate::settings::Process> {
+        self.control.settings()
     }
 
     /// All metrics, as OpenMetrics text.

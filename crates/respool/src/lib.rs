@@ -33,6 +33,8 @@ pub mod settings;
 pub mod signals;
 #[cfg(feature = "cli")]
 pub mod systemd;
+#[cfg(feature = "test-server")]
+pub mod test_server;
 
 pub use builder::{Builder, Server};
 pub use failure::Failure;

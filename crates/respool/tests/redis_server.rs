@@ -442,6 +442,38 @@ fn large_requests_and_replies_have_logs_of_their_own() {
     assert_eq!(ask(&mut client, &["SLOWLOG", "LEN"]), ":0\r\n");
 }
 
+/// For tests in other languages, which start the program.
+#[test]
+fn debug_moves_the_clock_where_it_is_allowed() {
+    let server = Server::start(None, &["--enable-debug-command", "local"]);
+    let (mut client, mut other) = (server.client(), server.client());
+    let clock = |client: &mut Client, words: &[&str]| ask(client, &[&["DEBUG", "CLOCK"][..], words].concat());
+    assert_eq!(clock(&mut client, &["FREEZE"]), "+OK\r\n");
+    assert_eq!(clock(&mut client, &["SET", "1600000000000"]), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["TIME"]), "*2\r\n$10\r\n1600000000\r\n$1\r\n0\r\n");
+    assert_eq!(ask(&mut client, &["SET", "k", "v", "EX", "100"]), "+OK\r\n");
+    other.send_command(&["BLPOP", "l", "50"]).expect("it is sent");
+    wait_until("it waits", PATIENCE, || Ok(client.figure("clients", "blocked_clients")? == 1)).expect("it does");
+    assert_eq!(clock(&mut client, &["ADVANCE", "50000"]), "+OK\r\n");
+    assert_eq!(client.figure("clients", "blocked_clients").expect("a figure"), 0, "it was answered before");
+    assert_eq!(other.reply().expect("a reply"), b"*-1\r\n");
+    // What comes in the same write sees the time that was set.
+    client
+        .send(b"DEBUG CLOCK ADVANCE 49999\r\nPTTL k\r\nDEBUG CLOCK ADVANCE 1\r\nDBSIZE\r\nDEBUG CLOCK RUN\r\n")
+        .expect("it is sent");
+    assert_eq!(client.replies(5).expect("replies").concat(), b"+OK\r\n:1\r\n+OK\r\n:0\r\n+OK\r\n");
+    for words in [&[][..], &["ADVANCE"], &["ADVANCE", "-1"], &["SET", "x"], &["STOP"]] {
+        assert!(clock(&mut client, words).starts_with("-ERR DEBUG CLOCK takes"), "{words:?}");
+    }
+    client.send(b"MULTI\r\nDEBUG CLOCK ADVANCE 1\r\nEXEC\r\n").expect("it is sent");
+    let replies = client.replies(3).expect("replies");
+    assert_eq!(replies[2], b"*1\r\n-ERR the clock cannot be moved within a transaction\r\n");
+    assert_eq!(clock(&mut client, &["ADVANCE", "9223372036854775807"]), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["PING"]), "+PONG\r\n");
+    let server = Server::start(None, &[]);
+    assert!(clock(&mut server.client(), &["FREEZE"]).starts_with("-ERR DEBUG command not allowed"));
+}
+
 #[test]
 fn latencies_are_told_by_command_and_event() {
     let flags = ["--enable-debug-command", "yes", "--latency-monitor-threshold", "3600000"];

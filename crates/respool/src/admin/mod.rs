@@ -34,6 +34,8 @@ pub struct InstanceWorkers {
     pub shared: Arc<Shared>,
     /// Their mailboxes.
     pub workers: Vec<Postbox<Mail>>,
+    /// The mailboxes of engines that have threads of their own.
+    pub engines: Vec<Postbox<Mail>>,
 }
 
 /// A server of metrics that runs.

@@ -116,6 +116,7 @@ fn serve(sources: Sources, take_over: Option<&Path>) -> Result<(), Failure> {
         control,
         metrics: Metrics::default(),
         parameters: None,
+        clock: None,
     };
     job.metrics.observe(admin::process::snapshot);
     let inherited = Inherited::ask(take_over)?;

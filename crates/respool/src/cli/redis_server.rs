@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use respool_net::MovableClock;
+
 use super::sources::understand;
 use crate::admin::{self, Metrics};
 use crate::control::{Control, Phase};
@@ -181,6 +183,8 @@ fn serve(
         hooks: HookMaker::of_process(&control),
         control,
         metrics: Metrics::default(),
+        // DEBUG can move it, where it is allowed.
+        clock: (parameters.value("enable-debug-command") != "no").then(MovableClock::default),
         parameters: Some(parameters),
     };
     job.metrics.observe(admin::process::snapshot);

@@ -10,14 +10,14 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use respool_command::{Execute, Outcome, SessionView};
 use respool_connection::WorkerId;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
-use respool_net::{EngineDoor, Inbox, Listener, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
-use respool_proxy::hooks::Hooks;
+use respool_net::{EngineDoor, Inbox, Listener, MovableClock, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
+use respool_proxy::hooks::{ClockOrder, Hooks};
 use respool_proxy::{Access, LateScripts, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
 use respool_route::Topology;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
@@ -57,6 +57,8 @@ pub struct Job {
     pub hooks: HookMaker,
     /// The parameters of a server that stands in for redis-server; others make theirs from the settings.
     pub parameters: Option<Parameters>,
+    /// The time that clients see, if the program moves it.
+    pub clock: Option<MovableClock>,
 }
 
 /// What the call of [`run`] is told when every listener is open.
@@ -201,6 +203,8 @@ struct Running {
     name: String,
     shared: Arc<Shared>,
     slots: Vec<Postbox<Mail>>,
+    /// The mailboxes of embedded nodes.
+    engines: Vec<Postbox<Mail>>,
     bound: Vec<Address>,
     /// Listeners for running workers, with the workers' mailboxes.
     late: Vec<(Postbox<Mail>, Vec<Listener>)>,
@@ -244,7 +248,11 @@ impl Running {
             Some(server_config) => {
                 let server_config = Arc::clone(server_config);
                 let hooks = job.hooks.make().with_clock(respool_net::monotonic_us).on_usage(process::usage);
-                hooks.on_config(move |verb| server_config.answer(verb))
+                let hooks = hooks.on_config(move |verb| server_config.answer(verb));
+                match job.clock.clone() {
+                    Some(clock) => hooks.on_clock(move |order| move_clock(&clock, order)),
+                    None => hooks,
+                }
             }
             None => job.hooks.make(),
         };
@@ -277,6 +285,7 @@ impl Running {
             name: instance.name.clone(),
             shared: Arc::clone(&shared),
             slots: slots.clone(),
+            engines: nodes.iter().map(|node| node.slot.clone()).collect(),
             bound,
             late: Vec::new(),
             workers: Vec::new(),
@@ -294,6 +303,7 @@ impl Running {
             let engines = nodes.iter().map(|node| EngineDoor::new(node.slot.clone())).collect();
             let workers = slots.clone();
             let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
+            let clock = job.clock.clone();
             running.workers.push(Box::new(move || {
                 // Its scripts have a stack of their own, which stays in one thread: it is made where it is used.
                 let engine =
@@ -303,22 +313,27 @@ impl Running {
                 let machine = respool_proxy::Worker::<Engine>::new(machine);
                 let setup =
                     Setup { machine, inbox, workers, number, listeners, engines, transport: to_nodes, tls, sockets };
-                respool_net::Worker::new(setup)?.run()
+                respool_net::Worker::new(setup)?.with_clock(clock).run()
             }));
         }
-        let doors: Vec<_> = nodes.iter().map(|node| node.slot.clone()).collect();
+        let doors = running.engines.clone();
         running.stop_nodes = Box::new(move || {
             doors.iter().for_each(|door| {
                 // A node that has ended already needs no order to.
                 door.post(Mail::Stop);
             });
         });
-        running.nodes = nodes.into_iter().map(EmbeddedNode::into_run).collect();
+        running.nodes = nodes.into_iter().map(|node| node.into_run(job.clock.clone())).collect();
         Ok(running)
     }
 
     fn workers(&self) -> InstanceWorkers {
-        InstanceWorkers { name: self.name.clone(), shared: Arc::clone(&self.shared), workers: self.slots.clone() }
+        InstanceWorkers {
+            name: self.name.clone(),
+            shared: Arc::clone(&self.shared),
+            workers: self.slots.clone(),
+            engines: self.engines.clone(),
+        }
     }
 
     fn start(self, control: &Arc<Control>) -> Result<Threads, Failure> {
@@ -471,7 +486,7 @@ impl EmbeddedNode {
         Self { slot, inbox, config, shared, settings, share, transport, sockets: Arc::clone(sockets) }
     }
 
-    fn into_run(self) -> Box<dyn FnOnce() -> std::io::Result<()> + Send> {
+    fn into_run(self, clock: Option<MovableClock>) -> Box<dyn FnOnce() -> std::io::Result<()> + Send> {
         let Self { slot, inbox, config, shared, settings, share, transport, sockets } = self;
         Box::new(move || {
             let engine = Some(match share {
@@ -488,7 +503,7 @@ impl EmbeddedNode {
             let (workers, listeners, engines, tls) = (vec![slot], Vec::new(), Vec::new(), Arc::default());
             let setup =
                 Setup { machine, inbox, workers, number: WorkerId::FIRST, listeners, engines, transport, tls, sockets };
-            respool_net::Worker::new(setup)?.run()
+            respool_net::Worker::new(setup)?.with_clock(clock).run()
         })
     }
 }
@@ -524,6 +539,16 @@ fn engine(settings: &EngineSettings) -> Engine {
     #[cfg(feature = "scripting")]
     let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000).with_script_log(log_of_script);
     engine
+}
+
+/// What `DEBUG CLOCK` does.
+fn move_clock(clock: &MovableClock, order: ClockOrder) {
+    match order {
+        ClockOrder::Advance(ms) => clock.advance(Duration::from_millis(ms)),
+        ClockOrder::Set(unix_ms) => clock.set(UNIX_EPOCH + Duration::from_millis(unix_ms)),
+        ClockOrder::Freeze => clock.set_frozen(true),
+        ClockOrder::Run => clock.set_frozen(false),
+    }
 }
 
 /// Tells a new engine of the parameters that are its own.
@@ -685,6 +710,7 @@ mod tests {
             name: "main".to_owned(),
             shared,
             slots: Vec::new(),
+            engines: Vec::new(),
             bound: Vec::new(),
             late: Vec::new(),
             workers,
@@ -730,6 +756,7 @@ mod tests {
                 metrics,
                 hooks: HookMaker::of_process(&control),
                 parameters: None,
+                clock: None,
             };
             assert!(await_nodes(&job, &control.settings()).is_ok(), "no node is missed");
             control.enter(phase);

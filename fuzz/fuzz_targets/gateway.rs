@@ -305,6 +305,7 @@ impl World {
                     self.clients.remove(&(conn.index() as u32)).expect("only what is open is closed");
                 }
                 Action::Service(ServiceAction::Exit) => self.is_over = true,
+                Action::TryWrite { conn } => self.worker.handle_writable(conn),
                 Action::Resume { .. } | Action::Service(ServiceAction::StopAccepting) => {}
                 // There is one worker, so it can only be its own.
                 Action::Service(ServiceAction::Post { mail, .. }) => self.worker.handle_mail(mail),

@@ -149,6 +149,13 @@ pub enum Action<ServiceAction> {
         /// Which connection.
         conn: ConnId,
     },
+    /// Try to write `conn` now, although its last write was cut short and nothing has said since that there is room: a kernel says so
+    /// once a large part of its buffer is free, and takes less before. The loop calls [`Machine::handle_writable`], and
+    /// [`Machine::handle_written`] with what was taken, which may be nothing.
+    TryWrite {
+        /// Which connection.
+        conn: ConnId,
+    },
     /// What this kind of machine asks of the process that it runs in.
     Service(ServiceAction),
 }

@@ -232,13 +232,27 @@ pub const SHORT_LOOK_US: u64 = 5_000;
 pub const SHORT_INTERVAL_US: u64 = 2 * SHORT_LOOK_US;
 
 /// A client whose connection is full and that takes nothing for so long then, in microseconds, is disconnected if it is among the largest.
-/// Until that is known nodes are not read, and others wait as well. The kernel says that a client takes something for each 256 KiB or so: one
-/// that reads all that its link of 4 Mbit/s brings is no slow client.
-pub const TAKES_NOTHING_US: u64 = 500_000;
+/// Until that is known nodes are not read, and others wait as well. Kernels tell each other of room in steps: on the loopback device one that
+/// reads 100 kB/s is seen to take 131 KB once in 1.3 s, and over a unix socket 73 KB in 0.7 s.
+pub const TAKES_NOTHING_US: u64 = 1_500_000;
+
+/// For so many bytes that it takes it has a second more: who takes less goes as if it took nothing, however steadily.
+pub const TAKES_BYTES_PER_S_MIN: u64 = 64 << 10;
+
+/// What it has taken is no reason to wait for longer than this beyond [`TAKES_NOTHING_US`], in microseconds: longer than two of the steps of
+/// the slowest client that may stay.
+pub const TAKES_AHEAD_US: u64 = 2_000_000;
 
 /// Once nodes have been left unread for [`PRESSURE_PATIENCE_US`], the same goes for a client that has not taken within so long what waited for
-/// it at its beginning, in microseconds.
-pub const TAKES_ALL_US: u64 = 1_000_000;
+/// it at its beginning, in microseconds: what it takes is all that others are read for, and who is owed much has to take more.
+pub const TAKES_ALL_US: u64 = 30_000_000;
+
+/// A client that takes what waits for it is disconnected as the largest only when this part more than the budget is held: it makes room.
+pub const PRESSURE_TAKER_EXCESS_DIVISOR: usize = 2;
+
+/// In one look so many clients are asked by a write whether they have taken something, before they are disconnected. The others are asked
+/// in the next looks.
+pub const TRIED_WRITES_MAX: usize = 256;
 
 /// What they were left unread is forgotten in so many times the time.
 pub const UNREAD_SHARE_DIVISOR: u64 = 8;

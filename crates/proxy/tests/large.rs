@@ -448,6 +448,12 @@ impl World {
                     self.list_again(conn.to_bits());
                 }
             }
+            Action::TryWrite { conn } => {
+                if let Some(socket) = self.sockets.get_mut(&conn.to_bits()).filter(|socket| !socket.is_writable) {
+                    socket.is_writable = true;
+                    self.worker.handle_writable(conn);
+                }
+            }
             Action::Service(ServiceAction::Post { mail, .. }) => self.worker.handle_mail(mail),
             Action::Service(action) => panic!("{action:?} was not to be expected"),
         }

@@ -292,6 +292,7 @@ impl World {
             }
             Action::Resume { conn } if !conn.is_upstream() => self.hand_over(conn.index() as u32),
             Action::Resume { .. } => {}
+            Action::TryWrite { conn } => self.worker.handle_writable(conn),
             Action::Service(ServiceAction::Post { mail, .. }) => self.worker.handle_mail(mail),
             Action::Service(ServiceAction::StopAccepting)
             | Action::Finish { .. }

@@ -420,6 +420,7 @@ impl World {
                     client.may_read = true;
                 }
             }
+            Action::TryWrite { conn } => self.workers[worker].handle_writable(conn),
             Action::Service(ServiceAction::Post { worker, mail }) => self.mail.push_back((worker.get(), mail)),
             Action::Service(ServiceAction::StopAccepting)
             | Action::Finish { .. }

@@ -434,6 +434,7 @@ impl World {
                     client.may_read = true;
                 }
             }
+            Action::TryWrite { conn } => self.worker.handle_writable(conn),
             // A worker alone writes to itself at most.
             Action::Service(ServiceAction::Post { worker: WorkerId::FIRST, mail }) => self.worker.handle_mail(mail),
             Action::Service(_) | Action::Finish { .. } => {

@@ -394,19 +394,35 @@ impl<M: Service> Worker<M> {
         }
         connection.is_readable |= event.is_readable();
         connection.is_read_to_end |= event.is_urgent();
-        if event.is_writable() {
-            if let Err(error) = connection.socket.handle_writable() {
-                return self.lose(conn, &error);
-            }
-            if !connection.is_writable {
-                connection.is_writable = true;
-                self.machine.handle_writable(conn);
-            }
+        if event.is_writable() && !self.note_writable(conn) {
+            return;
         }
         if event.has_left() {
             self.take_end(conn, event.is_gone());
         } else if event.is_readable() {
             self.read_or_defer(conn);
+        }
+    }
+
+    /// There is room to write, or may be. `false`: the connection is lost.
+    fn note_writable(&mut self, conn: ConnId) -> bool {
+        let Some(connection) = self.connections.get_mut(conn) else { return false };
+        if let Err(error) = connection.socket.handle_writable() {
+            self.lose(conn, &error);
+            return false;
+        }
+        if !connection.is_writable {
+            connection.is_writable = true;
+            self.machine.handle_writable(conn);
+        }
+        true
+    }
+
+    /// Room that is too little for an edge is used as well. A write that is cut short again has the kernel tell of the next.
+    #[cold]
+    fn try_write(&mut self, conn: ConnId) {
+        if self.connection(conn).is_some_and(|connection| !connection.is_writable && !connection.is_dialing) {
+            self.note_writable(conn);
         }
     }
 
@@ -621,6 +637,7 @@ impl<M: Service> Worker<M> {
                     self.list_again(conn);
                 }
             }
+            Action::TryWrite { conn } => self.try_write(conn),
             Action::Service(action) => self.act_for_service(action),
         }
     }

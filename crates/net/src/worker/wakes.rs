@@ -1,5 +1,5 @@
-//! A property of the loop, tried with real sockets: whatever a machine leaves unread and reads again later, whatever a write leaves over, and
-//! however little one turn may read, every byte comes through, and then the end.
+//! A property of the loop, tried with real sockets: whatever a machine leaves unread and reads again later, whatever a write leaves over, is tried
+//! again before the kernel says so, and however little one turn may read, every byte comes through, and then the end.
 
 use super::Worker;
 use crate::limits::CLIENT_BYTES_PER_TURN;
@@ -110,6 +110,9 @@ impl Machine for Echo {
 
     fn end_turn(&mut self) {
         for (conn, this) in &mut self.conns {
+            if this.is_blocked && self.chance.below(4) == 0 {
+                self.actions.push_back(Action::TryWrite { conn: ConnId::from_bits(*conn) });
+            }
             if this.paused_until_us.is_some_and(|until_us| until_us <= self.now_us) {
                 this.paused_until_us = None;
                 self.actions.push_back(Action::Resume { conn: ConnId::from_bits(*conn) });

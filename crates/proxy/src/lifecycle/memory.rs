@@ -5,12 +5,16 @@
 //! and in the next one the highest bidder disconnects it.
 //!
 //! What was asked before still comes, in milliseconds, and that cannot wait for such intervals. So clients whose connections are full are looked
-//! at in every turn. While some may yet be reading, nodes are left unread ([`crate::lifecycle::node_reads`]). Who has taken nothing
+//! at in every turn. While some may yet be reading, nodes are left unread ([`crate::lifecycle::node_reads`]). Who has taken too little
 //! for a while is disconnected in that turn, the largest first, until there is room.
 //!
+//! A kernel says that there is room once a third of its buffer is free, which is up to a megabyte: no sign of that is no sign that a client takes
+//! nothing. So before a client is disconnected its connection is written once more ([`Action::TryWrite`]): the kernel takes as many bytes as
+//! its client's side has acknowledged, with TLS and over unix sockets as well.
+//!
 //! ```text
-//!                      too much is held, and                 one has taken nothing for long:
-//!                      connections of clients are full       it is disconnected
+//!                      too much is held, and                 one has taken too little for long,
+//!                      connections of clients are full       and nothing now: it is disconnected
 //!   [nodes are read] ---------------------------> [unread] ------------------------------.
 //!         ^                                          |                                   |
 //!         '------------------------------------------'-----------------------------------'
@@ -28,8 +32,9 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::lifecycle::eviction_vote::{EvictionVote, SIZE_BITS};
 use crate::limits::{
-    PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US, SHORT_INTERVAL_US, SHORT_TURN_NS_PER_CLIENT,
-    SHORT_TURN_US, SPARED_DIVISOR, SPARED_PATIENCE_US, TAKES_ALL_US, TAKES_NOTHING_US, UNREAD_SHARE_DIVISOR,
+    PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US, PRESSURE_TAKER_EXCESS_DIVISOR,
+    SHORT_INTERVAL_US, SHORT_TURN_NS_PER_CLIENT, SHORT_TURN_US, SPARED_DIVISOR, SPARED_PATIENCE_US,
+    TAKES_ALL_US, TAKES_NOTHING_US, TRIED_WRITES_MAX, UNREAD_SHARE_DIVISOR,
 };
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::reply_window::Taking;
@@ -48,6 +53,8 @@ pub(crate) struct MemoryPressure {
     noted_bytes: usize,
     /// Who takes nothing is not looked at again before then.
     look_at_us: u64,
+    /// How often that was done.
+    looks: u64,
     /// When that was last to be done, and for how long nodes were left unread of late.
     looked_us: u64,
     waited_us: u64,
@@ -88,15 +95,18 @@ impl MemoryPressure {
         let all_us = if self.waited_us < PRESSURE_PATIENCE_US { u64::MAX } else { TAKES_ALL_US };
         let mut full = full_clients(env);
         self.look_at_us = now_us + SHORT_TURN_US + full.len() as u64 * SHORT_TURN_NS_PER_CLIENT / 1_000;
+        self.looks += 1;
         let interval = now_us / SHORT_INTERVAL_US % (1 << (64 - SIZE_BITS));
         env.shared.ledger.full.bid(interval, full.first().map_or(0, |(bytes, ..)| *bytes));
         let largest = env.shared.ledger.full.highest(interval).max(1);
         // What messages of subscribers take is given back behind this turn, so that the ledger does not say yet when enough are disconnected.
         let mut excess = env.shared.ledger.held_bytes().saturating_sub(budget);
+        let mut tries = TRIED_WRITES_MAX;
         full.retain(|(bytes, taking, index)| {
             // The smaller, the later: that it was known of a smaller one earlier says nothing against it.
             let nothing_us = TAKES_NOTHING_US * largest as u64 / (*bytes).max(1) as u64;
-            let goes = *bytes >= largest / 2 && taking.is_slow(now_us, nothing_us, all_us) && excess > 0;
+            let may_go = *bytes >= largest / 2 && taking.is_slow(now_us, nothing_us, all_us) && excess > 0;
+            let goes = may_go && has_been_tried(env, *index, self.looks, &mut tries);
             if goes {
                 env.cut_off(*index, DisconnectReason::Memory);
                 excess = excess.saturating_sub(*bytes);
@@ -138,7 +148,8 @@ impl MemoryPressure {
             return false;
         }
         if self.is_over_patience(env.now.mono_us, held - budget, budget) {
-            self.disconnect_largest(env);
+            let is_large = held - budget > budget / PRESSURE_TAKER_EXCESS_DIVISOR;
+            self.disconnect_largest(env, is_large);
         }
         true
     }
@@ -149,7 +160,9 @@ impl MemoryPressure {
         excess > budget / PRESSURE_EXCESS_DIVISOR || now_us - since_us >= PRESSURE_PATIENCE_US
     }
 
-    fn disconnect_largest(&mut self, env: &mut Env<impl Execute>) {
+    /// Disconnects the largest client of all workers. One that takes what waits for it, and so makes room, goes only for a very large excess;
+    /// no smaller one goes in its place.
+    fn disconnect_largest(&mut self, env: &mut Env<impl Execute>, is_large: bool) {
         let queues = env.lanes.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
         let held_by = |(index, s): (ClientId, &Session)| (s.eviction_bytes() + queue_of(index).unwrap_or(0), index);
@@ -162,7 +175,8 @@ impl MemoryPressure {
         let has_lasted = self.since_us.is_some_and(|since_us| env.now.mono_us - since_us >= SPARED_PATIENCE_US);
         let largest = other.filter(helps).or(spared.filter(|_| has_lasted));
         let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
-        if self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes) {
+        let has_won = self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes);
+        if has_won && (is_large || !makes_room(env, index)) {
             env.cut_off(index, DisconnectReason::Memory);
         }
     }
@@ -188,6 +202,24 @@ impl MemoryPressure {
 /// As in Redis, CLIENT NO-EVICT keeps a client connected however much is held for it. One that has left goes by itself.
 fn may_go((_, session): &(ClientId, &Session)) -> bool {
     !session.details.is_no_evict && session.departure().is_none()
+}
+
+/// Whether a client may be left to make room by taking what waits for it: its connection is full, and [`MemoryPressure::mind_unread`] sees to it,
+/// or it has taken enough lately.
+fn makes_room<E>(env: &Env<E>, index: ClientId) -> bool {
+    let is_slow = |session: &Session| session.details.taking.is_slow(env.now.mono_us, TAKES_NOTHING_US, u64::MAX);
+    env.clients.sessions.at(index).is_some_and(|session| session.is_blocked || !is_slow(session))
+}
+
+/// Whether a client's connection was written at the look before, although nothing said that there was room. If not, that is done now.
+fn has_been_tried<E>(env: &mut Env<E>, index: ClientId, look: u64, tries: &mut usize) -> bool {
+    let Some(session) = env.clients.sessions.at_mut(index).filter(|_| *tries > 0) else { return false };
+    if session.details.taking.was_tried_before(look) {
+        return true;
+    }
+    *tries -= 1;
+    env.actions.push_back(Action::TryWrite { conn: index.conn() });
+    false
 }
 
 /// Clients whose connections are full: what is held for each, how it takes it, and which it is. The largest comes first.

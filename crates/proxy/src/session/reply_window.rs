@@ -19,7 +19,9 @@
 //! never has more outstanding than the first window notices nothing. Nothing of it is computed per request: the window is
 //! one comparison, and replies are looked at when a client has used it up, or is written much at once.
 
-use crate::limits::{CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, REPLIES_FALL_DIVISOR, WINDOW_MIN};
+use crate::limits::{
+    CLIENT_OUTSTANDING_MAX, FIRST_REPLY_BYTES, REPLIES_FALL_DIVISOR, TAKES_AHEAD_US, TAKES_BYTES_PER_S_MIN, WINDOW_MIN,
+};
 use crate::session::Session;
 use respool_command::Flags;
 use respool_connection::Downstream;
@@ -110,30 +112,51 @@ impl Credit {
 }
 
 /// How a client takes what waits for it, once its connection has been full.
+///
+/// What it takes buys time at [`TAKES_BYTES_PER_S_MIN`], a bounded amount ahead. So it may take in steps, as kernels have it, and one that takes a
+/// byte now and then is as slow as one that takes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taking {
-    /// When it last took some and left the rest.
-    some_us: u64,
+    /// Until when what it has taken lasts: before the present or behind it.
+    paid_until_us: u64,
+    /// What had been written when it was looked at last.
+    seen_bytes: u64,
     /// Since when it has not taken all that waited for it then, and what will have been written once it has.
     all_us: u64,
     all_bytes: u64,
+    /// The look at which its connection was last tried although nothing said that there was room.
+    tried_at_look: u64,
 }
 
 impl Taking {
-    /// Whether it has taken nothing for so long, or not all that waited for it then for so long.
+    /// A write was cut short, `written` bytes of this client have been written in all, and `waiting` are left.
+    fn note(&mut self, now_us: u64, written: u64, waiting: usize) {
+        let taken = written.wrapping_sub(std::mem::replace(&mut self.seen_bytes, written));
+        if self.all_bytes.wrapping_sub(written) as i64 <= 0 {
+            // It had taken everything, or what there was when this was noted last. What the kernel took of the rest says nothing.
+            self.paid_until_us = self.paid_until_us.max(now_us);
+            (self.all_us, self.all_bytes) = (now_us, written.wrapping_add(waiting as u64));
+            return;
+        }
+        let bought_us = taken.saturating_mul(1_000_000) / TAKES_BYTES_PER_S_MIN;
+        self.paid_until_us = self.paid_until_us.saturating_add(bought_us).min(now_us + TAKES_AHEAD_US);
+    }
+
+    /// Whether it has taken too little for so long, or not all that waited for it then for so long.
     pub(crate) fn is_slow(&self, now_us: u64, nothing_us: u64, all_us: u64) -> bool {
-        now_us - self.some_us >= nothing_us || now_us - self.all_us >= all_us
+        now_us.saturating_sub(self.paid_until_us) >= nothing_us || now_us.saturating_sub(self.all_us) >= all_us
+    }
+
+    /// Whether its connection was tried at the look before this one. If not, it has to be now.
+    pub(crate) fn was_tried_before(&mut self, look: u64) -> bool {
+        std::mem::replace(&mut self.tried_at_look, look) + 1 == look
     }
 }
 
 impl Session {
     /// A write to the client was cut short.
     pub(crate) fn note_full(&mut self, now_us: u64) {
-        let (taking, written) = (&mut self.details.taking, self.credit.written_bytes);
-        taking.some_us = now_us;
-        if taking.all_bytes.wrapping_sub(written) as i64 <= 0 {
-            (taking.all_us, taking.all_bytes) = (now_us, written.wrapping_add(self.down.output().len() as u64));
-        }
+        self.details.taking.note(now_us, self.credit.written_bytes, self.down.output().len());
     }
 
     /// Whether a client has asked for as much as it may be owed. Writes to which it wants no replies are only bounded in
@@ -158,6 +181,58 @@ mod tests {
     use respool_connection::BufferPool;
 
     const BUDGET: usize = 1 << 20;
+    const NOTHING_US: u64 = 1_500_000;
+
+    /// Whether a client to which a write is cut short every so often, having taken so much, is ever slow within a minute.
+    fn is_slow(step_us: u64, bytes: u64) -> bool {
+        let (begin_us, mut taking) = (5_000_000, Taking::default());
+        taking.note(begin_us, 700_000, 100 << 20);
+        let steps = 1..=60_000_000 / step_us;
+        steps.into_iter().any(|step| {
+            let now_us = begin_us + step * step_us;
+            let is_slow = taking.is_slow(now_us, NOTHING_US, u64::MAX);
+            taking.note(now_us, 700_000 + step * bytes, 100 << 20);
+            is_slow
+        })
+    }
+
+    #[test]
+    fn who_takes_in_steps_is_not_slow_and_who_takes_a_byte_is() {
+        assert!(!is_slow(1_310_000, 131_000), "100 kB/s over the loopback device");
+        assert!(!is_slow(660_000, 66_000), "the same over a unix socket");
+        assert!(!is_slow(10_000, 700));
+        assert!(is_slow(500_000, 1) && is_slow(1_000, 1), "however steadily");
+        assert!(is_slow(10_000, 600), "below the least rate");
+        assert!(is_slow(3_600_000, 4 << 20), "what was taken before does not last for ever");
+    }
+
+    #[test]
+    fn who_is_owed_much_has_to_take_it_within_a_time() {
+        let (mut taking, all_us) = (Taking::default(), 30_000_000);
+        taking.note(0, 700_000, 4 << 20);
+        for second in 1..30 {
+            taking.note(second * 1_000_000, 700_000 + second * 100_000, 4 << 20);
+            assert!(!taking.is_slow(second * 1_000_000, NOTHING_US, all_us), "{second}");
+        }
+        assert!(taking.is_slow(30_000_000, NOTHING_US, all_us), "of 4 MB it has taken 3");
+        taking.note(30_000_000, 700_000 + (4 << 20), 4 << 20);
+        assert!(!taking.is_slow(30_000_000, NOTHING_US, all_us), "it has taken what waited then");
+    }
+
+    #[test]
+    fn who_takes_nothing_is_slow_once_its_time_is_over() {
+        let mut taking = Taking::default();
+        taking.note(5, 700_000, 10_000);
+        assert!(!taking.is_slow(4 + NOTHING_US, NOTHING_US, u64::MAX));
+        assert!(
+            taking.is_slow(5 + NOTHING_US, NOTHING_US, u64::MAX),
+            "what the kernel took at first counts for nothing"
+        );
+        // A write that is tried in vain changes nothing.
+        taking.note(5 + NOTHING_US, 700_000, 10_000);
+        assert!(taking.is_slow(5 + NOTHING_US, NOTHING_US, u64::MAX));
+        assert!(!taking.was_tried_before(8) && taking.was_tried_before(9) && !taking.was_tried_before(11));
+    }
 
     /// A client that is given replies and takes them.
     struct Reader {

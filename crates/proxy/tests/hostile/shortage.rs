@@ -3,7 +3,7 @@
 
 use crate::NoEngine;
 use crate::bench::{Bench, request};
-use crate::limits::{TAKES_ALL_US, TAKES_NOTHING_US};
+use crate::limits::{TAKES_AHEAD_US, TAKES_ALL_US, TAKES_BYTES_PER_S_MIN, TAKES_NOTHING_US};
 use crate::support::config;
 use respool_connection::ConnId;
 use respool_proxy::{Budgets, Config, Timeouts};
@@ -78,8 +78,8 @@ impl Crowd {
 
 #[test]
 fn a_client_that_takes_nothing_goes_one_that_reads_gets_all() {
-    let mut crowd = Crowd::new(12, 500_000);
-    for _ in 0..3_000 {
+    let mut crowd = Crowd::new(12, TAKES_NOTHING_US);
+    for _ in 0..6_000 {
         crowd.step(&[3, 7], 150_000, 1_000);
     }
     crowd.assert_bounded();
@@ -127,20 +127,61 @@ fn what_waits_at_a_node_that_is_left_unread_is_not_late() {
     crowd.assert_bounded();
 }
 
-#[test]
-fn a_client_that_takes_little_keeps_nodes_unread_for_a_time() {
-    let mut crowd = Crowd::new(12, 10_000_000);
-    let all: Vec<usize> = (0..12).collect();
-    let (mut unread_us, mut passed_us) = (0, 0);
-    while !crowd.left.is_empty() && passed_us < 60_000_000 {
+/// The crowd until the node has said everything, in which each client takes so many bytes every so often, without a word of the kernel. Returns
+/// for how long nodes were left unread, and for how long it took.
+fn trickle(crowd: &mut Crowd, bytes: usize, step_us: u64) -> (u64, u64) {
+    let (look_us, mut unread_us, mut passed_us) = (10_000, 0, 0);
+    while !crowd.left.is_empty() && passed_us < 200_000_000 {
         let before = crowd.left.len();
-        crowd.step(&all, 10, TAKES_NOTHING_US / 4);
-        passed_us += TAKES_NOTHING_US / 4;
-        unread_us += u64::from(crowd.left.len() == before) * TAKES_NOTHING_US / 4;
+        if passed_us % step_us == 0 {
+            crowd.clients.clone().into_iter().for_each(|client| crowd.bench.take_unsaid(client, bytes));
+        }
+        crowd.step(&[], 0, look_us);
+        passed_us += look_us;
+        unread_us += u64::from(crowd.left.len() == before) * look_us;
     }
+    (0..crowd.clients.len()).for_each(|client| crowd.got[client] += crowd.bench.heard(crowd.clients[client]).len());
+    (unread_us, passed_us)
+}
+
+#[test]
+fn a_client_that_takes_a_byte_now_and_then_goes_as_well() {
+    let mut crowd = Crowd::new(12, 10_000_000);
+    let (unread_us, _) = trickle(&mut crowd, 1, 250_000);
     assert!(crowd.left.is_empty(), "{} bytes are left", crowd.left.len());
-    assert!((TAKES_ALL_US / 2..4 * TAKES_ALL_US).contains(&unread_us), "{unread_us}");
+    let fits = BOUND / Crowd::all();
+    assert!((12 - fits..=12).contains(&crowd.gone()), "{} have gone, {fits} fit", crowd.gone());
+    assert!((TAKES_NOTHING_US / 2..4 * TAKES_NOTHING_US).contains(&unread_us), "{unread_us}");
     crowd.assert_bounded();
+}
+
+/// 100 kB/s as the loopback device shows it, of which the kernel says nothing before a third of its buffer is free.
+#[test]
+fn who_takes_little_at_a_time_stays_without_a_word_of_the_kernel() {
+    let mut crowd = Crowd::new(12, 10_000_000);
+    let (_, passed_us) = trickle(&mut crowd, 131_000, 1_310_000);
+    assert!(crowd.left.is_empty(), "{} bytes are left", crowd.left.len());
+    assert_eq!(crowd.gone(), 0, "all take 100 kB/s");
+    assert!(passed_us > 2 * TAKES_NOTHING_US, "{passed_us} are too few to tell");
+    assert!(!crowd.bench.tried.is_empty());
+    crowd.assert_bounded();
+}
+
+/// One that has taken much and then takes nothing more.
+#[test]
+fn what_was_taken_before_keeps_nobody_for_long() {
+    let mut crowd = Crowd::new(12, 10_000_000);
+    for _ in 0..200 {
+        crowd.step(&[], 0, 10_000);
+        crowd.clients.clone().into_iter().for_each(|client| crowd.bench.take_unsaid(client, 2_000));
+    }
+    assert_eq!(crowd.gone(), 0, "200 kB/s");
+    let begin_us = crowd.bench.now_us();
+    while crowd.gone() == 0 {
+        crowd.step(&[], 0, 10_000);
+        let passed_us = crowd.bench.now_us() - begin_us;
+        assert!(passed_us < TAKES_NOTHING_US + TAKES_AHEAD_US + 100_000, "{passed_us}");
+    }
 }
 
 #[test]

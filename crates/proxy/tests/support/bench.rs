@@ -33,6 +33,8 @@ pub(crate) struct Bench<E> {
     endpoints: BTreeMap<u32, Arc<Endpoint>>,
     /// Bytes that peers still take, where they do not take all.
     rooms: BTreeMap<u32, usize>,
+    /// Connections that were written although nothing had said that there was room.
+    pub(crate) tried: Vec<ConnId>,
     /// The connections of all writes, in their order.
     pub(crate) order: Vec<ConnId>,
     /// Mail to other workers.
@@ -109,6 +111,7 @@ impl<E: Execute> Bench<E> {
             places: BTreeMap::new(),
             endpoints: BTreeMap::new(),
             rooms: BTreeMap::new(),
+            tried: Vec::new(),
             order: Vec::new(),
             posted: Vec::new(),
         }
@@ -180,6 +183,10 @@ impl<E: Execute> Bench<E> {
                 self.dialling.retain(|node| *node != conn);
                 self.closed.push(conn);
             }
+            Action::TryWrite { conn } => {
+                self.tried.push(conn);
+                self.worker.handle_writable(conn);
+            }
             Action::Service(ServiceAction::Exit) => self.has_ended = true,
             Action::Service(ServiceAction::Post { mail, .. }) => self.posted.push(mail),
             _ => {}
@@ -202,6 +209,11 @@ impl<E: Execute> Bench<E> {
     pub(crate) fn read_on(&mut self, conn: ConnId, bytes: usize) {
         self.rooms.insert(conn.to_bits(), bytes);
         self.turn(|worker| worker.handle_writable(conn));
+    }
+
+    /// A peer has taken so many bytes, which is too little for the kernel to say so.
+    pub(crate) fn take_unsaid(&mut self, conn: ConnId, bytes: usize) {
+        *self.rooms.entry(conn.to_bits()).or_default() += bytes;
     }
 
     /// Whether the worker wants to read a connection.

@@ -1,10 +1,16 @@
 //! What the process says it holds is what it holds, and it gives back what it does not hold any more.
 
 use std::io;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
+use std::io::Read;
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(target_os = "linux")]
 use std::thread;
 use std::time::Duration;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
 use std::time::Instant;
 
 use respool_testkit::{Client, PATIENCE, RedisServer, Respool, proc_stats, request, wait_until};
@@ -231,6 +237,65 @@ fn the_process_stays_near_its_bound_with_large_replies() -> io::Result<()> {
     let held = observer.figure("proxy", "held_bytes")?;
     assert!(held <= BOUND, "{held} bytes are held of {BOUND}");
     assert!(occupied.sustained() > BOUND / 2, "{} bytes are too few to tell", occupied.sustained());
+    Ok(())
+}
+
+/// Reads in the background, so many bytes in a second, until it is dropped or the connection ends.
+#[cfg(target_os = "linux")]
+fn read_slowly(client: &Client, bytes_per_s: u64, is_over: Arc<AtomicBool>) -> io::Result<thread::JoinHandle<()>> {
+    let (mut stream, begin, mut got, mut piece) = (client.writer()?, Instant::now(), 0, [0; 4_096]);
+    Ok(thread::spawn(move || {
+        while !is_over.load(Ordering::Relaxed) {
+            let due = begin.elapsed().as_millis() as u64 * bytes_per_s / 1_000;
+            let wanted = due.saturating_sub(got).min(piece.len() as u64) as usize;
+            match wanted {
+                0 => thread::sleep(Duration::from_millis(5)),
+                _ => match stream.read(&mut piece[..wanted]) {
+                    Ok(0) | Err(_) => return,
+                    Ok(bytes) => got += bytes as u64,
+                },
+            }
+        }
+    }))
+}
+
+/// Clients that are owed more than the process may hold, over sockets of both kinds: who reads slowly stays, and who takes nothing, or
+/// next to nothing, does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn slow_readers_stay_and_those_that_take_nothing_go() -> io::Result<()> {
+    const BYTES: usize = 100_000;
+    let server = RedisServer::start()?;
+    let proxy = proxy(&[server.tcp()], &[&PATIENT[..], &["--process-bytes", "16mb"]].concat())?;
+    let mut observer = proxy.client()?;
+    observer.command(&["SETRANGE", "large", &(BYTES - 1).to_string(), "x"])?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let paces = [100_000, 200_000, 600_000].into_iter().cycle().take(24).chain([0; 6]).chain([1; 6]);
+    let (mut clients, mut readers) = (Vec::new(), Vec::new());
+    for (number, pace) in paces.enumerate() {
+        let mut client = if number % 2 == 1 { Client::connect(&proxy.unix())? } else { proxy.client()? };
+        client.ask(&format!("CLIENT SETNAME reads-{pace}-{number}"))?;
+        client.send(&request(&["GET", "large"]).repeat(300))?;
+        readers.push(read_slowly(&client, pace, Arc::clone(&is_over))?);
+        clients.push(client);
+    }
+    let begin = Instant::now();
+    let mut left = Vec::new();
+    wait_until("those that take nothing have gone", PATIENCE, || {
+        let list = observer.ask("CLIENT LIST")?;
+        let named = |word: &str| word.strip_prefix("name=reads-").map(str::to_owned);
+        left = list.split_whitespace().filter_map(named).collect();
+        let slow = left.iter().filter(|name| !name.starts_with("0-") && !name.starts_with("1-")).count();
+        assert_eq!(slow, 24, "after {:?} there are {left:?}", begin.elapsed());
+        // For as long a slow one could be taken for one that takes nothing.
+        Ok(left.len() == slow && begin.elapsed() > Duration::from_secs(8))
+    })
+    .map_err(|error| io::Error::other(format!("{error}: {left:?}")))?;
+    assert!(observer.figure("proxy", "nodes_left_unread")? > 0, "memory was not short");
+    is_over.store(true, Ordering::Relaxed);
+    drop(clients);
+    drop(proxy);
+    readers.into_iter().for_each(|reader| reader.join().expect("a reader does not panic"));
     Ok(())
 }
 

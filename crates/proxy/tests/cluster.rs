@@ -1,6 +1,6 @@
 //! Clients of a proxy in front of a seeded world of servers with replicas (`respool-sim`), in virtual time: servers crash, cannot be reached, are
 //! cut off with clients that still write to them, stall, slow down and come back empty; replicas that lag take over, and the settings follow
-//! as an operator or a Sentinel has them follow. Whatever happens, a client is told what was done: each reply is that of its own request,
+//! as an operator or a Sentinel has them follow; meanwhile nodes are paused, and some requests are passed on as they come. Whatever happens, a client is told what was done: each reply is that of its own request,
 //! what is acknowledged is there unless a fault excuses it, what was not sent was not executed, nothing is done twice or elsewhere, and
 //! no client waits for ever. The loop sleeps until the worker wants to be woken, so what is forgotten stays undone. A seed that fails fails
 //! again: `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test cluster`, and `RESPOOL_WORLD_SEEDS=n` runs so many.
@@ -14,6 +14,8 @@ mod books;
 mod client;
 #[path = "cluster/faults.rs"]
 mod faults;
+#[path = "cluster/orders.rs"]
+mod orders;
 #[path = "cluster/seat.rs"]
 mod seat;
 #[path = "cluster/settings.rs"]
@@ -23,6 +25,7 @@ mod support;
 use books::{Books, Samples, numbers};
 use client::{Client, Commons, Scene, shard_of};
 use faults::Faults;
+use orders::Orders;
 use respool_proxy::{Mail, ProcessBudget, ProcessFacts, Shared};
 use respool_route::cluster::slot_of;
 use respool_sim::{ConnectionId, Delivery, HarmTerms, NodeIndex, World, WorldTerms};
@@ -37,7 +40,7 @@ use support::NoEngine;
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
 const CLIENTS: usize = 10;
-/// A request is answered within this, whatever happens: longer than a deadline, a dial and a pause together.
+/// A request is answered within this, whatever happens, once those before it are: longer than a deadline, a dial and a pause together.
 const PATIENCE_US: u64 = 3 * SECOND;
 /// For so long there are faults.
 const TROUBLED_US: u64 = 12 * SECOND;
@@ -61,6 +64,7 @@ struct Run {
     /// Mail under way, by seat: when it comes, and the number of the settings in it.
     mail: Vec<VecDeque<(u64, Mail, Option<usize>)>>,
     operator_us: u64,
+    orders: Orders,
     faults: Faults,
     are_asking: bool,
     tags: u64,
@@ -106,6 +110,7 @@ impl Run {
             books: Books::new(format!("seed {seed}, {kind:?}"), harm),
             epochs: vec![first],
             mail: (0..workers).map(|_| VecDeque::new()).collect(),
+            orders: Orders::new(seed),
             faults: Faults::new(seed, terms),
             are_asking: true,
             tags: 0,
@@ -231,7 +236,7 @@ impl Run {
         let seats = self.seats.iter().map(|seat| seat.next_us(now_us));
         let mail = self.mail.iter().filter_map(|mail| mail.front().map(|(at_us, ..)| *at_us));
         let clients = self.clients.values().map(|client| client.next_us);
-        let others = [self.operator_us, self.faults.next_us(), until_us];
+        let others = [self.operator_us, self.orders.next_us(), self.faults.next_us(), until_us];
         let next_us = seats.chain(mail).chain(clients).chain(others).min().unwrap_or(until_us);
         let mut delivery = self.world.poll(next_us.max(now_us + 5));
         let at_seats: Vec<usize> = self.seats.iter().map(|seat| seat.epoch).collect();
@@ -244,6 +249,7 @@ impl Run {
         }
         self.strike();
         self.operate();
+        self.order();
         self.bring_mail();
         self.move_clients();
         let now_us = self.now();
@@ -308,6 +314,7 @@ impl Run {
                 self.books.note_sent(request.as_args(), shard, connection, now_us);
                 self.world.send(connection, self.tags, vec![request]);
             }
+            Order::Tell { client, bytes } if self.orders.is((seat, client)) => self.note_ordered(&bytes),
             Order::Tell { client, bytes } => {
                 let Some(told) = self.clients.get_mut(&(seat, client)) else { return };
                 let mut scene = Scene {
@@ -396,6 +403,9 @@ impl Run {
         for place in self.clients.keys().copied().collect::<Vec<_>>() {
             self.dismiss(place);
         }
+        if let Some((seat, client)) = self.orders.place() {
+            self.seats[seat].push(Event::Gone { client });
+        }
         self.run(3 * SECOND);
         for seat in &self.seats {
             assert_eq!(seat.worker.remains(), [], "{}", self.books.context);
@@ -452,6 +462,8 @@ fn clients_of_servers_that_fail_over_are_told_the_truth() {
         total.done_in_doubt
     );
     assert!(total.served > 100 * worlds && total.undone > worlds, "{} served, {} undone", total.served, total.undone);
+    assert!(total.orders > 4 * worlds, "{} orders", total.orders);
+    assert!(total.large > 100 * worlds, "{} large requests", total.large);
     assert!(total.lost > 0, "no failover has cost a write that was acknowledged");
     assert!(total.orphaned * 50 <= total.served, "{} popped for nobody, {} served", total.orphaned, total.served);
 }

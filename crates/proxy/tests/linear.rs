@@ -1,12 +1,14 @@
 //! A seeded world whose nodes keep what they are told: whatever fails, what clients were told has to fit one order of all
 //! requests. Clients pipeline, compete for watched keys, wait for elements, stop reading and vanish; nodes are late, lose
-//! connections with requests done or not done, and die and come back with their data; other settings hold; the clock of the day
-//! jumps. Nothing here knows a socket or a clock, so a seed that fails fails again:
+//! connections with requests done or not done, and die and come back with their data; other settings hold; nodes are paused and drained,
+//! and rights come and go; the clock of the day jumps. Nothing here knows a socket or a clock, so a seed that fails fails again:
 //! `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test linear`, and `RESPOOL_WORLD_SEEDS=n` runs so many, from
 //! `RESPOOL_WORLD_FIRST=n` on.
 
 use respool_connection::{Action, ConnId, DialFailure, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
-use respool_proxy::{Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
+use respool_proxy::{
+    Access, Budgets, Config, LaneLimits, Mail, PoolMode, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup,
+};
 use respool_testkit::linear::{Verdict, check, count};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,20 +53,34 @@ struct World {
     seed: u64,
     has_clock_steps: bool,
     breaks: usize,
+    /// The client that gives orders, whether it waits for an answer, and whether one holds; how many it has given.
+    operator: ConnId,
+    is_ordering: bool,
+    holds: bool,
+    orders: usize,
 }
 
 fn first_config(seed: u64) -> Config {
     let mode = PoolMode::ALL[seed as usize % 3].0;
-    Config { lanes: LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() }, ..config(NODES, seed) }
+    let plain = config(NODES, seed);
+    // Some values are longer, and their requests are passed on as they come.
+    let budgets = Budgets { request_whole: client::LARGE, ..plain.budgets };
+    Config { lanes: LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() }, budgets, ..plain }
 }
 
 impl World {
     fn new(seed: u64, has_clock_steps: bool) -> Self {
-        let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
+        let access = Access::default();
+        let rules = [b"on".as_slice(), b"nopass", b"~*", b"&*", b"+@all"];
+        access.change(|users| users.with_rules(b"guest", &rules).map(|users| (users, ()))).expect("rules");
+        let shared = Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default()));
+        let shared = Arc::new(shared.with_access(Arc::new(access)));
         let config = Arc::new(first_config(seed));
         let setup = WorkerSetup { config, shared, number: WorkerId::FIRST, engine: None, entropy: seed };
+        let mut worker = Worker::new(setup);
+        let operator = worker.handle_accept(Peer::default()).expect("there is room");
         Self {
-            worker: Worker::new(setup),
+            worker,
             chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
             now_us: 1_000_000,
             unix_ahead_us: 1_700_000_000_000_000,
@@ -78,6 +94,10 @@ impl World {
             seed,
             has_clock_steps,
             breaks: 0,
+            operator,
+            is_ordering: false,
+            holds: false,
+            orders: 0,
         }
     }
 
@@ -100,6 +120,7 @@ impl World {
         }
         self.answer_dials(is_calm);
         self.move_nodes(is_calm);
+        self.order(is_calm);
         self.move_clients(is_calm);
         self.worker.end_turn();
         settle(self, |this| &mut this.worker, Self::act, Self::write);
@@ -185,10 +206,37 @@ impl World {
         }
     }
 
+    /// Nodes are paused, drained and resumed, and what guests may do changes.
+    fn order(&mut self, is_calm: bool) {
+        let is_due = match self.holds {
+            true => is_calm || self.chance.one_in(8),
+            false => !is_calm && self.chance.one_in(40),
+        };
+        if self.is_ordering || !is_due {
+            return;
+        }
+        let node = format!("node-{}", self.chance.below(NODES));
+        let (words, holds) = match self.chance.below(6) {
+            _ if self.holds => (vec!["PROXY", "RESUME"], false),
+            0 => (vec!["PROXY", "PAUSE"], true),
+            1 => (vec!["PROXY", "PAUSE", &node], true),
+            2 => (vec!["PROXY", "DRAIN", &node], true),
+            3 => (vec!["ACL", "SETUSER", "guest", "-@write"], false),
+            _ => (vec!["ACL", "SETUSER", "guest", "+@all"], false),
+        };
+        let request = client::request(&words);
+        self.holds = holds;
+        self.is_ordering = true;
+        let buffer = self.worker.read_buffer(self.operator).expect("who gives orders is read");
+        buffer[..request.len()].copy_from_slice(&request);
+        self.worker.handle_read(self.operator, request.len());
+    }
+
     fn move_clients(&mut self, is_calm: bool) {
         if !is_calm && self.clients.len() < CLIENTS {
             let conn = self.worker.handle_accept(Peer::default()).expect("there is room");
-            self.clients.insert(conn.index() as u32, Client::new(self.next_client));
+            let is_guest = self.chance.one_in(3);
+            self.clients.insert(conn.index() as u32, Client::new(self.next_client, is_guest));
             self.next_client += 1;
         }
         for index in self.clients.keys().copied().collect::<Vec<_>>() {
@@ -251,6 +299,13 @@ impl World {
     fn write(&mut self, conn: ConnId) {
         let bytes = self.worker.output(conn).to_vec();
         let index = conn.index() as u32;
+        if conn == self.operator {
+            assert_eq!(bytes, b"+OK\r\n", "{}", String::from_utf8_lossy(&bytes));
+            self.worker.handle_written(conn, bytes.len());
+            self.is_ordering = false;
+            self.orders += 1;
+            return;
+        }
         if conn.is_upstream() {
             let taken = if self.chance.one_in(4) { self.chance.below(bytes.len()) } else { bytes.len() };
             let Some(link) = self.links.get_mut(&index) else { return };
@@ -304,6 +359,7 @@ fn live(seed: u64, has_clock_steps: bool) -> World {
 fn check_all(usual: u64, has_clock_steps: bool, answered_min: usize) {
     let (mut answered, mut unknown, mut undecided, mut conflicts, mut swaps, mut elements) = (0, 0, 0, 0, 0, 0);
     let (mut breaks, mut late, mut histories) = (0, 0, 0);
+    let (mut large, mut orders, mut forbidden) = (0, 0, 0);
     let seeds = seeds(usual);
     for &seed in &seeds {
         let world = live(seed, has_clock_steps);
@@ -320,17 +376,21 @@ fn check_all(usual: u64, has_clock_steps: bool, answered_min: usize) {
         conflicts += record.conflicts;
         swaps += record.swaps;
         elements += record.elements;
+        large += record.large;
+        forbidden += record.forbidden;
         breaks += world.breaks;
+        orders += world.orders;
         late += world.nodes.iter().map(|node| node.done_late).sum::<usize>();
     }
     let worlds = seeds.len();
     let told = format!(
         "{worlds} worlds, {histories} histories: {answered} answered, {unknown} unknown, {swaps} swaps, {conflicts} conflicts, {elements} elements, \
-         {breaks} breaks, {late} requests done late, {undecided} undecided"
+         {breaks} breaks, {late} requests done late, {large} large ones, {orders} orders, {forbidden} forbidden, {undecided} undecided"
     );
     println!("{told}");
     assert!(undecided * 50 <= worlds, "{told}");
     assert!(answered > answered_min * worlds && unknown > worlds && breaks > worlds, "too kind or too cruel: {told}");
+    assert!(large > 10 * worlds && orders > 5 * worlds && forbidden > worlds, "too kind: {told}");
     assert!(swaps > worlds && conflicts > worlds / 2 && elements > worlds && late > worlds / 2, "too kind: {told}");
 }
 

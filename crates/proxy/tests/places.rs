@@ -1,6 +1,7 @@
 //! Seeded worlds in which the settings change all the time: nodes stand elsewhere, come and go, keys are placed and named in
-//! another way. After a reload nothing that is asked may reach a place that the settings do not name for it any more, whatever
-//! clients were in the middle of: pipelines, transactions, watched keys, commands that wait. A seed that fails fails again:
+//! another way; nodes are paused and drained, and rights come and go. After a reload nothing that is asked may reach a place that the
+//! settings do not name for it any more, and after an order nothing that it forbids, whatever
+//! clients were in the middle of: pipelines, transactions, watched keys, commands that wait, requests that are passed on as they come. A seed that fails fails again:
 //! `RESPOOL_WORLD_SEED=n cargo test -p respool-proxy --test places`.
 
 #[path = "support/chance.rs"]
@@ -17,8 +18,8 @@ use chance::Chance;
 use client::Client;
 use node::{End, Servers};
 use respool_connection::{Action, ConnId, Endpoint, Machine, Now, Peer, Service, ServiceAction, WorkerId};
-use respool_proxy::{Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
-use settings::Settings;
+use respool_proxy::{Access, Mail, ProcessBudget, ProcessFacts, Shared, Worker, WorkerSetup};
+use settings::{LARGE, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use support::{NoEngine, settle};
@@ -34,6 +35,8 @@ struct Asked {
     turn: usize,
     /// EXEC has been asked for it, or it is outside of a transaction.
     is_due: bool,
+    /// By a client whose rights come and go.
+    is_guests: bool,
     /// Where it has come to last.
     came_to: Option<usize>,
 }
@@ -52,6 +55,8 @@ struct World {
     all_paused: Option<usize>,
     paused: BTreeMap<String, usize>,
     drained: BTreeMap<String, usize>,
+    /// The turn since which the guest may do nothing.
+    forbidden: Option<usize>,
     servers: Servers,
     ends: BTreeMap<u32, End>,
     dialling: Vec<(u32, usize)>,
@@ -76,13 +81,22 @@ struct Samples {
     unblocked: usize,
     refused: usize,
     orders: usize,
+    /// Large requests that came whole, and settings and orders that were given between the parts of one.
+    large: usize,
+    amid: usize,
+    /// What the guest was told that it may not do.
+    forbidden: usize,
 }
 
 impl World {
     fn new(seed: u64) -> Self {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let settings = Settings::any(&mut chance);
-        let shared = Arc::new(Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default())));
+        let access = Access::default();
+        let rules = [b"on".as_slice(), b"nopass", b"~*", b"&*", b"+@all"];
+        access.change(|users| users.with_rules(b"guest", &rules).map(|users| (users, ()))).expect("rules");
+        let shared = Shared::new(1, 0, ProcessFacts::default(), Arc::new(ProcessBudget::default()));
+        let shared = Arc::new(shared.with_access(Arc::new(access)));
         let config = Arc::new(settings.config(seed));
         let setup =
             WorkerSetup { config, shared: Arc::clone(&shared), number: WorkerId::FIRST, engine: None, entropy: seed };
@@ -100,6 +114,7 @@ impl World {
             all_paused: None,
             paused: BTreeMap::new(),
             drained: BTreeMap::new(),
+            forbidden: None,
             servers: Servers::default(),
             ends: BTreeMap::new(),
             dialling: Vec::new(),
@@ -128,6 +143,7 @@ impl World {
             let settings = self.epochs[self.epoch()].changed(&mut self.chance);
             let config = Arc::new(settings.config(seed));
             self.epochs.push(settings);
+            self.note_amid();
             self.forget_orders_of_nodes_that_have_gone();
             self.worker.handle_mail(Mail::Reload(config));
         }
@@ -180,6 +196,9 @@ impl World {
         let standing = self.all_paused.is_some() || !(self.paused.is_empty() && self.drained.is_empty());
         let names = self.epochs[self.epoch()].names();
         let name = names[self.chance.below(names.len())].clone();
+        if !is_calm && self.chance.one_in(4) {
+            return self.change_rights();
+        }
         let (verb, name) = match self.chance.below(6) {
             _ if is_calm && !standing => return,
             _ if is_calm => ("RESUME", None),
@@ -206,14 +225,32 @@ impl World {
         self.feed(self.operator, &request);
     }
 
+    /// The guest may do nothing from the answer on, or everything from the question on.
+    fn change_rights(&mut self) {
+        // A transaction that cannot begin would not end either.
+        let (verb, rules): (_, &[&str]) = match self.forbidden.take() {
+            Some(_) => ("ALLOW", &["+@all"]),
+            None => ("FORBID", &["-@all", "+multi", "+exec"]),
+        };
+        self.ordered = Some((verb.to_owned(), None));
+        self.feed(self.operator, &client::request(&[&["ACL", "SETUSER", "guest"], rules].concat()));
+    }
+
+    /// Something is changed: how many large requests have come in part?
+    fn note_amid(&mut self) {
+        self.seen.amid += self.clients.values().filter(|client| client.is_amid()).count();
+    }
+
     /// An order was answered: from now on it holds.
     fn note_ordered(&mut self, reply: &[u8]) {
         let (verb, name) = self.ordered.take().expect("it has asked");
         assert_eq!(reply, b"+OK\r\n", "{}", String::from_utf8_lossy(reply));
         self.seen.orders += 1;
+        self.note_amid();
         let standing = match verb.as_str() {
             "PAUSE" => &mut self.paused,
             "DRAIN" => &mut self.drained,
+            "FORBID" => return self.forbidden = Some(self.turns),
             _ => return,
         };
         match name {
@@ -232,7 +269,7 @@ impl World {
     fn move_clients(&mut self, is_calm: bool) {
         if !is_calm && self.clients.len() < 10 && self.chance.one_in(8) {
             let conn = self.worker.handle_accept(Peer::default()).expect("there is room");
-            self.clients.insert(conn.index() as u32, Client::default());
+            self.clients.insert(conn.index() as u32, Client::new(self.chance.one_in(3)));
         }
         for index in self.clients.keys().copied().collect::<Vec<_>>() {
             if !is_calm && self.chance.one_in(400) {
@@ -259,17 +296,26 @@ impl World {
             let Some(client) = self.clients.get_mut(&index) else { return };
             let Some(next) = client.to_send.front() else { return };
             let conn = ConnId::client(index);
-            if self.worker.read_buffer(conn).is_none() {
+            let Some(buffer) = self.worker.read_buffer(conn) else { return };
+            // What is large comes in several turns.
+            let part = if next.bytes.len() > LARGE { 1 + self.chance.below(LARGE) } else { usize::MAX };
+            let taken = (next.bytes.len() - client.sent).min(buffer.len()).min(part);
+            buffer[..taken].copy_from_slice(&next.bytes[client.sent..][..taken]);
+            client.sent += taken;
+            let is_whole = client.sent == next.bytes.len();
+            if is_whole {
+                let (epoch, turn) = (self.epochs.len() - 1, self.turns);
+                for token in &next.tokens {
+                    let asked = self.asked.get_mut(token).expect("it has been noted");
+                    (asked.epoch, asked.turn, asked.is_due, asked.is_guests) = (epoch, turn, true, client.is_guest);
+                }
+                client.to_send.pop_front();
+                client.sent = 0;
+            }
+            self.worker.handle_read(conn, taken);
+            if !is_whole {
                 return;
             }
-            let bytes = next.bytes.clone();
-            let (epoch, turn) = (self.epochs.len() - 1, self.turns);
-            for token in &next.tokens {
-                let asked = self.asked.get_mut(token).expect("it has been noted");
-                (asked.epoch, asked.turn, asked.is_due) = (epoch, turn, true);
-            }
-            client.to_send.pop_front();
-            self.feed(conn, &bytes);
         }
     }
 
@@ -348,7 +394,14 @@ impl World {
                     self.epochs.last()
                 )
             };
-            assert!(asked.is_due, "{words:?} has come before EXEC was asked");
+            assert!(asked.is_due, "{words:?} has come before EXEC was asked, or before the end of it");
+            self.seen.large += usize::from(words.iter().any(|word| word.len() > LARGE));
+            assert!(
+                !asked.is_guests || self.forbidden.is_none_or(|since| asked.turn <= since),
+                "{words:?} was asked in turn {} by a guest who may do nothing since {:?}",
+                asked.turn,
+                self.forbidden
+            );
             let names = self.epochs[right].names_at(end.place);
             for (orders, what) in [(&self.paused, "paused"), (&self.drained, "drained")] {
                 let all = self.all_paused.as_ref().filter(|_| what == "paused");
@@ -366,7 +419,7 @@ impl World {
     /// A number that stands for one request, or for one element.
     fn token(&mut self, key: &str) -> u64 {
         self.next_token += 1;
-        let asked = Asked { key: key.to_owned(), epoch: 0, turn: 0, is_due: false, came_to: None };
+        let asked = Asked { key: key.to_owned(), epoch: 0, turn: 0, is_due: false, is_guests: false, came_to: None };
         self.asked.insert(self.next_token, asked);
         self.next_token
     }
@@ -433,6 +486,7 @@ fn after_a_reload_nothing_reaches_a_place_that_has_gone() {
     }
     assert!(total.executed > 50 && total.touched > 5 && total.served > 20 && total.orders > 20, "{total:?}");
     assert!(total.asked_again > 5 && total.arrived > 2_000, "{total:?}");
+    assert!(total.large > 20 && total.amid > 5 && total.forbidden > 20, "{total:?}");
 }
 
 impl World {
@@ -473,5 +527,8 @@ impl Samples {
         self.unblocked += other.unblocked;
         self.refused += other.refused;
         self.orders += other.orders;
+        self.large += other.large;
+        self.amid += other.amid;
+        self.forbidden += other.forbidden;
     }
 }

@@ -6,7 +6,10 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use respool_testkit::{Act, FakeBackend, Gate, RedisServer, request, usual_reply, wait_until};
+use respool_testkit::{
+    Act, Address, Client, FakeBackend, Gate, RedisServer, TempDir, request, usual_reply, wait_until,
+};
+use rustix::process::Signal;
 use support::{LIMIT, Running, respool};
 
 const LARGE: usize = 50 << 20;
@@ -213,4 +216,78 @@ fn the_deadline_counts_from_the_last_byte() {
     client.send(&[&value(1 << 20)[..], b"\r\n"].concat()).expect("it is taken");
     assert_eq!(client.reply().expect("a reply"), b"+OK\r\n");
     proxy.end();
+}
+
+/// A process that is told to end, or is succeeded, while requests have come in part: what is answered is done whole, and nothing else is.
+#[test]
+fn an_end_between_the_parts_of_a_request_does_it_whole_or_not() {
+    const PART: usize = 1 << 20;
+    for is_succeeded in [false, true] {
+        let directory = TempDir::new().expect("a directory");
+        let (door, takeover) = (directory.join("door"), directory.join("takeover"));
+        let (door, takeover) = (door.display().to_string(), takeover.display().to_string());
+        let node = RedisServer::start().expect("redis-server");
+        let address = node.tcp().to_string();
+        let args = ["serve", "--listen", &door, "--node", &address, "--workers", "2", "--drain-timeout", "1s"];
+        let args = [&args[..], &["--takeover-socket", &takeover]].concat();
+        let mut proxy = Running::start(&mut respool(&args));
+        let value = value(3 * PART);
+        let connect = || Client::connect(&Address::Unix(door.clone().into())).expect("it accepts");
+        let mut clients: Vec<Client> = (0..12).map(|_| connect()).collect();
+        for (number, client) in clients.iter_mut().enumerate() {
+            // Some have sent nearly all of it by then.
+            let sent = [PART, 2 * PART, 3 * PART - 1][number % 3];
+            client
+                .send(format!("*3\r\n$3\r\nSET\r\n$2\r\n{number:02}\r\n${}\r\n", value.len()).as_bytes())
+                .expect("so");
+            client.send(&value[..sent]).expect("it is taken");
+        }
+        let mut observer = connect();
+        wait_until("all are passed on", LIMIT, || Ok(observer.figure("proxy", "requests_in_pieces")? == 12))
+            .expect("so");
+        // These are whole just before.
+        for client in clients.iter_mut().skip(2).step_by(3) {
+            client.send(&[&value[3 * PART - 1..], b"\r\n"].concat()).expect("it is taken");
+        }
+        let mut straight = node.client().expect("it accepts");
+        let mut is_there = |number: usize| straight.ask(&format!("EXISTS {number:02}"));
+        wait_until("they are done", LIMIT, || {
+            let done = [2, 5, 8, 11].map(&mut is_there).into_iter().collect::<Result<Vec<_>, _>>()?;
+            Ok(done.iter().all(|done| done == ":1\r\n"))
+        })
+        .expect("they are");
+        let mut next = is_succeeded.then(|| {
+            let next = Running::start(respool(&args).args(["--take-over", &takeover]));
+            std::mem::replace(&mut proxy, next)
+        });
+        if !is_succeeded {
+            proxy.process.signal(Signal::TERM).expect("it is there");
+        }
+        let mut answered = Vec::new();
+        for (number, client) in clients.iter_mut().enumerate() {
+            client.set_timeout(LIMIT).expect("it can be set");
+            let sent = [PART, 2 * PART, 3 * PART - 1][number % 3];
+            // Some send the rest, and others never do.
+            if number % 3 == 0 {
+                let _ = client.send(&[&value[sent..], b"\r\n"].concat());
+            }
+            match client.reply() {
+                Ok(reply) => {
+                    assert_eq!(reply, b"+OK\r\n", "{number}");
+                    answered.push(number);
+                }
+                Err(error) => {
+                    let is_end = error.to_string().contains("closed after 0 bytes");
+                    assert!(is_end || error.kind() == std::io::ErrorKind::ConnectionReset, "{number}: {error}");
+                }
+            }
+        }
+        // The former process, if there is another.
+        next.as_mut().unwrap_or(&mut proxy).await_end();
+        assert!(answered.len() >= 4 && !answered.iter().any(|number| number % 3 == 1), "{answered:?}");
+        for number in 0..12 {
+            let length = if answered.contains(&number) { value.len() } else { 0 };
+            assert_eq!(straight.ask(&format!("STRLEN {number:02}")).expect("a reply"), format!(":{length}\r\n"));
+        }
+    }
 }

@@ -4,7 +4,8 @@
 //! execution is known to be that of one request of one client.
 
 use super::client::shard_of;
-use super::settings::{SHARDS, Settings, name_of};
+use super::orders::Hold;
+use super::settings::{LARGE, SHARDS, Settings, name_of};
 use respool_route::cluster::slot_of;
 use respool_sim::{ConnectionId, Execution, Fault, Harm, HarmTerms, HarmWindows, NodeIndex};
 use respool_wire::{Args, Value};
@@ -29,6 +30,7 @@ pub(super) enum Fate {
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) seat: usize,
+    pub(super) at_us: u64,
     /// The settings that held then.
     pub(super) epoch: usize,
     pub(super) database: u32,
@@ -82,6 +84,9 @@ pub(super) struct Samples {
     pub(super) executions: u64,
     pub(super) vanished: u64,
     pub(super) longest_us: u64,
+    /// Orders that were answered, and large requests that a node has executed.
+    pub(super) orders: u64,
+    pub(super) large: u64,
 }
 
 impl Samples {
@@ -105,6 +110,8 @@ impl Samples {
         self.all += other.all;
         self.executions += other.executions;
         self.vanished += other.vanished;
+        self.orders += other.orders;
+        self.large += other.large;
         self.longest_us = self.longest_us.max(other.longest_us);
     }
 
@@ -179,6 +186,8 @@ pub(super) struct Books {
     half_open: BTreeSet<ConnectionId>,
     /// When clients vanished that waited.
     pub(super) gone_waiters: Vec<u64>,
+    /// When which nodes were held back.
+    pub(super) holds: Vec<Hold>,
     pub(super) seen: Samples,
 }
 
@@ -201,6 +210,7 @@ impl Books {
             sent: BTreeMap::new(),
             half_open: BTreeSet::new(),
             gone_waiters: Vec::new(),
+            holds: Vec::new(),
             seen: Samples::default(),
         }
     }
@@ -281,6 +291,7 @@ impl Books {
     pub(super) fn note_executions(&mut self, journal: Vec<Execution>, epochs: &[Settings], at_seats: &[usize]) {
         for execution in journal {
             self.seen.executions += 1;
+            self.seen.large += u64::from(execution.args.as_args().iter().any(|word| word.len() > LARGE));
             let place = self.executions.len();
             let args = execution.args.as_args();
             let name = args.name().to_ascii_uppercase();
@@ -320,6 +331,12 @@ impl Books {
         let mut shards =
             asked.parts.iter().filter(|(_, parts)| is_back || parts.iter().any(is_part)).map(|(shard, _)| *shard);
         let Some(shard) = shards.next() else { panic!("{context}: {words:?} is not what was asked: {asked:?}") };
+        let is_held = |hold: &Hold| {
+            let resumed_us = hold.resumed_us.unwrap_or(u64::MAX);
+            hold.shard == shard && hold.answered_us < asked.at_us && execution.at_us < resumed_us
+        };
+        let hold = self.holds.iter().find(|hold| is_held(hold)).filter(|_| !is_back);
+        assert!(hold.is_none(), "{context}: {words:?} was executed while its node was held: {hold:?}, {asked:?}");
         let held = asked.epoch..=at_seats[asked.seat];
         let is_right = held.clone().any(|epoch| epochs[epoch].0[shard] == execution.node);
         let is_named = || asked.may_move && self.is_named(number, execution.node);

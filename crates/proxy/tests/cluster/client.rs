@@ -4,7 +4,7 @@
 //! are until a request is in doubt, or a fault may have cost some of them; then it takes others. Queues and registers are shared.
 
 use super::books::{Asked, Books, Fate, RANGE_END, elements, fates_of, judge};
-use super::settings::SHARDS;
+use super::settings::{LARGE, SHARDS};
 use respool_route::cluster::slot_of;
 use respool_sim::Harm;
 use respool_testkit::Rng;
@@ -167,6 +167,8 @@ pub(super) struct Client {
     pending: VecDeque<Pending>,
     swap: Option<Swap>,
     received: Vec<u8>,
+    /// When it was last answered.
+    heard_us: u64,
     /// Its database could not be selected.
     pub(super) is_stranded: bool,
     out: Vec<u8>,
@@ -197,6 +199,7 @@ impl Client {
             pending: VecDeque::new(),
             swap: None,
             received: Vec::new(),
+            heard_us: 0,
             is_stranded: false,
             out: Vec::new(),
         };
@@ -289,9 +292,10 @@ impl Client {
         self.pending.iter().any(|pending| pending.deed == Deed::Take)
     }
 
-    /// For how long the oldest request has been without a reply, beyond the time that it may wait at its node.
+    /// For how long the oldest request has been the next one without a reply, beyond the time that it may wait at its node. Requests that
+    /// go over different connections wait for each other, and each has its deadline.
     pub(super) fn waited_us(&self, now_us: u64) -> u64 {
-        self.pending.front().map_or(0, |first| now_us.saturating_sub(first.at_us + first.waits_us))
+        self.pending.front().map_or(0, |first| now_us.saturating_sub(first.at_us.max(self.heard_us) + first.waits_us))
     }
 
     pub(super) fn first_pending(&self) -> String {
@@ -329,6 +333,7 @@ impl Client {
         }
         scene.books.number(Asked {
             seat: self.seat,
+            at_us: scene.now_us,
             epoch: scene.epoch,
             database: self.database,
             parts: by_shard,
@@ -353,17 +358,20 @@ impl Client {
         let keys = &self.keys[place];
         let (x, n, log) = (keys.key("x"), keys.key("n"), keys.key("log"));
         let value = format!("t{};", scene.books.next_number());
+        // Some values come in several parts, on a connection of the client's own.
+        let padding = if scene.rng.once_in(6) { scene.rng.between(LARGE, 6 * LARGE) } else { 0 };
+        let long = format!("{value}{}", "x".repeat(padding));
         let end = (RANGE_END + scene.books.next_number()).to_string();
         let logged = |this: &Self| (this.database, this.keys[place].tag.clone());
         match scene.rng.below(12) {
-            0 => _ = self.ask_of(Deed::Set, shard, &["SET", &x, &value], scene),
+            0 => _ = self.ask_of(Deed::Set, shard, &["SET", &x, &long], scene),
             1 | 2 => _ = self.ask_of(Deed::Get, shard, &["GETRANGE", &x, "0", &end], scene),
             3 => {
                 self.say(&["INCR", &n]);
                 self.expect_own(Deed::Count, None, &[place], scene.now_us);
             }
             4 => {
-                let number = self.ask_of(Deed::Append, shard, &["RPUSH", &log, &value], scene);
+                let number = self.ask_of(Deed::Append, shard, &["RPUSH", &log, &long], scene);
                 scene.commons.logs.entry(logged(self)).or_default().push(number);
             }
             5 => _ = self.ask_of(Deed::List, shard, &["LRANGE", &log, "0", &end], scene),
@@ -388,8 +396,8 @@ impl Client {
             }
             10 => {
                 let queue = format!("{}q", scene.commons.queues[shard]);
-                let number = self.number(scene, &[(shard, &["RPUSH", &queue, &value])], false);
-                self.say(&["RPUSH", &queue, &value]);
+                let number = self.number(scene, &[(shard, &["RPUSH", &queue, &long])], false);
+                self.say(&["RPUSH", &queue, &long]);
                 self.expect(Deed::Enqueue, Some(number), &[scene.commons.queues[shard].clone()], scene.now_us);
                 scene.commons.pushed.entry((self.database, shard)).or_default().push(number);
             }
@@ -474,6 +482,7 @@ impl Client {
     /// Bytes have come. Returns what the client says to that.
     pub(super) fn hear(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Vec<u8> {
         self.received.extend_from_slice(bytes);
+        self.heard_us = scene.now_us;
         while let Ok(Scan::Complete { consumed, .. }) =
             ReplyScanner::default().scan(&self.received, &ReplyLimits::default())
         {

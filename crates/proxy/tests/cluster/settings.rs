@@ -2,11 +2,14 @@
 
 use crate::support::config;
 use respool_connection::Endpoint;
-use respool_proxy::{Config, LaneLimits, NodeConfig, PoolMode};
+use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, PoolMode};
 use respool_sim::{NodeIndex, World};
 use std::sync::Arc;
 
 pub(super) const SHARDS: usize = 3;
+
+/// Bytes of an argument with which a request is large, and passed on as it comes.
+pub(super) const LARGE: usize = 300;
 
 /// The servers of all shards, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +34,12 @@ impl Settings {
             credentials: None,
         };
         let mode = PoolMode::ALL[seed as usize % 3].0;
+        let plain = config(SHARDS, seed);
         Config {
+            budgets: Budgets { request_whole: LARGE, ..plain.budgets },
             nodes: self.0.iter().enumerate().map(node).collect(),
             lanes: LaneLimits { mode, blocking_max: 3, ..LaneLimits::default() },
-            ..config(SHARDS, seed)
+            ..plain
         }
     }
 }

@@ -4,13 +4,21 @@ use crate::NoEngine;
 use crate::bench::{Bench, requests};
 use crate::support::config;
 use respool_connection::ConnId;
-use respool_proxy::Config;
+use respool_proxy::{Budgets, Config};
 use respool_route::{DeadNode, Pool, Routes};
 use std::sync::Arc;
 
+/// Bytes of an argument with which a request is large, and passed on as it comes.
+const LARGE: usize = 1_000;
+
 /// Two nodes, each of which takes what the other cannot.
 fn with_next() -> Config {
-    let mut config = config(2, 1);
+    of_nodes(2)
+}
+
+fn of_nodes(nodes: usize) -> Config {
+    let plain = config(nodes, 1);
+    let mut config = Config { budgets: Budgets { request_whole: LARGE, ..plain.budgets }, ..plain };
     let pool = Pool { dead_node: DeadNode::Next, ..Pool::plain("main", Arc::clone(&config.topology)) };
     config.routes = Arc::new(Routes::plain(pool));
     config
@@ -28,7 +36,10 @@ struct Scene {
 impl Scene {
     /// The first node is down, as the worker knows.
     fn new() -> Self {
-        let config = with_next();
+        Self::with(with_next())
+    }
+
+    fn with(config: Config) -> Self {
         let key = (0..100).map(|number| format!("k{number}"));
         let key = key.into_iter().find(|key| config.topology.place(key.as_bytes()).get() == 0);
         let key = key.expect("a hundred keys reach every node");
@@ -117,4 +128,90 @@ fn what_waits_at_a_stand_in_goes_home_when_the_node_is_back() {
     assert_eq!(scene.bench.heard(client), "", "it knows nothing of all that");
     scene.bench.send(waits, format!("*2\r\n${}\r\n{}\r\n$1\r\nx\r\n", scene.key.len(), scene.key).as_bytes());
     assert!(scene.bench.heard(client).ends_with("$1\r\nx\r\n"));
+}
+
+/// What happens between the parts of a large request that a stand-in is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amid {
+    Nothing,
+    /// The node itself is back.
+    Back,
+    /// The stand-in is lost, and there is another one.
+    Lost,
+}
+
+/// Time passes; what each node is told is noted, and the request is answered where it has come whole.
+fn pass_parts(scene: &mut Scene, there: [bool; 3], told: &mut [String; 3], whole: &str) {
+    let bench = &mut scene.bench;
+    for _ in 0..6 {
+        bench.pass(20_000);
+        let dialled = bench.dialling.clone();
+        let succeeds: Vec<ConnId> = dialled.into_iter().filter(|conn| there[bench.node_of(*conn)]).collect();
+        bench.connect_these(&succeeds);
+        bench.refuse_dials();
+        for conn in bench.nodes.clone() {
+            let (node, heard) = (bench.node_of(conn), bench.heard(conn));
+            heard.matches("\r\nPING\r\n").for_each(|_| bench.send(conn, b"+PONG\r\n"));
+            let before = told[node].matches(whole).count();
+            told[node].push_str(&heard);
+            if told[node].matches(whole).count() > before {
+                bench.send(conn, b"+OK\r\n");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_large_request_is_whole_at_one_stand_in_or_nowhere() {
+    for amid in [Amid::Nothing, Amid::Back, Amid::Lost] {
+        let mut scene = Scene::with(of_nodes(3));
+        let value = "v".repeat(5 * LARGE);
+        let whole =
+            format!("*3\r\n$3\r\nSET\r\n${}\r\n{}\r\n${}\r\n{value}\r\n", scene.key.len(), scene.key, value.len());
+        let (client, mut told) = (scene.client, [const { String::new() }; 3]);
+        let mut there = [false, true, true];
+        let parts: Vec<&[u8]> = whole.as_bytes().chunks(2 * LARGE).collect();
+        scene.bench.send(client, parts[0]);
+        pass_parts(&mut scene, there, &mut told, &whole);
+        scene.bench.send(client, parts[1]);
+        pass_parts(&mut scene, there, &mut told, &whole);
+        let first = told.iter().position(|told| told.contains(&value[..LARGE])).expect("a stand-in has its beginning");
+        assert_ne!(first, 0, "its node is down");
+        match amid {
+            Amid::Nothing => {}
+            Amid::Back => there[0] = true,
+            Amid::Lost => {
+                there[first] = false;
+                let lost: Vec<_> =
+                    scene.bench.nodes.iter().copied().filter(|conn| scene.bench.node_of(*conn) == first).collect();
+                lost.into_iter().for_each(|conn| scene.bench.cut(conn));
+            }
+        }
+        pass_parts(&mut scene, there, &mut told, &whole);
+        parts[2..].iter().for_each(|part| scene.bench.send(client, part));
+        pass_parts(&mut scene, there, &mut told, &whole);
+        let answer = scene.bench.heard(client);
+        let done: Vec<usize> = told.iter().map(|told| told.matches(&*whole).count()).collect();
+        match amid {
+            Amid::Lost => {
+                assert!(answer.starts_with("-ERR node "), "{answer:?}");
+                assert_eq!(done, [0; 3], "no other node has any of it");
+            }
+            _ => {
+                assert_eq!(answer, "+OK\r\n", "{amid:?}");
+                assert_eq!((done.iter().sum::<usize>(), done[first]), (1, 1), "{amid:?}");
+            }
+        }
+        let others = (0..3).filter(|node| *node != first);
+        others.for_each(|node| assert!(!told[node].contains("vvv"), "{amid:?}: a part has come to node {node}"));
+        // The next request goes where requests of its key go now.
+        let get = format!("GET\r\n${}\r\n{}", scene.key.len(), scene.key);
+        for _ in 0..2 {
+            // The first may be for a node of which nobody knows yet that it is not there.
+            scene.bench.ask(client, &["GET", &scene.key.clone()]);
+            pass_parts(&mut scene, there, &mut told, &whole);
+        }
+        let asked = told.iter().rposition(|told| told.contains(&get)).expect("it is asked");
+        assert!(there[asked], "{amid:?}: {told:?}");
+    }
 }

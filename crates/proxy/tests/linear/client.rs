@@ -3,12 +3,15 @@
 use super::Chance;
 use respool_testkit::linear::{Action, Answer, Operation, talk};
 use respool_wire::{ReplyLimits, ReplyScanner, Scan, encode_request};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Keys of one group, by kind: two registers, two counters, two lists.
 const KEYS: u32 = 6;
 /// Groups of keys, each on one node.
 pub(crate) const GROUPS: u32 = 3;
+
+/// Bytes of an argument with which a request is large.
+pub(crate) const LARGE: usize = 40;
 
 /// What the next reply belongs to.
 enum Expected {
@@ -53,6 +56,10 @@ pub(crate) struct Record {
     pub(crate) conflicts: usize,
     pub(crate) swaps: usize,
     pub(crate) elements: usize,
+    /// Requests that are large, how many of them were answered, and what guests were told that they may not do.
+    are_large: BTreeSet<usize>,
+    pub(crate) large: usize,
+    pub(crate) forbidden: usize,
 }
 
 impl Record {
@@ -106,13 +113,28 @@ pub(crate) fn name(key: u32) -> String {
     format!("{{{}}}:{}", key / KEYS, key % KEYS)
 }
 
+/// A value, which is large now and then.
+fn text(value: u64, request: usize, record: &mut Record, chance: &mut Chance) -> String {
+    if !chance.one_in(4) {
+        return value.to_string();
+    }
+    record.are_large.insert(request);
+    format!("{value:0width$}", width = LARGE + 1 + chance.below(6 * LARGE))
+}
+
+pub(crate) fn request(words: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_request(&mut out, words.iter().map(|word| word.as_bytes()));
+    out
+}
+
 const REGISTER: u32 = 0;
 const COUNTER: u32 = 1;
 const LIST: u32 = 2;
 
 impl Client {
-    pub(crate) fn new(number: u32) -> Client {
-        Client {
+    pub(crate) fn new(number: u32, is_guest: bool) -> Client {
+        let mut this = Client {
             number,
             to_send: Vec::new(),
             received: Vec::new(),
@@ -122,7 +144,12 @@ impl Client {
             may_read: true,
             is_alone: false,
             is_unwatched: false,
+        };
+        if is_guest {
+            this.say(&["AUTH", "guest", "any"]);
+            this.expected.push_back(Expected::Step);
         }
+        this
     }
 
     pub(crate) fn waits(&self) -> bool {
@@ -159,13 +186,13 @@ impl Client {
             2 => {
                 let value = record.value();
                 let request = record.begin(self.number, vec![Action::Set { key: register, value }]);
-                self.say_or_run(&["SET", &name(register), &value.to_string()], chance);
+                self.say_or_run(&["SET", &name(register), &text(value, request, record, chance)], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             3 => {
                 let value = record.value();
                 let request = record.begin(self.number, vec![Action::Swap { key: register, value }]);
-                self.say_or_run(&["SET", &name(register), &value.to_string(), "GET"], chance);
+                self.say_or_run(&["SET", &name(register), &text(value, request, record, chance), "GET"], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             4 | 5 => {
@@ -176,7 +203,7 @@ impl Client {
             6 => {
                 let value = record.value();
                 let request = record.begin(self.number, vec![Action::Push { key: list, value }]);
-                self.say_or_run(&["RPUSH", &name(list), &value.to_string()], chance);
+                self.say_or_run(&["RPUSH", &name(list), &text(value, request, record, chance)], chance);
                 self.expected.push_back(Expected::Reply(request));
             }
             7 => {
@@ -270,6 +297,7 @@ impl Client {
     fn conclude(&mut self, request: usize, reply: &str, record: &mut Record) {
         if reply.starts_with('-') {
             assert!(is_trouble(reply), "client {} got {reply:?}", self.number);
+            record.forbidden += usize::from(reply.starts_with("-NOPERM "));
             match reply.contains("may or may not") || reply.contains("does not fit") {
                 true => record.unknown += 1,
                 false => record.refused.push(request),
@@ -292,6 +320,7 @@ impl Client {
             rest = behind;
         }
         assert!(rest.is_empty(), "{actions:?} got {reply:?}");
+        record.large += usize::from(record.are_large.contains(&request));
         record.end(request, answers);
     }
 }
@@ -307,6 +336,7 @@ fn is_trouble(reply: &str) -> bool {
         "-ERR the connection on which keys were watched is lost;",
         "-ERR the node's answer does not fit",
         "-ERR the nodes were changed meanwhile; try again",
+        "-NOPERM ",
         "-EXECABORT Transaction discarded because of previous errors.",
         "-ERR all connections to node ",
         // Other settings held between WATCH and EXEC, which is not executed then.

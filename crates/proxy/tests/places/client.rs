@@ -1,6 +1,7 @@
 //! Clients: what they ask, piece by piece, and what they may be answered.
 
 use super::World;
+use super::settings::LARGE;
 use respool_wire::{ReplyLimits, ReplyScanner, Scan, encode_request};
 use std::collections::VecDeque;
 
@@ -34,6 +35,10 @@ pub(super) struct Client {
     block: Option<Vec<u64>>,
     key: String,
     is_watching: bool,
+    /// How much of what is sent next has been sent.
+    pub(super) sent: usize,
+    /// Its rights come and go.
+    pub(super) is_guest: bool,
 }
 
 pub(super) fn request(words: &[&str]) -> Vec<u8> {
@@ -48,6 +53,20 @@ pub(super) fn tokens(word: &str) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Client {
+    pub(super) fn new(is_guest: bool) -> Self {
+        let mut this = Self { is_guest, ..Self::default() };
+        if is_guest {
+            this.say(&["AUTH", "guest", "any"], Vec::new());
+            this.expected.push_back(Expected::Reply("+OK\r\n"));
+        }
+        this
+    }
+
+    /// Whether it is in the middle of a request that comes in parts.
+    pub(super) fn is_amid(&self) -> bool {
+        self.sent > 0
+    }
+
     fn say(&mut self, words: &[&str], tokens: Vec<u64>) {
         self.to_send.push_back(Piece { bytes: request(words), tokens });
     }
@@ -80,7 +99,7 @@ impl Client {
                 self.expected.push_back(Expected::Reply("$-1\r\n"));
             }
             5 => {
-                let value = "x".repeat(3_000);
+                let value = "x".repeat(1 + world.chance.below(4 * LARGE));
                 let token = world.token(&key);
                 self.say(&["SET", &key, &format!("t{token};{value}")], vec![token]);
                 self.expected.push_back(Expected::Reply("+OK\r\n"));
@@ -161,6 +180,7 @@ impl Client {
     fn check(&mut self, expected: Expected, reply: &str, world: &mut World) {
         let is_error = reply.starts_with('-');
         world.seen.refused += usize::from(is_error);
+        world.seen.forbidden += usize::from(reply.starts_with("-NOPERM "));
         match expected {
             Expected::Reply(right) => assert!(is_error || reply == right, "{reply:?} where {right:?} is right"),
             Expected::Watch if reply == "+OK\r\n" => {}

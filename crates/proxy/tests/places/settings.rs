@@ -3,9 +3,12 @@
 use super::chance::Chance;
 use super::support::config;
 use respool_connection::{Credentials, Endpoint};
-use respool_proxy::{Config, LaneLimits, NodeConfig, PoolMode};
+use respool_proxy::{Budgets, Config, LaneLimits, NodeConfig, PoolMode};
 use respool_route::{Node, NodePlace, Pool, Reads, Rewrite, Route, Routes, Scheme, Topology, When};
 use std::sync::Arc;
+
+/// Bytes of an argument with which a request is large, and passed on as it comes.
+pub(super) const LARGE: usize = 1_000;
 
 /// Servers that nodes may be.
 pub(super) const PLACES: usize = 6;
@@ -128,12 +131,14 @@ impl Settings {
                 Routes::new(vec![main, other], vec![route]).expect("they fit")
             }
         };
+        let plain = config(1, seed);
         Config {
             nodes: self.all().map(node).collect(),
             topology,
             routes: Arc::new(routes),
             lanes: LaneLimits { mode: self.mode, blocking_max: 3, ..LaneLimits::default() },
-            ..config(1, seed)
+            budgets: Budgets { request_whole: LARGE, ..plain.budgets },
+            ..plain
         }
     }
 }

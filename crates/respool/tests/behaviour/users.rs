@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Client, PATIENCE, RedisServer, Respool, TempDir, wait_until};
+use respool_testkit::{Client, PATIENCE, RedisServer, Respool, TempDir, request, wait_until};
 
 use super::{bulk, proxy};
 
@@ -549,5 +549,39 @@ fn every_attempt_to_authenticate_has_one_reply() -> io::Result<()> {
         let shown = |replies: Vec<Vec<u8>>| replies.iter().map(|r| r.escape_ascii().to_string()).collect::<Vec<_>>();
         assert_eq!(shown(ours.replies(requests.len())?), shown(theirs.replies(requests.len())?), "{requests:?}");
     }
+    Ok(())
+}
+
+/// What waits when rights are taken is served, and who monitors goes on, as at a server; what is asked afterwards is refused.
+#[test]
+fn what_was_begun_before_rights_were_taken_goes_on() -> io::Result<()> {
+    let (node, model) = (RedisServer::start()?, RedisServer::start()?);
+    let proxy = proxy(&[node.tcp()], &["--admin-commands", "allow"])?;
+    let told = |operator: &mut Client, mut connect: Box<dyn FnMut() -> io::Result<Client> + '_>| -> io::Result<_> {
+        let mut told = vec![operator.ask("ACL SETUSER u on nopass ~app:* +@all")?];
+        let mut user = || {
+            let mut client = connect()?;
+            assert_eq!(client.ask("AUTH u any")?, "+OK\r\n");
+            Ok::<_, io::Error>(client)
+        };
+        let (mut waiting, mut monitor) = (user()?, user()?);
+        told.push(monitor.ask("MONITOR")?);
+        waiting.send(&request(&["BLPOP", "app:l", "0"]))?;
+        wait_until("it waits", PATIENCE, || Ok(operator.ask("INFO clients")?.contains("blocked_clients:1")))?;
+        told.push(operator.ask("ACL SETUSER u resetkeys -@all")?);
+        told.push(operator.ask("RPUSH app:l element")?);
+        told.push(String::from_utf8_lossy(&waiting.reply()?).into_owned());
+        told.push(waiting.ask("BLPOP app:l 0")?);
+        // What the monitor was told of before, and what it is told of now.
+        let mut seen = String::new();
+        while !seen.contains("\"RPUSH\" \"app:l\" \"element\"") {
+            seen = String::from_utf8_lossy(&monitor.reply()?).into_owned();
+        }
+        Ok(told)
+    };
+    let ours = told(&mut proxy.client()?, Box::new(|| proxy.client()))?;
+    let theirs = told(&mut model.client()?, Box::new(|| model.client()))?;
+    assert_eq!(ours, theirs);
+    assert!(ours[4].starts_with("*2\r\n") && ours[5].starts_with("-NOPERM "), "{ours:?}");
     Ok(())
 }

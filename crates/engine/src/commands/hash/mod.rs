@@ -265,10 +265,13 @@ fn hrandfield(call: &mut Call<'_, '_>) -> Answer {
         }
     };
     if count < 0 {
-        for _ in 0..shown {
-            hash.random(heap, |field, value| show(reply, field, value));
-            super::check_reply(reply, call.start)?;
-        }
+        let mut checked = Ok(());
+        hash.draw(heap, shown, |field, value| {
+            show(reply, field, value);
+            checked = super::check_reply(reply, call.start);
+            checked.is_ok()
+        });
+        checked?;
     } else {
         let picked = super::pick(&mut heap.random, len, shown);
         let (mut index, mut next) = (0, 0);

@@ -433,18 +433,35 @@ fn zrandmember(call: &mut Call<'_, '_>) -> Answer {
     if count.is_some() {
         call.reply.array(if with_scores && !is_nested { ranks.len() * 2 } else { ranks.len() });
     }
+    let mut show = |member: Element<'_>, score| {
+        if is_nested {
+            call.reply.array(2);
+        }
+        bulk(call.reply, member);
+        if with_scores {
+            call.reply.double(score);
+        }
+        check_reply(call.reply, call.start)
+    };
+    // Of a compact set all members are looked up before several are chosen: a walk to each would take the product of both numbers.
+    let mut members = Vec::new();
+    if sorted.is_packed() && ranks.len() > 1 {
+        sorted.each_from(heap, 0, false, |member, score| {
+            members.push((member, score));
+            true
+        });
+    }
     for rank in ranks {
-        sorted.each_from(heap, rank, false, |member: Element<'_>, score| {
-            if is_nested {
-                call.reply.array(2);
-            }
-            bulk(call.reply, member);
-            if with_scores {
-                call.reply.double(score);
-            }
+        if let Some(&(member, score)) = members.get(rank) {
+            show(member, score)?;
+            continue;
+        }
+        let mut shown = Ok(());
+        sorted.each_from(heap, rank, false, |member, score| {
+            shown = show(member, score);
             false
         });
-        check_reply(call.reply, call.start)?;
+        shown?;
     }
     Ok(())
 }

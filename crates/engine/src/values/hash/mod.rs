@@ -275,6 +275,43 @@ impl Hash {
         }
     }
 
+    /// Shows so many fields with their values, each time any of them with the same chance, until `see` says that it is enough. What
+    /// it takes to reach any field at once is done before the first: walking to each would take the product of both numbers.
+    pub(crate) fn draw(&self, heap: &mut Heap, count: usize, mut see: impl FnMut(Element<'_>, Element<'_>) -> bool) {
+        let mut is_wanted = true;
+        match self {
+            Self::Packed(pack) if count > 1 => {
+                let behind = |at: usize| pack.next(pack.next(at)?);
+                let starts: Vec<usize> = std::iter::successors(pack.first(), |at| behind(*at)).collect();
+                for _ in 0..count {
+                    let start = starts.get(heap.random.below(starts.len() as u64) as usize);
+                    let pair = start.and_then(|&start| Some((pack.get(start), pack.get(pack.next(start)?))));
+                    if !pair.is_some_and(|(field, value)| see(field, value)) {
+                        return;
+                    }
+                }
+            }
+            Self::Volatile(volatile) if count > 1 && volatile.is_mostly_past(heap.now) => {
+                let live = volatile.live(heap);
+                for _ in 0..count {
+                    let Some(&handle) = live.get(heap.random.below(live.len() as u64) as usize) else { return };
+                    let Field { name, value, .. } = record::field(&heap.pool, handle);
+                    if !see(Element::Bytes(name), Element::Bytes(value)) {
+                        return;
+                    }
+                }
+            }
+            _ => {
+                for _ in 0..count {
+                    self.random(heap, |field, value| is_wanted = see(field, value));
+                    if !is_wanted {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
     fn unpack(&mut self, heap: &mut Heap) {
         let Self::Packed(pack) = self else { return };
         let Heap { pool, hasher, .. } = heap;

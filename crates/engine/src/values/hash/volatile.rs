@@ -221,6 +221,17 @@ impl Volatile {
         }
     }
 
+    /// Whether more records are those of expired fields than of others: a draw among all of them is likely to be in vain.
+    pub(super) fn is_mostly_past(&self, now: i64) -> bool {
+        2 * self.len(now) < self.records()
+    }
+
+    /// The records of all fields.
+    pub(super) fn live(&self, heap: &Heap) -> Vec<Handle> {
+        let is_live = |handle: &Handle| !is_past(record::field(&heap.pool, *handle).deadline, heap.now);
+        self.table.iter().filter(is_live).collect()
+    }
+
     /// A copy of the fields and their deadlines, without those that have passed.
     pub(super) fn duplicate(&self, heap: &mut Heap) -> Self {
         let mut copy = Self::new(Table::default());

@@ -1,0 +1,85 @@
+//! What a request of a few bytes may cost at most, beside another that does as much: no loop within a loop.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "what a request takes is measured")]
+
+use std::time::{Duration, Instant};
+
+use respool_command::{Execute, Millis, SessionView, resolve};
+use respool_engine::{Engine, EngineConfig};
+use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+struct Costs {
+    engine: Engine,
+    now: Millis,
+}
+
+impl Costs {
+    fn new() -> Self {
+        Self { engine: Engine::new(EngineConfig::default(), [1, 2]), now: Millis(1_700_000_000_000) }
+    }
+
+    /// The reply to a request, its line ends as spaces.
+    fn say(&mut self, line: &str) -> String {
+        let args: ArgsBuf = line.split(' ').collect();
+        let row = resolve(args.as_args()).expect("it has a row");
+        let mut session = SessionView { now: self.now, ..SessionView::default() };
+        let mut out = Vec::new();
+        _ = self.engine.execute(row, args.as_args(), &mut session, &mut Encoder::new(&mut out, Protocol::Resp2));
+        String::from_utf8_lossy(&out).replace("\r\n", " ").trim_end().to_owned()
+    }
+
+    /// The same, and how long it takes.
+    fn time(&mut self, line: &str) -> (Duration, String) {
+        let begun = Instant::now();
+        let said = self.say(line);
+        (begun.elapsed(), said)
+    }
+}
+
+/// How often each of several words is in a reply.
+fn counts<'r>(reply: &'r str, words: impl Iterator<Item = String> + 'r) -> impl Iterator<Item = usize> + 'r {
+    words.map(move |word| reply.matches(&format!(" {word} ")).count())
+}
+
+#[test]
+fn elements_are_drawn_without_a_walk_to_each() {
+    let mut costs = Costs::new();
+    costs.say("HSET one f v");
+    let (least, _) = costs.time("HRANDFIELD one -20000");
+    for number in 0..512 {
+        costs.say(&format!("HSET fields f{number} v"));
+    }
+    assert_eq!(costs.say("OBJECT ENCODING fields"), "$8 listpack");
+    let (spent, drawn) = costs.time("HRANDFIELD fields -20000");
+    assert!(drawn.starts_with("*20000 "));
+    assert!(counts(&drawn, (0..512).map(|number| format!("f{number}"))).all(|count| (5..100).contains(&count)));
+    assert!(spent < least * 20, "{spent:?} of 512 fields, {least:?} of one");
+    costs.say("CONFIG SET zset-max-listpack-entries 4096");
+    for number in 0..2_000 {
+        costs.say(&format!("ZADD members {number} m{number}"));
+    }
+    assert_eq!(costs.say("OBJECT ENCODING members"), "$8 listpack");
+    let (spent, drawn) = costs.time("ZRANDMEMBER members -20000");
+    assert!(drawn.starts_with("*20000 "));
+    assert!(counts(&drawn, (0..2_000).map(|number| format!("m{number}"))).all(|count| count < 50));
+    assert!(spent < least * 20, "{spent:?} of 2,000 members, {least:?} of one field");
+}
+
+#[test]
+fn fields_are_drawn_beside_many_that_have_expired() {
+    let mut costs = Costs::new();
+    costs.say("HSET one f v");
+    let (least, _) = costs.time("HRANDFIELD one -20000");
+    for number in 0..4_000 {
+        costs.say(&format!("HSET passing f{number} v"));
+    }
+    costs.say("HSET passing left v too v");
+    for number in 0..4_000 {
+        costs.say(&format!("HPEXPIRE passing 5 FIELDS 1 f{number}"));
+    }
+    costs.now.0 += 6;
+    let (spent, drawn) = costs.time("HRANDFIELD passing -20000");
+    let (left, too) = (drawn.matches("left").count(), drawn.matches("too").count());
+    assert!(left + too == 20_000 && left.abs_diff(too) < 2_000, "{left} {too}");
+    assert!(spent < least * 20, "{spent:?} beside expired fields, {least:?} of one");
+}

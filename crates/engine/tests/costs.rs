@@ -83,3 +83,22 @@ fn fields_are_drawn_beside_many_that_have_expired() {
     assert!(left + too == 20_000 && left.abs_diff(too) < 2_000, "{left} {too}");
     assert!(spent < least * 20, "{spent:?} beside expired fields, {least:?} of one");
 }
+
+#[test]
+fn entries_are_trimmed_with_their_references_in_one_walk() {
+    let mut costs = Costs::new();
+    costs.say("CONFIG SET stream-node-max-entries 0");
+    costs.say("CONFIG SET stream-node-max-bytes 0");
+    costs.say("XGROUP CREATE log readers 0 MKSTREAM");
+    let begun = Instant::now();
+    for number in 1..=20_000 {
+        costs.say(&format!("XADD log {number}-1 f v"));
+    }
+    let filled = begun.elapsed();
+    costs.say("XREADGROUP GROUP readers r COUNT 10 STREAMS log >");
+    let (spent, said) = costs.time("XTRIM log MAXLEN 1 DELREF");
+    assert_eq!(said, ":19999");
+    assert_eq!(costs.say("XPENDING log readers"), "*4 :0 $-1 $-1 *-1");
+    assert_eq!(costs.say("XRANGE log - +"), "*1 *2 $7 20000-1 *2 $1 f $1 v");
+    assert!(spent < filled, "{spent:?} for trimming, {filled:?} for filling");
+}

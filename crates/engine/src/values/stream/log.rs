@@ -296,23 +296,40 @@ impl Log {
         }
     }
 
-    /// Marks an entry as deleted; returns whether it existed.
-    pub(super) fn delete(&mut self, id: Id) -> bool {
-        let place = self.nodes.up_to(id).checked_sub(1);
-        let Some((first, pack)) = place.and_then(|place| self.nodes.at_mut(place)) else { return false };
-        let found = forward(first, pack).find(|entry| !entry.is_deleted() && entry.id >= id);
-        let Some(entry) = found.filter(|entry| entry.id == id) else { return false };
-        let (flags_at, flags) = (entry.flags_at, entry.flags);
+    /// Marks entries as deleted whose ids ascend, in one walk through each listpack; shows the ids of those that existed.
+    pub(super) fn delete(&mut self, mut ids: &[Id], mut see: impl FnMut(Id)) {
+        while let Some(&id) = ids.first() {
+            let place = self.nodes.up_to(id);
+            let next = self.nodes.id_at(place);
+            let (here, behind) = ids.split_at(ids.partition_point(|id| next.is_none_or(|next| *id < next)));
+            ids = behind;
+            // What is before the first listpack is not there.
+            if let Some(place) = place.checked_sub(1) {
+                self.delete_from_node(place, here, &mut see);
+            }
+        }
+    }
+
+    fn delete_from_node(&mut self, place: usize, ids: &[Id], see: &mut impl FnMut(Id)) {
+        let Some((first, pack)) = self.nodes.at_mut(place) else { return };
+        let (mut wanted, mut marked) = (ids.iter().peekable(), Vec::new());
+        for entry in forward(first, pack) {
+            while wanted.next_if(|id| **id < entry.id).is_some() {}
+            let Some(id) = wanted.peek() else { break };
+            if **id == entry.id && !entry.is_deleted() {
+                see(entry.id);
+                marked.push((entry.flags_at, entry.flags));
+            }
+        }
         let master = Master::of(pack);
-        if master.entries == 1 {
+        if marked.is_empty() {
+        } else if master.entries == marked.len() as i64 {
             self.remove_node(first);
         } else {
             let before = pack.memory_bytes();
-            pack.replace_integer(flags_at, flags | DELETED);
-            count_deleted(pack, &master, 1);
+            mark(pack, &marked);
             self.bytes = self.bytes + pack.memory_bytes() - before;
         }
-        true
     }
 
     /// Removes the first listpack if `may_go` accepts its first id, entries and last id; returns the number of its entries.
@@ -343,13 +360,8 @@ impl Log {
                 marked.push((entry.flags_at, entry.flags));
             }
         }
-        // From the last one on: flags that come from elsewhere may take more bytes than they need, and then those behind move.
         let before = pack.memory_bytes();
-        for (flags_at, flags) in marked.iter().rev() {
-            pack.replace_integer(*flags_at, flags | DELETED);
-        }
-        let master = Master::of(pack);
-        count_deleted(pack, &master, marked.len() as i64);
+        mark(pack, &marked);
         self.bytes = self.bytes + pack.memory_bytes() - before;
         marked.len()
     }
@@ -439,6 +451,16 @@ fn sound_entries(first: Id, pack: &Listpack) -> Option<(usize, Option<Id>)> {
         }
     }
     (live == entries && gone == deleted && live + gone > 0).then_some((live, last_live))
+}
+
+/// Marks entries of a listpack as deleted, given the places of their flags and these, and counts them.
+fn mark(pack: &mut Listpack, entries: &[(usize, i64)]) {
+    // From the last one on: flags that come from elsewhere may take more bytes than they need, and then those behind move.
+    for (flags_at, flags) in entries.iter().rev() {
+        pack.replace_integer(*flags_at, flags | DELETED);
+    }
+    let master = Master::of(pack);
+    count_deleted(pack, &master, entries.len() as i64);
 }
 
 /// Moves `count` entries from a master's counter of entries to its counter of deleted ones.

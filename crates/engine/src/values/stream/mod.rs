@@ -135,13 +135,15 @@ impl Stream {
     /// Deletes entries; returns how many existed.
     pub(crate) fn delete(&mut self, ids: &[Id]) -> usize {
         let (mut deleted, mut is_first_gone) = (0, false);
-        for &id in ids.iter() {
-            if self.log.delete(id) {
+        let figures = &mut self.figures;
+        // Ids in order are looked for in one walk.
+        for ids in ids.chunk_by(|id, next| id < next) {
+            self.log.delete(ids, |id| {
                 deleted += 1;
-                self.figures.len -= 1;
-                is_first_gone |= id == self.figures.first_id;
-                self.figures.max_deleted_id = self.figures.max_deleted_id.max(id);
-            }
+                figures.len -= 1;
+                is_first_gone |= id == figures.first_id;
+                figures.max_deleted_id = figures.max_deleted_id.max(id);
+            });
         }
         if deleted > 0 && (is_first_gone || self.figures.len == 0) {
             self.figures.first_id = self.log.first_id().unwrap_or(Id::MIN);

@@ -37,6 +37,11 @@ impl Keyspace {
         record.may_be_due() && (record.is_due(now) || self.volatile(record).is_some_and(|hash| hash.all_past(now)))
     }
 
+    /// The same of a key that has been found.
+    pub(crate) fn has_passed(&self, found: Found, now: i64) -> bool {
+        self.is_past(self.record(found), now)
+    }
+
     /// Lists a hash after its fields or deadlines have changed, or the record of its key.
     pub(super) fn list_hash(&mut self, database: usize, record: Handle) {
         let Some(hash) = self.hash_mut(record) else { return };

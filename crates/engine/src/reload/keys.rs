@@ -27,19 +27,19 @@ impl Keyspace {
         writer.finish()
     }
 
-    /// Serialises every key and reads it back; keys whose time has come are left out. Returns the snapshot if it is small enough to be
-    /// kept.
+    /// Serialises every key and reads it back; keys whose time has come, or that of all their fields, are left out. Returns the snapshot
+    /// if it is small enough to be kept.
     pub(crate) fn reload(&mut self, now: i64) -> Result<Option<Snapshot>, Unreadable> {
         let mut snapshot = Some(Snapshot::default());
         for database in 0..self.databases.len() {
             let at = At { database, now };
             for key in self.keys_to_replace(database) {
                 let Some(found) = self.find_expired_too(database, &key) else { continue };
-                let deadline = self.deadline(found);
-                if deadline.is_some_and(|deadline| deadline < now) {
+                if self.has_passed(found, now) {
                     self.remove(database, found);
                     continue;
                 }
+                let deadline = self.deadline(found);
                 let payload = payload::seal(self.serialised(found));
                 self.load(at, &key, deadline, &payload)?;
                 let saved = Saved { database, key, deadline, payload };

@@ -465,6 +465,11 @@ mod tests {
         script.say("XADD x 1-1 f v");
         script.say("XGROUP CREATE x g 0");
         script.say("SET gone 1 PX 5");
+        // The fields of one are all past their time before anything has removed them, and some of another's are.
+        script.say("HSET past f v g v");
+        script.say("HPEXPIRE past 5 FIELDS 2 f g");
+        script.say("HSET rest f v g w");
+        script.say("HPEXPIRE rest 5 FIELDS 1 f");
         script.session.now = Millis(script.session.now.0 + 100);
         script.session.database = 3;
         script.say("RPUSH l a b c");
@@ -474,7 +479,8 @@ mod tests {
             assert_eq!(script.say("DEBUG DIGEST-VALUE l"), before);
         }
         script.session.database = 0;
-        assert_eq!(script.say("DBSIZE"), ":5");
+        assert_eq!(script.say("DBSIZE"), ":6");
+        assert_eq!(script.say("HGETALL rest"), "*2 $1 g $1 w");
         assert_eq!(script.say("PTTL e"), ":4900");
         assert_eq!(script.say("HPTTL h FIELDS 1 f"), "*1 :4900");
         assert!(script.say("XINFO GROUPS x").contains("last-delivered-id"));

@@ -12,6 +12,7 @@ use super::arguments::{Given, to_integer};
 use super::effort::Effort;
 use super::raise;
 use crate::limits::{PATTERN_DEPTH_MAX, SCRIPT_STRING_BYTES_MAX};
+use crate::number::integer::IntegerText;
 
 /// Captures of one pattern, as in Lua.
 const CAPTURES_MAX: usize = 32;
@@ -78,6 +79,13 @@ enum Length {
     Unfinished,
     Position,
     Of(usize),
+}
+
+/// What a capture stands for.
+enum Captured<'m> {
+    Text(&'m [u8]),
+    /// Counted from one.
+    Position(i64),
 }
 
 struct Matching<'m> {
@@ -333,16 +341,23 @@ impl<'m> Matching<'m> {
     }
 
     fn capture(&self, number: usize, whole: Option<(usize, usize)>) -> Result<Value> {
+        match self.captured(number, whole)? {
+            Captured::Text(text) => self.lua.create_string(text).map(Value::String),
+            Captured::Position(position) => Ok(Value::Integer(position)),
+        }
+    }
+
+    fn captured(&self, number: usize, whole: Option<(usize, usize)>) -> Result<Captured<'m>> {
         if number >= self.level {
             return match whole {
-                Some((start, end)) if number == 0 => self.lua.create_string(&self.text[start..end]).map(Value::String),
+                Some((start, end)) if number == 0 => Ok(Captured::Text(&self.text[start..end])),
                 _ => self.fail("invalid capture index"),
             };
         }
         let Capture { start, length } = self.captures[number];
         match length {
-            Length::Position => Ok(Value::Integer(start as i64 + 1)),
-            Length::Of(length) => self.lua.create_string(&self.text[start..start + length]).map(Value::String),
+            Length::Position => Ok(Captured::Position(start as i64 + 1)),
+            Length::Of(length) => Ok(Captured::Text(&self.text[start..start + length])),
             Length::Unfinished => self.fail("unfinished capture"),
         }
     }
@@ -452,12 +467,7 @@ fn gsub(given: &Given<'_>, effort: &Effort, protected: &Protected) -> Result<(Lu
         let found = matching.run(at, usize::from(is_anchored))?;
         if let Some(end) = found {
             count += 1;
-            let before = made.len();
             replace(&matching, (at, end), &replacement, protected, &mut made)?;
-            effort.copy(made.len() - before)?;
-            if made.len() > SCRIPT_STRING_BYTES_MAX {
-                return Err(raise::throw_text(lua, "not enough memory"));
-            }
         }
         match found {
             Some(end) if end > at => at = end,
@@ -502,26 +512,8 @@ fn replace(
     protected: &Protected,
     made: &mut Vec<u8>,
 ) -> Result<()> {
-    let lua = matching.lua;
     let value = match by {
-        Value::String(text) => {
-            let text = text.as_bytes();
-            let mut rest = &text[..];
-            while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
-                made.extend_from_slice(&rest[..at]);
-                match rest.get(at + 1).copied().unwrap_or(0) {
-                    b'0' => made.extend_from_slice(&matching.text[whole.0..whole.1]),
-                    digit @ b'1'..=b'9' => {
-                        let capture = matching.capture(usize::from(digit - b'1'), Some(whole))?;
-                        append(lua, capture, made)?;
-                    }
-                    other => made.push(other),
-                }
-                rest = rest.get(at + 2..).unwrap_or_default();
-            }
-            made.extend_from_slice(rest);
-            return Ok(());
-        }
+        Value::String(text) => return fill_in(matching, whole, &text.as_bytes(), made),
         Value::Table(table) => {
             let key = matching.capture(0, Some(whole))?;
             match table.raw_get(key.clone())? {
@@ -540,18 +532,39 @@ fn replace(
         _ => Value::Nil,
     };
     match value {
-        Value::Nil | Value::Boolean(false) => made.extend_from_slice(&matching.text[whole.0..whole.1]),
-        value @ (Value::String(_) | Value::Integer(_) | Value::Number(_)) => append(lua, value, made)?,
-        other => return matching.fail(&format!("invalid replacement value (a {})", raise::type_name(&other))),
+        Value::Nil | Value::Boolean(false) => append(matching, &matching.text[whole.0..whole.1], made),
+        value @ (Value::String(_) | Value::Integer(_) | Value::Number(_)) => {
+            let text = matching.lua.coerce_string(value)?;
+            text.map_or(Ok(()), |text| append(matching, &text.as_bytes(), made))
+        }
+        other => matching.fail(&format!("invalid replacement value (a {})", raise::type_name(&other))),
     }
-    Ok(())
 }
 
-fn append(lua: &Lua, value: Value, made: &mut Vec<u8>) -> Result<()> {
-    if let Some(text) = lua.coerce_string(value)? {
-        made.extend_from_slice(&text.as_bytes());
+/// Appends a replacement in which captures are named. A short one may name a long capture any number of times.
+fn fill_in(matching: &Matching<'_>, whole: (usize, usize), mut replacement: &[u8], made: &mut Vec<u8>) -> Result<()> {
+    while let Some(at) = replacement.iter().position(|&byte| byte == b'%') {
+        append(matching, &replacement[..at], made)?;
+        match replacement.get(at + 1).copied().unwrap_or(0) {
+            b'0' => append(matching, &matching.text[whole.0..whole.1], made)?,
+            digit @ b'1'..=b'9' => match matching.captured(usize::from(digit - b'1'), Some(whole))? {
+                Captured::Text(text) => append(matching, text, made)?,
+                Captured::Position(position) => append(matching, IntegerText::new(position).as_bytes(), made)?,
+            },
+            other => append(matching, &[other], made)?,
+        }
+        replacement = replacement.get(at + 2..).unwrap_or_default();
     }
-    Ok(())
+    append(matching, replacement, made)
+}
+
+/// Appends a piece of a replacement, which is work of the script and has to fit.
+fn append(matching: &Matching<'_>, piece: &[u8], made: &mut Vec<u8>) -> Result<()> {
+    if made.len().saturating_add(piece.len()) > SCRIPT_STRING_BYTES_MAX {
+        return Err(raise::throw_text(matching.lua, "not enough memory"));
+    }
+    made.extend_from_slice(piece);
+    matching.effort.copy(piece.len())
 }
 
 /// `string.rep`, which in Lua's own library can neither be interrupted nor bounded.

@@ -113,6 +113,9 @@ fn scripts_without_end_are_killed_wherever_they_are() {
         "local s = string.rep('a', 1e7) while true do redis.sha1hex(s) end",
         "local s = 'return 1' .. string.rep(' ', 1e6) while true do loadstring(s) end",
         "local t, s = {}, string.rep('a', 1e5) for i = 1, 1e4 do t[i] = {} end while true do collectgarbage() end",
+        // What one match is replaced by may be made of many copies of it.
+        "return #string.gsub(string.rep('a', 1e5), '.*', string.rep('%0', 1200))",
+        "return #string.gsub(string.rep('a', 1e5), '(.*)', string.rep('%1', 1200))",
     ] {
         let mut hostile = Hostile::new();
         hostile.begin(script);
@@ -235,6 +238,9 @@ fn memory_is_bounded() {
         "local s, t = string.rep('x', 1e6), {} for i = 1, 7900 do t[i] = s end return redis.call('echo', unpack(t))",
         "local s, t = string.rep('x', 1e6), {} for i = 1, 1000 do t[i] = s end return cjson.encode(t)",
         "local s, t = string.rep('x', 1e6), {} for i = 1, 1000 do t[i] = s end return cmsgpack.pack(t)",
+        "return #string.gsub(string.rep('a', 1e6), '.*', string.rep('%0', 1e6))",
+        "return #string.gsub(string.rep('a', 1e6), '(.*)', string.rep('%1', 1e6))",
+        "return #string.gsub('a', '()', string.rep('%1', 6e7) .. string.rep('x', 1e8))",
     ] {
         let reply = hostile.eval(script);
         assert!(reply.starts_with('-'), "{script}: {}", &reply[..reply.len().min(100)]);

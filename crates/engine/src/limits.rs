@@ -219,6 +219,11 @@ pub(crate) const SCRIPT_SLICE_STEPS: usize = 200_000;
 #[cfg(feature = "scripting")]
 pub(crate) const LIBRARY_LOAD_LOOKS_MAX: u32 = 500;
 
+/// Bytes of the names and descriptions of one library's functions: some hundreds for each of as many as there may be. Redis keeps what
+/// it has memory for.
+#[cfg(feature = "scripting")]
+pub(crate) const LIBRARY_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Functions of one library.
 #[cfg(feature = "scripting")]
 pub(crate) const LIBRARY_FUNCTIONS_MAX: usize = 10_000;

@@ -11,13 +11,13 @@ use super::cache::{Hash, written};
 use super::convert::{Reading, number_argument};
 use super::effort::Effort;
 use super::exchange::{Exchange, Order, Report};
-use super::library::Draft;
+use super::library::{Draft, TEXTS_TOO_LONG};
 use super::log::{self, ScriptLogLevel};
 use super::memory::Unlimited;
 use super::raise::{self, throw};
 use super::text;
 use super::vm::Way;
-use crate::limits::{SCRIPT_LOG_BYTES_MAX, SCRIPT_REQUEST_BYTES_MAX};
+use crate::limits::{LIBRARY_TEXT_BYTES_MAX, SCRIPT_LOG_BYTES_MAX, SCRIPT_REQUEST_BYTES_MAX};
 use crate::number::integer;
 use respool_wire::Protocol;
 
@@ -122,18 +122,24 @@ fn log_function<'s, 'e>(scope: &'s Scope<'s, 'e>, way: &'e Way) -> Result<Functi
 }
 
 /// Makes the smaller table that a library sees while it is loaded.
-pub(super) fn library_table(lua: &Lua, whole: &Table, exchange: &Rc<Exchange>, registered: &Table) -> Result<Table> {
+pub(super) fn library_table(
+    lua: &Lua,
+    whole: &Table,
+    exchange: &Rc<Exchange>,
+    registered: &Table,
+    effort: &Rc<Effort>,
+) -> Result<Table> {
     let redis = lua.create_table()?;
-    let (exchange, functions) = (Rc::clone(exchange), registered.clone());
+    let (exchange, functions, of_call) = (Rc::clone(exchange), registered.clone(), Rc::clone(effort));
     let register = lua.create_function(move |lua, values: MultiValue| {
-        let refuse = |text: &str| error_table(lua, text, false).map_or_else(|error| error, throw);
+        let refuse = |text: &str| refusal(lua, text);
         if !exchange.is_loading.get() {
             // A function may have kept what its library saw.
             return Err(refuse("ERR redis.register_function can only be called on FUNCTION LOAD command"));
         }
         let (draft, callback) = match values.len() {
-            1 => named_arguments(&values[0]).map_err(refuse)?,
-            2 => placed_arguments(&values).map_err(refuse)?,
+            1 => named_arguments(lua, &values[0], &of_call)?,
+            2 => placed_arguments(lua, &values, &of_call)?,
             _ => return Err(refuse("ERR wrong number of arguments to redis.register_function")),
         };
         let function = draft.finish(&exchange.registered.borrow()).map_err(refuse)?;
@@ -151,49 +157,68 @@ pub(super) fn library_table(lua: &Lua, whole: &Table, exchange: &Rc<Exchange>, r
     Ok(redis)
 }
 
+/// An error as a script sees it.
+fn refusal(lua: &Lua, text: &str) -> mlua::Error {
+    error_table(lua, text, false).map_or_else(|error| error, throw)
+}
+
+/// A name or description of a function, which is copied. One text of a script may be that of any number of functions.
+fn told(lua: &Lua, text: &LuaString, effort: &Effort) -> Result<Vec<u8>> {
+    let text = text.as_bytes();
+    if text.len() > LIBRARY_TEXT_BYTES_MAX {
+        return Err(refusal(lua, TEXTS_TOO_LONG));
+    }
+    effort.copy(text.len())?;
+    Ok(text.to_vec())
+}
+
 /// The arguments of `redis.register_function{function_name=..., callback=...}`.
-fn named_arguments(value: &Value) -> std::result::Result<(Draft, Value), &'static str> {
+fn named_arguments(lua: &Lua, value: &Value, effort: &Effort) -> Result<(Draft, Value)> {
+    let refuse = |text: &str| Err(refusal(lua, text));
     let Value::Table(table) = value else {
-        return Err("ERR calling redis.register_function with a single argument is only applicable to Lua table \
-                    (representing named arguments).");
+        return refuse(
+            "ERR calling redis.register_function with a single argument is only applicable to Lua table \
+             (representing named arguments).",
+        );
     };
     let mut draft = Draft::default();
     let mut callback = Value::Nil;
     for pair in table.pairs::<Value, Value>() {
-        let (key, value) = pair.map_err(|_| UNKNOWN_ARGUMENT)?;
+        let (key, value) = pair.map_err(|_| refusal(lua, UNKNOWN_ARGUMENT))?;
         let Value::String(key) = key else {
-            return Err("ERR named argument key given to redis.register_function is not a string");
+            return refuse("ERR named argument key given to redis.register_function is not a string");
         };
         match (&*key.as_bytes(), value) {
-            (b"function_name", Value::String(name)) => draft.name = Some(name.as_bytes().to_vec()),
+            (b"function_name", Value::String(name)) => draft.name = Some(told(lua, &name, effort)?),
             (b"function_name", _) => {
-                return Err("ERR function_name argument given to redis.register_function must be a string");
+                return refuse("ERR function_name argument given to redis.register_function must be a string");
             }
-            (b"description", Value::String(text)) => draft.description = Some(text.as_bytes().to_vec()),
+            (b"description", Value::String(text)) => draft.description = Some(told(lua, &text, effort)?),
             (b"description", _) => {
-                return Err("ERR description argument given to redis.register_function must be a string");
+                return refuse("ERR description argument given to redis.register_function must be a string");
             }
             (b"callback", function @ Value::Function(_)) => {
                 draft.has_callback = true;
                 callback = function;
             }
             (b"callback", _) => {
-                return Err("ERR callback argument given to redis.register_function must be a function");
+                return refuse("ERR callback argument given to redis.register_function must be a function");
             }
             (b"flags", Value::Table(flags)) => {
                 for flag in flags.sequence_values::<Value>() {
+                    effort.step()?;
                     match flag {
-                        Ok(Value::String(flag)) => draft.flags.push(flag.as_bytes().to_vec()),
-                        _ => return Err("ERR unknown flag given"),
+                        Ok(Value::String(flag)) => draft.flags.add(&flag.as_bytes()),
+                        _ => return refuse("ERR unknown flag given"),
                     }
                 }
             }
             (b"flags", _) => {
-                return Err(
+                return refuse(
                     "ERR flags argument to redis.register_function must be a table representing function flags",
                 );
             }
-            _ => return Err(UNKNOWN_ARGUMENT),
+            _ => return refuse(UNKNOWN_ARGUMENT),
         }
     }
     Ok((draft, callback))
@@ -202,14 +227,14 @@ fn named_arguments(value: &Value) -> std::result::Result<(Draft, Value), &'stati
 const UNKNOWN_ARGUMENT: &str = "ERR unknown argument given to redis.register_function";
 
 /// The arguments of `redis.register_function(name, callback)`.
-fn placed_arguments(values: &MultiValue) -> std::result::Result<(Draft, Value), &'static str> {
+fn placed_arguments(lua: &Lua, values: &MultiValue, effort: &Effort) -> Result<(Draft, Value)> {
     let Value::String(name) = &values[0] else {
-        return Err("ERR first argument to redis.register_function must be a string");
+        return Err(refusal(lua, "ERR first argument to redis.register_function must be a string"));
     };
     let Value::Function(_) = &values[1] else {
-        return Err("ERR second argument to redis.register_function must be a function");
+        return Err(refusal(lua, "ERR second argument to redis.register_function must be a function"));
     };
-    let draft = Draft { name: Some(name.as_bytes().to_vec()), has_callback: true, ..Draft::default() };
+    let draft = Draft { name: Some(told(lua, name, effort)?), has_callback: true, ..Draft::default() };
     Ok((draft, values[1].clone()))
 }
 

@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use respool_command::words::{self, until_nul};
 
 use super::shebang::ScriptFlags;
+use crate::limits::LIBRARY_TEXT_BYTES_MAX;
 
 const BAD_NAME: &str =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
+
+pub(super) const TEXTS_TOO_LONG: &str = "ERR the names and descriptions of one library's functions are too long";
 
 /// A function that a library has registered.
 #[derive(Clone, Debug)]
@@ -147,21 +150,44 @@ fn is_name(name: &[u8]) -> bool {
 pub(super) struct Draft {
     pub(super) name: Option<Vec<u8>>,
     pub(super) description: Option<Vec<u8>>,
-    pub(super) flags: Vec<Vec<u8>>,
+    pub(super) flags: DraftFlags,
     pub(super) has_callback: bool,
+}
+
+/// The flags that are told of a function: each is looked at and none is kept, since a script may name a long text any number of times.
+#[derive(Default)]
+pub(super) struct DraftFlags {
+    flags: ScriptFlags,
+    is_given: [bool; FLAGS.len()],
+    has_unknown: bool,
+}
+
+const FLAGS: [&str; 5] = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
+
+impl DraftFlags {
+    pub(super) fn add(&mut self, flag: &[u8]) {
+        self.has_unknown |= self.flags.add(flag).is_none();
+        if let Some(given) = FLAGS.iter().position(|known| known.as_bytes() == flag) {
+            self.is_given[given] = true;
+        }
+    }
 }
 
 impl Draft {
     /// The function, if nothing is wrong with it and none of these has its name.
     pub(super) fn finish(self, others: &[Function]) -> Result<Function, &'static str> {
-        const FLAGS: [&str; 5] = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
         let name = self.name.ok_or("ERR redis.register_function must get a function name argument")?;
         if !self.has_callback {
             return Err("ERR redis.register_function must get a callback argument");
         }
-        let mut flags = ScriptFlags { is_declared: true, ..ScriptFlags::default() };
-        for flag in &self.flags {
-            flags.add(flag).ok_or("ERR unknown flag given")?;
+        let DraftFlags { flags, is_given, has_unknown } = self.flags;
+        if has_unknown {
+            return Err("ERR unknown flag given");
+        }
+        let texts = |function: &Function| function.name.len() + function.description.as_ref().map_or(0, Vec::len);
+        let before: usize = others.iter().map(texts).sum();
+        if before + name.len() + self.description.as_ref().map_or(0, Vec::len) > LIBRARY_TEXT_BYTES_MAX {
+            return Err(TEXTS_TOO_LONG);
         }
         if !is_name(&name) {
             return Err(BAD_NAME);
@@ -169,8 +195,9 @@ impl Draft {
         if others.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
             return Err("ERR Function already exists in the library");
         }
-        let is_given = |flag: &&str| self.flags.iter().any(|given| given == flag.as_bytes());
-        let flag_names = FLAGS.into_iter().filter(is_given).collect();
+        let flag_names =
+            FLAGS.into_iter().zip(is_given).filter_map(|(flag, is_given)| is_given.then_some(flag)).collect();
+        let flags = ScriptFlags { is_declared: true, ..flags };
         Ok(Function { name, description: self.description, flag_names, flags })
     }
 }

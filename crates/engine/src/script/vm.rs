@@ -150,7 +150,7 @@ impl<'l> World<'l> {
         errors(lua, &host)?;
         insert_place(lua, &host)?;
         let registered = lua.create_table()?;
-        host.raw_set("library", api::library_table(lua, &redis, exchange, &registered)?)?;
+        host.raw_set("library", api::library_table(lua, &redis, exchange, &registered, effort)?)?;
         let globals = lua.create_table()?;
         for (name, library) in [
             ("bit", bits::library(lua)?),

@@ -252,6 +252,40 @@ fn memory_is_bounded() {
     assert_eq!(hostile.eval("return select(2, pcall(string.rep, 'x', 1e10))"), "$17\r\nnot enough memory\r\n");
 }
 
+/// What a library says of its functions is copied, and may be the same long string many times.
+#[test]
+fn what_a_library_says_of_its_functions_is_bounded() {
+    let mut hostile = Hostile::new();
+    let load = |hostile: &mut Hostile, text: String| {
+        let said = hostile.send(1, false, &[b"FUNCTION", b"LOAD", text.as_bytes()]).1;
+        assert!(hostile.send(1, false, &[b"FUNCTION", b"LIST"]).1.starts_with("*0\r\n") || said.starts_with('$'));
+        said
+    };
+    let register = "redis.register_function{function_name = 'f' .. i, callback = function() end, ";
+    let flags = "local s, t = ('x'):rep(1e8), {} for i = 1, 10000 do t[i] = s end for i = 1, 10000 do ";
+    assert_eq!(
+        load(&mut hostile, format!("#!lua name=l\n{flags}{register}flags = t}} end")),
+        "-ERR Error registering functions: ERR unknown flag given\r\n"
+    );
+    let texts = "local s = ('x'):rep(1e8) for i = 1, 10000 do ";
+    for field in ["description = s}", "flags = {'no-writes'}, description = ('x'):rep(1e6)}"] {
+        assert_eq!(
+            load(&mut hostile, format!("#!lua name=l\n{texts}{register}{field} end")),
+            "-ERR Error registering functions: ERR the names and descriptions of one library's functions are too long\r\n"
+        );
+    }
+    let names = "local s = ('x'):rep(1e8) for i = 1, 10000 do redis.register_function(s, function() end) end";
+    assert_eq!(
+        load(&mut hostile, format!("#!lua name=l\n{names}")),
+        "-ERR Error registering functions: ERR the names and descriptions of one library's functions are too long\r\n"
+    );
+    let many = "local t = {} for i = 1, 1000 do t[i] = 'no-writes' end for i = 1, 1000 do ";
+    let shown = "flags = t, description = ('x'):rep(1000)} end";
+    assert_eq!(load(&mut hostile, format!("#!lua name=l\n{many}{register}{shown}")), "$1\r\nl\r\n");
+    let listed = hostile.send(1, false, &[b"FUNCTION", b"LIST"]).1;
+    assert_eq!(listed.matches("*1\r\n+no-writes\r\n").count(), 1000);
+}
+
 #[test]
 fn depth_is_bounded() {
     let mut hostile = Hostile::new();

@@ -102,3 +102,21 @@ fn entries_are_trimmed_with_their_references_in_one_walk() {
     assert_eq!(costs.say("XRANGE log - +"), "*1 *2 $7 20000-1 *2 $1 f $1 v");
     assert!(spent < filled, "{spent:?} for trimming, {filled:?} for filling");
 }
+
+#[cfg(feature = "scripting")]
+#[test]
+fn a_long_script_is_called_by_its_name_as_fast_as_a_short_one() {
+    let mut costs = Costs::new();
+    let mut time = |script: &str| {
+        let loaded = costs.say(&format!("SCRIPT LOAD {script}"));
+        let hash = loaded.split(' ').next_back().expect("a hash").to_owned();
+        let begun = Instant::now();
+        for _ in 0..300 {
+            assert_eq!(costs.say(&format!("EVALSHA {hash} 0")), "$-1");
+        }
+        begun.elapsed()
+    };
+    let short = time("local\tx='';");
+    let long = time(&format!("local\tx='{}';", "y".repeat(8_000_000)));
+    assert!(long < short * 5, "{long:?} for a script of 8 MB, {short:?} for one of five bytes");
+}

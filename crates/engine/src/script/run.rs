@@ -383,13 +383,17 @@ fn begin(
     let scripts = &mut *desk.scripts;
     let (hash, flags) = if is_by_hash {
         let hash = parsed(args.at(1)).ok_or(Fault::Text(texts::NOSCRIPT))?;
-        let known =
-            scripts.cache.text(&hash).map(<[u8]>::to_vec).filter(|_| scripts.cache.compiled_flags(&hash).is_none());
-        match (known, scripts.cache.flags(&hash)) {
-            // The interpreter was made anew: the text is still there.
-            (Some(known), Some(_)) => (hash, scripts.load(hash, &known)?),
-            (None, Some(flags)) => (hash, flags),
-            _ => return Err(texts::NOSCRIPT.into()),
+        if scripts.cache.flags(&hash).is_none() {
+            return Err(texts::NOSCRIPT.into());
+        }
+        // If the interpreter is made anew it knows none of them: their texts are still there.
+        scripts.host()?;
+        match scripts.cache.compiled_flags(&hash) {
+            Some(flags) => (hash, flags),
+            None => {
+                let known = scripts.cache.text(&hash).ok_or(Fault::Text(texts::NOSCRIPT))?.to_vec();
+                (hash, scripts.load(hash, &known)?)
+            }
         }
     } else {
         let hash = hash_of(args.at(1));

@@ -5,6 +5,7 @@ use respool_command::words::until_nul;
 use respool_wire::{DoubleText, Encoder, Protocol};
 
 use super::arguments::to_integer;
+use super::effort::Effort;
 use super::text;
 use crate::limits::{REPLY_BYTES_MAX, SCRIPT_REPLY_DEPTH_MAX};
 use crate::number::integer::{self, IntegerText};
@@ -197,6 +198,9 @@ pub(super) fn number_argument(number: f64, out: &mut Vec<u8>) {
     }
 }
 
+/// The steps of looking for the fields by which a table says what it stands for.
+const TABLE_STEPS: usize = 8;
+
 /// The fields by which a table says what it stands for: made once, since each is looked for in every table.
 pub(super) struct Tags {
     err: LuaString,
@@ -223,22 +227,40 @@ impl Tags {
 }
 
 /// Writes a script's value as a reply. `is_resp3` is the dialect that the script has asked for itself.
-pub(super) fn write(tags: &Tags, value: &Value, is_resp3: bool, reply: &mut Encoder<'_>) -> Result<()> {
-    Writing { tags, is_resp3, reply }.value(value, 0)
+pub(super) fn write(
+    tags: &Tags,
+    value: &Value,
+    is_resp3: bool,
+    effort: &Effort,
+    reply: &mut Encoder<'_>,
+) -> Result<()> {
+    let noted = reply.position();
+    Writing { tags, is_resp3, effort, noted, reply }.value(value, 0)
 }
 
 struct Writing<'a, 'o> {
     tags: &'a Tags,
     is_resp3: bool,
+    /// What is written is work of the script, as all that is done for it.
+    effort: &'a Effort,
+    /// How far that has been counted.
+    noted: usize,
     reply: &'a mut Encoder<'o>,
 }
 
 impl Writing<'_, '_> {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<()> {
-        // A table may be in itself many times over.
-        if self.reply.position() > REPLY_BYTES_MAX {
+    /// A value within another: a table may be in itself many times over.
+    fn item(&mut self, value: &Value, depth: usize) -> Result<()> {
+        let position = self.reply.position();
+        if position > REPLY_BYTES_MAX {
             return Err(mlua::Error::MemoryError(String::new()));
         }
+        self.effort.copy(position - self.noted)?;
+        self.noted = position;
+        self.value(value, depth)
+    }
+
+    fn value(&mut self, value: &Value, depth: usize) -> Result<()> {
         match value {
             Value::String(text) => self.reply.bulk(&text.as_bytes()),
             Value::Integer(number) => self.reply.integer(*number),
@@ -253,6 +275,7 @@ impl Writing<'_, '_> {
     }
 
     fn table(&mut self, table: &Table, depth: usize) -> Result<()> {
+        self.effort.note_steps(TABLE_STEPS);
         let tags = self.tags;
         let reply = &mut *self.reply;
         let string = |tag: &LuaString| -> Result<Option<LuaString>> {
@@ -318,7 +341,7 @@ impl Writing<'_, '_> {
         let counted = table.sequence_values::<bool>().try_fold(0, |count, value| value.map(|_| count + 1));
         self.reply.array(counted?);
         for value in table.sequence_values::<Value>() {
-            self.value(&value?, depth)?;
+            self.item(&value?, depth)?;
         }
         Ok(())
     }
@@ -337,9 +360,9 @@ impl Writing<'_, '_> {
         }
         for pair in table.pairs::<Value, Value>() {
             let (key, value) = pair?;
-            self.value(&key, depth)?;
+            self.item(&key, depth)?;
             if !is_set {
-                self.value(&value, depth)?;
+                self.item(&value, depth)?;
             }
         }
         Ok(())

@@ -36,16 +36,22 @@ impl Effort {
         self.look_if_due()
     }
 
+    /// So many steps have been made: the next one counts them.
+    #[inline]
+    pub(super) fn note_steps(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
     /// Bytes have been looked at one by one: the next step counts them.
     #[inline]
     pub(super) fn note_read(&self, bytes: usize) {
-        self.steps.set(self.steps.get().saturating_add(bytes / READ_PER_STEP));
+        self.note_steps(bytes / READ_PER_STEP);
     }
 
     /// Bytes have been copied or compared: the next step counts them.
     #[inline]
     pub(super) fn note_copied(&self, bytes: usize) {
-        self.steps.set(self.steps.get().saturating_add(bytes / COPIED_PER_STEP));
+        self.note_steps(bytes / COPIED_PER_STEP);
     }
 
     /// A call begins that looks at so many bytes one by one.

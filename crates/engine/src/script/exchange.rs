@@ -92,11 +92,17 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Gives back what large commands have left, once a script has ended.
+    /// Gives back what large commands and replies have left, once a script has ended.
     pub(super) fn give_memory_back(&self) {
         let mut request = self.request.borrow_mut();
         if request.capacity() > BUFFER_BYTES_KEPT {
             *request = ArgsBuf::default();
+        }
+        for buffer in [&self.reply, &self.answer] {
+            let mut buffer = buffer.borrow_mut();
+            if buffer.capacity() > BUFFER_BYTES_KEPT {
+                *buffer = Vec::new();
+            }
         }
     }
 }

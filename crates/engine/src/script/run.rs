@@ -531,12 +531,8 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
             Some(Report::Done(Ok(()))) => {
                 desk.scripts.running = None;
                 if let Some(host) = &desk.scripts.host {
+                    reply.raw(&host.exchange.answer.borrow());
                     host.exchange.give_memory_back();
-                    let mut answer = host.exchange.answer.borrow_mut();
-                    reply.raw(&answer);
-                    if answer.capacity() > BUFFER_BYTES_KEPT {
-                        *answer = Vec::new();
-                    }
                 }
                 return Ok(Outcome::Done);
             }
@@ -752,4 +748,51 @@ fn answer(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BUFFER_BYTES_KEPT;
+    use crate::transcript::Script;
+    use crate::{Engine, EngineConfig};
+
+    /// The room of the buffers that are there behind a script.
+    fn rooms(script: &Script) -> [usize; 3] {
+        let exchange = &script.engine.scripts().host.as_ref().expect("a script has run").exchange;
+        let request = exchange.request.borrow().capacity();
+        [request, exchange.reply.borrow().capacity(), exchange.answer.borrow().capacity()]
+    }
+
+    #[test]
+    fn what_a_script_has_read_and_said_goes_with_it() {
+        let mut script = Script::new();
+        // A script is late at its first look.
+        let config = EngineConfig { script_busy_after_ms: 1, ..EngineConfig::default() };
+        script.engine = Engine::new(config, [1, 2]);
+        let mut eval = |text: &str| {
+            let mut said = script.send(&[b"EVAL", text.as_bytes(), b"0"]);
+            script.session.has_waited = true;
+            while script.engine.scripts().is_running() {
+                said = script.send(&[b"EVAL", text.as_bytes(), b"0"]);
+            }
+            script.session.has_waited = false;
+            assert!(rooms(&script).into_iter().all(|room| room <= BUFFER_BYTES_KEPT), "{text}: {:?}", rooms(&script));
+            said
+        };
+        assert_eq!(eval("redis.call('SET', 'k', string.rep('x', 1e6)) return 1"), b":1\r\n");
+        assert_eq!(eval("return #redis.call('GET', 'k')"), b":1000000\r\n");
+        assert_eq!(eval("return redis.call('GET', 'k')").len(), 1_000_012);
+        assert!(eval("redis.call('GET', 'k') error('late')").starts_with(b"-ERR user_script:1: late"));
+        let many = "local t, s = {}, string.rep('x', 1e6) for i = 1, 30 do t[i] = s end return t";
+        assert!(eval(many).starts_with(b"*30\r\n"));
+        // It is killed while its reply is written.
+        assert!(script.send(&[b"EVAL", many.as_bytes(), b"0"]).is_empty());
+        script.session.client_id = 7;
+        assert_eq!(script.say("SCRIPT KILL"), "+OK");
+        script.session.client_id = 0;
+        script.session.has_waited = true;
+        let killed = script.say("EVAL late 0");
+        assert!(killed.starts_with("-ERR Script killed by user with SCRIPT KILL..."), "{killed}");
+        assert!(rooms(&script).into_iter().all(|room| room <= BUFFER_BYTES_KEPT), "{:?}", rooms(&script));
+    }
 }

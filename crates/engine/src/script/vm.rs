@@ -108,6 +108,7 @@ struct World<'l> {
     at_hand: RefCell<BTreeMap<Hash, Function>>,
     functions_at_hand: RefCell<BTreeMap<Vec<u8>, Function>>,
     tags: convert::Tags,
+    effort: Rc<Effort>,
     /// Bytes that were left by the last full collection.
     needed_bytes: Cell<usize>,
 }
@@ -190,6 +191,7 @@ impl<'l> World<'l> {
             registered,
             compiled,
             tags: convert::Tags::new(lua)?,
+            effort: Rc::clone(effort),
             at_hand: RefCell::default(),
             functions_at_hand: RefCell::default(),
             needed_bytes: Cell::new(lua.used_memory()),
@@ -303,15 +305,25 @@ impl<'l> World<'l> {
         exchange.protocol.set(Protocol::Resp2);
         let ran = function.and_then(|function| self.call(exchange, way_in, &function, keys));
         let written = ran.and_then(|ran| match ran {
-            Ok(value) => {
-                let mut answer = exchange.answer.borrow_mut();
-                answer.clear();
-                let is_resp3 = exchange.protocol.get() == Protocol::Resp3;
-                convert::write(&self.tags, &value, is_resp3, &mut Encoder::new(&mut answer, protocol)).map(|()| Ok(()))
-            }
+            Ok(value) => self.write(exchange, &value, protocol).map(Ok),
             Err(raised) => Ok(Err(raised)),
         });
-        written.unwrap_or_else(|error| Err(Raised { text: [b"ERR ", &why(&error)[..]].concat(), place: None }))
+        written.unwrap_or_else(|error| {
+            let why = why(&error);
+            let text = if why == text::KILLED.as_bytes() { why } else { [b"ERR ", &why[..]].concat() };
+            Err(Raised { text, place: None })
+        })
+    }
+
+    /// Writes the reply of a script that has run through. Others may be served meanwhile, so nothing is borrowed; what is only half
+    /// written is given back.
+    fn write(&self, exchange: &Exchange, value: &Value, protocol: Protocol) -> Result<()> {
+        let mut answer = exchange.answer.take();
+        answer.clear();
+        let is_resp3 = exchange.protocol.get() == Protocol::Resp3;
+        convert::write(&self.tags, value, is_resp3, &self.effort, &mut Encoder::new(&mut answer, protocol))?;
+        exchange.answer.replace(answer);
+        Ok(())
     }
 
     fn call(

@@ -116,6 +116,10 @@ fn scripts_without_end_are_killed_wherever_they_are() {
         // What one match is replaced by may be made of many copies of it.
         "return #string.gsub(string.rep('a', 1e5), '.*', string.rep('%0', 1200))",
         "return #string.gsub(string.rep('a', 1e5), '(.*)', string.rep('%1', 1200))",
+        // The script itself is through, and its reply is still to be written.
+        "local t = {} for i = 1, 16 do t = {t, t, t, t, t, t, t, t} end return t",
+        "local t = {} for i = 1, 16 do t = {[t] = t} end for i = 1, 24 do t = {map = {a = t, b = t}} end return t",
+        "local s, t = string.rep('x', 1e6), {} for i = 1, 900 do t[i] = s end return t",
     ] {
         let mut hostile = Hostile::new();
         hostile.begin(script);
@@ -241,6 +245,7 @@ fn memory_is_bounded() {
         "return #string.gsub(string.rep('a', 1e6), '.*', string.rep('%0', 1e6))",
         "return #string.gsub(string.rep('a', 1e6), '(.*)', string.rep('%1', 1e6))",
         "return #string.gsub('a', '()', string.rep('%1', 6e7) .. string.rep('x', 1e8))",
+        "local s, t = string.rep('x', 1e8), {} for i = 1, 20 do t[i] = s end return t",
     ] {
         let reply = hostile.eval(script);
         assert!(reply.starts_with('-'), "{script}: {}", &reply[..reply.len().min(100)]);

@@ -258,6 +258,9 @@ mod tests {
             (&["HSET", "large", "field"], "UNLINK large"),
             (&["XADD", "large", "*", "field"], "SET large x"),
             (&["SET", "large"], "FLUSHDB"),
+            (&["SET", "large"], "FLUSHALL"),
+            (&["RPUSH", "large"], "FLUSHALL"),
+            (&["HSET", "large", "field"], "FLUSHALL ASYNC"),
         ] {
             let empty = script.engine.memory_bytes();
             for number in 0..120 {
@@ -303,5 +306,55 @@ mod tests {
         }
         let left = script.engine.memory_bytes();
         assert!(left < full / 3, "{left} of {full} bytes are still held");
+    }
+
+    #[test]
+    fn a_flushed_server_is_freed_little_by_little() {
+        let mut script = Script::new();
+        let empty = script.engine.used_bytes();
+        let fill = |script: &mut Script| {
+            for number in 0..6_000 {
+                script.session.database = number as u32 % 3;
+                script.say(&format!("HSET hash{number} f v"));
+                script.say(&format!("RPUSH list{number} {number}"));
+                script.say(&format!("SET key{number} {}", "x".repeat(600)));
+                script.say(&format!("ZADD sorted {number} m{number}"));
+                script.say(&format!("HPEXPIRE hash{number} 60000 FIELDS 1 f"));
+            }
+            script.say("XADD log 1-1 f v");
+        };
+        let pending = |script: &mut Script| {
+            let told = script.say("INFO memory");
+            let figure = told.split(' ').find_map(|line| line.strip_prefix("lazyfree_pending_objects:"));
+            figure.and_then(|number| number.parse::<usize>().ok())
+        };
+        fill(&mut script);
+        let full = script.engine.used_bytes();
+        // Some of it is on its way to be freed: keys of a database, and a value.
+        script.say("FLUSHDB");
+        script.say("DEL sorted");
+        for line in ["FLUSHALL", "FLUSHALL ASYNC", "FLUSHALL SYNC"] {
+            assert_eq!(script.say(line), "+OK");
+            assert_eq!(script.say("DBSIZE"), ":0");
+            let left = script.engine.used_bytes();
+            assert!(left - empty > (full - empty) / 4, "{line} frees all but {left} of {full} bytes at once");
+            assert_eq!(script.engine.used_bytes(), script.engine.walked_bytes());
+            assert_eq!(pending(&mut script), Some(1), "an empty server waits for nothing");
+        }
+        let (mut turns, mut before) = (0, script.engine.used_bytes());
+        while script.engine.tick(script.session.now) < Some(Millis(script.session.now.0 + 100)) {
+            let left = script.engine.used_bytes();
+            assert!(left < before, "{left} {before}");
+            (before, turns) = (left, turns + 1);
+            assert!(turns < 40, "the engine comes to rest");
+            // What comes meanwhile is not mixed up with what goes.
+            assert_eq!(script.say(&format!("RPUSH new{turns} a")), ":1");
+            assert_eq!(script.say(&format!("DEL new{turns}")), ":1");
+        }
+        assert!(turns > 0);
+        assert_eq!((script.engine.used_bytes(), pending(&mut script)), (empty, Some(0)));
+        script.say("SET one 1");
+        script.say("FLUSHALL");
+        assert_eq!((script.engine.used_bytes(), pending(&mut script)), (empty, Some(0)), "a little is freed at once");
     }
 }

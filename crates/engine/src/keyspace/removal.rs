@@ -3,10 +3,8 @@
 use super::key::KeyRecord;
 use super::{Database, Found, Keyspace, Value, events};
 use crate::limits;
-use crate::store::graves::Graves;
-use crate::store::pool::{Handle, Pool};
-use crate::store::weighed::Weighed;
-use crate::values::Object;
+use crate::store::pool::Handle;
+use crate::values::{Everything, Object, Remains};
 
 impl Keyspace {
     /// Frees what the record names, so that another value can take its place.
@@ -126,7 +124,7 @@ impl Keyspace {
         self.signal_all(database);
     }
 
-    /// Forgets everything at once: no record is looked at.
+    /// Forgets everything. No record is looked at, and what there is of memory is freed little by little.
     pub(crate) fn flush_all(&mut self) {
         self.journal.note_everything();
         (0..self.databases.len()).for_each(|database| self.spoil_all(database));
@@ -134,9 +132,10 @@ impl Keyspace {
         self.counters.changes += keys as u64 + 1;
         self.databases.iter_mut().for_each(|database| *database = Database::default());
         self.table_bytes = 0;
-        self.objects = Weighed::default();
-        self.graves = Graves::default();
-        self.heap.pool = Pool::default();
+        let graves = self.graves.split_off(|remains| matches!(remains, Remains::Everything(_)));
+        let (pool, objects) = (std::mem::take(&mut self.heap.pool), std::mem::take(&mut self.objects));
+        self.graves.push(Remains::Everything(Box::new(Everything::new(pool, objects, graves))));
+        self.reap(limits::REAPED_AT_ONCE);
         (0..self.databases.len()).for_each(|database| self.signal_all(database));
     }
 }

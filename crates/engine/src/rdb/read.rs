@@ -142,7 +142,7 @@ pub(super) fn free(object: Object, heap: &mut Heap) {
         Some(Remains::Table(table)) => table.iter().for_each(|handle| heap.pool.free(handle)),
         Some(Remains::Sorted(mut indexed)) => while indexed.drain(|handle| heap.pool.free(handle)).1 {},
         Some(Remains::Fields(mut fields)) => while fields.drain(|handle| heap.pool.free(handle)) {},
-        Some(Remains::List(_) | Remains::Stream(_)) | None => {}
+        Some(Remains::List(_) | Remains::Stream(_) | Remains::Everything(_)) | None => {}
     }
 }
 

@@ -80,6 +80,21 @@ impl<R: Drain> Graves<R> {
         self.all.push(grave);
     }
 
+    /// Takes out the values of which this does not hold, for what frees their records; keys are forgotten, whose records go there as
+    /// well.
+    pub(crate) fn split_off(&mut self, stays: impl Fn(&R) -> bool) -> Self {
+        let mut others = Self::default();
+        for grave in std::mem::take(&mut self.all) {
+            self.bytes -= grave.memory_bytes();
+            match grave {
+                Grave::Value(remains) if stays(&remains) => self.push(remains),
+                Grave::Value(remains) => others.push(remains),
+                Grave::Keys(_) => {}
+            }
+        }
+        others
+    }
+
     /// Bytes that all structures hold from the allocator beside their records.
     #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {

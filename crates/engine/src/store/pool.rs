@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 
 use super::liveness::Liveness;
 use super::slab::Slab;
+use crate::limits::records_like;
 
 /// Bytes of one page of slots.
 const PAGE_BYTES: usize = 64 * 1024;
@@ -327,6 +328,26 @@ impl Pool {
         fresh
     }
 
+    /// Gives up to about `budget` records back, whatever they hold, once none is read or made any more: whole pages of them. What that
+    /// cost, in records, and whether any is left.
+    pub(crate) fn drop_part(&mut self, budget: usize) -> (usize, bool) {
+        let mut spent = 0;
+        while spent < budget {
+            if let Some(large) = self.large.pop() {
+                let bytes = large.map_or(0, |bytes| bytes.capacity() + LARGE_OVERHEAD_BYTES);
+                self.large_bytes -= bytes;
+                spent += 1 + records_like(bytes);
+            } else if let Some(page) = self.pages.pop() {
+                self.live_units -= usize::from(page.used) * usize::from(page.slot_units);
+                self.live_pages -= usize::from(page.used > 0);
+                spent += 1 + records_like(page.bytes.len());
+            } else {
+                return (spent, false);
+            }
+        }
+        (spent, true)
+    }
+
     /// Bytes that records take: slots and vectors, without the free slots of pages.
     #[inline]
     pub(crate) fn used_bytes(&self) -> usize {
@@ -395,6 +416,20 @@ mod tests {
             assert_eq!(pool.resize(handle, len), handle);
             assert!(pool.memory_bytes() < 2 * len + 4096, "{} bytes for {len}", pool.memory_bytes());
         }
+    }
+
+    #[test]
+    fn a_pool_goes_a_part_at_a_time() {
+        let mut pool = Pool::default();
+        let handles: Vec<Handle> = (0..20_000).map(|number| pool.alloc(number % 700)).collect();
+        handles.iter().step_by(3).for_each(|handle| pool.free(*handle));
+        let (mut used, mut parts) = (pool.used_bytes(), 0);
+        while pool.drop_part(100).1 {
+            assert!(pool.used_bytes() < used, "{used} bytes before");
+            (used, parts) = (pool.used_bytes(), parts + 1);
+        }
+        assert!(parts > 20, "{parts}");
+        assert_eq!((pool.used_bytes(), pool.live_pages), (0, 0));
     }
 
     #[test]

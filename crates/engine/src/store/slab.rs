@@ -66,6 +66,21 @@ impl<T> Slab<T> {
         Some(chunk.len())
     }
 
+    /// Takes the last place away and gives what was in it, once nothing is put in any more. `None`: no place is left.
+    pub(crate) fn pop(&mut self) -> Option<Option<T>> {
+        let chunk = self.chunks.last_mut()?;
+        let value = chunk.pop()?;
+        if chunk.is_empty() {
+            self.chunks.pop();
+        }
+        self.len -= 1;
+        if value.is_none() {
+            // Which places are empty is of no interest by now, only how many.
+            self.spare.pop();
+        }
+        Some(value)
+    }
+
     /// All values, in the order of their numbers.
     #[cfg(debug_assertions)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
@@ -127,5 +142,24 @@ mod tests {
         seen.sort_unstable();
         assert_eq!(seen, (0..2_499).filter(|value| *value != 7).collect::<Vec<_>>());
         assert_eq!((slab.memory_bytes(), slab.get(3)), (0, None));
+    }
+
+    #[test]
+    fn a_slab_goes_a_place_at_a_time() {
+        let mut slab = Slab::default();
+        (0..2_500).for_each(|value| _ = slab.insert(value));
+        for gone in [7, 2_000, 2_499] {
+            slab.take(gone);
+        }
+        let (mut seen, mut empty) = (Vec::new(), 0);
+        while let Some(value) = slab.pop() {
+            seen.extend(value);
+            empty += usize::from(value.is_none());
+            let left = 2_500 - 3 - seen.len();
+            assert_eq!(slab.used_bytes(), left * size_of::<Option<u32>>());
+        }
+        seen.reverse();
+        assert_eq!(seen, (0..2_500).filter(|value| ![7, 2_000, 2_499].contains(value)).collect::<Vec<u32>>());
+        assert_eq!((empty, slab.chunks.len()), (3, 0));
     }
 }

@@ -72,6 +72,13 @@ impl<T: Footprint> Weighed<T> {
         Some(value)
     }
 
+    /// Takes the last place away and gives the value in it, once none is put in any more. `None`: no place is left.
+    pub(crate) fn pop(&mut self) -> Option<Option<T>> {
+        let value = self.all.pop()?;
+        self.bytes -= value.as_ref().map_or(0, T::memory_bytes);
+        Some(value)
+    }
+
     /// Bytes that the values take, without places that none has.
     #[inline]
     pub(crate) fn used_bytes(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Values of every type that is no string, each in its compact and its large encoding.
 
+pub(crate) mod everything;
 pub(crate) mod hash;
 pub(crate) mod hyperloglog;
 pub(crate) mod set;
@@ -15,6 +16,7 @@ use crate::store::quick_list::QuickList;
 use crate::store::table::Table;
 use crate::store::weighed::Footprint;
 
+pub(crate) use everything::Everything;
 pub(crate) use hash::{Hash, Volatile};
 pub(crate) use set::Set;
 pub(crate) use sorted_set::{Indexed, SortedSet};
@@ -38,6 +40,8 @@ pub(crate) enum Remains {
     /// A hash with deadlines.
     Fields(Box<Volatile>),
     Stream(Box<Stream>),
+    /// What there was before a FLUSHALL.
+    Everything(Box<Everything>),
 }
 
 impl Object {
@@ -163,6 +167,7 @@ impl Footprint for Remains {
             Self::Sorted(indexed) => indexed.memory_bytes(),
             Self::Fields(fields) => fields.memory_bytes(),
             Self::Stream(stream) => size_of::<Stream>() + stream.memory_bytes(),
+            Self::Everything(everything) => everything.memory_bytes(),
         }
     }
 }
@@ -175,6 +180,7 @@ impl Drain for Remains {
             Self::Sorted(indexed) => indexed.drain(see),
             Self::Fields(fields) => (0, fields.drain(see)),
             Self::Stream(stream) => (stream.drain(budget), !stream.is_drained()),
+            Self::Everything(everything) => everything.drain(budget),
         }
     }
 
@@ -186,6 +192,8 @@ impl Drain for Remains {
             Self::List(list) => return size_of::<QuickList>() + list.walked_bytes(),
             Self::Sorted(indexed) => return indexed.walk(see),
             Self::Stream(stream) => return size_of::<Stream>() + stream.walked_bytes(),
+            // Its records are in no pool that lives.
+            Self::Everything(_) => {}
         }
         self.memory_bytes()
     }

@@ -2,6 +2,8 @@
 
 #[path = "support/bench.rs"]
 mod bench;
+#[path = "hostile/blocks.rs"]
+mod blocks;
 #[path = "support/chance.rs"]
 mod chance;
 #[path = "hostile/channels.rs"]

@@ -7,7 +7,7 @@
 //!   next on the connection is the reply      it is read on while there is at most
 //!   - that the client is to get next         the budget in the outbox
 //!   - that comes after others                the budget of replies that wait for those others
-//!   - of another client, or part of a join   always: other clients wait for it
+//!   - of another client, or part of a join   always: other clients wait for it, or the other parts do
 //! ```
 //!
 //! The connection that brings the reply that is to leave next is thus only ever left alone while the outbox is full, so
@@ -22,9 +22,10 @@ use crate::ids::{ClientHandle, ClientId, Handle, LaneId};
 use crate::limits::CUT_OFF_SLACK_BYTES;
 use crate::pool::{Lane, LaneUse};
 use crate::reply::owner::Owner;
+use crate::reply::task::Tasks;
 use crate::session::Session;
 use respool_command::Execute;
-use respool_connection::{Copied, Downstream, Upstream};
+use respool_connection::{Copied, Downstream, Seq, Upstream};
 
 impl Lane {
     /// Whether its reader's reading decides how fast it is read.
@@ -49,7 +50,8 @@ impl<E: Execute> Env<E> {
         let Some(reader) = this.lease.reader().filter(|_| this.is_paced()) else { return };
         let Some(session) = self.clients.sessions.get(reader) else { return };
         let enough = this.lease.enough(&self.config.budgets);
-        if !is_hungry(&session.down, &this.up, reader, enough) && this.lease.leave_unread() {
+        let next = next_place(&this.up, reader, &self.tasks);
+        if !is_hungry(&session.down, next, enough) && this.lease.leave_unread() {
             self.counters.pauses.add(1);
         }
     }
@@ -69,7 +71,7 @@ impl<E: Execute> Env<E> {
         lanes.retain(|lane| {
             let this = &self.lanes[*lane];
             let enough = this.lease.enough(&self.config.budgets);
-            this.lease.is_unread() && is_hungry(&session.down, &this.up, reader, enough / 2)
+            this.lease.is_unread() && is_hungry(&session.down, next_place(&this.up, reader, &self.tasks), enough / 2)
         });
         lanes.into_iter().for_each(|lane| self.read_on(lane));
     }
@@ -87,14 +89,21 @@ impl<E: Execute> Env<E> {
     }
 }
 
-/// Whether a client has at most `enough` to take before it can take what its own connection brings next.
-fn is_hungry(down: &Downstream, up: &Upstream<Owner, Copied>, reader: ClientHandle, enough: usize) -> bool {
-    let Some(Owner::Client { index, generation, seq }) = up.tickets().front().copied() else {
-        return true;
-    };
-    if (Handle { index, generation }) != reader {
-        return true;
+/// The place of the reply to its reader that a connection brings next. `None`: that is for others, or takes nothing of what the
+/// reader may leave unread.
+fn next_place(up: &Upstream<Owner, Copied>, reader: ClientHandle, tasks: &Tasks) -> Option<Seq> {
+    match up.tickets().front().copied()? {
+        Owner::Client { index, generation, seq } => (Handle { index, generation } == reader).then_some(seq),
+        // What a task reads first is given to the reader as a whole, as the reply to a transaction is.
+        owner => {
+            tasks.place_of(owner).filter(|asker| asker.session == reader && asker.is_wanted).map(|asker| asker.seq)
+        }
     }
+}
+
+/// Whether a client has at most `enough` to take before it can take the reply in place `next`, which its own connection brings.
+fn is_hungry(down: &Downstream, next: Option<Seq>, enough: usize) -> bool {
+    let Some(seq) = next else { return true };
     let waiting = if down.is_next(seq) { down.output().len() } else { down.waiting_bytes() - down.output().len() };
     waiting <= enough
 }

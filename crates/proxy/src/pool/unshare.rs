@@ -99,7 +99,11 @@ impl<E: Execute> Env<E> {
         let class = self.lanes.sharing(session.class);
         for node in self.lanes.nodes.ids() {
             let Some(lane) = self.lanes.known(node, class) else { continue };
-            let is_its = |owner: &Owner| matches!(*owner, Owner::Client { index, generation, .. } if (Handle { index, generation }) == client);
+            let tasks = &self.tasks;
+            let is_its = |owner: &Owner| match *owner {
+                Owner::Client { index, generation, .. } => Handle { index, generation } == client,
+                owner => tasks.place_of(owner).is_some_and(|asker| asker.session == client),
+            };
             let is_owed_soon = self.lanes[lane].up.tickets().iter().take(CLAIM_LOOKED_AT_MAX).any(is_its);
             if is_owed_soon {
                 self.claim_lane(lane, client);

@@ -201,6 +201,11 @@ impl Tasks {
         Some(self.running.get(of)?.asker()?.session)
     }
 
+    /// The client in whose place a task answers for a node, and that place, if the ticket is one of such a task.
+    pub(crate) fn place_of(&self, owner: Owner) -> Option<Asker> {
+        self.owned(owner)?.asker()
+    }
+
     /// The bound of a reply that is for no client in particular.
     pub(crate) fn reply_bytes_max(&self, of: Handle) -> Option<usize> {
         self.running.get(of)?.reply_bytes_max()

@@ -30,7 +30,7 @@ use crate::transaction::state::Transaction;
 use crate::workers::shared::Shared;
 use respool_command::{Execute, text as texts};
 use respool_route::PoolMode;
-use respool_wire::elements;
+use respool_wire::{Args, elements};
 use std::sync::PoisonError;
 
 /// The node that a block runs at, if anything binds it to one.
@@ -80,7 +80,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// The queued transaction goes to its node. `None`: no node has a part in it, and its reply is put together here.
-    pub(crate) fn send_queued(&mut self, index: ClientId) -> Option<Flow> {
+    pub(crate) fn send_queued(&mut self, index: ClientId, args: Args<'_>) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let class = session.class;
         let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
@@ -154,13 +154,19 @@ impl<E: Execute> Env<E> {
             },
             None => None,
         };
-        Some(self.send_transaction(index, queued, ExecPath { private, node, is_watching }))
+        let (sent_on, flow) = self.send_transaction(index, queued, ExecPath { private, node, is_watching });
+        match (sent_on, flow) {
+            // Nothing else keeps it from asking for more than it can be given: what is queued is answered here.
+            (Some(lane), Flow::Next) => Some(self.keep_pace(index, lane, args)),
+            _ => Some(flow),
+        }
     }
 
-    fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> Flow {
+    /// Returns the lane that it has been sent on, if it has been, and how its client goes on.
+    fn send_transaction(&mut self, index: ClientId, queued: QueuedCommands, way: ExecPath) -> (Option<LaneId>, Flow) {
         let ExecPath { private, node, is_watching } = way;
-        let Some(asker) = self.clients.expect(index) else { return Flow::Stop };
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        let Some(asker) = self.clients.expect(index) else { return (None, Flow::Stop) };
+        let Some(session) = self.clients.sessions.at_mut(index) else { return (None, Flow::Stop) };
         let class = session.class;
         let is_read = queued.has_own() || queued.has_select;
         // What comes behind it must not overtake it while MULTI is tried.
@@ -196,12 +202,12 @@ impl<E: Execute> Env<E> {
             moves: 0,
         };
         self.clients.list(index);
-        self.send_exec(exec);
-        flow
+        (self.send_exec(exec), flow)
     }
 
-    /// Puts a whole block into the outbox of its lane: nothing of other clients comes between.
-    pub(crate) fn send_exec(&mut self, exec: Exec) {
+    /// Puts a whole block into the outbox of its lane: nothing of other clients comes between. Returns the lane, unless nothing has been
+    /// sent.
+    pub(crate) fn send_exec(&mut self, exec: Exec) -> Option<LaneId> {
         let class = self.clients.sessions.get(exec.asker.session).map_or(exec.class, |session| session.class);
         self.shared.ledger.account(0, exec.queued.held_bytes());
         let lane = match exec.private {
@@ -219,7 +225,8 @@ impl<E: Execute> Env<E> {
                 self.counters.node_errors.add(1);
                 let mut exec = exec;
                 exec.fail(LostReply::Unsent, &error, &mut self.clients);
-                return self.end_exec(exec);
+                self.end_exec(exec);
+                return None;
             }
         };
         let mut exec = exec;
@@ -227,7 +234,8 @@ impl<E: Execute> Env<E> {
         // the two would take its place. Such a connection is that client's alone.
         let is_tracking = self.lanes[lane].up.identity().tracking.is_some();
         if !self.lanes[lane].multi.is_taken() && !is_tracking {
-            return self.try_before(lane, exec);
+            self.try_before(lane, exec);
+            return None;
         }
         // Taken out for the time of the writing; the task needs it again only if the keys turn out to have moved.
         let queued = std::mem::take(&mut exec.queued);
@@ -252,6 +260,7 @@ impl<E: Execute> Env<E> {
         if let Some(exec) = self.tasks.get_mut::<Exec>(task) {
             exec.queued = queued;
         }
+        Some(lane)
     }
 
     /// A block is the first on its connection: nothing of it is sent before the node has been seen to take MULTI.
@@ -320,7 +329,7 @@ impl<E: Execute> Env<E> {
             exec.refusal = None;
             exec.reply = None;
             exec.node = node;
-            self.send_exec(exec);
+            let _: Option<LaneId> = self.send_exec(exec);
             return None;
         }
         self.leave_exec(&mut exec);
@@ -445,7 +454,8 @@ mod tests {
         env.lanes.retire(first.index);
         env.begin_queueing(client);
         let _: String = env.take_output(client);
-        assert_eq!(env.send_queued(client), Some(Flow::Next));
+        let flow = crate::testing::request("EXEC", |_, args| env.send_queued(client, args));
+        assert_eq!(flow, Some(Flow::Next));
         let output = env.take_output(client);
         assert!(output.starts_with("-CROSSSLOT Watched keys"), "{output}");
         assert!(env.test_session(client).pins.is_none(), "nothing is watched or queued any more");

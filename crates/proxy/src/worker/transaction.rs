@@ -7,7 +7,7 @@ use crate::transaction::engine::{refuse_exec, refuse_to_queue};
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
-use respool_wire::Request;
+use respool_wire::{Args, Request};
 
 impl<E: Execute> Worker<E> {
     /// A request of a session that is queueing. `None`: it is not queued but done as any other.
@@ -17,7 +17,7 @@ impl<E: Execute> Worker<E> {
             Queueing::Refused(flow) => Some(flow),
             Queueing::Executes => {
                 let held = self.hold_for_client_pause(index, row, request.args);
-                Some(held.unwrap_or_else(|| self.exec(index)))
+                Some(held.unwrap_or_else(|| self.exec(index, request.args)))
             }
             Queueing::Queued => refuse_to_queue(&mut self.engine_side(), index, row)
                 .or_else(|| Some(self.env.queue_allowed(index, row, request))),
@@ -25,8 +25,8 @@ impl<E: Execute> Worker<E> {
     }
 
     /// EXEC of a session that is queueing.
-    fn exec(&mut self, index: ClientId) -> Flow {
+    fn exec(&mut self, index: ClientId, args: Args<'_>) -> Flow {
         let refused = self.env.refuse_exec(index).or_else(|| refuse_exec(&mut self.engine_side(), index));
-        refused.or_else(|| self.env.send_queued(index)).unwrap_or_else(|| continue_exec_reply(self, index))
+        refused.or_else(|| self.env.send_queued(index, args)).unwrap_or_else(|| continue_exec_reply(self, index))
     }
 }

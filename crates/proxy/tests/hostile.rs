@@ -36,6 +36,8 @@ mod following_all;
 mod gathering;
 #[path = "hostile/holding.rs"]
 mod holding;
+#[path = "hostile/idle.rs"]
+mod idle;
 #[path = "hostile/kinds.rs"]
 mod kinds;
 #[path = "hostile/late_scripts.rs"]

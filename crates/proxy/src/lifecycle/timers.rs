@@ -5,10 +5,10 @@
 
 use crate::config::Config;
 use crate::env::Env;
+use crate::ids::ClientId;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US, SHORT_LOOK_US};
 use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
-use crate::session::Session;
 use respool_command::Execute;
 use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{DialFailure, Phase};
@@ -122,12 +122,10 @@ impl<E: Execute> Env<E> {
             return;
         }
         let now_us = self.now.mono_us;
-        let is_idle = |s: &Session| {
-            // As in Redis, who subscribes is there to listen.
-            let listens = s.subscriber.as_ref().is_some_and(|s| s.is_subscribed());
-            !listens && s.down.is_settled() && now_us.saturating_sub(s.last_active_us) > idle_us
-        };
-        self.clients.sessions.places(is_idle).into_iter().for_each(|index| self.close_client(index));
+        let all = self.clients.sessions.iter_mut();
+        let idle: Vec<ClientId> =
+            all.filter_map(|(index, session)| session.is_idle(now_us, idle_us).then_some(index)).collect();
+        idle.into_iter().for_each(|index| self.close_client(index));
     }
 
     /// When this worker has something to do next, although nothing comes, beside what features have.

@@ -70,6 +70,11 @@ impl Credit {
         self.written_bytes = self.written_bytes.wrapping_add(bytes as u64);
     }
 
+    /// Bytes that have been written to it, and of replies that it did not want. Wraps around.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
     /// A reply that the client did not want has come.
     pub(crate) fn note_swallowed(&mut self, bytes: usize) {
         self.swallowed = self.swallowed.wrapping_add(1);

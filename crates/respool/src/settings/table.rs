@@ -256,10 +256,11 @@ rows! {
         default: "1s",
         more: "What it is not sent yet waits and counts as waiting for the node: nothing is refused for it.",
     }
-    /// How long a client may say nothing before it is disconnected.
+    /// How long a client may neither send nor read anything before it is disconnected.
     ClientIdleTimeout {
         name: "client_idle_timeout", redis: Some("timeout"), group: Group::Timeouts, reload: Reload::Live,
         kind: millis(1_000, 365 * DAY), absent: Some("off"), default: "off",
+        more: "As in Redis, a client that waits or is held back is not idle, nor is one that subscribes, monitors or follows as a replica.",
     }
     /// Pause after a failed attempt to connect to a node.
     ReconnectMin {

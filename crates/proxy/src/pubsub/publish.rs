@@ -58,6 +58,9 @@ impl<T: TrackedKeys> Subscriptions<T> {
             return env
                 .send_to(index, node, args, |out| encode_request(out, [args.at(0), channel, payload].into_iter()));
         }
+        if let Some(flow) = env.wait_for_room_at(index, node) {
+            return flow;
+        }
         let Some(class) = env.clients.sessions.at(index).map(|session| session.class) else { return Flow::Stop };
         let Some(asker) = env.clients.expect(index) else { return Flow::Stop };
         let task = Publishing { asker, kind, channel: channel.into(), node, count: None };

@@ -15,7 +15,7 @@ use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::flush::client::Received;
-use crate::ids::{ClientId, LaneId};
+use crate::ids::{ClientId, LaneId, NodeId};
 use crate::interfaces::call::Call;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
@@ -314,7 +314,31 @@ impl<E: Execute> Env<E> {
         Flow::Next
     }
 
-    /// The same for a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
+    /// A request waits, to be read again, while as much waits for its connection as should: what has been read of a client and is not
+    /// sent costs no more than before, and however many clients ask in one turn, none is refused for it. `None`: it may be sent.
+    #[inline]
+    pub(crate) fn wait_for_room(&mut self, index: ClientId, lane: LaneId) -> Option<Flow> {
+        let is_full = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
+        is_full.then(|| self.wait_behind(index, lane))
+    }
+
+    /// The same for the connection to a node that a client's requests go over.
+    pub(crate) fn wait_for_room_at(&mut self, index: ClientId, node: NodeId) -> Option<Flow> {
+        let class = self.clients.sessions.at(index)?.class;
+        let lane = self.lanes.known(node, class)?;
+        self.wait_for_room(index, lane)
+    }
+
+    #[cold]
+    fn wait_behind(&mut self, index: ClientId, lane: LaneId) -> Flow {
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+        session.pause.add(Pause::LANE);
+        self.lanes[lane].throttled.push(index);
+        self.counters.pauses.add(1);
+        Flow::Again
+    }
+
+    /// Goes on behind a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
     pub(crate) fn keep_pace_of_all(&mut self, index: ClientId, fullest: Option<LaneId>, args: Args<'_>) -> Flow {
         fullest.map_or(Flow::Next, |lane| self.keep_pace(index, lane, args))
     }

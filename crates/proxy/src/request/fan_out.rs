@@ -17,6 +17,12 @@ impl<E: Execute> Env<E> {
     /// Several nodes answer, each its part, under the names that its keys have there.
     pub(super) fn fan_out(&mut self, call: Call<'_>, routes: &Routes, scratch: &RouteScratch) -> Flow {
         let Call { index, row, request } = call;
+        for (place, _) in scratch.parts() {
+            let node = self.choose_node(index, routes, place, row);
+            if let Some(flow) = self.wait_for_room_at(index, node) {
+                return flow;
+            }
+        }
         let Some((class, due)) = self.begin_parts(index, |gather| gather.begin_split(row, scratch.as_scratch())) else {
             return Flow::Stop;
         };

@@ -45,7 +45,7 @@ impl<E: Execute> Env<E> {
         let node = plan_at_once(row, request.args, &config.topology)?;
         let (session, generation) = clients.sessions.with_generation(index)?;
         let place = lanes.known(NodeId::of(node), session.class)?;
-        let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.upstream_queue))?;
+        let lane = lanes.all.get_mut(place).filter(|lane| lane.is_plain(config.budgets.queue_soft()))?;
         session.last_row = Some(row);
         let (outstanding, window) = (session.down.outstanding(), session.credit.window());
         let owner = Owner::Client { index, generation, seq: session.down.expect() };

@@ -59,10 +59,13 @@ impl<E: Execute> Env<E> {
             (Some(flow), _) => flow,
             (None, Ok(Routed::One(place))) => {
                 let node = self.choose_node(index, &routes, place, row);
-                self.note_place(place, node, row);
-                self.send_to(index, node, request.args, |out| {
+                let flow = self.send_to(index, node, request.args, |out| {
                     scratch.encode_one(&routes, place.route, request.args, request.raw, out);
-                })
+                });
+                if flow != Flow::Again {
+                    self.note_place(place, node, row);
+                }
+                flow
             }
             (None, Ok(Routed::Split)) => self.fan_out(call, &routes, &scratch),
             (None, Ok(Routed::All(route))) => {
@@ -110,11 +113,15 @@ impl<E: Execute> Env<E> {
             },
             _ => None,
         };
+        let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
+        let lane = own.unwrap_or_else(|| self.lanes.lane(&self.config, node, session.class));
+        if let Some(flow) = self.wait_for_room(index, lane) {
+            return flow;
+        }
         let Self { clients, lanes, config, now, .. } = self;
         let Some(handle) = clients.sessions.handle(index) else { return Flow::Stop };
         let Some(session) = clients.sessions.at_mut(index) else { return Flow::Stop };
         let owner = session.expect_from_node(handle);
-        let lane = own.unwrap_or_else(|| lanes.lane(config, node, session.class));
         let sent = lanes.send(lane, owner, config, *now, &mut clients.pool, write);
         self.is_busy = true;
         if let Err(error) = sent {

@@ -60,6 +60,9 @@ impl<E: Execute> Env<E> {
             return None;
         }
         let target = self.target(index, row, request.args).ok()?;
+        if let Some(flow) = self.wait_for_room_at(index, target.node) {
+            return Some(flow);
+        }
         self.note_target(&target, row);
         let (node, args) = (target.node, target.args(request.args));
         let Some(asker) = self.clients.expect(index) else { return Some(Flow::Stop) };

@@ -92,7 +92,7 @@ impl<E: Execute> Env<E> {
         }
         let is_watching = !watches.is_empty();
         let (has_own, has_select, mode) = (queued.has_own(), queued.has_select, queued.mode);
-        let has_scripts = queued.has_scripts;
+        let (has_scripts, is_for_node) = (queued.has_scripts, queued.for_node > 0);
         // What might wait does so on a connection of its own, should the node not take MULTI any more.
         let waits = queued.has_blocking;
         let node = node_of(queued, watches).unwrap_or(self.config.default_node());
@@ -119,6 +119,12 @@ impl<E: Execute> Env<E> {
         if has_scripts
             && !is_private
             && let Some(flow) = self.go_with_scripts(index)
+        {
+            return Some(flow);
+        }
+        if is_for_node
+            && !is_private
+            && let Some(flow) = self.wait_for_room_at(index, node)
         {
             return Some(flow);
         }
@@ -215,6 +221,8 @@ impl<E: Execute> Env<E> {
             None => Some(self.lanes.lane(&self.config, exec.node, class)),
         };
         let admitted = match lane {
+            // What has waited for a trial is held anyway, and to refuse it now would free nothing.
+            Some(lane) if exec.trials > 0 && self.lanes[lane].up.is_ready() => Ok(lane),
             Some(lane) => self.lanes.admit(lane, &self.config, self.now).map(|()| lane),
             None => Err(error_text::PIN_LOST.into()),
         };

@@ -317,7 +317,8 @@ rows! {
     NodeQueueBytes {
         name: "node_queue_bytes", group: Group::Budgets, reload: Reload::Live, kind: bytes(64 * KB, 64 * GB),
         default: "32mb",
-        more: "Over a quarter of it the clients that send to the node are not read.",
+        more: "Over a quarter of it the clients that send to the node are not read, and what has been read of them waits; only what has begun \
+               and cannot wait is refused.",
     }
     /// One request; over it, it is passed on as it comes instead of being collected, if its key is known.
     LargeRequestBytes {

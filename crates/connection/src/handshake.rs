@@ -46,7 +46,8 @@ pub enum Step {
     ReadOnly,
     /// CLIENT TRACKING, by this whole request. A refusal ends the connection.
     Track(Arc<[u8]>),
-    /// PING. A node that is busy with a script (`-BUSY`) counts as there.
+    /// PING. A node that answers it with an error that is about nothing but this request counts as there: it is busy with a script
+    /// (`BUSY`), takes no writes since it cannot save them (`MISCONF`), or its user may not ask this (`NOPERM`).
     Ping,
 }
 
@@ -205,8 +206,9 @@ impl Step {
     /// Whether the connection is as good as before although the node has answered with this error.
     pub fn may_be_refused(&self, error: &[u8]) -> bool {
         match self {
-            // It runs a script, lives, and has taken everything else. It says so to every request that it cannot serve.
-            Self::Ping => error.starts_with(b"-BUSY"),
+            // It lives, and has taken everything else. Redis answers PING like a write while it cannot save, and serves reads; other
+            // requests tell by themselves what they are refused for.
+            Self::Ping => [&b"-BUSY"[..], b"-MISCONF", b"-NOPERM"].iter().any(|start| error.starts_with(start)),
             Self::Hello => is_unknown(error),
             Self::Describe | Self::SetName(_) | Self::SetInfo { .. } => is_error(error) && is_unanswerable(error),
             Self::ReadOnly => error.starts_with(b"-ERR This instance has cluster support disabled"),
@@ -352,6 +354,23 @@ mod tests {
         let identity = Identity { database: 9, ..Identity::default() };
         let (_, progress) = talk(&identity, &[b"-BUSY Redis is busy running a script.\r\n"]);
         assert!(matches!(progress, Progress::NoDatabase(_)));
+    }
+
+    #[test]
+    fn an_error_that_is_about_ping_alone_ends_no_connection() {
+        for error in [
+            "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n",
+            "-NOPERM this user has no permissions to run the 'ping' command\r\n",
+        ] {
+            assert_eq!(talk(&Identity::default(), &[error.as_bytes()]).1, Progress::Done, "{error}");
+            let identity = Identity { database: 9, ..Identity::default() };
+            assert_eq!(talk(&identity, &[b"+OK\r\n", error.as_bytes()]).1, Progress::Done, "{error}");
+            assert!(matches!(talk(&identity, &[error.as_bytes()]).1, Progress::NoDatabase(_)), "{error}");
+        }
+        for error in ["-NOAUTH Authentication required.\r\n", "-MASTERDOWN no\r\n", "-LOADING wait\r\n", "-ERR no\r\n"]
+        {
+            assert!(matches!(talk(&Identity::default(), &[error.as_bytes()]).1, Progress::Refused(_)), "{error}");
+        }
     }
 
     #[test]
@@ -522,6 +541,6 @@ mod tests {
         let harmless: Vec<_> =
             of_library(Pacing::Sequential).steps().into_iter().filter(|step| step.may_be_refused(forbidden)).collect();
         let names: Vec<_> = harmless.iter().map(Step::name).collect();
-        assert_eq!(names, ["HELLO", "CLIENT SETNAME", "CLIENT SETINFO", "CLIENT SETINFO"]);
+        assert_eq!(names, ["HELLO", "CLIENT SETNAME", "CLIENT SETINFO", "CLIENT SETINFO", "PING"]);
     }
 }

@@ -51,7 +51,9 @@ impl From<io::Error> for Failure {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Refused(words) if is_passing(&words) => Self::Lost(without_arguments(words)),
+            Fault::Refused(words) | Fault::NoDatabase(words) if is_passing(&words) => {
+                Self::Lost(without_arguments(words))
+            }
             Fault::Refused(words) | Fault::NoDatabase(words) => Self::Refused(without_arguments(words)),
             other => Self::Lost(other.to_string()),
         }
@@ -321,6 +323,16 @@ mod tests {
         let words = "ERR unknown command 'AUTH', with args beginning with: 'ann' 'word' ";
         let failure = Failure::from(Fault::Refused(words.to_owned()));
         assert_eq!(failure.to_string(), "ERR unknown command 'AUTH'");
+    }
+
+    #[test]
+    fn a_server_that_is_busy_is_tried_again_whatever_it_was_asked() {
+        let words = || "BUSY Redis is busy running a script.".to_owned();
+        for fault in [Fault::Refused(words()), Fault::NoDatabase(words())] {
+            assert!(matches!(Failure::from(fault), Failure::Lost(_)));
+        }
+        let none = Fault::NoDatabase("ERR DB index is out of range".to_owned());
+        assert!(matches!(Failure::from(none), Failure::Refused(_)));
     }
 
     #[test]

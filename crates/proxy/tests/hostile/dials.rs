@@ -87,6 +87,41 @@ fn a_node_that_is_full_keeps_its_requests() {
     assert_eq!(bench.heard(other), "+OK\r\n");
 }
 
+/// A node that cannot save answers PING like a write, and its user may be one who may not ask it.
+#[test]
+fn a_node_that_refuses_ping_alone_keeps_its_requests() {
+    let misconf =
+        "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n";
+    let forbidden = "-NOPERM this user has no permissions to run the 'ping' command\r\n";
+    for error in [misconf, forbidden] {
+        let config = with_stand_in();
+        let place = config.topology.place(b"k").get();
+        let mut bench = Bench::proxy(config);
+        // The first connection that is shared, one that a client has to itself, and another one that is shared.
+        for words in [&["GET", "k"][..], &["WATCH", "k"], &["HELLO", "3"]] {
+            let client = bench.accept();
+            bench.ask(client, words);
+            bench.heard(client);
+            bench.ask(client, &["GET", "k"]);
+            for dialled in std::mem::take(&mut bench.dialling) {
+                bench.nodes.push(dialled);
+                bench.turn(|worker| worker.handle_connected(dialled));
+                if requests(&bench.heard(dialled)) == ["HELLO 3"] {
+                    bench.send(dialled, b"%0\r\n");
+                }
+                bench.send(dialled, error.as_bytes());
+                bench.take_multi(dialled);
+            }
+            let told = bench.heard(client);
+            assert_eq!(told, "", "{words:?}: {error}");
+            let (asked, _) =
+                bench.who_heard(if words[0] == "WATCH" { "WATCH k" } else { "GET k" }).expect("it is asked");
+            assert_eq!(bench.node_of(asked), place, "{words:?}");
+        }
+        assert_eq!(bench.shared.sum(|c| c.nodes_ejected.value()), 0);
+    }
+}
+
 /// A node, and a replica of it that is read from.
 fn with_replica() -> Config {
     let base = config(2, 1);

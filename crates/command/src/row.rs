@@ -43,6 +43,8 @@ pub struct Row {
     pub is_replica_readable: bool,
     /// Whether its reply repeats the name of a key.
     pub reply_names_keys: bool,
+    /// Whether it tells of keys that its arguments do not name, or changes them: how many there are, which they are, or what was done to them.
+    pub means_other_keys: bool,
     /// Whether what it reads may change without a word to clients that track the key (`CLIENT TRACKING`): the groups of a stream, and
     /// what time alone changes. Redis' tip `nondeterministic_output` says the same of other rows.
     pub changes_untold: bool,
@@ -265,6 +267,7 @@ pub(crate) const fn row(name: &'static str, arity: i16, since: &'static str) -> 
         is_retry_safe: false,
         is_replica_readable: true,
         reply_names_keys: false,
+        means_other_keys: false,
         changes_untold: false,
         runs_scripts: false,
         way_of: None,
@@ -292,6 +295,7 @@ pub(crate) struct Draft {
     is_retry_safe: bool,
     is_replica_readable: bool,
     reply_names_keys: bool,
+    means_other_keys: bool,
     changes_untold: bool,
     runs_scripts: bool,
     way_of: Option<fn(Args<'_>) -> Option<Way>>,
@@ -430,6 +434,12 @@ impl Draft {
         self
     }
 
+    /// It tells of keys that its arguments do not name although its categories do not say that it is about keys.
+    pub(crate) const fn tells_of_keys(mut self) -> Self {
+        self.means_other_keys = true;
+        self
+    }
+
     /// What it reads may change without a word to clients that track the key.
     pub(crate) const fn changes_untold(mut self) -> Self {
         self.changes_untold = true;
@@ -485,6 +495,8 @@ impl Draft {
             && matches!(lane, Lane::Shared)
             && matches!(self.request_policy, RequestPolicy::OneShard | RequestPolicy::SplitByKey);
         let is_set = matches!(command, Command::String(StringCommand::Set));
+        // What is about keys, names none and reads or writes: other than HELP.
+        let touches_keys = self.categories.has(Categories::KEYSPACE) && (is_read || self.flags.has(Flags::WRITE));
         let flags = if self.keys.are_movable() { self.flags.with(Flags::MOVABLEKEYS) } else { self.flags };
         Row {
             command,
@@ -501,6 +513,7 @@ impl Draft {
             is_retry_safe: self.is_retry_safe || is_read,
             is_replica_readable: self.is_replica_readable && is_read,
             reply_names_keys: self.reply_names_keys,
+            means_other_keys: self.means_other_keys || self.keys.is_none() && touches_keys,
             changes_untold: self.changes_untold,
             runs_scripts: self.runs_scripts,
             way_of: self.way_of,

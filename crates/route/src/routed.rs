@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use respool_command::{Categories, Flags, KeyPosition, RequestPolicy, Row};
+use respool_command::{KeyPosition, RequestPolicy, Row};
 use respool_wire::{Args, ArgsBuf, Encoder, Request, request_bulk, request_head};
 
 use crate::limits::PARTS_MAX;
@@ -295,10 +295,7 @@ impl RouteScratch {
 
 fn plan_keyless(routes: &Routes, row: &Row, args: Args<'_>, scratch: &mut RouteScratch) -> Result<Routed, RouteError> {
     let route = routes.choose(&scratch.candidates, None);
-    // What neither reads nor writes, as HELP, is about no keys.
-    let touches_keys = row.flags.has(Flags::READONLY) || row.flags.has(Flags::WRITE);
-    let means_all_keys = row.keys.is_none() && row.categories.has(Categories::KEYSPACE) && touches_keys;
-    if means_all_keys && !routes.route(route).rewrite.is_none() {
+    if row.means_other_keys && !routes.route(route).rewrite.is_none() {
         return Err(RouteError::Renamed(route));
     }
     let mut named = Vec::new();

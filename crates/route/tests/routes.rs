@@ -160,13 +160,47 @@ fn what_means_all_keys_is_refused_where_keys_are_renamed() {
     let users = When { users: ["tenant".into()].into(), ..When::default() };
     let rewrite = Rewrite { strip: 0, add: b"t1:".as_slice().into() };
     let routes = Routes::new(pools, vec![Route { rewrite, ..route("r", 1, users) }]).expect("they fit");
-    for request in ["KEYS *", "SCAN 0", "RANDOMKEY", "DBSIZE", "FLUSHALL", "FLUSHDB", "SWAPDB 0 1"] {
+    for request in [
+        "KEYS *",
+        "SCAN 0",
+        "RANDOMKEY",
+        "DBSIZE",
+        "FLUSHALL",
+        "FLUSHDB",
+        "SWAPDB 0 1",
+        "CLUSTER GETKEYSINSLOT 0 10",
+        "CLUSTER COUNTKEYSINSLOT 0",
+        "SLOWLOG GET",
+        "COMMANDLOG GET 10 slow",
+    ] {
         let refusal = routed_as(request, "tenant", 0, &routes);
         assert!(refusal.contains("means keys that its arguments do not name"), "{request}: {refusal}");
     }
     assert_eq!(routed_as("DBSIZE", "other", 0, &routes), "all default");
     assert_eq!(routed_as("SCRIPT LOAD s", "tenant", 0, &routes), "all r");
     assert_eq!(routed_as("GET k", "tenant", 0, &routes), format!("r@{}: GET t1:k", node_of(&routes, 1, "t1:k")));
+}
+
+/// What is about keys and names none says so in its row, and who adds a row that tells of keys in another way has to say it there.
+#[test]
+fn rows_say_which_commands_mean_keys_that_they_do_not_name() {
+    let mean: Vec<&str> = all().filter(|row| row.means_other_keys).map(|row| row.name).collect();
+    let known = [
+        "CLUSTER COUNTKEYSINSLOT",
+        "CLUSTER GETKEYSINSLOT",
+        "COMMANDLOG GET",
+        "DBSIZE",
+        "FLUSHALL",
+        "FLUSHDB",
+        "KEYS",
+        "RANDOMKEY",
+        "SCAN",
+        "SLOWLOG GET",
+        "SWAPDB",
+    ];
+    let mut sorted = mean.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, known);
 }
 
 fn node_of(routes: &Routes, pool: usize, key: &str) -> NodePlace {

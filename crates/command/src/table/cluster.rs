@@ -44,7 +44,10 @@ rows! {
         #[args = "slot:int"]
         #[reply = "int"]
         #[complexity = "O(1)"]
-        ClusterCountkeysinslot = row("CLUSTER COUNTKEYSINSLOT", 3, "3.0.0").flags("stale").retry_safe();
+        ClusterCountkeysinslot = row("CLUSTER COUNTKEYSINSLOT", 3, "3.0.0")
+            .flags("stale")
+            .tells_of_keys()
+            .retry_safe();
         /// Make slots unassigned as far as this node knows.
         #[args = "slot:int+"]
         #[reply = "ok"]
@@ -75,6 +78,7 @@ rows! {
         #[complexity = "O(log(N))"]
         ClusterGetkeysinslot = row("CLUSTER GETKEYSINSLOT", 4, "3.0.0")
             .flags("stale")
+            .tells_of_keys()
             .tips(&["nondeterministic_output"])
             .retry_safe();
         /// List the subcommands.

@@ -157,6 +157,7 @@ rows! {
         #[complexity = "O(N)"]
         CommandlogGet = row("COMMANDLOG GET", 4, "8.1.0")
             .flags("admin loading stale")
+            .tells_of_keys()
             .tips(&["request_policy:all_nodes", "nondeterministic_output"])
             .policy(RequestPolicy::AllNodes, ResponsePolicy::Newest)
             .retry_safe();
@@ -521,6 +522,7 @@ rows! {
         #[complexity = "O(N)"]
         SlowlogGet = row("SLOWLOG GET", -2, "2.2.12")
             .flags("admin loading stale")
+            .tells_of_keys()
             .tips(&["request_policy:all_nodes", "nondeterministic_output"])
             .policy(RequestPolicy::AllNodes, ResponsePolicy::Newest)
             .retry_safe();

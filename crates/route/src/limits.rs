@@ -113,3 +113,7 @@ pub const MERGED_CHECKPOINTS_MAX: usize = 16;
 
 /// Bytes of one field at the beginning of a snapshot. Those of Redis have some dozens.
 pub const SNAPSHOT_FIELD_BYTES_MAX: usize = 64 * 1024;
+
+/// So many patterns of one `SORT` are each compared with the routes that they may reach. More count as reaching all routes, since each costs as many
+/// steps as there are routes.
+pub const PATTERNS_TOLD_APART_MAX: usize = 256;

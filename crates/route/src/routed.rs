@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use respool_command::{KeyPosition, RequestPolicy, Row};
 use respool_wire::{Args, ArgsBuf, Encoder, Request, request_bulk, request_head};
 
-use crate::limits::PARTS_MAX;
+use crate::limits::{PARTS_MAX, PATTERNS_TOLD_APART_MAX};
 use crate::node::{NodeIndex, NodePlace};
 use crate::plan::{Plan, PlanError, plan};
 use crate::routes::{Pool, Rewrite, Routes, Subject, When};
@@ -223,8 +223,8 @@ impl Routes {
         if let Some(route) = renaming.filter(|_| has_unnamed || row.reply_names_keys) {
             return Err(RouteError::Renamed(route));
         }
-        if has_unnamed && scratch.places.iter().any(|place| !self.pool_of(place.route).topology.is_single()) {
-            return Err(RouteError::Plan(PlanError::UnnamedKeys));
+        if has_unnamed {
+            scratch.check_patterns(self, args)?;
         }
         scratch.check_databases(self, subject, args)?;
         if let [only] = scratch.places[..] {
@@ -265,6 +265,27 @@ impl RouteScratch {
             Layout::Incomplete => self.places.first().map(|place| Routed::One(*place)),
             Layout::Uneven => None,
         }
+    }
+
+    /// Whether all keys that patterns reach are, under their own names, on the node that has the keys which are named.
+    #[cold]
+    fn check_patterns(&self, routes: &Routes, args: Args<'_>) -> Result<(), RouteError> {
+        let Some(pool) = self.places.first().map(|place| routes.route(place.route).pool) else { return Ok(()) };
+        let are_many = self.inner.patterns().len() > PATTERNS_TOLD_APART_MAX;
+        for index in self.inner.patterns().take(if are_many { 1 } else { PATTERNS_TOLD_APART_MAX }) {
+            let pattern = args.get(index as usize).unwrap_or_default();
+            let start = pattern.split(|byte| *byte == b'*').next().filter(|_| !are_many).unwrap_or_default();
+            for number in routes.reached(&self.candidates, start) {
+                let route = routes.route(number);
+                if !route.rewrite.is_none() {
+                    return Err(RouteError::Renamed(number));
+                }
+                if route.pool != pool || !routes.pools()[pool].topology.is_single() {
+                    return Err(RouteError::Plan(PlanError::UnnamedKeys));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether a key that is put into another database is found there: by the same routes, or by ones that lead as far.

@@ -464,6 +464,17 @@ impl Routes {
         };
         candidates.iter().find(fits).copied().unwrap_or((self.routes.len() - 1) as u16)
     }
+
+    /// Those of `candidates` that some key falls under whose name begins so.
+    pub(crate) fn reached<'a>(&'a self, candidates: &'a [u16], start: &'a [u8]) -> impl Iterator<Item = u16> {
+        let prefix = |number: &u16| &*self.route(*number).when.prefix;
+        let first_of_all = candidates.iter().position(|number| start.starts_with(prefix(number)));
+        let tried = &candidates[..first_of_all.map_or(candidates.len(), |at| at + 1)];
+        tried.iter().copied().filter(move |number| {
+            let prefix = prefix(number);
+            start.starts_with(prefix) || prefix.starts_with(start)
+        })
+    }
 }
 
 /// Among routes that differ in their prefixes alone, the longer comes first; all others keep their order.

@@ -89,6 +89,11 @@ impl Scratch {
         self.keys.has_unnamed()
     }
 
+    /// The positions of patterns for keys that are not named.
+    pub(crate) fn patterns(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.keys.patterns()
+    }
+
     /// The keys that were found.
     pub(crate) fn keys(&self) -> &[KeyPosition] {
         self.keys.as_slice()

@@ -203,6 +203,99 @@ fn rows_say_which_commands_mean_keys_that_they_do_not_name() {
     assert_eq!(sorted, known);
 }
 
+/// `SORT` of a key under one route reads keys under others: another tenant's, or none because they are in another pool.
+#[test]
+fn patterns_reach_no_key_under_another_route() {
+    let tenant = |prefix: &str| When { users: ["tenant7".into()].into(), ..self::prefix(prefix) };
+    let rewrite = Rewrite { strip: 0, add: b"t7:".as_slice().into() };
+    let routes = vec![
+        route("shared", 0, tenant("shared:")),
+        Route { rewrite, ..route("own", 0, tenant("")) },
+        route("weights", 1, prefix("w_")),
+        route("same", 0, prefix("same:")),
+    ];
+    let routes = Routes::new(vec![pool("main", 0, 1), pool("p", 1, 1)], routes).expect("they fit");
+    let renamed = |request: &str| {
+        let refusal = routed_as(request, "tenant7", 0, &routes);
+        assert!(refusal.starts_with("-ERR 'sort") && refusal.contains("route 'own'"), "{request}: {refusal}");
+    };
+    for request in [
+        "SORT shared:l BY nosort GET t8:*",
+        "SORT shared:l BY nosort GET t8:*->field",
+        "SORT shared:l BY nosort GET # GET *",
+        "SORT shared:l BY share* GET #",
+        "SORT_RO shared:l BY w_*",
+        "SORT shared:l BY nosort GET t8:* STORE shared:m",
+        "SORT own BY nosort GET shared:*",
+    ] {
+        renamed(request);
+    }
+    assert_eq!(
+        routed_as("SORT shared:l BY shared:* GET shared:*->f", "tenant7", 0, &routes),
+        "shared@0: SORT shared:l BY shared:* GET shared:*->f"
+    );
+    for request in ["SORT l BY w_*", "SORT l BY nosort GET w_*", "SORT l BY * STORE d", "SORT same:l BY w* GET #"] {
+        assert_eq!(
+            routed_as(request, "default", 0, &routes),
+            "-ERR 'sort' with a pattern for keys is not supported over several nodes",
+            "{request}"
+        );
+    }
+    for request in ["SORT l BY v_* GET v_*", "SORT same:l BY other:*", "SORT l BY same:*", "SORT l BY nosort GET w_1"] {
+        assert!(routed_as(request, "default", 0, &routes).ends_with(request), "{request}");
+    }
+    assert_eq!(routed_as("SORT w_l BY w_*", "default", 0, &routes), "weights@1: SORT w_l BY w_*");
+    let many = |count: usize| format!("SORT l{}", " GET v_*".repeat(count));
+    assert!(routed_as(&many(256), "default", 0, &routes).ends_with(&many(256)));
+    assert!(routed_as(&many(257), "default", 0, &routes).starts_with("-ERR 'sort' with a pattern"));
+}
+
+/// Whatever the routes: a request with a pattern goes to a node only if each key that the pattern can mean is there under its own name. If it is
+/// refused, one of them is not.
+#[test]
+fn a_pattern_goes_where_all_its_keys_are_or_nowhere() {
+    let names: Vec<String> = {
+        let letters = ["", "a", "b"];
+        let of = |one: &str| {
+            letters.iter().flat_map(|two| letters.map(|three| format!("{one}{two}{three}"))).collect::<Vec<_>>()
+        };
+        letters.iter().flat_map(|one| of(one)).collect()
+    };
+    let rewrites = [Rewrite::default(), Rewrite { strip: 0, add: b"x".as_slice().into() }];
+    let prefixes = ["", "a", "ab", "b", "abb"];
+    let kinds =
+        || prefixes.iter().flat_map(|prefix| (0..2).flat_map(move |pool| (0..2).map(move |way| (*prefix, pool, way))));
+    let (mut planned, mut refused) = (0, 0);
+    for first in kinds() {
+        for second in kinds() {
+            let made = [first, second].map(|(prefix, pool, way)| Route {
+                rewrite: rewrites[way].clone(),
+                ..route("r", pool, self::prefix(prefix))
+            });
+            let routes = Routes::new(vec![pool("main", 0, 1), pool("p", 1, 1)], made.into()).expect("they fit");
+            let place = |name: &str| routed_as(&format!("SORT {name}"), "u", 0, &routes);
+            let key = "c";
+            let there = place(key);
+            let node = there.split([':', '@']).nth(1).unwrap();
+            for start in ["", "a", "b", "ab", "ba", "abb"] {
+                let sent = routed_as(&format!("SORT {key} BY {start}*"), "u", 0, &routes);
+                let is_there = |name: &str| {
+                    let found = place(name);
+                    found.split([':', '@']).nth(1) == Some(node) && found.ends_with(&format!(": SORT {name}"))
+                };
+                let are_there = names.iter().all(|end| is_there(&format!("{start}{end}")))
+                    && there.ends_with(&format!(": SORT {key}"));
+                // Of two routes with the same prefix the second leads nothing, and is asked nevertheless.
+                let is_sent = !sent.starts_with('-');
+                let fits = if first.0 == second.0 { are_there || !is_sent } else { is_sent == are_there };
+                assert!(fits, "{first:?} {second:?} {start}: {sent}");
+                *(if are_there { &mut planned } else { &mut refused }) += 1;
+            }
+        }
+    }
+    assert!(planned > 100 && refused > 100, "{planned} {refused}");
+}
+
 fn node_of(routes: &Routes, pool: usize, key: &str) -> NodePlace {
     let pool = &routes.pools()[pool];
     pool.place(pool.topology.place(key.as_bytes()))

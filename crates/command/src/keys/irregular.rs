@@ -17,8 +17,8 @@ use crate::Lane;
 pub(crate) enum Found {
     /// A key at this index.
     Key(usize, KeyAccess),
-    /// Keys will be used that no argument names.
-    Unnamed,
+    /// A pattern at this index: keys will be used that no argument names.
+    Pattern(usize),
 }
 
 /// Finds the keys of a request. It may name places behind the last argument, which are left out.
@@ -107,7 +107,7 @@ fn sort_options(args: Args<'_>, can_store: bool, found: &mut dyn FnMut(Found)) -
             index += 1;
         } else if (is_word(args, index, b"BY") || is_word(args, index, b"GET")) && behind >= 1 {
             if args.get(index + 1).is_some_and(|pattern| pattern.contains(&b'*')) {
-                found(Found::Unnamed);
+                found(Found::Pattern(index + 1));
             }
             index += 1;
         }

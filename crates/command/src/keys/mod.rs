@@ -321,6 +321,12 @@ mod tests {
         };
         assert!(reaches("SORT l BY w_*") && reaches("SORT_RO l GET # GET o_*->f"));
         assert!(!reaches("SORT l BY nosort GET #") && !reaches("SORT l STORE w_*") && !reaches("SORT l* ASC"));
+        let args: ArgsBuf = "SORT l GET # GET o_*->f BY w_* LIMIT 0 *".split(' ').collect();
+        let mut positions = KeyPositions::new();
+        resolve(args.as_args()).unwrap().keys.positions(args.as_args(), &mut positions).unwrap();
+        assert_eq!(positions.patterns().collect::<Vec<_>>(), [5, 7]);
+        positions.clear();
+        assert!(!positions.has_unnamed());
     }
 
     #[test]

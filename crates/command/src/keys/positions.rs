@@ -17,13 +17,13 @@ pub struct KeyPosition {
 #[derive(Clone, Debug, Default)]
 pub struct KeyPositions {
     found: Vec<KeyPosition>,
-    has_unnamed: bool,
+    patterns: Vec<u32>,
 }
 
 impl KeyPositions {
     /// No keys yet.
     pub const fn new() -> Self {
-        Self { found: Vec::new(), has_unnamed: false }
+        Self { found: Vec::new(), patterns: Vec::new() }
     }
 
     /// The keys in the order in which the specifications name them.
@@ -52,7 +52,13 @@ impl KeyPositions {
 
     /// Whether the command will also read keys that no argument names: the patterns of `SORT ... BY` and `GET`.
     pub fn has_unnamed(&self) -> bool {
-        self.has_unnamed
+        !self.patterns.is_empty()
+    }
+
+    /// The indexes of the arguments that are patterns for such keys: each is reached whose name is the pattern with something in the
+    /// place of its first asterisk.
+    pub fn patterns(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.patterns.iter().copied()
     }
 
     /// Forgets the keys and keeps the memory, unless a huge request made it huge.
@@ -61,7 +67,9 @@ impl KeyPositions {
         if self.found.capacity() > POSITIONS_KEPT_MAX {
             self.found = Vec::new();
         }
-        self.has_unnamed = false;
+        if self.has_unnamed() {
+            self.patterns = Vec::new();
+        }
     }
 
     pub(super) fn add(&mut self, found: Found) {
@@ -72,7 +80,7 @@ impl KeyPositions {
                     self.found.push(KeyPosition { index, access });
                 }
             }
-            Found::Unnamed => self.has_unnamed = true,
+            Found::Pattern(index) => self.patterns.extend(u32::try_from(index)),
         }
     }
 }

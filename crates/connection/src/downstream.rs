@@ -46,6 +46,16 @@ impl Downstream {
         self.ring.next_place()
     }
 
+    /// The place that was taken last.
+    pub fn last_place(&self) -> Seq {
+        self.ring.last_place()
+    }
+
+    /// Whether the reply in place `seq` has not left.
+    pub fn is_outstanding(&self, seq: Seq) -> bool {
+        self.ring.places_before(seq).is_some()
+    }
+
     /// Answers at once, in request order: `write` appends the whole reply to the buffer that it is given.
     #[inline]
     pub fn answer(&mut self, pool: &mut BufferPool, write: impl FnOnce(&mut Vec<u8>)) {

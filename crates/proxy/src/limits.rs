@@ -318,6 +318,10 @@ pub const SPARED_PATIENCE_US: u64 = 2_000_000;
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
 pub const TRACKED_TRANSACTION_KEYS_MAX: usize = 10_000;
 
+/// Keys of a request that waits and reads (`XREAD BLOCK`) that a tracking client is told of behind its reply if they change meanwhile. Of more it is told
+/// then that everything has changed.
+pub const WAITING_READ_KEYS_MAX: usize = 64;
+
 /// Bytes of the keys that a script under way has changed and its own client is told of behind the reply. Of more it is told that everything has
 /// changed.
 pub const SCRIPT_CHANGES_BYTES_MAX: usize = 1 << 20;

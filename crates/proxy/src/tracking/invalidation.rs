@@ -118,7 +118,7 @@ impl Subscriptions {
 
     pub(super) fn tell_invalid(&mut self, handle: ClientHandle, keys: Option<Vec<Box<[u8]>>>, clients: &mut Clients) {
         let Some(session) = clients.sessions.get_mut(handle) else { return };
-        let Some(tracking) = Tracking::of(&session.subscriber) else { return };
+        let Some(tracking) = Tracking::of_mut(&mut session.subscriber) else { return };
         clients.counters.invalidations.add(1);
         if let Some(to) = tracking.redirect {
             if !tracking.is_redirect_broken {
@@ -127,8 +127,11 @@ impl Subscriptions {
             return;
         }
         if session.protocol == Protocol::Resp3 {
-            let after = tracking.after;
+            let (after, again) = (tracking.after, tracking.told_again(&session.down, keys.as_deref()));
             session.down.push(after, &mut clients.pool, |out| write(out, Protocol::Resp3, keys.as_deref()));
+            if let Some((place, keys)) = again {
+                session.down.push(Some(place), &mut clients.pool, |out| write(out, Protocol::Resp3, keys.as_deref()));
+            }
             clients.list(handle.index);
         }
     }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A key is remembered before its reading leaves, and an invalidation never overtakes the reply to a reading that is under
-//! way: what a client stores, it is told of later. In doubt (a lane was lost, or is not there) clients are told to forget
+//! way: what a client stores, it is told of later. A request that waits at a node (`BLPOP`) holds no invalidation up. If it reads what
+//! has changed (`XREAD BLOCK`), its reply may have been on the way already, so its client is told of that once more behind it. In doubt (a lane was lost, or is not there) clients are told to forget
 //! everything. Which of several clients on a shared connection made a change cannot be known: a client that must not hear of its
 //! own has connections to itself, see [`crate::tracking::noloop`].
 
@@ -37,10 +38,10 @@ use crate::push::subscriptions::TrackedKeys;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
-use crate::tracking::state::{Mode, RedirectSearch, Tracking, TrackingOptions};
+use crate::tracking::state::{Mode, RedirectSearch, Tracking, TrackingOptions, WaitingRead};
 use crate::tracking::table::TrackingTable;
 use respool_access::User;
-use respool_command::{Command, Execute, Flags, Group, KeyPositions, Row, TransactionsCommand, text as texts};
+use respool_command::{Command, Execute, Flags, Group, KeyPositions, Lane, Row, TransactionsCommand, text as texts};
 use respool_connection::Seq;
 use respool_connection::push::frame::Kind;
 use respool_connection::push::node_ledger::NodeLedger;
@@ -247,6 +248,7 @@ impl ReadTracker for Subscriptions {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         let is_queueing = session.flags.has(SessionFlags::QUEUEING);
         let (place, is_behind) = (session.down.next_place(), !session.down.is_settled());
+        let place_before = session.down.last_place();
         let will_run = session.pins.as_ref().is_some_and(|pins| pins.may_run());
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         let Some(tracking) = Tracking::of_subscriber_mut(subscriber) else { return };
@@ -260,8 +262,12 @@ impl ReadTracker for Subscriptions {
         let is_about_transaction = matches!(row.command, Command::Transactions(_)) && !is_exec;
         let is_about_client = row.group == Group::Connection && row.name.starts_with("CLIENT ");
         if is_exec || !row.keys.is_none() {
-            // The engine of this process answers in no place, unless others are outstanding, or else waits.
-            tracking.after = (!has_engine || is_behind).then_some(place);
+            let waits = !has_engine && !is_queueing && row.lane(args) == Lane::Blocking;
+            // The engine of this process answers in no place, unless others are outstanding, or else waits. A node may be waited at for
+            // ever: what was read before is told of meanwhile.
+            tracking.after = (!has_engine || is_behind).then_some(if waits { place_before } else { place });
+            let may_have_read = waits && !has_noloop && reads(row);
+            tracking.waiting_read = may_have_read.then(|| WaitingRead::new(place, row, args));
         }
         let was_marked = tracking.is_marked;
         let is_wanted = tracking.wants(was_marked);

@@ -4,16 +4,21 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
-use crate::limits::{SCRIPT_CHANGES_BYTES_MAX, TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX};
+use crate::limits::{
+    SCRIPT_CHANGES_BYTES_MAX, TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX, WAITING_READ_KEYS_MAX,
+};
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
 use crate::session::table::Clients;
 use crate::tracking::noloop_lanes::NoLoopLanes;
-use respool_command::text as texts;
+use respool_command::{KeyPositions, Row, text as texts};
 use respool_connection::push::id_map::IdTable;
-use respool_connection::{Seq, WorkerId};
+use respool_connection::{Downstream, Seq, WorkerId};
 use respool_wire::Args;
 use std::collections::VecDeque;
+
+/// Keys that have changed; `None`: all.
+pub(super) type ChangedKeys = Option<Vec<Box<[u8]>>>;
 
 /// What a script under way has changed. Its client hears of it behind the reply: what it has read is known only then.
 #[derive(Debug, Default)]
@@ -44,6 +49,30 @@ impl ScriptChanges {
     pub(super) fn take(&mut self) -> Option<Vec<Box<[u8]>>> {
         let Self { keys, is_everything, .. } = std::mem::take(self);
         (!is_everything).then_some(keys)
+    }
+}
+
+/// A request that waits at a node and may have read by now: its reply may be on the way.
+#[derive(Debug)]
+pub(super) struct WaitingRead {
+    place: Seq,
+    /// What it reads, and what its client has not been told of meanwhile; `None`: more than is kept.
+    keys: Option<Vec<Box<[u8]>>>,
+}
+
+impl WaitingRead {
+    /// A request that will have this place.
+    pub(super) fn new(place: Seq, row: &Row, args: Args<'_>) -> Self {
+        let mut positions = KeyPositions::new();
+        let _ = row.keys.positions(args, &mut positions);
+        let keys = positions.iter().filter_map(|position| args.get(position.index as usize)).map(Box::from);
+        Self { place, keys: (positions.len() <= WAITING_READ_KEYS_MAX).then(|| keys.collect()) }
+    }
+
+    /// Takes what has changed of what it reads. `None`: perhaps everything.
+    fn take(&mut self, changed: Option<&[Box<[u8]>]>) -> Option<Vec<Box<[u8]>>> {
+        let (changed, keys) = (changed?, self.keys.as_mut()?);
+        Some(keys.extract_if(.., |key| changed.contains(key)).collect())
     }
 }
 
@@ -90,8 +119,11 @@ pub(crate) struct Tracking {
     pub(crate) queued_keys: VecDeque<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.
     pub(crate) is_transaction_in_doubt: bool,
-    /// The place of the last request with keys: no invalidation may overtake that reply.
+    /// The place of the last request with keys: no invalidation may overtake that reply. Of one that waits it is the place before, since nobody
+    /// knows for how long it waits.
     pub(crate) after: Option<Seq>,
+    /// The last one, if it is one that waits and reads.
+    pub(super) waiting_read: Option<WaitingRead>,
 }
 
 impl Clients {
@@ -144,6 +176,23 @@ impl Tracking {
     /// Whether what it may have read since it tracks is remembered.
     pub(super) fn has_read(&self) -> bool {
         self.after.is_some() && self.mode != Mode::Broadcast
+    }
+
+    /// A client is told of a change now. What it has to be told once more, behind the reply that it waits for: that may have been read before
+    /// the change. With it, the place of that reply; `None` for keys: everything.
+    pub(super) fn told_again(
+        &mut self,
+        down: &Downstream,
+        changed: Option<&[Box<[u8]>]>,
+    ) -> Option<(Seq, ChangedKeys)> {
+        let read = self.waiting_read.as_mut().filter(|read| down.is_outstanding(read.place))?;
+        let (place, again) = (read.place, read.take(changed));
+        match &again {
+            None => self.waiting_read = None,
+            Some(keys) if keys.is_empty() => return None,
+            Some(_) => {}
+        }
+        Some((place, again))
     }
 
     /// Whether what is read now is remembered. `is_marked`: CLIENT CACHING was said for it.

@@ -73,6 +73,91 @@ fn tracking(bench: &mut Bench<NoEngine>) -> (ConnId, ConnId) {
     (client, push)
 }
 
+/// A push of a node: this key has changed.
+fn invalid(key: &str) -> String {
+    format!(">2\r\n$10\r\ninvalidate\r\n*1\r\n${}\r\n{key}\r\n", key.len())
+}
+
+/// A tracking client whose request waits at its node, with the connections for invalidations, for its reads, and for what waits.
+fn waiting(bench: &mut Bench<NoEngine>, words: &[&str]) -> (ConnId, [ConnId; 3]) {
+    let (client, push) = tracking(bench);
+    bench.ask(client, &["GET", "k"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b"$1\r\n1\r\n");
+    bench.heard(client);
+    bench.ask(client, words);
+    let blocking = bench.connect()[0];
+    assert_eq!(requests(&bench.heard(blocking)), ["CLIENT ID"]);
+    bench.send(blocking, b":7\r\n");
+    assert_eq!(requests(&bench.heard(blocking)), [words.join(" ")]);
+    assert_eq!(bench.heard(client), "");
+    (client, [push, lane, blocking])
+}
+
+#[test]
+fn who_waits_is_told_at_once_of_what_it_has_read_before() {
+    for words in [
+        &["BLPOP", "q", "0"][..],
+        &["BLMOVE", "q", "r", "LEFT", "LEFT", "0"],
+        &["XREAD", "BLOCK", "0", "STREAMS", "s", "$"],
+    ] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let (client, [push, _, blocking]) = waiting(&mut bench, words);
+        bench.send(push, invalid("k").as_bytes());
+        assert_eq!(bench.heard(client), invalid("k"), "{words:?}");
+        bench.send(push, b">2\r\n$10\r\ninvalidate\r\n_\r\n");
+        assert_eq!(bench.heard(client), ">2\r\n$10\r\ninvalidate\r\n_\r\n", "{words:?}");
+        bench.send(blocking, b"_\r\n");
+        // What it waited for and reads may have been read before everything changed.
+        let again = if words[0] == "XREAD" { ">2\r\n$10\r\ninvalidate\r\n_\r\n" } else { "" };
+        assert_eq!(bench.heard(client), format!("_\r\n{again}"), "{words:?}");
+        bench.ask(client, &["GET", "k"]);
+        bench.send(push, invalid("k").as_bytes());
+        assert_eq!(bench.heard(client), "", "a reading that is under way is not overtaken");
+    }
+}
+
+#[test]
+fn who_waits_for_what_it_reads_is_told_again_behind_the_reply() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, [push, lane, blocking]) = waiting(&mut bench, &["XREAD", "BLOCK", "0", "STREAMS", "s", "t", "0", "$"]);
+    for _ in 0..3 {
+        bench.send(push, invalid("s").as_bytes());
+    }
+    assert_eq!(bench.heard(client), invalid("s"), "it has read it once");
+    let entries = "%1\r\n$1\r\ns\r\n*0\r\n";
+    bench.send(blocking, entries.as_bytes());
+    assert_eq!(bench.heard(client), [entries, &invalid("s")].concat(), "and what it was given may be older");
+    bench.send(push, invalid("t").as_bytes());
+    assert_eq!(bench.heard(client), invalid("t"), "once");
+    bench.ask(client, &["GET", "s"]);
+    bench.send(lane, b"_\r\n");
+    bench.send(push, invalid("s").as_bytes());
+    assert_eq!(bench.heard(client), format!("_\r\n{}", invalid("s")));
+}
+
+/// It is told of every change, and none is kept for it while it waits.
+#[test]
+fn who_waits_and_hears_of_all_keys_is_kept_nothing_for() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.answer(client, &["HELLO", "3"]);
+    bench.ask(client, &["CLIENT", "TRACKING", "ON", "BCAST"]);
+    let push = bench.connect()[0];
+    bench.heard(push);
+    bench.send(push, b"+OK\r\n");
+    bench.heard(client);
+    bench.ask(client, &["XREAD", "BLOCK", "0", "STREAMS", "s", "$"]);
+    let blocking = bench.connect()[0];
+    bench.send(blocking, b":7\r\n");
+    for _ in 0..1_000 {
+        bench.send(push, invalid("s").as_bytes());
+        assert_eq!(bench.heard(client), invalid("s"));
+    }
+    bench.send(blocking, b"_\r\n");
+    assert_eq!(bench.heard(client), format!("_\r\n{}", invalid("s")), "once");
+}
+
 /// A client reads `READ` keys with ten requests.
 fn read_very_many(bench: &mut Bench<NoEngine>, client: ConnId, lane: ConnId) {
     for part in 0..10 {

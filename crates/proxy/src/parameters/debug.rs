@@ -109,8 +109,7 @@ impl<E: Execute> Env<E> {
         if args.len() == 2 && args.at(1).eq_ignore_ascii_case(REWRITES) {
             return AdminStep::Done(self.rewrite_parameters(index, true));
         }
-        if args.at(1).eq_ignore_ascii_case(b"CLOCK") && self.engine.is_some() && self.shared.hooks.moves_clock()
-        {
+        if args.at(1).eq_ignore_ascii_case(b"CLOCK") && self.engine.is_some() && self.shared.hooks.moves_clock() {
             return self.debug_clock(index, args);
         }
         match self.engine {

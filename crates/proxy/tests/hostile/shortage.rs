@@ -3,7 +3,7 @@
 
 use crate::NoEngine;
 use crate::bench::{Bench, request};
-use crate::limits::{TAKES_AHEAD_US, TAKES_ALL_US, TAKES_BYTES_PER_S_MIN, TAKES_NOTHING_US};
+use crate::limits::{TAKES_AHEAD_US, TAKES_NOTHING_US};
 use crate::support::config;
 use respool_connection::ConnId;
 use respool_proxy::{Budgets, Config, Timeouts};

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Reads and writes keep the contract of the plain transports. A read that does not fill its buffer has emptied the socket
-//! *and* the session, or says so by [`TlsSocket::holds_more`]: no edge comes for bytes that were decrypted already. A write
+//! *and* the session, or says so by [`TlsSocket::holds_more`]: no edge comes for bytes that were decrypted already. Where the connection is
+//! broken behind them, they are read first and the next read tells. A write
 //! counts plaintext only once its last encrypted byte is with the kernel, so that what waits here is still in the machine's
 //! budgets; at most one flight of [`TLS_FLIGHT_BYTES`] is ever encrypted ahead. Of a flight that has begun one byte counts at
 //! once: its first records may have arrived, and the machine must not take requests for unsent that a node may execute.
@@ -32,8 +33,10 @@ pub(crate) struct TlsSocket {
     committed: usize,
     /// Bytes received before the handshake was over.
     greeted_bytes: usize,
-    /// The last read left something behind: the end, or records beyond its budget.
+    /// The last read left something behind: the end, an error, or records beyond its budget.
     holds_more: bool,
+    /// Why the connection is broken, until what came before has been read.
+    failure: Option<io::Error>,
     has_said_goodbye: bool,
 }
 
@@ -41,7 +44,15 @@ impl TlsSocket {
     pub(crate) fn new(stream: TcpStream, mut session: Connection) -> Self {
         // One flight at a time is written into it; a bound of its own would only cut that in two.
         session.set_buffer_limit(None);
-        Self { stream, session, committed: 0, greeted_bytes: 0, holds_more: false, has_said_goodbye: false }
+        Self {
+            stream,
+            session,
+            committed: 0,
+            greeted_bytes: 0,
+            holds_more: false,
+            failure: None,
+            has_said_goodbye: false,
+        }
     }
 
     pub(crate) fn stream(&mut self) -> &mut TcpStream {
@@ -90,7 +101,7 @@ impl TlsSocket {
         }
     }
 
-    /// As of any socket: `Ok(0)` is the end.
+    /// As of any socket: `Ok(0)` is the end. What was decrypted before the connection broke is read before its error is met.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (mut filled, mut received) = (0, 0);
         self.holds_more = false;
@@ -107,7 +118,10 @@ impl TlsSocket {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // An end without close_notify. Nothing that RESP calls whole can have been cut off unseen.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(self.end(filled)),
-                Err(error) => return Err(error),
+                Err(error) => self.failure = Some(error),
+            }
+            if self.failure.is_some() {
+                break;
             }
             if received >= TLS_READ_BYTES_MAX {
                 self.holds_more = true;
@@ -116,14 +130,21 @@ impl TlsSocket {
             match retry(|| self.session.read_tls(&mut self.stream)) {
                 Ok(bytes) => received += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+                Err(error) => self.failure = Some(error),
             }
-            self.process()?;
+            if self.failure.is_none() {
+                // Records in front of one that breaks the protocol have been decrypted.
+                self.failure = self.process().err();
+            }
         }
-        if self.session.wants_write() {
-            self.flush()?;
+        if self.failure.is_none() && self.session.wants_write() {
+            self.failure = self.flush().err();
         }
-        if filled == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(filled) }
+        if filled > 0 {
+            self.holds_more |= self.failure.is_some();
+            return Ok(filled);
+        }
+        Err(self.failure.take().unwrap_or_else(|| io::ErrorKind::WouldBlock.into()))
     }
 
     /// The peer will send nothing more. Behind bytes that were read, the next read tells.
@@ -257,5 +278,48 @@ mod tests {
         }
         assert_eq!(ours.write(&sent[written..]).unwrap(), sent.len() - written);
         assert!(seen == sent, "what is counted at once is not sent twice");
+    }
+
+    /// All that can be read, in pieces of so many bytes, and why there is no more.
+    fn read_all(socket: &mut TlsSocket, piece: usize) -> (Vec<u8>, io::Error) {
+        let (mut seen, mut buffer) = (Vec::new(), vec![0; piece]);
+        loop {
+            match socket.read(&mut buffer) {
+                Ok(bytes) => {
+                    assert!(bytes > 0, "it has broken, not ended");
+                    seen.extend_from_slice(&buffer[..bytes]);
+                    assert!(bytes == piece || socket.holds_more(), "nothing else would have it read again");
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+                Err(error) => return (seen, error),
+            }
+        }
+    }
+
+    #[test]
+    fn what_came_before_a_reset_is_read() {
+        for (length, piece) in [(10, 100), (10, 4), (10, 10), (9_000, 64 * 1024), (9_000, 1_000)] {
+            let (mut ours, mut theirs) = pair();
+            let sent: Vec<u8> = (0..length).map(|at: u32| (at / 7) as u8).collect();
+            assert_eq!(ours.write(&sent).unwrap(), sent.len());
+            socket2::SockRef::from(&*ours.stream()).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+            // The kernel of the same machine has both at once.
+            drop(ours);
+            let (seen, error) = read_all(&mut theirs, piece);
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
+            assert!(seen == sent, "{length} in pieces of {piece}: {} were read", seen.len());
+        }
+    }
+
+    #[test]
+    fn what_came_before_a_broken_record_is_read() {
+        for piece in [100, 4, 10] {
+            let (mut ours, mut theirs) = pair();
+            ours.stream().set_nodelay(true).unwrap();
+            assert_eq!(ours.write(b"0123456789").unwrap(), 10);
+            ours.stream().write_all(b"\x17\x03\x03\x00\x20 this was never encrypted by anybody").unwrap();
+            let (seen, error) = read_all(&mut theirs, piece);
+            assert_eq!((&seen[..], error.kind()), (&b"0123456789"[..], io::ErrorKind::InvalidData), "{piece}: {error}");
+        }
     }
 }

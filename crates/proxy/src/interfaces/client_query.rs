@@ -79,6 +79,13 @@ pub(crate) struct Asker {
 /// The flags that CLIENT LIST may show, as Valkey counts them.
 const FLAGS: &str = "ONSMPxbtRBdcuAUreTIEi";
 
+/// The flags that are wanted, each once however often it is named: every client of every worker is looked at for each of them.
+fn flags_of(wanted: &[u8]) -> Option<String> {
+    let is_known = |flag: &u8| FLAGS.as_bytes().contains(flag);
+    let are_known = !wanted.is_empty() && wanted.iter().all(is_known);
+    are_known.then(|| FLAGS.chars().filter(|flag| wanted.contains(&(*flag as u8))).collect())
+}
+
 /// The options that may follow the numbers of CLIENT LIST.
 const OPTIONS: [&str; 10] = ["ADDR", "FLAGS", "ID", "IP", "LADDR", "MAXAGE", "NAME", "SKIPME", "TYPE", "USER"];
 
@@ -211,7 +218,7 @@ impl ClientFilter {
                     None => return Err(error_text::MAXAGE_NOT_AN_INTEGER.into()),
                 },
                 // Every client has all of no flags.
-                b"FLAGS" => match text().filter(|all| !all.is_empty() && all.chars().all(|c| FLAGS.contains(c))) {
+                b"FLAGS" => match flags_of(value) {
                     Some(flags) => filter.flags = Some(flags),
                     None => return Err(error_text::unknown_flags(value)),
                 },
@@ -297,7 +304,16 @@ impl WorkerQuery for ClientQuery {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClientNumber, Ids};
+    use super::{ClientNumber, FLAGS, Ids, flags_of};
+
+    #[test]
+    fn a_flag_is_looked_for_once_however_often_it_is_named() {
+        assert_eq!(flags_of("NNPN".repeat(100_000).as_bytes()).as_deref(), Some("NP"));
+        assert_eq!(flags_of(FLAGS.as_bytes()).as_deref(), Some(FLAGS));
+        for unknown in ["", "Nz", "N P", "\u{e9}"] {
+            assert_eq!(flags_of(unknown.as_bytes()), None, "{unknown}");
+        }
+    }
 
     #[test]
     fn a_client_is_found_among_many_numbers_in_few_steps() {

@@ -92,7 +92,7 @@ impl UserQuota {
     /// Counts a request of so many bytes, unless it comes too early.
     pub(crate) fn admits(&self, now_us: u64, bytes: usize) -> bool {
         let (requests, bytes_rate) = (self.limits.requests_per_second, self.limits.bytes_per_second);
-        if bytes_rate.is_some() && !self.used.bytes.has_room(now_us) {
+        if bytes_rate.is_some_and(|rate| !self.used.bytes.has_room(now_us, rate)) {
             return false;
         }
         if requests.is_some_and(|rate| !self.used.requests.take(now_us, rate)) {
@@ -104,7 +104,7 @@ impl UserQuota {
 
     /// Whether nothing is owed for bytes that have gone already.
     pub(crate) fn has_room(&self, now_us: u64) -> bool {
-        self.limits.bytes_per_second.is_none() || self.used.bytes.has_room(now_us)
+        self.limits.bytes_per_second.is_none_or(|rate| self.used.bytes.has_room(now_us, rate))
     }
 
     /// Counts bytes that have gone already.
@@ -125,34 +125,63 @@ impl Drop for QuotaGuard {
     }
 }
 
-/// When all that was taken has been paid for, in nanoseconds of the monotonic clock. A second's worth may be owed, and more
-/// if something came that was larger than what was left. 0, as at first: nothing is owed, whatever time it is.
+/// What was taken and is not paid for. A second's worth may be owed, and more if something came that was larger than what was left.
 #[derive(Debug, Default)]
-struct RateBucket(AtomicU64);
+struct RateBucket {
+    /// When all of it is paid, in nanoseconds of the monotonic clock. 0, as at first: nothing is owed, whatever time it is.
+    due_ns: AtomicU64,
+    /// At this rate.
+    rate: AtomicU64,
+}
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl RateBucket {
-    fn has_room(&self, now_us: u64) -> bool {
-        self.0.load(Ordering::Relaxed) <= now_us * 1_000 + SECOND_NS
+    /// With another rate than before, what is owed is paid at that one from now on.
+    fn go_by(&self, now_us: u64, rate: u64) {
+        let before = self.rate.load(Ordering::Relaxed);
+        if before != rate {
+            self.change_rate(now_us, before, rate);
+        }
+    }
+
+    #[cold]
+    fn change_rate(&self, now_us: u64, before: u64, rate: u64) {
+        // If another worker is about to do it, it is done.
+        if self.rate.compare_exchange(before, rate, Ordering::Relaxed, Ordering::Relaxed).is_err() || before == 0 {
+            return;
+        }
+        let now = now_us * 1_000;
+        let next = |due: u64| {
+            let owed = u128::from(due.saturating_sub(now)) * u128::from(before) / u128::from(rate.max(1));
+            Some(now.saturating_add(u64::try_from(owed).unwrap_or(u64::MAX / 2)))
+        };
+        let _ = self.due_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+
+    fn has_room(&self, now_us: u64, rate: u64) -> bool {
+        self.go_by(now_us, rate);
+        self.due_ns.load(Ordering::Relaxed) <= now_us * 1_000 + SECOND_NS
     }
 
     fn take(&self, now_us: u64, rate: u64) -> bool {
+        self.go_by(now_us, rate);
         let now = now_us * 1_000;
         let step = SECOND_NS / rate.max(1);
         let next = |due: u64| {
             let due = due.max(now) + step;
             (due <= now + SECOND_NS).then_some(due)
         };
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        self.due_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
     fn add(&self, now_us: u64, rate: u64, units: u64) {
+        self.go_by(now_us, rate);
         let now = now_us * 1_000;
         let cost = u128::from(units) * u128::from(SECOND_NS) / u128::from(rate.max(1));
         let cost = u64::try_from(cost).unwrap_or(u64::MAX / 2);
         let next = |due: u64| Some(due.max(now).saturating_add(cost));
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let _ = self.due_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }
 
@@ -190,6 +219,28 @@ mod tests {
         assert!(allowance.admits(START_US + 2_000_000, 1));
         allowance.charge(START_US + 2_000_000, 5_000);
         assert!(!allowance.admits(START_US + 6_900_000, 1) && allowance.admits(START_US + 7_100_000, 1));
+    }
+
+    #[test]
+    fn what_is_owed_is_paid_at_the_rate_of_the_day() {
+        let at = |rate: u64, before: Option<&UserQuota>| {
+            UserQuota::with(UserLimits { bytes_per_second: Some(rate), ..UserLimits::default() }, before)
+        };
+        let slow = at(1_000, None);
+        slow.charge(START_US, 100_000);
+        assert!(!slow.has_room(START_US + 90_000_000));
+        let fast = at(100_000, Some(&slow));
+        let later = START_US + 10_000_000;
+        assert!(!at(80_000, Some(&fast)).has_room(later), "90,000 bytes are owed, and a second's worth may be");
+        assert!(fast.has_room(later));
+        // And back: some worker may go by the former limits for a moment.
+        assert!(!slow.has_room(later) && !slow.has_room(START_US + 98_000_000) && slow.has_room(START_US + 99_100_000));
+        let requests = |rate: u64, before: Option<&UserQuota>| {
+            UserQuota::with(UserLimits { requests_per_second: Some(rate), ..UserLimits::default() }, before)
+        };
+        let few = requests(1, None);
+        assert!(few.admits(START_US, 1) && !few.admits(START_US, 1));
+        assert!(requests(10, Some(&few)).admits(START_US, 1));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! SCRIPT KILL and FUNCTION KILL: past the script that holds up the shared connections.
 //!
+//! Every node is one that routes may lead the client's user to.
+//!
 //! On the connection over which a script went the order to stop would wait behind it. So it goes to every node on a private
 //! connection, in the plain database, since a busy node refuses to select another. Where no more of those may be lent it goes over
 //! the connection that all share: scripts have others ([`crate::scripts::lanes`]), but for those of clients with connections of their own.
@@ -7,7 +9,7 @@
 //! A client has one such order outstanding at a time, since each takes a connection to every node; its later requests wait.
 
 use crate::env::Env;
-use crate::ids::ClientId;
+use crate::ids::{ClientId, NodeId};
 use crate::pool::LaneUse;
 use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
@@ -30,12 +32,16 @@ impl<E: Execute> Env<E> {
         let (own, protocol) = (this.class, this.protocol);
         let class = LaneKey { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
         let class = self.class_of(class).unwrap_or(own);
-        let nodes = self.config.nodes.len();
+        // Scripts of users that routes lead elsewhere are theirs.
+        let nodes: Vec<NodeId> = match self.config.routes.are_plain() {
+            true => self.config.node_ids().collect(),
+            false => self.config.routes.nodes_for(self.clients.user_of(index)).into_iter().map(NodeId::at).collect(),
+        };
         let mut gather = Gather::new();
-        gather.begin_all(row, request.args, nodes, 0);
+        gather.begin_all(row, request.args, nodes.len(), 0);
         let reply = JointReply { asker, gather };
         let task = self.tasks.begin(ScriptKill { reply, client, lanes: Vec::new() });
-        for (part, node) in self.config.node_ids().enumerate() {
+        for (part, node) in nodes.into_iter().enumerate() {
             let borrowed = self.lend(index, node, class, LaneUse::Private);
             if let (Ok(lane), Some(stopping)) = (&borrowed, self.tasks.get_mut::<ScriptKill>(task)) {
                 stopping.lanes.push(*lane);

@@ -7,7 +7,9 @@ use crate::routes::with_an_own_connection;
 use crate::support::config;
 use respool_connection::{ConnId, Machine};
 use respool_proxy::{Config, LaneLimits, PoolMode, Timeouts, UserLimits, limits};
+use respool_route::{Route, Routes, When};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 const SHA: &str = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
 
@@ -558,6 +560,38 @@ fn requests_and_replies_of_each_client_stay_in_order() {
         for client in 0..4 {
             let all: String = (0..mixed.sent[client]).map(|number| format!("+{client}:{number}\r\n")).collect();
             assert_eq!(mixed.answered[client], all, "seed {seed}, client {client}");
+        }
+    }
+}
+
+/// Scripts that run where routes do not lead a user are not its own.
+#[test]
+fn the_order_to_stop_goes_where_routes_lead_its_user() {
+    let base = with_an_own_connection();
+    let route = base.routes.route(0).clone();
+    let when = When { users: ["ann".into()].into(), ..When::default() };
+    let anns = Route { name: "anns".into(), when, pool: 0, pool_mode: None, ..route.clone() };
+    let routes = Arc::new(Routes::new(base.routes.pools().to_vec(), vec![anns, route]).unwrap());
+    let access = users(&[("ann", UserLimits::default())]);
+    let mut bench = Bench::of_many(Config { routes, ..base }, 1, access);
+    for (user, nodes) in [("ann", &[0][..]), ("default", &[0, 1])] {
+        let client = bench.accept();
+        if user == "ann" {
+            assert_eq!(bench.answer(client, &["AUTH", "ann", "secret"]), "+OK\r\n");
+        }
+        for order in ["SCRIPT", "FUNCTION"] {
+            bench.ask(client, &[order, "KILL"]);
+            bench.connect();
+            let mut asked = Vec::new();
+            for node in bench.nodes.clone() {
+                if requests(&bench.heard(node)).contains(&format!("{order} KILL")) {
+                    asked.push(bench.node_of(node));
+                    bench.send(node, b"-NOTBUSY No scripts in execution right now.\r\n");
+                }
+            }
+            asked.sort_unstable();
+            assert_eq!(asked, nodes, "{user} {order}");
+            assert!(bench.heard(client).starts_with("-NOTBUSY "), "{user} {order}");
         }
     }
 }

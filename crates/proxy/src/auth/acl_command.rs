@@ -115,7 +115,14 @@ impl<E: Execute> Env<E> {
             return None;
         }
         self.note_secret();
-        self.note_tracked_keys_max(args.from(2));
+        let step = self.take_user_setting(index, args);
+        if step.is_none() {
+            self.note_tracked_keys_max(args.from(2));
+        }
+        step
+    }
+
+    fn take_user_setting(&mut self, index: ClientId, args: Args<'_>) -> Option<ClientStep> {
         if let Some(own) = args.from(2).iter().step_by(2).find(|name| is_of_one_server(name))
             && self.config.nodes.len() > 1
         {

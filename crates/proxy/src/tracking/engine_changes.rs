@@ -53,10 +53,14 @@ impl Subscriptions {
         if changed.is_empty() {
             return;
         }
-        for handle in self.tracking_clients() {
-            let keys = changed.iter().filter(|(_, by)| !self.is_own(handle, **by, clients));
-            let keys: Vec<Box<[u8]>> = keys.map(|(key, _)| key.clone()).collect();
-            self.tell_by_prefix(handle, &keys, clients);
+        let keys: Vec<&[u8]> = changed.keys().map(|key| &**key).collect();
+        for handle in self.broadcast_clients(clients) {
+            if self.is_own(handle, Some(handle), clients) {
+                let others = changed.iter().filter(|(_, by)| **by != Some(handle));
+                self.tell_by_prefix(handle, &others.map(|(key, _)| &**key).collect::<Vec<_>>(), clients);
+            } else {
+                self.tell_by_prefix(handle, &keys, clients);
+            }
         }
     }
 

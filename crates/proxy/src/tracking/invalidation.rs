@@ -31,25 +31,31 @@ impl Subscriptions {
                 self.invalidate_key(id, clients);
             }
         }
-        let numbers: Vec<u32> = self.tracked.clients.ids().collect();
-        if numbers.is_empty() {
-            return;
-        }
-        let keys: Vec<Box<[u8]>> = keys.into_iter().map(Box::from).collect();
-        for number in numbers {
-            let Some(handle) = self.subscribers.at(number).copied() else { continue };
+        for handle in self.broadcast_clients(clients) {
             self.tell_by_prefix(handle, &keys, clients);
         }
     }
 
+    /// The clients that push lanes tell of keys that begin in some way. All others have nothing to do with a change of a key that they have not read.
+    pub(super) fn broadcast_clients(&self, clients: &mut Clients) -> Vec<ClientHandle> {
+        if self.tracked.prefixes.is_empty() {
+            return Vec::new();
+        }
+        let is_broadcast = |handle: &ClientHandle| {
+            let tracking = clients.sessions.get_mut(*handle).and_then(|session| Tracking::of(&session.subscriber));
+            tracking.is_some_and(|tracking| tracking.mode == Mode::Broadcast)
+        };
+        self.tracking_clients().into_iter().filter(is_broadcast).collect()
+    }
+
     /// Keys have changed: a client is told of those that begin as it has said, if it has.
-    pub(super) fn tell_by_prefix(&mut self, handle: ClientHandle, keys: &[Box<[u8]>], clients: &mut Clients) {
+    pub(super) fn tell_by_prefix(&mut self, handle: ClientHandle, keys: &[&[u8]], clients: &mut Clients) {
         let tracking = clients.sessions.get_mut(handle).and_then(|session| Tracking::of(&session.subscriber));
         let Some(tracking) = tracking.filter(|t| t.mode == Mode::Broadcast) else { return };
         // As from Redis, each prefix has a push of its own.
-        let of =
-            |prefix: &[u8]| -> Vec<Box<[u8]>> { keys.iter().filter(|key| key.starts_with(prefix)).cloned().collect() };
-        let meant: Vec<Vec<Box<[u8]>>> = tracking.prefixes.iter().map(|prefix| of(prefix)).collect();
+        let begun =
+            |prefix: &[u8]| keys.iter().filter(move |key| key.starts_with(prefix)).map(|key| Box::from(*key)).collect();
+        let meant: Vec<Vec<Box<[u8]>>> = tracking.prefixes.iter().map(|prefix| begun(prefix)).collect();
         for keys in meant.into_iter().filter(|keys| !keys.is_empty()) {
             self.tell_invalid(handle, Some(keys), clients);
         }

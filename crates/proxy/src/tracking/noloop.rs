@@ -98,7 +98,7 @@ impl Subscriptions {
         };
         match tracking.mode {
             _ if keys.is_empty() => {}
-            Mode::Broadcast => self.tell_by_prefix(of, &keys, clients),
+            Mode::Broadcast => self.tell_by_prefix(of, &keys.iter().map(|key| &**key).collect::<Vec<_>>(), clients),
             Mode::Read | Mode::OptIn | Mode::OptOut => self.tell_invalid(of, Some(keys), clients),
         }
     }

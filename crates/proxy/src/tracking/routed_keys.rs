@@ -14,6 +14,7 @@ use crate::tracking::state::Tracking;
 use respool_command::{Execute, Row};
 use respool_route::{RouteScratch, Routes};
 use respool_wire::Args;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Bytes of a route's number.
@@ -60,9 +61,16 @@ impl Subscriptions {
                 self.invalidate_key(id, clients);
             }
         }
-        for handle in self.tracking_clients() {
+        // Clients of one user are led alike.
+        let mut by_user: BTreeMap<Box<[u8]>, Vec<Box<[u8]>>> = BTreeMap::new();
+        for handle in self.broadcast_clients(clients) {
             let Some(session) = clients.sessions.get_mut(handle) else { continue };
-            let reached = reachable(routes, session.user_name(), &names);
+            let user = session.user_name();
+            let reached = match by_user.get(user) {
+                Some(reached) => reached,
+                None => by_user.entry(user.into()).or_insert_with_key(|user| reachable(routes, user, &names)),
+            };
+            let reached: Vec<&[u8]> = reached.iter().map(|key| &**key).collect();
             self.tell_by_prefix(handle, &reached, clients);
         }
     }

@@ -6,6 +6,7 @@ use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Endpoint, Machine, Service};
 use respool_proxy::{Config, Mail};
+use respool_route::{Pool, Reads, Rewrite, Route, Routes, When};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +93,46 @@ fn nothing_remains(bench: &mut Bench<NoEngine>) {
     bench.turn(|_| ());
     assert_eq!(bench.worker.remains(), []);
     assert_eq!(bench.shared.ledger.held_bytes(), 0);
+}
+
+/// Neither clients that track other keys nor routes make a change of many keys dear.
+#[test]
+fn a_change_of_many_keys_costs_nothing_for_clients_that_read_others() {
+    in_linear_time(|many| {
+        let base = roomy(1);
+        let pool = Pool::plain("main", Arc::clone(&base.topology));
+        let route = |name: &str, when: When| Route {
+            name: name.into(),
+            when,
+            pool: 0,
+            rewrite: Rewrite::default(),
+            reads: Reads::Primary,
+            dead_node: None,
+            pool_mode: None,
+        };
+        let routes = vec![
+            route("prefix", When { prefix: b"x:".as_slice().into(), ..When::default() }),
+            route("database", When { databases: [3].into(), ..When::default() }),
+        ];
+        let routes = Arc::new(Routes::new(vec![pool], routes).unwrap());
+        let mut bench = Bench::proxy(Config { routes, ..base });
+        let mut push = None;
+        let count = many / 100;
+        for number in 0..count {
+            let client = bench.accept();
+            bench.answer(client, &["HELLO", "3"]);
+            let options: &[&str] = if number == 0 { &["BCAST", "PREFIX", "none:"] } else { &[] };
+            bench.ask(client, &[&["CLIENT", "TRACKING", "ON"], options].concat());
+            if push.is_none() {
+                push = bench.connect().first().copied();
+                bench.send(push.expect("the node is to tell"), b"+OK\r\n");
+            }
+        }
+        let keys: String = (0..count).map(|number| format!("$10\r\nx:{number:08}\r\n")).collect();
+        let told = format!(">2\r\n$10\r\ninvalidate\r\n*{count}\r\n{keys}");
+        bench.send(push.expect("it tells"), told.as_bytes());
+        others_are_served(&mut bench);
+    });
 }
 
 #[test]

@@ -71,8 +71,13 @@ impl<E: Execute> Env<E> {
             Command::Pubsub(command) => return LocalStep::Channels(command),
             Command::Server(command) if is_of("ACL") => return LocalStep::Clients(self.acl(index, command, args)),
             Command::Server(ServerCommand::Info) => self.info(index, row, args),
-            // The only node knows best what it can do.
-            Command::Server(_) if is_of("COMMAND") && self.engine.is_none() && self.config.topology.is_single() => {
+            // The only node knows best what it can do. While an operator holds requests to it back, it is not asked.
+            Command::Server(_)
+                if is_of("COMMAND")
+                    && self.engine.is_none()
+                    && self.config.topology.is_single()
+                    && !self.is_held_at(self.config.default_node(), row) =>
+            {
                 return LocalStep::PassOn;
             }
             Command::Server(_) if is_of("COMMAND") => self.introspect(index, row, args),

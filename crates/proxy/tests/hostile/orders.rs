@@ -217,3 +217,20 @@ fn what_only_shows_something_is_not_made_for_who_takes_no_reply() {
     bench.ask(client, &["PROXY", "SLOWLOG", "RESET"]);
     assert_eq!(bench.posted.len(), 3, "it does something");
 }
+
+/// Clients that ask for it when they connect do not fail while a node is moved.
+#[test]
+fn the_only_node_is_not_asked_for_its_commands_while_it_is_paused() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    for words in [&["PROXY", "PAUSE"][..], &["PROXY", "PAUSE", "node-0"]] {
+        assert_eq!(bench.answer(client, words), "+OK\r\n");
+        let count = bench.answer(client, &["COMMAND", "COUNT"]);
+        assert!(count.starts_with(':'), "{words:?}: {count}");
+        assert!(bench.who_heard("COMMAND COUNT").is_none());
+        assert_eq!(bench.answer(client, &["PROXY", "RESUME"]), "+OK\r\n");
+    }
+    bench.ask(client, &["COMMAND", "COUNT"]);
+    bench.connect();
+    assert!(bench.who_heard("COMMAND COUNT").is_some());
+}

@@ -307,6 +307,10 @@ pub(crate) const SHUTDOWN_OTHER_POOLS: &str =
 /// A client tracks more prefixes than a client may.
 pub(crate) const TOO_MANY_PREFIXES: &str = "ERR too many prefixes of one connection";
 
+/// A node's password, as CONFIG SET of the proxy's own sets no node's.
+pub(crate) const PASSWORD_OF_NODE: &str =
+    "ERR the password of a node is not set through the proxy, which would be locked out of it";
+
 /// Nodes named in the error at most.
 pub(crate) const LEFT_NODES_MAX: usize = 10;
 

@@ -9,7 +9,9 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::ClientId;
 use crate::session::{Flow, SessionFlags};
-use respool_command::{Execute, Flags, Lane, Row, resolve, shows_secrets, text as texts};
+use respool_command::{
+    Command, Execute, Flags, Lane, Row, ServerCommand, is_confidential, resolve, shows_secrets, text as texts,
+};
 use respool_wire::{Args, encode_request};
 
 impl<E: Execute> Env<E> {
@@ -23,6 +25,9 @@ impl<E: Execute> Env<E> {
             Ok(row) => row,
             Err(unknown) => return self.refuse(index, ErrorReply::of(|words| unknown.write_text(request, words))),
         };
+        if is_confidential(row) {
+            self.note_secret();
+        }
         if let Err(error) = self.may_ask_node(index, row, request) {
             return self.refuse(index, error);
         }
@@ -53,6 +58,11 @@ impl<E: Execute> Env<E> {
         let is_about_server = matches!(row.lane(request), Lane::Shared | Lane::Admin);
         if !is_about_server || row.flags.has(Flags::WRITE) {
             return Err(error_text::not_for_one_node(row.name));
+        }
+        if row.command == Command::Server(ServerCommand::ConfigSet)
+            && request.from(2).iter().step_by(2).any(|name| name.eq_ignore_ascii_case(b"requirepass"))
+        {
+            return Err(error_text::PASSWORD_OF_NODE.into());
         }
         Ok(())
     }

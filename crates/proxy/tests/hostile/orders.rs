@@ -234,3 +234,16 @@ fn the_only_node_is_not_asked_for_its_commands_while_it_is_paused() {
     bench.connect();
     assert!(bench.who_heard("COMMAND COUNT").is_some());
 }
+
+#[test]
+fn no_password_of_a_node_is_set_by_naming_the_node() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    for words in [&["requirepass", "x"][..], &["maxmemory", "1", "RequirePass", "x"]] {
+        let told = bench.answer(client, &[&["PROXY", "NODE", "node-0", "CONFIG", "SET"], words].concat());
+        assert!(told.starts_with("-ERR the password of a node is not set through the proxy"), "{words:?}: {told}");
+    }
+    bench.ask(client, &["PROXY", "NODE", "node-0", "CONFIG", "SET", "maxmemory", "1"]);
+    bench.connect();
+    assert!(bench.who_heard("CONFIG SET maxmemory 1").is_some());
+}

@@ -162,9 +162,14 @@ pub(crate) const SCRIPT_SLICE_INSTRUCTIONS: u32 = 100_000;
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_SLICE_COROUTINES: u32 = 8;
 
-/// Commands that a script runs between two looks.
+/// Quick commands that a script runs between two looks.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_SLICE_COMMANDS: u32 = 256;
+
+/// As how many of them another command counts, which may take any time: a look costs a tenth of what a quick command does. One whose request
+/// or reply is large counts as all.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_SLOW_COMMAND: u32 = 32;
 
 /// Milliseconds after which others are told that a script runs, unless configured otherwise: Redis's `busy-reply-threshold`.
 pub(crate) const SCRIPT_BUSY_AFTER_MS: u64 = 5_000;

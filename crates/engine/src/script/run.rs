@@ -30,7 +30,7 @@ use super::watched::WatchedCalls;
 use crate::commands::{self, Call, Fault};
 use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
-use crate::limits::{SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS};
+use crate::limits::{SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND};
 use crate::number::integer;
 use crate::script_memory::ScriptMemory;
 
@@ -83,8 +83,9 @@ struct Running {
     started_ms: u64,
     /// Looks since it began.
     looks: u64,
-    commands: u32,
-    /// So many commands have been run since the last look at the time.
+    /// What its commands have cost since the last look at the time, in quick ones.
+    cost: u32,
+    /// They have cost so much that it is time for another.
     is_look_due: bool,
     /// What the vm is to do next.
     order: Order,
@@ -474,7 +475,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         is_killed: false,
         started_ms,
         looks: 0,
-        commands: 0,
+        cost: 0,
         is_look_due: false,
         order,
         asked: None,
@@ -511,8 +512,9 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
             Some(Report::Call) => {
                 run_command(desk);
                 let Some(running) = &mut desk.scripts.running else { continue };
-                running.commands += 1;
-                running.is_look_due |= running.commands % SCRIPT_SLICE_COMMANDS == 0;
+                if running.cost >= SCRIPT_SLICE_COMMANDS {
+                    (running.cost, running.is_look_due) = (0, true);
+                }
                 if running.asked.is_some() || desk.keyspace.has_many_events() || desk.scripts.watched.is_full() {
                     return Ok(Outcome::Asks);
                 }
@@ -611,6 +613,7 @@ fn run_command(desk: &mut Desk<'_>) {
     let permitted = permitted(args, running, keyspace, *memory_bytes_max)
         .and_then(|row| scripts.ownership.check(row, args).map(|()| row));
     let row = permitted.as_ref().ok().copied();
+    running.cost += if row.is_some_and(|row| !row.is_quick) { SCRIPT_SLOW_COMMAND } else { 1 };
     if let Some(row) = row {
         scripts.watched.note(row, running.database, args);
     }
@@ -634,6 +637,9 @@ fn run_command(desk: &mut Desk<'_>) {
         // Functions stay as they are while one runs.
         Err(Fault::Reload) => refuse(text::NOT_FROM_SCRIPT.into(), 0, &mut reply),
         Err(fault) => refuse(fault, 0, &mut reply),
+    }
+    if buffer.len().max(request.capacity()) > BUFFER_BYTES_KEPT {
+        running.cost += SCRIPT_SLICE_COMMANDS;
     }
     scripts.calls.note(row.or_else(|| resolve(args).ok()), row.is_some(), &buffer);
 }

@@ -315,15 +315,12 @@ impl<'l> World<'l> {
         })
     }
 
-    /// Writes the reply of a script that has run through. Others may be served meanwhile, so nothing is borrowed; what is only half
-    /// written is given back.
+    /// Writes the reply of a script that has run through. Others may be served meanwhile, who do not touch it before that has ended.
     fn write(&self, exchange: &Exchange, value: &Value, protocol: Protocol) -> Result<()> {
-        let mut answer = exchange.answer.take();
+        let mut answer = exchange.answer.borrow_mut();
         answer.clear();
         let is_resp3 = exchange.protocol.get() == Protocol::Resp3;
-        convert::write(&self.tags, value, is_resp3, &self.effort, &mut Encoder::new(&mut answer, protocol))?;
-        exchange.answer.replace(answer);
-        Ok(())
+        convert::write(&self.tags, value, is_resp3, &self.effort, &mut Encoder::new(&mut answer, protocol))
     }
 
     fn call(

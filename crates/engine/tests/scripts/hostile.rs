@@ -291,6 +291,24 @@ fn what_a_library_says_of_its_functions_is_bounded() {
     assert_eq!(listed.matches("*1\r\n+no-writes\r\n").count(), 1000);
 }
 
+/// Commands that take long are few before the clock is asked.
+#[test]
+fn a_script_of_slow_commands_is_late_in_time() {
+    let mut hostile = Hostile::new();
+    hostile.eval("for i = 1, 1000 do redis.call('RPUSH', 'l', string.rep('x', 100)) end");
+    hostile.eval("for i = 1, 1000 do redis.call('SADD', 's', i) end");
+    for (times, command) in [
+        (10, "'LRANGE', 'l', 0, -1"),
+        (10, "'ECHO', string.rep('x', 1e5)"),
+        (10, "'SET', 'k', string.rep('x', 1e5)"),
+        (100, "'SUNIONSTORE', 'd', 's', 's'"),
+    ] {
+        hostile.begin(&format!("for i = 1, {times} do redis.call({command}) end return 1"));
+        assert_eq!(hostile.end(), ":1\r\n", "{command}");
+    }
+    assert_eq!(hostile.eval("for i = 1, 100 do redis.call('GET', 'k') end return 1"), ":1\r\n");
+}
+
 #[test]
 fn depth_is_bounded() {
     let mut hostile = Hostile::new();

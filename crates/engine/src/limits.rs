@@ -145,6 +145,10 @@ pub(crate) const READ_BYTES_MAX: usize = REPLY_BYTES_MAX;
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// Bytes beside what scripts need below which nothing is collected while one runs: a collection of all that takes some tenths of a second.
+#[cfg(feature = "scripting")]
+pub(crate) const SCRIPT_MEMORY_SPARE_BYTES: usize = 16 * 1024 * 1024;
+
 /// Garbage that scripts may leave beside as much again as they needed before: more is collected at once.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_GARBAGE_BYTES: usize = 4 * 1024 * 1024;

@@ -387,7 +387,9 @@ fn command(lua: &Lua, way: &Way, exchange: &Exchange, values: &MultiValue) -> Re
     if let Err(text) = fill(exchange, values) {
         return Ok(Answered::Error(error_table(lua, text, true)?));
     }
-    exchange.vm_bytes.set(lua.used_memory());
+    let used = lua.used_memory();
+    exchange.collector.mind(lua, used);
+    exchange.vm_bytes.set(used);
     if matches!(way.suspend(Report::Call), Order::Kill | Order::End) {
         exchange.is_killed.set(true);
     }

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use respool_wire::{ArgsBuf, Protocol};
 
 use super::cache::Hash;
+use super::collector::Collector;
 use super::library::Function;
 use super::log::ScriptLogLevel;
 
@@ -87,6 +88,7 @@ pub(super) struct Exchange {
     pub(super) registered: RefCell<Vec<Function>>,
     /// Bytes that the interpreter held when it last left its stack.
     pub(super) vm_bytes: Cell<usize>,
+    pub(super) collector: Collector,
     /// Coroutines that it has made since the last look.
     pub(super) coroutines: Cell<u32>,
 }

@@ -24,6 +24,7 @@ mod bits;
 mod cache;
 mod cjson;
 mod cmsgpack;
+mod collector;
 mod convert;
 mod effort;
 mod exchange;

@@ -77,6 +77,7 @@ enum WayIn {
 
 /// Asks whether the script may go on.
 fn look(lua: &Lua, way: &Way, exchange: &Exchange) -> Result<()> {
+    exchange.collector.mind(lua, lua.used_memory());
     exchange.vm_bytes.set(lua.used_memory());
     // One that is being ended asks as well: others have to be served until it is.
     if matches!(way.suspend(Report::Paused), Order::Kill | Order::End) {
@@ -224,7 +225,7 @@ impl<'l> World<'l> {
                 }
                 Order::ForgetAll => {
                     self.at_hand.borrow_mut().clear();
-                    let _: Result<()> = self.compiled.clear().and_then(|()| self.lua.gc_collect());
+                    let _: Result<()> = self.compiled.clear().and_then(|()| self.collect(exchange));
                     Report::Ready
                 }
                 Order::Forget(hash) => {
@@ -237,7 +238,7 @@ impl<'l> World<'l> {
                 Order::Go | Order::Kill => Report::Ready,
                 Order::End => return,
             };
-            self.collect_garbage();
+            self.collect_garbage(exchange);
             exchange.vm_bytes.set(self.lua.used_memory());
             order = way.suspend(report);
         }
@@ -245,14 +246,17 @@ impl<'l> World<'l> {
 
     /// Collects what a script has left, once it is as much as all that was needed before. Lua itself collects while a script makes
     /// values, and not when it has ended.
-    fn collect_garbage(&self) {
+    fn collect_garbage(&self, exchange: &Exchange) {
         let needed = self.needed_bytes.get();
         let half_of_rest = SCRIPT_MEMORY_BYTES_MAX.saturating_sub(needed) / 2;
         if self.lua.used_memory() > needed + half_of_rest.min(needed + SCRIPT_GARBAGE_BYTES) {
             // A collection that fails leaves what it has not collected.
-            let _: Result<()> = self.lua.gc_collect();
-            self.needed_bytes.set(self.lua.used_memory());
+            let _: Result<()> = self.collect(exchange);
         }
+    }
+
+    fn collect(&self, exchange: &Exchange) -> Result<()> {
+        exchange.collector.collect(self.lua).map(|needed| self.needed_bytes.set(needed))
     }
 
     /// What is kept under a hash.
@@ -396,9 +400,8 @@ impl<'l> World<'l> {
         if !loaded.as_ref().is_err_and(|said| said.ends_with(NO_MEMORY)) {
             return loaded;
         }
-        let emptied = self.registered.clear().and_then(|()| self.lua.gc_collect());
+        let emptied = self.registered.clear().and_then(|()| self.collect(exchange));
         emptied.map_err(|error| [LOAD_FAILED, &why(&error)[..]].concat())?;
-        self.needed_bytes.set(self.lua.used_memory());
         self.load_once(exchange, text)
     }
 
@@ -610,6 +613,9 @@ fn insert_place(lua: &Lua, host: &Table) -> Result<()> {
     host.raw_set("insert_place", place)
 }
 
+/// Steps of one compilation beside those of reading its text: the collector, which stands still meanwhile, goes on behind it.
+const COMPILED_STEPS: usize = 100;
+
 /// The world that texts are compiled for, once there is one.
 type WorldSlot = Rc<RefCell<Option<Table>>>;
 
@@ -620,6 +626,7 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot, effort: &Rc<Effort>) -
         let given = Given::new(lua, &values);
         let text = given.string(1)?;
         let name = if given.is_none(2) { text.clone() } else { given.string(2)? };
+        of_call.note_steps(COMPILED_STEPS);
         of_call.read(text.as_bytes().len())?;
         loaded(lua, &text.as_bytes(), &name.as_bytes(), &slot)
     })?;
@@ -656,6 +663,7 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot, effort: &Rc<Effort>) -
                 return Err(raise::throw_text(lua, "not enough memory"));
             }
         }
+        of_call.note_steps(COMPILED_STEPS);
         of_call.read(text.len())?;
         loaded(lua, &text, &name, &slot)
     })?;

@@ -291,6 +291,31 @@ fn what_a_library_says_of_its_functions_is_bounded() {
     assert_eq!(listed.matches("*1\r\n+no-writes\r\n").count(), 1000);
 }
 
+/// Lua begins to collect where twice as much is in use as was left before, which may be beyond what there is.
+#[test]
+fn garbage_is_collected_before_a_script_is_refused_memory() {
+    let mut hostile = Hostile::new();
+    let held = "#!lua name=l\nlocal held = {}\nfor i = 1, 1800 do held[i] = ('x'):rep(100000 + i) end\n\
+                redis.register_function('held', function() return #held end)";
+    assert_eq!(hostile.send(1, false, &[b"FUNCTION", b"LOAD", held.as_bytes()]).1, "$1\r\nl\r\n");
+    hostile.eval("redis.call('SET', 's', string.rep('x', 20000))");
+    for script in [
+        "for i = 1, 20000 do redis.call('APPEND', 's', 'x') redis.call('GET', 's') end return 1",
+        "local t = {} for i = 1, 400 do t[i % 5] = string.rep('x', 1e6 + i) end return 1",
+        "for i = 1, 1200000 do local t = {i, i} end return 1",
+        "for i = 1, 1400000 do local t = 'xxxxxxxxxxxxxxxxxxxxxxxx' .. i end return 1",
+    ] {
+        assert_eq!(hostile.eval(script), ":1\r\n", "{script}");
+        assert_eq!(hostile.send(1, false, &[b"FCALL", b"held", b"0"]).1, ":1800\r\n");
+    }
+    // What the script itself holds is no different.
+    assert_eq!(hostile.send(1, false, &[b"FUNCTION", b"FLUSH"]).1, "+OK\r\n");
+    let own = "local t = {} for i = 1, 1500 do t[i] = redis.call('ECHO', string.rep('x', 1e5 + i)) end \
+               for i = 1, 10000 do redis.call('ECHO', string.rep('x', 1e4 + i)) end return #t";
+    assert_eq!(hostile.eval(own), ":1500\r\n");
+    assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n");
+}
+
 /// Commands that take long are few before the clock is asked.
 #[test]
 fn a_script_of_slow_commands_is_late_in_time() {

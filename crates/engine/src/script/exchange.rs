@@ -19,6 +19,8 @@ pub(super) enum Order {
     Forget(Hash),
     /// Forget all scripts.
     ForgetAll,
+    /// Collect all garbage.
+    Collect,
     /// Run the text of a library, which registers its functions.
     Load(Vec<u8>),
     /// What was registered last may be called from now on, and these functions no more. There are so many `names` then.
@@ -89,6 +91,8 @@ pub(super) struct Exchange {
     /// Bytes that the interpreter held when it last left its stack.
     pub(super) vm_bytes: Cell<usize>,
     pub(super) collector: Collector,
+    /// Bytes that the script takes which has been compiled last.
+    pub(super) compiled_bytes: Cell<usize>,
     /// Coroutines that it has made since the last look.
     pub(super) coroutines: Cell<u32>,
 }

@@ -26,11 +26,12 @@ use super::ownership::{Ownership, Owns};
 use super::reads::Reads;
 use super::shebang::{self, ScriptFlags};
 use super::text;
+use super::vm::NO_MEMORY;
 use super::watched::WatchedCalls;
 use crate::commands::{self, Call, Fault};
 use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
-use crate::limits::{SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND};
+use crate::limits::{SCRIPT_COMPILATIONS_MAX, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND};
 use crate::number::integer;
 use crate::script_memory::ScriptMemory;
 
@@ -257,19 +258,44 @@ impl Scripts {
             return Ok(flags);
         }
         let (flags, start) = shebang::read(script).map_err(Fault::Written)?;
-        let order = Order::Compile { hash, text: script[start..].to_vec() };
-        match self.host()?.resume(order) {
-            Some(Report::Compiled(Ok(()))) => {}
-            Some(Report::Compiled(Err(why))) => return Err(Fault::Written(why)),
-            _ => {
-                self.host = None;
-                return Err(Fault::Text(text::NO_MEMORY));
-            }
-        }
-        for gone in self.cache.insert(hash, script, flags) {
-            self.host()?.resume(Order::Forget(gone));
-        }
+        self.compile(hash, &script[start..])?;
+        let compiled_bytes = self.host()?.exchange.compiled_bytes.get();
+        let gone = self.cache.insert(hash, script, flags, compiled_bytes);
+        self.forget(gone)?;
         Ok(flags)
+    }
+
+    /// Has a script compiled. Where there is no memory for it older ones make room.
+    fn compile(&mut self, hash: Hash, script: &[u8]) -> Result<(), Fault> {
+        let mut tries = 0;
+        loop {
+            let why = match self.host()?.resume(Order::Compile { hash, text: script.to_vec() }) {
+                Some(Report::Compiled(Ok(()))) => return Ok(()),
+                Some(Report::Compiled(Err(why))) => why,
+                _ => {
+                    self.host = None;
+                    return Err(Fault::Text(text::NO_MEMORY));
+                }
+            };
+            tries += 1;
+            if !why.ends_with(NO_MEMORY) || tries == SCRIPT_COMPILATIONS_MAX {
+                return Err(Fault::Written(why));
+            }
+            // What the first try has left as garbage may be enough.
+            if tries > 1 {
+                let gone = self.cache.forget_half();
+                self.forget(gone)?;
+            }
+            self.host()?.resume(Order::Collect);
+        }
+    }
+
+    /// These scripts are in the cache no more.
+    fn forget(&mut self, gone: Vec<Hash>) -> Result<(), Fault> {
+        for hash in gone {
+            self.host()?.resume(Order::Forget(hash));
+        }
+        Ok(())
     }
 }
 

@@ -204,7 +204,7 @@ impl<'l> World<'l> {
         let mut order = way.suspend(Report::Ready);
         loop {
             let report = match order {
-                Order::Compile { hash, text } => Report::Compiled(self.compile(hash, &text)),
+                Order::Compile { hash, text } => Report::Compiled(self.compile(exchange, hash, &text)),
                 Order::Run { hash, keys, protocol } => {
                     let function = self.compiled(hash);
                     Report::Done(self.run(exchange, WayIn::Script, function, keys, protocol))
@@ -233,6 +233,11 @@ impl<'l> World<'l> {
                     // What is not forgotten takes room, and does nothing.
                     let _: Result<()> =
                         self.lua.create_string(hash).and_then(|hash| self.compiled.raw_set(hash, Value::Nil));
+                    Report::Ready
+                }
+                Order::Collect => {
+                    // A collection that fails leaves what it has not collected.
+                    let _: Result<()> = self.collect(exchange);
                     Report::Ready
                 }
                 Order::Go | Order::Kill => Report::Ready,
@@ -287,12 +292,13 @@ impl<'l> World<'l> {
         Ok(function)
     }
 
-    fn compile(&self, hash: Hash, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
+    /// Compiles a script, and says how many bytes that takes.
+    fn compile(&self, exchange: &Exchange, hash: Hash, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
+        let before = self.lua.used_memory();
         let function = compile(self.lua, text, SCRIPT_NAME, &self.of_eval);
-        match function.and_then(|function| self.compiled.raw_set(self.lua.create_string(hash)?, function)) {
-            Ok(()) => Ok(()),
-            Err(error) => Err([b"ERR Error compiling script (new function): ", &why(&error)[..]].concat()),
-        }
+        exchange.compiled_bytes.set(self.lua.used_memory().saturating_sub(before));
+        let kept = function.and_then(|function| self.compiled.raw_set(self.lua.create_string(hash)?, function));
+        kept.map_err(|error| [b"ERR Error compiling script (new function): ", &why(&error)[..]].concat())
     }
 
     fn run(
@@ -488,7 +494,7 @@ const BYTECODE: u8 = 0x1b;
 const LOAD_FAILED: &[u8] = b"ERR Error compiling function: ";
 
 /// What Lua says for want of memory.
-const NO_MEMORY: &[u8] = b"not enough memory";
+pub(super) const NO_MEMORY: &[u8] = b"not enough memory";
 
 /// The text of an error.
 fn why(error: &mlua::Error) -> Vec<u8> {

@@ -291,6 +291,34 @@ fn what_a_library_says_of_its_functions_is_bounded() {
     assert_eq!(listed.matches("*1\r\n+no-writes\r\n").count(), 1000);
 }
 
+/// Short texts may compile to a multiple of their length. The oldest are forgotten, and nobody is refused.
+#[test]
+fn scripts_that_compile_to_much_leave_room_for_others() {
+    let mut hostile = Hostile::new();
+    let statements = "a=b<c ".repeat(15_000);
+    for number in 0..420 {
+        let script = format!("if {number} == KEYS[1] then {statements}end return 'kept'");
+        let said = hostile.send(1, false, &[b"SCRIPT", b"LOAD", script.as_bytes()]).1;
+        assert!(said.starts_with("$40\r\n"), "{number}: {said}");
+    }
+    assert_eq!(hostile.eval("return #string.rep('x', 1e8)"), ":100000000\r\n");
+    let held = figure(&mut hostile, "used_memory_lua");
+    assert!(held < 100_000_000, "{held}");
+    // Beside libraries that leave less than compiled scripts may take.
+    for name in ["a", "b"] {
+        let said = hostile.send(1, false, &[b"FUNCTION", b"LOAD", large_library(name).as_bytes()]).1;
+        assert!(said.starts_with('$'), "{said}");
+    }
+    for number in 0..80 {
+        let script = format!("if {number} == KEYS[1] then {statements}end return 'beside'");
+        assert_eq!(hostile.eval(&script), "$6\r\nbeside\r\n", "{number}");
+    }
+    // One that fits in no case is refused, and says why.
+    let script = "a=b<c ".repeat(6_000_000);
+    assert!(hostile.eval(&script).starts_with("-ERR Error compiling script (new function): not enough memory"));
+    assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n");
+}
+
 /// Lua begins to collect where twice as much is in use as was left before, which may be beyond what there is.
 #[test]
 fn garbage_is_collected_before_a_script_is_refused_memory() {

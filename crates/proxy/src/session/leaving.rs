@@ -147,7 +147,7 @@ mod tests {
         let mut env = env_with_engine();
         let client = env.test_client();
         env.slices.script = Some(env.test_late_script(client, "EVAL s 0"));
-        let exec_reply = Some(ExecReply { parts: Default::default(), restored: None });
+        let exec_reply = Some(ExecReply::new(Default::default(), None));
         env.test_session(client).pins_mut().transaction = Some(Box::new(Transaction { queued: None, exec_reply }));
         env.close_client(client);
         assert_eq!(env.clients.departure_of(client), Some(Departure::Closing));

@@ -244,11 +244,13 @@ impl Clients {
         let pins = session.pins_mut();
         (pins.departure, pins.has_taken_time) = (None, false);
         if let Some(transaction) = Transaction::begun(&mut pins.transaction) {
-            transaction.exec_reply = Some(ExecReply { parts, restored });
+            transaction.exec_reply = Some(ExecReply::new(parts, restored));
         }
         // Messages and invalidations must not be written between the elements of the array.
         session.down.begin_joint();
         session.flags.add(SessionFlags::QUEUEING);
+        // What it holds is accounted for at the end of the turn.
+        self.list(index);
         true
     }
 
@@ -257,7 +259,7 @@ impl Clients {
         let Some(session) = self.sessions.at_mut(index) else { return NextPart::Gone };
         let Some(pins) = &mut session.pins else { return NextPart::None };
         let Some(reply) = Transaction::reply_in(&mut pins.transaction) else { return NextPart::None };
-        if let Some(part) = reply.parts.pop_front() {
+        if let Some(part) = reply.take_part() {
             return NextPart::Part(part);
         }
         let (restored, has_taken_time) = (reply.restored, pins.has_taken_time);
@@ -298,7 +300,7 @@ impl Clients {
     fn put_part_back(&mut self, index: ClientId, part: Part) {
         let session = self.sessions.at_mut(index);
         if let Some(reply) = session.and_then(|s| Transaction::reply_in(&mut s.pins.as_mut()?.transaction)) {
-            reply.parts.push_front(part);
+            reply.put_back(part);
         }
     }
 

@@ -15,7 +15,9 @@ pub(crate) struct Transaction {
 
 impl SessionTransaction for Transaction {
     fn held_bytes(&self) -> usize {
-        size_of::<Self>() + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
+        size_of::<Self>()
+            + self.queued.as_ref().map_or(0, QueuedCommands::held_bytes)
+            + self.exec_reply.as_ref().map_or(0, ExecReply::held_bytes)
     }
 
     fn queued(&self) -> Option<usize> {

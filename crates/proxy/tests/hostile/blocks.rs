@@ -159,3 +159,23 @@ fn transactions_without_replies_are_bounded_in_number() {
     }
     assert_eq!(node.transactions + asked / 3, 3_000);
 }
+
+#[test]
+fn what_is_left_of_a_reply_to_exec_is_accounted_for() {
+    let mut bench = in_mode(PoolMode::Multiplex);
+    let (client, conn) = with_client(&mut bench);
+    let own = request(&["CLIENT", "ID"]).repeat(10 * limits::OWN_PER_TURN_MAX);
+    let large = value(1 << 20);
+    bench.send(client, &[request(&["MULTI"]), own, request(&["GET", "k"]), request(&["EXEC"])].concat());
+    assert_eq!(requests(&bench.heard(conn)), ["MULTI", "GET k", "EXEC"]);
+    bench.send(conn, &[b"+OK\r\n+QUEUED\r\n*1\r\n", &large[..]].concat());
+    let held = bench.shared.ledger.held_bytes();
+    assert!(held > large.len(), "the element waits for those before it: {held}");
+    let mut heard = bench.heard(client);
+    while !heard.ends_with("v\r\n") {
+        bench.turn(|_| {});
+        heard += &bench.heard(client);
+    }
+    let held = bench.shared.ledger.held_bytes();
+    assert!(held < large.len() / 4, "nothing is left of it: {held}");
+}

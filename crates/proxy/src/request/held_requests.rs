@@ -30,8 +30,7 @@ impl<E: Execute> Env<E> {
         let is_sent = match row.command {
             // Queued commands are sent with EXEC, see `hold_exec`. Without MULTI the others are answered here.
             Command::Transactions(command) => command == TransactionsCommand::Watch,
-            // It goes to the nodes that are not paused.
-            _ => row.lane(args) != Lane::Local && !is_own_info(row, &self.shared),
+            _ => self.asks_nodes(row, args),
         };
         if !is_sent {
             return None;
@@ -50,6 +49,11 @@ impl<E: Execute> Env<E> {
                 Some(self.refuse_unread(index, error_text::paused(&words)))
             }
         }
+    }
+
+    /// Whether nodes are asked for a request that is no part of a transaction. INFO goes to those that are not paused.
+    pub(crate) fn asks_nodes(&self, row: &Row, args: Args<'_>) -> bool {
+        row.lane(args) != Lane::Local && !is_own_info(row, &self.shared)
     }
 
     /// Holds back a request for these nodes if one of them is paused.

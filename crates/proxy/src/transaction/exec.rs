@@ -359,17 +359,29 @@ impl<E: Execute> Env<E> {
         self.clients.begin_exec_reply(index, exec.queued, &reply).then_some(index)
     }
 
-    /// Requests are held back: EXEC waits if it would go to a node that is paused, and nothing is ended before.
+    /// Requests are held back: EXEC waits if something of the block would go to a node that is paused, and nothing is ended before.
     #[cold]
     fn hold_exec(&mut self, index: ClientId) -> Option<Flow> {
         let pins = self.clients.sessions.at(index)?.pins.as_deref()?;
         let (queued, watches) = (Transaction::queued_of(&pins.transaction)?, &pins.watches.lanes);
-        if self.engine.is_none() && queued.for_node == 0 && watches.is_empty() {
+        let is_for_one = self.engine.is_some() || queued.for_node > 0 || !watches.is_empty();
+        let one = is_for_one.then(|| node_of(queued, watches).unwrap_or(self.config.default_node()));
+        let has_select = queued.has_select;
+        let mut nodes = Vec::from_iter(one);
+        let mut is_sent = is_for_one;
+        if self.engine.is_none() {
+            // What the proxy runs of it asks nodes as it would outside of a transaction.
+            for (row, args) in queued.own().filter(|(row, args)| self.asks_nodes(row, *args)) {
+                is_sent = true;
+                if !self.is_all_paused {
+                    nodes.extend(self.nodes_of(index, row, args));
+                }
+            }
+        }
+        if !is_sent {
             return None;
         }
-        let node = node_of(queued, watches).unwrap_or(self.config.default_node());
-        let has_select = queued.has_select;
-        match self.hold_for_nodes(index, &[node])? {
+        match self.hold_for_nodes(index, &nodes)? {
             Held::Waits => Some(Flow::Again),
             Held::Refused(words) => {
                 self.counters.holds_expired.add(1);

@@ -105,6 +105,14 @@ impl QueuedCommands {
         })
     }
 
+    /// The requests that are ours to run.
+    pub(crate) fn own(&self) -> impl Iterator<Item = (&'static Row, Args<'_>)> {
+        self.entries.iter().filter_map(|entry| match entry {
+            QueuedCommand::Local { row, args } => Some((*row, args.as_args())),
+            _ => None,
+        })
+    }
+
     /// Whether some requests are ours to run.
     pub(crate) fn has_own(&self) -> bool {
         self.for_node < self.entries.len()

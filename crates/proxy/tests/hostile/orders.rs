@@ -76,6 +76,71 @@ fn a_transaction_waits_while_its_node_is_paused() {
     }
 }
 
+/// Such requests are not sent with EXEC, but by the proxy behind it.
+#[test]
+fn what_a_transaction_asks_by_the_way_waits_while_nodes_are_paused() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let (operator, client) = (bench.accept(), bench.accept());
+    let keys = ["a", "b", "c", "d", "e", "f"].map(|key| (key, node_of(&mut bench, operator, key)));
+    let of = |name: &str| keys.iter().find(|(_, node)| node == name).expect("six keys are on both nodes").0;
+    let (here, paused) = (of("node-0"), of("node-1"));
+    for key in [here, paused] {
+        bench.ask(client, &["GET", key]);
+        for node in bench.connect() {
+            bench.heard(node);
+            bench.send(node, b"$-1\r\n");
+            bench.send(client, &[request(&["MULTI"]), request(&["GET", key]), request(&["EXEC"])].concat());
+            bench.take_multi(node);
+            bench.send(node, b"+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n");
+        }
+    }
+    assert_eq!(bench.nodes.len(), 2);
+    for pause in [&["PROXY", "PAUSE", "node-1"][..], &["PROXY", "PAUSE"]] {
+        for queued in [
+            &[&["PUBLISH", paused, "m"][..]][..],
+            &[&["SET", here, "1"], &["PUBLISH", paused, "m"]],
+            &[&["CONFIG", "SET", "maxmemory", "1gb"]],
+            &[&["SCRIPT", "FLUSH"]],
+        ] {
+            assert_eq!(bench.answer(operator, pause), "+OK\r\n");
+            bench.nodes.clone().into_iter().for_each(|node| drop(bench.heard(node)));
+            bench.heard(client);
+            bench.ask(client, &["MULTI"]);
+            queued.iter().for_each(|words| bench.ask(client, words));
+            bench.ask(client, &["EXEC"]);
+            let nodes = bench.nodes.clone();
+            let asked: Vec<_> = nodes.iter().flat_map(|node| requests(&bench.heard(*node))).collect();
+            assert!(asked.is_empty(), "{pause:?}, {queued:?}: {asked:?}");
+            assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+            for _ in 0..4 {
+                for node in &nodes {
+                    for words in requests(&bench.heard(*node)) {
+                        let reply = match words.split(' ').next() {
+                            Some("EXEC") => "*1\r\n+OK\r\n",
+                            Some("PUBLISH") => ":1\r\n",
+                            Some("SET") => "+QUEUED\r\n",
+                            _ => "+OK\r\n",
+                        };
+                        bench.send(*node, reply.as_bytes());
+                    }
+                }
+            }
+            let heard = bench.heard(client);
+            let replies = if queued.len() == 2 { "*2\r\n+OK\r\n:1\r\n" } else { "*1\r\n" };
+            assert!(heard.contains(replies) && !heard.contains("-ERR"), "{pause:?}, {queued:?}: {heard}");
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_asks_no_node_does_not_wait_for_any() {
+    let mut bench = Bench::proxy(config(2, 1));
+    let (operator, client) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    [&["MULTI"][..], &["CLIENT", "GETNAME"], &["EXEC"]].iter().for_each(|words| bench.ask(client, words));
+    assert_eq!(bench.heard(client), "+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n");
+}
+
 #[test]
 fn a_node_can_be_resumed_alone_when_all_were_paused() {
     let mut bench = Bench::proxy(config(2, 1));

@@ -28,7 +28,7 @@ impl<E: Execute> Env<E> {
                 details.passed_at = number;
                 None
             }
-            Verdict::Refuse(words) => Some(self.refuse_unread(index, error_text::verbatim(&words))),
+            Verdict::Refuse(words) => Some(self.refuse_for_ours(index, error_text::verbatim(&words))),
             Verdict::Hold => {
                 self.clients.mark_held(index);
                 Some(Flow::Again)
@@ -44,8 +44,19 @@ impl<E: Execute> Env<E> {
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]
     pub(crate) fn refuse_unread(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
-        self.note_secret();
         self.clients.spoil_transaction(index);
+        self.refuse_spoilt(index, error)
+    }
+
+    /// The same for a reason that a server would not have: behind EXEC it would have selected what the block selects.
+    #[cold]
+    pub(crate) fn refuse_for_ours(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
+        self.clients.spoil_transaction_for_ours(index);
+        self.refuse_spoilt(index, error)
+    }
+
+    fn refuse_spoilt(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
+        self.note_secret();
         self.clients.spend_mark(index);
         if self.cuts_off_stranger(index) {
             return Flow::Stop;

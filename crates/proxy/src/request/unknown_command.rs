@@ -95,7 +95,7 @@ impl CommandInfoQueries {
                 Err(error) => error_text::not_learnt(&full_name(&name), &error),
             },
         };
-        Err(env.refuse_unread(index, error))
+        Err(env.refuse_for_ours(index, error))
     }
 
     /// Asks a node for a name, or waits with the clients that have, or for the client's turn. `Err`: no node can be asked.

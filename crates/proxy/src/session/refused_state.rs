@@ -65,7 +65,7 @@ impl<E: Execute> Env<E> {
             session.pins_mut().watches.failure = WatchFailure::Unseen;
         }
         // A block that is being queued is spoilt, so that its EXEC runs nothing.
-        Some(self.refuse_unread(index, words))
+        Some(self.refuse_for_ours(index, words))
     }
 }
 

@@ -362,7 +362,7 @@ impl<E: Execute> Env<E> {
             }
             Command::Transactions(T::Exec) => Queueing::Executes,
             _ if row.is_admin(args) && !row.flags.has(Flags::NO_MULTI) && self.refuses_to_steer(row) => {
-                Queueing::Refused(self.refuse_unread(index, error_text::admin_refused(row.name)))
+                Queueing::Refused(self.refuse_for_ours(index, error_text::admin_refused(row.name)))
             }
             _ => Queueing::Queued,
         }
@@ -444,6 +444,13 @@ impl Clients {
     pub(crate) fn spoil_transaction(&mut self, index: ClientId) {
         if let Some(queued) = self.sessions.at_mut(index).and_then(Session::queued_mut) {
             queued.refuse();
+        }
+    }
+
+    /// The same for a reason that a server would not have.
+    pub(crate) fn spoil_transaction_for_ours(&mut self, index: ClientId) {
+        if let Some(queued) = self.sessions.at_mut(index).and_then(Session::queued_mut) {
+            queued.refuse_for_ours();
         }
     }
 

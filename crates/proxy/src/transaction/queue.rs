@@ -172,6 +172,12 @@ impl QueuedCommands {
         self.spoil();
     }
 
+    /// The same for a reason that a server would not have.
+    pub(crate) fn refuse_for_ours(&mut self) {
+        self.is_ours = true;
+        self.spoil();
+    }
+
     /// Whether the client would be in another database behind its EXEC, at a server.
     pub(crate) fn strands(&self) -> bool {
         self.is_ours && !self.is_mistaken && self.wants_select

@@ -202,6 +202,13 @@ fn a_transaction_refused_here_that_selects_leaves_no_database() {
     assert!(bench.heard(client).contains("-CROSSSLOT"));
     assert!(bench.answer(client, &["EXEC"]).starts_with("-EXECABORT"));
     assert_eq!(bench.answer(client, &["SET", "k", "v"]), NO_DATABASE);
+    // Nor would one that may be steered mind that.
+    let admin = Config { allows_admin: false, ..config(1, 1) };
+    let mut other = Bench::proxy(admin);
+    let steers = other.accept();
+    let block: &[&[&str]] = &[&["MULTI"], &["SELECT", "3"], &["CONFIG", "SET", "maxmemory", "1gb"], &["EXEC"]];
+    assert!(pipeline(&mut other, steers, block).contains("-EXECABORT"));
+    assert_eq!(other.answer(steers, &["SET", "k", "v"]), NO_DATABASE);
     // What a server refuses leaves the database alone, as there.
     let block: &[&[&str]] = &[&["SELECT", "0"], &["MULTI"], &["SELECT", "3"], &["GET"], &["EXEC"]];
     pipeline(&mut bench, client, block);

@@ -6,6 +6,7 @@ use crate::ids::{ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::pool::Node;
+use crate::reply::progress::ReplyMode;
 use crate::session::marks::WantedState;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
@@ -122,7 +123,10 @@ impl<E: Execute> Env<E> {
         // Only for a user with its own name at the nodes may there be no room.
         let is_plain = self.reclass(reads, index, 0, Protocol::Resp2);
         if let Some(session) = self.clients.sessions.at_mut(index) {
-            session.reply_mode = Default::default();
+            if session.reply_mode == ReplyMode::Off {
+                // As in Redis, the reply to RESET itself is left out behind CLIENT REPLY SKIP.
+                session.reply_mode = ReplyMode::On;
+            }
             session.details.name = Box::default();
             session.details.is_no_evict = false;
             session.flags.remove(SessionFlags::NO_TOUCH);
@@ -199,5 +203,17 @@ mod tests {
         assert_eq!(env.take_output(client), "+RESET\r\n");
         let session = env.test_session(client);
         assert_eq!((session.protocol, session.database, &*session.details.name), (Protocol::Resp2, 0, ""));
+    }
+
+    #[test]
+    fn reset_is_answered_unless_its_own_reply_is_to_be_skipped() {
+        let mut env = env_with_engine();
+        let client = env.test_client();
+        for (mode, said) in [(ReplyMode::SkipNext, ""), (ReplyMode::Off, "+RESET\r\n"), (ReplyMode::On, "+RESET\r\n")] {
+            env.test_session(client).reply_mode = mode;
+            env.reset_session(&mut Untracked, client);
+            assert_eq!(env.take_output(client), said, "{mode:?}");
+            assert_eq!(env.test_session(client).reply_mode, ReplyMode::On, "{mode:?}");
+        }
     }
 }
